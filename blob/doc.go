@@ -4,10 +4,10 @@
 //
 //	bucket, err := blob.OpenBucket(ctx, "s3://exports?region=eu-central-1")
 //	blobs, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/"})
-//	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: blobs})
+//	guard, err := protocol.New(store, protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 //
-// The guard checks each body that it reads: see protocol.Offload for the client's view. A
-// bucket should be private, since anyone who can read it can read responses.
+// The guard checks each body that it reads: see protocol.Offloading for the client's
+// view. A bucket should be private, since anyone who can read it can read responses.
 //
 // Blobs outlive their records. Call [Store.Sweep] once a day, in one process, or give the
 // bucket a lifecycle rule: docs/operating.md has both.

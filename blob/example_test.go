@@ -11,7 +11,6 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	repriseblob "github.com/reprise-go/reprise/blob"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -27,17 +26,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = engine.Close(ctx) }()
-	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: blobs})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	defer func() { _ = guard.Close(ctx) }()
 
 	export := bytes.Repeat([]byte("2026-11-22;42\n"), 3<<20/14)
 	answer := func() *httptest.ResponseRecorder {

@@ -18,8 +18,8 @@ import (
 // Config is how a [Store] uses its bucket. The zero value of every field is its
 // documented default.
 type Config struct {
-	// Prefix begins every key, such as "reprise/". Services with a bucket in common may
-	// have a common prefix, and then one sweep. The default is none.
+	// Prefix begins every key, such as "reprise/". Services that share a bucket may share a
+	// prefix, and then one sweep. The default is none.
 	Prefix string
 
 	// BufferSize and MaxConcurrency are those of [blob.WriterOptions]: how long the parts
@@ -134,8 +134,8 @@ func (s *Store) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 }
 
-// there reports whether the bucket itself can be seen: a wrong name, or a directory that
-// is not mounted, has no blob either, and is no reason to tell a client so.
+// there reports whether the bucket exists: with a wrong name, or a directory that is not
+// mounted, every blob is missing, which does not justify a tombstone.
 func (s *Store) there(ctx context.Context) bool {
 	if !s.mounted() {
 		return false

@@ -87,7 +87,7 @@ func TestBlobComesBack(t *testing.T) {
 	}
 }
 
-func TestMissingBlobIsToldFromAMissingBucket(t *testing.T) {
+func TestMissingBlobDiffersFromMissingBucket(t *testing.T) {
 	t.Parallel()
 	s, bucket := setup(t, Config{})
 	if _, err := s.Open(t.Context(), named("none", "20261122")); !errors.Is(err, protocol.ErrNoBlob) {
@@ -218,7 +218,7 @@ func TestSweepStops(t *testing.T) {
 	}
 }
 
-func TestNewIsChecked(t *testing.T) {
+func TestNewRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("no bucket: %v", err)

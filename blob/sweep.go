@@ -41,7 +41,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, erro
 
 func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Time) (swept Swept, err error) {
 	if olderThan < day {
-		return swept, fmt.Errorf("%w: Sweep of what is older than %v, want 24h at least", store.ErrInvalid, olderThan)
+		return swept, fmt.Errorf("%w: Sweep of blobs older than %v, want 24h at least", store.ErrInvalid, olderThan)
 	}
 	// The day of this instant has not ended so long ago, those before it have.
 	first := now.Add(-olderThan).UTC().Format(dayLayout)

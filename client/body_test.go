@@ -94,7 +94,7 @@ func TestALongBodyIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestALongBodyGetsTheLastAnswer(t *testing.T) {
+func TestLongBodyGetsTheLastResponse(t *testing.T) {
 	t.Parallel()
 	base := always(status(503))
 	req := post(t.Context(), t, &closing{Reader: strings.NewReader("hello")})
@@ -203,7 +203,7 @@ func (f atEOF) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-func TestAnAnswerThatBreaksOffIsRetried(t *testing.T) {
+func TestBrokenResponseIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		config Config
@@ -254,7 +254,7 @@ func TestAnAnswerThatBreaksOffIsRetried(t *testing.T) {
 
 // A discarded response is read to its end, so that the connection can be reused, but not
 // for ever.
-func TestAnswersThatAreRetriedAreClosed(t *testing.T) {
+func TestRetriedResponsesAreClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var bodies []*closing

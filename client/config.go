@@ -40,7 +40,7 @@ type Config struct {
 	// ("full jitter"). The defaults are 200 ms and 10 s.
 	Delay, MaxDelay time.Duration
 
-	// MaxRetryAfter is the longest Retry-After that is waited for. An answer that names a
+	// MaxRetryAfter is the longest Retry-After that is waited for. A response that names a
 	// longer one is returned at once. The default is 30 s.
 	MaxRetryAfter time.Duration
 

@@ -1,6 +1,6 @@
 // Package repriseclient is the client's end of the Idempotency-Key header: an
 // [http.RoundTripper] that sends the same key with every attempt of a call and retries
-// until it has the answer, for any service that speaks the header.
+// until it has the response, for any service that speaks the header.
 //
 //	transport, err := repriseclient.NewTransport(http.DefaultTransport, repriseclient.Config{})
 //	client := &http.Client{Transport: transport}
@@ -9,8 +9,8 @@
 // # Guarantees
 //
 // All attempts of a call carry one key and the same bytes. The key is that of [WithKey],
-// or of a header that the caller set, or a new random one. An answer is returned as the
-// service sent it; a call that ends without an answer ends with an error that says
+// or of a header that the caller set, or a new random one. A response is returned as the
+// service sent it; a call that ends without a response ends with an error that says
 // whether the operation may have run: [UnknownOutcomeError], [NotSentError].
 //
 // # Limits

@@ -23,7 +23,7 @@ func (e *endless) Close() error { return nil }
 // A service cannot exhaust the memory of a caller, even with a small response that
 // unpacks to a large one: neither by a final response nor by one that is retried, nor by
 // a problem.
-func TestEndlessAnswersAreNotKeptInMemory(t *testing.T) {
+func TestEndlessResponsesAreNotBuffered(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status   int

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// UnknownOutcomeError says that a call ended without an answer after at least one attempt
-// that may have reached the service: the operation may have run. Retry it later with the
-// same key and the same bytes, or look at the service's state first; only then may it get
-// a new key. The caller has the key if it was the caller's ([WithKey], or a header); a
-// generated key is lost.
+// UnknownOutcomeError says that a call ended without a response after at least one
+// attempt that may have reached the service: the operation may have run. Retry it later
+// with the same key and the same bytes, or look at the service's state first; only then
+// may it get a new key. The caller has the key if it was the caller's ([WithKey], or a
+// header); a generated key is lost.
 //
 // An [http.Client] wraps it, so use [errors.As]. (With [http.Client].Timeout, the client
 // replaces it by a timeout error: set a deadline on the context instead.)
@@ -21,7 +21,7 @@ type UnknownOutcomeError struct {
 
 // Error implements error.
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("repriseclient: no answer after %s (key %s), the operation may have run: %v", attempts(e.Attempts), e.KeyHash, e.Err)
+	return fmt.Sprintf("repriseclient: no response after %s (key %s), the operation may have run: %v", attempts(e.Attempts), e.KeyHash, e.Err)
 }
 
 // Unwrap returns Err.

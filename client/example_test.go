@@ -97,7 +97,7 @@ func ExampleWithKey() {
 
 func ExampleUnknownOutcomeError() {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler) // a service that takes requests and never answers
+		panic(http.ErrAbortHandler) // a service that takes requests and never responds
 	}))
 	defer server.Close()
 	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{

@@ -84,7 +84,7 @@ func response(status int, body string, fields ...string) *http.Response {
 	return r
 }
 
-// refusal is an answer of a service that uses Reprise.
+// refusal is a response of a service that uses Reprise.
 func refusal(status int, code Code, fields ...string) *http.Response {
 	return response(status, `{"code":"`+string(code)+`"}`, append(fields, "Content-Type", "application/problem+json")...)
 }
@@ -119,7 +119,7 @@ func post(ctx context.Context, tb testing.TB, body io.Reader) *http.Request {
 	return req
 }
 
-// do makes the call, reads its answer, and fails the test if there is none.
+// do makes the call, reads its response, and fails the test if there is none.
 func do(tb testing.TB, transport http.RoundTripper, req *http.Request) (*http.Response, string) {
 	tb.Helper()
 	resp, err := transport.RoundTrip(req)
@@ -134,7 +134,7 @@ func do(tb testing.TB, transport http.RoundTripper, req *http.Request) (*http.Re
 	return resp, string(body)
 }
 
-// fails makes the call, and fails the test if there is an answer.
+// fails makes the call, and fails the test if there is a response.
 func fails(tb testing.TB, transport http.RoundTripper, req *http.Request) error {
 	tb.Helper()
 	resp, err := transport.RoundTrip(req)

@@ -59,9 +59,9 @@ var (
 	errHeaderValue = errors.New("the header is neither a bare key nor a quoted string")
 )
 
-// key returns the caller's key of a call, the one that is sent, and the value of its
-// header. Only another host to which a redirect leads is sent another than the caller's.
-// No error contains any of them.
+// key returns the caller's key of a call, the key to send, and the value of its header.
+// The two keys differ only for another host to which a redirect leads. Errors contain
+// none of them.
 func (t *Transport) key(req *http.Request) (own, key, value string, err error) {
 	own, value, err = t.ownKey(req)
 	if err != nil || !leadsAway(req) {

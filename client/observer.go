@@ -31,9 +31,9 @@ type CallStart struct {
 type AttemptEnd struct {
 	Number   int           // 1 is the first
 	Duration time.Duration // of the attempt
-	Status   int           // of the answer; 0: there is none
+	Status   int           // of the response; 0: there is none
 	Code     Code          // of its problem document, if it is one of this package's
-	Err      error         // why there is no answer
+	Err      error         // why there is no response
 	Retry    bool          // whether another attempt follows
 	Wait     time.Duration // before that one
 }
@@ -43,7 +43,7 @@ type CallEnd struct {
 	Outcome  Outcome
 	Attempts int
 	Duration time.Duration
-	Status   int   // of the answer; 0: there is none
+	Status   int   // of the response; 0: there is none
 	Code     Code  // of its problem document, if it is one of this package's
 	Err      error // that the call returns
 }
@@ -53,13 +53,13 @@ type Outcome uint8
 
 // The outcomes of calls.
 const (
-	// Answered calls have an answer that is not a replay.
+	// Answered calls have a response that is not a replay.
 	Answered Outcome = iota + 1
 
-	// AnsweredReplay calls have the answer of an earlier request with the key.
+	// AnsweredReplay calls have the response of an earlier request with the key.
 	AnsweredReplay
 
-	// GaveUpRetrying calls have an answer that a retry could have changed, see [GaveUp].
+	// GaveUpRetrying calls have a response that a retry could have changed, see [GaveUp].
 	GaveUpRetrying
 
 	// OutcomeUnknown calls ended with an [UnknownOutcomeError].

@@ -31,7 +31,7 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
-func TestProblemOfOtherAnswers(t *testing.T) {
+func TestProblemOfOtherResponses(t *testing.T) {
 	t.Parallel()
 	long := `{"code":"in-progress","detail":"` + strings.Repeat("x", maxProblem) + `"}`
 	for name, resp := range map[string]*http.Response{

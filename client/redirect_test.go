@@ -70,7 +70,7 @@ func (h *hosts) post(t *testing.T, path, header, host string) string {
 
 // A redirect to another host does not give that host the key, with which it could ask the
 // first one for the response. It gets a derived key, the same for every retry.
-func TestARedirectToAnotherHostDoesNotTellTheKey(t *testing.T) {
+func TestRedirectToAnotherHostHidesTheKey(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, http.StatusTemporaryRedirect)
 	const key = `"order-7"`

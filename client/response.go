@@ -15,7 +15,7 @@ type call struct {
 	gaveUp   bool
 }
 
-// callOf returns the call that resp answers, nil where resp is not of a [Transport].
+// callOf returns the call that led to resp, nil where resp is not of a [Transport].
 func callOf(resp *http.Response) *call {
 	if resp == nil || resp.Request == nil {
 		return nil
@@ -24,8 +24,8 @@ func callOf(resp *http.Response) *call {
 	return c
 }
 
-// Attempts returns how many attempts the call took that resp answers, and 0 where no
-// keyed call of a [Transport] led to it.
+// Attempts returns how many attempts the call took that led to resp, and 0 where it was
+// no keyed call of a [Transport].
 func Attempts(resp *http.Response) int {
 	if c := callOf(resp); c != nil {
 		return c.attempts
@@ -33,16 +33,16 @@ func Attempts(resp *http.Response) int {
 	return 0
 }
 
-// GaveUp reports whether resp is an answer that the [Transport] would have retried if the
-// bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
-// answer: the operation may run, may have run, or may never run. Retry it later with the
-// same key.
+// GaveUp reports whether resp is a response that the [Transport] would have retried if
+// the bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
+// response: the operation may run, may have run, or may never run. Retry it later with
+// the same key.
 func GaveUp(resp *http.Response) bool {
 	c := callOf(resp)
 	return c != nil && c.gaveUp
 }
 
-// Replayed reports whether the service says that resp is the recorded answer of an
+// Replayed reports whether the service says that resp is the recorded response of an
 // earlier request with the key.
 func Replayed(resp *http.Response) bool {
 	if resp == nil {

@@ -21,7 +21,7 @@ type verdict struct {
 	code      Code          // of the problem document, if it is known
 }
 
-// judge decides about an attempt by its answer, or by its error where there is none.
+// judge decides about an attempt by its response, or by its error where there is none.
 func (t *Transport) judge(resp *http.Response, err error) verdict {
 	if err != nil {
 		return verdict{retryable: !permanent(err), sent: !neverSent(err)}
@@ -46,10 +46,10 @@ func (t *Transport) judge(resp *http.Response, err error) verdict {
 	return v
 }
 
-// byProblem decides by the problem document of an answer. The table of codes has the last
-// word about them; of other codes, the member retryable is believed where it forbids, and
-// where it allows and the status may be about this attempt. A problem in a replay is one
-// that the handler passed on, and final.
+// byProblem decides by the problem document of a response. The table of codes has the
+// last word about them; of other codes, the member retryable is believed where it
+// forbids, and where it allows and the status may be about this attempt. A problem in a
+// replay is one that the handler passed on, and final.
 func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
 	p, ok := ProblemOf(resp)
 	if !ok || p.Code == "" {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestWhatIsRetried(t *testing.T) {
+func TestRetriedResponsesAndErrors(t *testing.T) {
 	t.Parallel()
 	const replayed = "Idempotent-Replayed"
 	mine := "application/problem+json"
@@ -124,7 +124,7 @@ func failure(err error) func() (*http.Response, error) {
 	return func() (*http.Response, error) { return nil, err }
 }
 
-// always gives the same answer.
+// always gives the same response.
 func always(answer func() (*http.Response, error)) *fake {
 	return &fake{answer: func(int, *http.Request) (*http.Response, error) { return answer() }}
 }
@@ -375,7 +375,7 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 	}
 }
 
-func TestTimeoutErrorsSaySo(t *testing.T) {
+func TestTimeoutErrorsReportTimeout(t *testing.T) {
 	t.Parallel()
 	for _, err := range []interface {
 		error

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Service is how a service spells the header, and which answers it wants retried. The
+// Service is how a service spells the header, and which responses it wants retried. The
 // zero value is that of a service that uses Reprise or follows the draft
 // (draft-ietf-httpapi-idempotency-key-header); [Stripe] and [Adyen] return those of two
 // public services. All of it is plain data that a caller may print, copy and change.

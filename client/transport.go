@@ -61,7 +61,7 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip implements [http.RoundTripper]. It returns the first answer that no retry
+// RoundTrip implements [http.RoundTripper]. It returns the first response that no retry
 // would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
 // true. Errors of keyed calls are of the types [UnknownOutcomeError] and [NotSentError].
 //
@@ -173,12 +173,12 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 		}
 	}
 	r.call.gaveUp = r.last.retryable
-	// The request of the answer leads the helpers to the call.
+	// The request of the response leads the helpers to the call.
 	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
 	return a.resp, nil
 }
 
-// fail returns the typed error of a call without an answer.
+// fail returns the typed error of a call without a response.
 func (r *run) fail(err error) error {
 	if r.sent {
 		return &UnknownOutcomeError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
@@ -262,7 +262,7 @@ func errTimeout(err error) error {
 	return fmt.Errorf("%w: %w", ErrAttemptTimeout, err)
 }
 
-// receive reads the body of the answer into memory, within the bounds of the
+// receive reads the body of the response into memory, within the bounds of the
 // configuration, and reports whether it is whole.
 func (r *run) receive(a *attempt) (whole bool, err error) {
 	resp := a.resp
@@ -293,7 +293,7 @@ func (r *run) receive(a *attempt) (whole bool, err error) {
 	return true, nil
 }
 
-// fail ends an attempt without an answer.
+// fail ends an attempt without a response.
 func (a *attempt) fail(err error) {
 	if a.resp != nil && a.resp.Body != nil {
 		_ = a.resp.Body.Close()
@@ -307,8 +307,8 @@ const (
 	drainTimeout = time.Second
 )
 
-// discard reads the rest of an answer that is not returned, so that its connection can be
-// used again, unless that takes too long.
+// discard reads the rest of a response that is not returned, so that its connection can
+// be used again, unless that takes too long.
 func (a *attempt) discard() {
 	if a.resp == nil {
 		return

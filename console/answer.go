@@ -14,11 +14,11 @@ import (
 // shownBody is how much of a body a page shows, in bytes.
 const shownBody = 64 << 10
 
-// answerView is a stored answer.
+// answerView is a stored response.
 type answerView struct {
-	Problem string // it cannot be read
+	Problem string // why it cannot be read
 	Sealed  bool   // only the client's key opens it
-	Result  bool   // it is of reprise.Do, and no HTTP answer
+	Result  bool   // it is of reprise.Do, and not an HTTP response
 	Status  int
 	Header  []protocol.Field
 	Trailer []protocol.Field

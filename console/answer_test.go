@@ -8,7 +8,7 @@ import (
 
 // A record whose body is in a blob store shows its head, and the size and name of the
 // body, and offers no body to show.
-func TestOffloadedAnswerIsShown(t *testing.T) {
+func TestOffloadedResponseIsShown(t *testing.T) {
 	t.Parallel()
 	payload, err := hex.DecodeString("010800c80001000000190000002d00000c0008436f6e74656e742d54797065746578742f637376" +
 		"01000000000000002bd7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e5920000512bb00551b1")

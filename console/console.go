@@ -66,9 +66,9 @@ type Config struct {
 	// Operator names who sent a request, for the log. The default is the address.
 	Operator func(r *http.Request) string
 
-	// Hosts, if not empty, are the values of the Host field that are answered. A console
-	// without authentication, on a loopback address, needs it: another site's name can be
-	// made to resolve to that address.
+	// Hosts, if not empty, are the accepted values of the Host field. A console without
+	// authentication, on a loopback address, needs it: another site's name can be made to
+	// resolve to that address.
 	Hosts []string
 
 	// Log receives one record for every resolution and every body that was revealed. The

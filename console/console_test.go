@@ -45,7 +45,7 @@ func inTime(t *testing.T, test func(b *bench)) {
 		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
+		guard, err := protocol.Over(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 	return id, granted.Fence
 }
 
-// answered records an answer.
+// answered records a response.
 func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
 	got, err := b.engine.Begin(b.Context(), operation(key))
@@ -100,7 +100,7 @@ func (b *bench) answered(key string, r protocol.Response) store.ID {
 	return b.completed(got, key, payload)
 }
 
-// completed records a payload as the answer of an attempt.
+// completed records a payload as the response of an attempt.
 func (b *bench) completed(got reprise.Result, key string, payload []byte) store.ID {
 	b.Helper()
 	if done, err := got.Attempt.Complete(reprise.Completion{Payload: payload}); err != nil || done.End != reprise.EndRecorded {
@@ -113,7 +113,7 @@ func operation(key string) reprise.Operation {
 	return reprise.Operation{Scope: "tenant", Key: key, Label: "payments", Preset: reprise.AtMostOnce}
 }
 
-// page is an answer of the console.
+// page is a response of the console.
 type page struct {
 	status int
 	header http.Header
@@ -214,7 +214,7 @@ func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
 	})
 }
 
-func TestNothingIsChangedByARequestThatIsRefused(t *testing.T) {
+func TestRefusedRequestsChangeNoRecord(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")
 		for what, c := range map[string]struct {
@@ -305,7 +305,7 @@ func TestARecordCannotScriptThePage(t *testing.T) {
 	})
 }
 
-func TestBadAddressesSayWhatIsWrong(t *testing.T) {
+func TestBadAddressesNameTheMistake(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, _ := b.lapsed("stuck")
 		for path, c := range map[string]struct {
@@ -328,7 +328,7 @@ func TestBadAddressesSayWhatIsWrong(t *testing.T) {
 	})
 }
 
-func TestFindDerivesTheIDAndKeepsTheKeyToItself(t *testing.T) {
+func TestFindDerivesTheIDAndHidesTheKey(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, _ := b.lapsed("s3cret-key")
 		got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {"s3cret-key"}})
@@ -388,7 +388,7 @@ func TestAListingIsShownInPages(t *testing.T) {
 	})
 }
 
-func TestTheOverviewCountsWhatThisProcessSaw(t *testing.T) {
+func TestOverviewCountsEventsOfThisProcess(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id := b.answered("one", protocol.Response{Status: 200})
 		for range 3 {
@@ -413,7 +413,7 @@ func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 	})
 }
 
-func TestOnlyTheGivenHostsAreAnswered(t *testing.T) {
+func TestOnlyConfiguredHostsAreServed(t *testing.T) {
 	t.Parallel()
 	pages, err := console.Handler(console.Config{
 		Stores: []console.Store{{Name: "main", Store: memstore.New()}}, Hosts: []string{"127.0.0.1:8080"},
@@ -432,7 +432,7 @@ func TestOnlyTheGivenHostsAreAnswered(t *testing.T) {
 	}
 }
 
-// down is a store whose server does not answer.
+// down is a store whose server does not reply.
 type down struct{ *memstore.Store }
 
 func (down) Inspect(context.Context, store.ID) (store.Record, error) {
@@ -443,7 +443,7 @@ func (down) List(context.Context, store.Query) (store.Page, error) {
 	return store.Page{}, store.ErrUnavailable
 }
 
-func TestAStoreThatIsDownHidesNoOther(t *testing.T) {
+func TestUnreachableStoreHidesNoOther(t *testing.T) {
 	t.Parallel()
 	pages, err := console.Handler(console.Config{
 		Stores: []console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}},
@@ -468,7 +468,7 @@ func TestAStoreThatIsDownHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestHandlerRefusesWhatCannotWork(t *testing.T) {
+func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 	t.Parallel()
 	good := console.Store{Name: "main", Store: memstore.New()}
 	for what, c := range map[string]console.Config{
@@ -487,7 +487,7 @@ func TestHandlerRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// A result of Do is no HTTP answer, and is not said to be corrupt.
+// A result of Do is not an HTTP response, and is not shown as corrupt.
 func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	inTime(t, func(b *bench) {
 		got, err := b.engine.Begin(b.Context(), operation("do"))
@@ -507,9 +507,13 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 }
 
 // A sealed response is shown as sealed, not as corrupt, with its clear parts.
-func TestSealedAnswersAreShownAsSealed(t *testing.T) {
+func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	inTime(t, func(b *bench) {
-		for key, seal := range map[string]protocol.Sealing{"whole": {On: true}, "body": {On: true, ClearHead: true}} {
+		secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
 			got, err := b.engine.Begin(b.Context(), operation(key))
 			if err != nil || got.Attempt == nil {
 				b.Fatalf("begin: %+v, %v", got, err)

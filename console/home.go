@@ -20,7 +20,7 @@ type homeView struct {
 	Running   int // attempts of the engines of this process
 	Waiting   int
 	Sum       slot
-	Share     int // replays of all answered operations, in percent
+	Share     int // replays among all completed operations, in percent
 	Answered  uint64
 	Stores    []storeView
 	Stuck     int

@@ -70,16 +70,15 @@ func options(c *protocol.Config) [][2]string {
 		mode = "strict"
 	}
 	oversize := "summary"
-	switch c.Oversize {
-	case protocol.Unavailable:
+	if c.Oversize == protocol.Unavailable {
 		oversize = "unavailable"
-	case protocol.Offload:
-		oversize = "the blob store, up to " + byteCount(int(c.MaxBlob))
-	case protocol.Summary:
+	}
+	if c.Offload.Blobs != nil && !c.Offload.ReadOnly {
+		oversize = "the blob store, up to " + byteCount(int(c.Offload.MaxBody)) + ", then " + oversize
 	}
 	return [][2]string{
 		{"Preset", c.Preset.String()},
-		{"Header", strings.Join(append([]string{c.Header}, c.Aliases...), ", ")},
+		{"Header", strings.Join(c.Key.Headers(), ", ")},
 		{"Key mode", mode},
 		{"Methods", strings.Join(c.Methods, ", ")},
 		{"Key required", yes(c.Required)},
@@ -87,10 +86,10 @@ func options(c *protocol.Config) [][2]string {
 		{"Retention", or(c.Retention == 0, duration(c.Retention), "that of the engine")},
 		{"Attempts", or(c.MaxAttempts == 0, "at most "+strconv.Itoa(c.MaxAttempts), "unlimited")},
 		{"Duplicates wait", or(c.Wait == 0, duration(c.Wait), "no")},
-		{"Request body", byteCount(c.MaxRequestBody) + " at most"},
-		{"Response body", byteCount(c.MaxResponseBody) + " at most, then " + oversize},
-		{"Fingerprint fields", or(len(c.FingerprintHeaders) == 0, strings.Join(c.FingerprintHeaders, ", "), "none")},
-		{"Kept fields", or(c.KeepHeaders == nil, strings.Join(c.KeepHeaders, ", "), "all but those of a single response")},
+		{"Request body", byteCount(c.Limits.RequestBody) + " at most"},
+		{"Response body", byteCount(c.Limits.ResponseBody) + " at most, then " + oversize},
+		{"Fingerprint fields", or(len(c.Fingerprint.Headers) == 0, strings.Join(c.Fingerprint.Headers, ", "), "none")},
+		{"Kept fields", or(c.Keep.Headers == nil, strings.Join(c.Keep.Headers, ", "), "all but those of a single response")},
 		{"Records are sealed", sealing(&c.Seal)},
 		{"Runs unprotected while the store is down", yes(c.FailOpen)},
 	}
@@ -98,13 +97,11 @@ func options(c *protocol.Config) [][2]string {
 
 // sealing describes how a policy seals.
 func sealing(c *protocol.Sealing) string {
-	if !c.On {
+	id := c.Secret.ID()
+	if id == "" {
 		return "no"
 	}
-	text := "with the client's key"
-	if id := c.Secret.ID(); id != "" {
-		text += " and the secret " + id
-	}
+	text := "with the client's key and the secret " + id
 	if c.ClearHead {
 		text += "; status and fields are readable"
 	}

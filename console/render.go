@@ -20,7 +20,7 @@ type page struct {
 	Writes  bool   // the request may change records
 	Stores  []Store
 	Notice  string // the completed action, or the failure
-	Failed  bool   // the notice tells of a failure
+	Failed  bool   // the notice is about a failure
 	View    any    // of the template
 }
 

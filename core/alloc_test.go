@@ -36,12 +36,12 @@ func keys(n int) []string {
 	return list
 }
 
-// raceAllocations is what the race detector adds.
+// raceAllocations is the allocations that the race detector adds.
 var raceAllocations = 0.0
 
-// The maxima are what was measured. The engine allocates the attempt, and the context of
-// the claim where the request has values that the store may read. The memory store's
-// share of a new key is two more, the record and the copy of its payload.
+// The maxima were measured. The engine allocates the attempt, and the context of the
+// claim where the request has values that the store may read. The memory store's share of
+// a new key is two more, the record and the copy of its payload.
 func TestAllocationsOfTheEngine(t *testing.T) {
 	type values struct{}
 	t.Run("context with values", func(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What the answer to a shared claim means for a call that joined it: an answer that may
-// be older than the call, or that depends on what only the leading call asked for, makes
-// it ask again.
+// How a call that joined a shared claim treats its result: a result that may be older
+// than the call, or that depends on a field of the leading call, makes it ask again.
 func TestAnswerToASharedClaim(t *testing.T) {
 	t.Parallel()
 	const again = Outcome(0) // ask again
@@ -80,7 +79,7 @@ func TestAnswerToASharedClaim(t *testing.T) {
 }
 
 // A renewer looks at its leases in a new order once the wall clock went ahead by 10 ms,
-// and takes less for what two readings differ by.
+// and takes less for the difference of two readings.
 func TestAClockThatWentAheadALittle(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -178,8 +177,8 @@ func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
 	}
 }
 
-// Two operations may share a row of the table: what runs without a claim excludes its own
-// duplicates only.
+// Two operations may share a row of the table: an attempt without a claim excludes its
+// own duplicates only.
 func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
 	t.Parallel()
 	protected, unprotected := &Attempt{call: call{id: store.ID{1}}}, &Attempt{call: call{id: store.ID{2}}, unprotected: true}
@@ -192,8 +191,8 @@ func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
 	}
 }
 
-// An attempt without a claim is alone, whoever came first. Two with a claim are a
-// takeover, which the store has decided.
+// An attempt without a claim is alone, in either order. Two with a claim are a takeover,
+// which the store has decided.
 func TestAttemptsBesideOneWithoutAClaim(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ first, second, enters bool }{ // without a claim

@@ -29,9 +29,9 @@ type Attempt struct {
 	state atomic.Uint32 // of attemptState
 	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
 
-	run        runContext      // what the handler sees, before the store's Bind
+	run        runContext      // the handler's context, before the store's Bind
 	bound      context.Context // and after it
-	after      context.Context // of what goes on after the request: see call.detached
+	after      context.Context // of work after the request: see call.detached
 	lease      leaseState      // the renewer's
 	next       *Attempt        // in its row of the table, which guards it
 	completion callContext     // of Complete or Release
@@ -53,12 +53,12 @@ func newAttempt(c *call) *Attempt {
 }
 
 // Context returns the context to run the operation with. It has the values of Begin's,
-// and what the store binds to the claim, such as a transaction. It is cancelled with the
-// cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
+// and those that the store binds to the claim, such as a transaction. It is cancelled
+// with the cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
 // [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended.
 func (a *Attempt) Context() context.Context { return a.bound }
 
-// View returns what a handler may know about the attempt.
+// View returns the handler's view of the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
 // Atomic reports whether the effects commit together with the completion: then no part of
@@ -103,7 +103,7 @@ func (c *call) start(g grant, late bool) (Result, error) {
 	return Result{Outcome: Claimed, Attempt: a}, nil
 }
 
-// releaseUnrun releases an attempt that Begin was granted and that nobody will run.
+// releaseUnrun releases a granted attempt that will not run.
 func (a *Attempt) releaseUnrun() {
 	a.unrun = true
 	a.engine.work.retain() // the release ends the attempt, and Begin ends too
@@ -118,9 +118,8 @@ func (a *Attempt) end(state uint32) error {
 	return nil
 }
 
-// close lets go of an attempt that has ended: nothing keeps its lease, nothing in this
-// process speaks for it, and its context ends. Whoever calls it then notifies the
-// observer and calls openWork.done.
+// close removes an ended attempt from the renewer and the table, and ends its context.
+// Its caller then notifies the observer and calls openWork.done.
 func (a *Attempt) close() {
 	e := a.engine
 	e.renewer.remove(a)
@@ -138,7 +137,7 @@ func (a *Attempt) conclude(end AttemptEnd, err error) {
 	a.engine.work.done()
 }
 
-// concludeLater is conclude for what no request waits for.
+// concludeLater is conclude for work that no request waits for.
 func (a *Attempt) concludeLater(end AttemptEnd, err error) {
 	if event, ok := a.ended(end, err); ok {
 		a.engine.observing.queue(a.after, event)

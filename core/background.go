@@ -11,10 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// background ends what a request could not: completions and releases that the store did
-// not take in time, and claims that may have been granted without an answer. It is a heap
-// of tasks, served by a few goroutines that start with the first task and end with the
-// last.
+// background retries completions and releases that the store did not take in time, and
+// releases claims of unknown outcome. It is a heap of tasks, served by a few goroutines
+// that start with the first task and end with the last.
 //
 // The tasks share one backoff: after a failure one worker at a time tries, so a store
 // that is in trouble is not called more often because more requests failed.
@@ -84,8 +83,8 @@ func (b *background) add(t *task) {
 	}
 }
 
-// addUnknown takes over the release of a claim that nobody runs. Such tasks may fill half
-// of the background: a dropped one blocks its key for a lease at most, and a dropped
+// addUnknown takes over the release of a claim without an attempt. Such tasks may fill
+// half of the background: a dropped one blocks its key for a lease at most, and a dropped
 // completion may run an operation twice. Those that would block their keys for longer may
 // fill another quarter.
 func (b *background) addUnknown(t *task) {
@@ -103,7 +102,7 @@ func (b *background) addUnknown(t *task) {
 }
 
 // unknownLimit returns how many releases of unknown claims there may be when t is one of
-// them. What is left of the background is for completions.
+// them. The rest of the background is for completions.
 func (b *background) unknownLimit(t *task) int {
 	if t.blocks() {
 		return max(1, b.limits.Tasks*3/4)
@@ -112,7 +111,7 @@ func (b *background) unknownLimit(t *task) int {
 }
 
 // blocks reports whether the claim that t releases, if it was written, refuses its key
-// until the retention ends: nobody may take it over.
+// until the retention ends, because it is never taken over.
 func (t *task) blocks() bool {
 	return t.kind == taskReleaseUnknown && t.attempt.preset == AtMostOnce
 }

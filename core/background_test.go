@@ -176,7 +176,7 @@ func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
 	}
 }
 
-// An answer is worth more than the release of a claim that nobody runs.
+// A completion comes before the release of a claim without an attempt.
 func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 10}})
@@ -237,8 +237,7 @@ func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// The record is gone because it was released: that is what the renewal finds, and no
-// loss.
+// The renewal finds that the record was released, which is no loss.
 func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 	for name, fails := range map[string]bool{"a release": false, "one whose reply is lost": true} {
 		inTimeNamed(t, name, func(t *testing.T) {
@@ -304,7 +303,7 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	})
 }
 
-// What the background can never do is given up like what it has no room for.
+// A task that can never succeed is given up like one without room.
 func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
 	for _, final := range []error{store.ErrCorrupt, store.ErrInvalid} {
 		inTimeNamed(t, final.Error(), func(t *testing.T) {

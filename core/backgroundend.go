@@ -95,9 +95,9 @@ func (b *background) unknownReleased(ctx context.Context, t *task, err error) (a
 // tooOld reports whether a task has been repeated for as long as the limit allows.
 func (b *background) tooOld(t *task) bool { return sinceStart()-t.since >= b.limits.Age }
 
-// refuse notes that the store refuses a task for good, and reports false when nothing is
-// gained by repeating it: its claim has lapsed by now. From the first refusal on its
-// lease is not renewed. A lapsed claim that blocks its key is released even so.
+// refuse notes that the store refuses a task for good, and reports false when to repeat
+// it is useless: its claim has lapsed by now. From the first refusal on its lease is not
+// renewed. A lapsed claim that blocks its key is released even so.
 func (b *background) refuse(t *task) (ok bool) {
 	switch {
 	case t.blocks():

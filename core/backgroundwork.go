@@ -27,7 +27,7 @@ func (b *background) startWorker() {
 	}
 }
 
-// serve is a worker. It ends when there is nothing for it to do.
+// serve is a worker. It ends when there is no task.
 func (b *background) serve(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *background) serve(ctx context.Context) {
 }
 
 // take returns the next task, or how long to sleep until it is due. It returns neither
-// when there is nothing to do, or another worker waits for it.
+// when there is no task, or another worker waits for it.
 func (b *background) take(ctx context.Context, at instant) (t *task, wait time.Duration) {
 	if len(b.tasks) == 0 {
 		return nil, 0
@@ -126,7 +126,7 @@ func (b *background) reschedule(t *task, err error, again bool) {
 	at := now()
 	switch {
 	case again && err != nil:
-		if probe || b.pause == 0 { // a try from before the pause says nothing new about the store
+		if probe || b.pause == 0 { // a try from before the pause is no news about the store
 			b.pause = nextPause(b.pause)
 			b.resume = at.add(jitter(b.pause))
 		}

@@ -77,8 +77,8 @@ func (c *call) decode(op *Operation, payload []byte) (annotation string, err err
 	return annotation, err
 }
 
-// look asks the table of this process, then whoever in this process is asking the store
-// already, and then the store. It begins at the given instant.
+// look asks the table of this process, then the claims that are in flight already, and
+// then the store. It begins at the given instant.
 func (c *call) look(at instant) (Result, error) {
 	e := c.engine
 	budget := e.claiming.context(at.mono)
@@ -141,8 +141,8 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 }
 
 // claim asks the store, from sent on, until it has a definite answer, the budget is used
-// up, or asking again is of no use. A claim that may be written without anybody running
-// it is released in the background.
+// up, or asking again is of no use. A claim that may be written but will not run is
+// released in the background.
 //
 //nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
@@ -185,9 +185,8 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	}
 }
 
-// claimOnce asks the store once, and renews a claim of its own that has too little left
-// of its lease to run on. The lease it is granted counts from sent, which is not after
-// the call.
+// claimOnce asks the store once, and renews its claim if too little of the lease is left
+// to run on. The lease it is granted counts from sent, which is not after the call.
 func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := c.engine
 	r, err := e.store.claim(ctx, c.claimRequest(c.preset == Recoverable))

@@ -82,13 +82,13 @@ func TestEngineSaysWhetherItsStoreBinds(t *testing.T) {
 	}
 }
 
-// decorator wraps a store and intercepts nothing.
+// decorator wraps a store and intercepts no call.
 type decorator struct{ store.Store }
 
 // Unwrap returns the wrapped store.
 func (d *decorator) Unwrap() store.Store { return d.Store }
 
-// What the engine uses itself it finds behind decorators too.
+// The engine finds the abilities that it uses behind decorators, too.
 func TestEngineFindsAbilitiesBehindADecorator(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		type key struct{}

@@ -63,8 +63,8 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 	}
 }
 
-// What the background does once the store is back is reported as the end that it is, and
-// as nothing else.
+// A completion that the background makes once the store is back is reported as the end
+// that it is, once.
 func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		name, kind := "completed", "completed"

@@ -79,8 +79,8 @@ func (c *call) hasValues() bool {
 	return !c.engine.store.ignoresValues && c.values != context.Background()
 }
 
-// detached returns the context of what goes on after the request: the values that
-// Config.Detach copies. It is called while the request lives.
+// detached returns the context of work after the request: the values that Config.Detach
+// copies. It is called while the request lives.
 func (c *call) detached() (ctx context.Context) {
 	ctx = context.Background()
 	detach := c.engine.cfg.Detach
@@ -94,8 +94,8 @@ func (c *call) detached() (ctx context.Context) {
 	return ctx
 }
 
-// observe notifies the observer, with the values of the request, of what happened to the
-// call. It is called by the request's own goroutine.
+// observe notifies the observer, with the values of the request, of an event of the call.
+// It is called by the request's goroutine.
 func (c *call) observe(e Event) {
 	if o := &c.engine.observing; o.wants(&e) {
 		c.describe(&e)
@@ -104,7 +104,7 @@ func (c *call) observe(e Event) {
 }
 
 // answer counts the outcome of a call, and notifies the observer with event, which has
-// what only Begin knows. It is the last thing that Begin does.
+// the fields that only Begin knows. It is the last thing that Begin does.
 func (c *call) answer(outcome Outcome, a *Attempt, event Event) {
 	c.tally.outcome(outcome)
 	event.Outcome, event.Counted = outcome, true

@@ -169,7 +169,7 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 	})
 }
 
-// The last try says for certain that it was not executed, and nothing of the first.
+// The last try reports that it was not executed, which leaves the first one unknown.
 func TestClaimThatEndsUnavailableIsReleasedForItsFirstTry(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -215,8 +215,8 @@ func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
 	})
 }
 
-// A waiter asks again after a claim that it gave up is being released. What it gets then
-// must not go with it.
+// A waiter asks again after a claim that it gave up is being released. The new claim must
+// not be released with it.
 func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -262,8 +262,7 @@ func TestTryThatExecutesAfterTheReleaseFreesItsKey(t *testing.T) {
 	})
 }
 
-// grantedWith makes the store answer the claims of b with what is left of the lease, and
-// as it is otherwise.
+// grantedWith makes the store return a given rest of the lease with the claims of b.
 func grantedWith(b *bench, left time.Duration) {
 	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 		if left > 0 {

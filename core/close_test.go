@@ -85,7 +85,7 @@ func TestCloseWaitsForTheWorkInTheBackground(t *testing.T) {
 	}
 }
 
-// What is left lapses: it is cancelled, and not released.
+// Attempts that are left lapse: they are cancelled, and not released.
 func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -125,7 +125,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 			t.Error("Close again does not wait for the other")
 		}
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		complete(t, other, "answer", reprise.EndUnrecorded) // and where it does not, nothing goes on
+		complete(t, other, "answer", reprise.EndUnrecorded) // and where it does not, no work is left
 		if err := closeWithin(t, b.Engine, time.Second); err != nil {
 			t.Errorf("Close again: %v", err)
 		}
@@ -210,7 +210,8 @@ func TestCloseAtOnceFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// A claim that is granted after the engine stopped must not run: nobody keeps its lease.
+// A claim that is granted after the engine stopped must not run: its lease is not
+// renewed.
 func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 	for name, used := range map[string]bool{"first": false, "later": true} {
 		inTimeNamed(t, name, func(t *testing.T) {

@@ -10,20 +10,21 @@ import (
 )
 
 // A Codec turns the values that [Do] keeps into bytes, and back; a nil one is that of
-// [encoding/json]. One that keeps errors too is an [ErrorCodec]. Its methods are safe for concurrent use.
+// [encoding/json]. One that keeps errors too is an [ErrorCodec]. Its methods are safe for
+// concurrent use.
 type Codec[T any] interface {
 	// Encode returns the bytes to keep, up to [store.MaxPayload] less a few. They are read
 	// at once, so they may be a part of value.
 	Encode(value T) ([]byte, error)
 
-	// Decode returns the value in data. It must not modify data, nor return a view of
-	// data that its caller could modify: other callers read the same bytes. It reads what
-	// any release of the service wrote while records of it are kept.
+	// Decode returns the value in data. It must not modify data, nor return a view of data
+	// that its caller could modify: other callers read the same bytes. It must read the data
+	// of every release of the service whose records are kept.
 	Decode(data []byte) (T, error)
 }
 
 // An ErrorCodec is a [Codec] that also keeps the errors of an operation, so that
-// [errors.Is] and [errors.As] find in a retry what they find in the first run. Of an
+// [errors.Is] and [errors.As] give the same result in a retry as in the first run. Of an
 // error that a codec without these methods keeps, only the text is left; see also
 // [NamedErrors].
 type ErrorCodec interface {
@@ -116,14 +117,14 @@ func orJSON[T any](codec Codec[T]) Codec[T] {
 	return codec
 }
 
-// textOnly is what keeps errors for a codec that is not an [ErrorCodec].
+// textOnly keeps errors for a codec that is not an [ErrorCodec].
 type textOnly struct{}
 
 func (textOnly) EncodeError(err error) ([]byte, error) { return []byte(err.Error()), nil }
 
 func (textOnly) DecodeError(data []byte) (kept, err error) { return errors.New(string(data)), nil }
 
-// errorCodecOf returns what keeps the errors for codec.
+// errorCodecOf returns the codec of the errors for codec.
 func errorCodecOf[T any](codec Codec[T]) ErrorCodec {
 	if c, ok := codec.(ErrorCodec); ok {
 		return c

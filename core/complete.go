@@ -24,7 +24,7 @@ type CompleteResult struct {
 	//	EndUnrecorded  the effect is done, and the record may not be: send the answer, marked
 	//	EndSuperseded  another attempt completed first: send its answer, Payload
 	//	EndContested   another attempt runs, or may have run: 409
-	//	EndNotApplied  Atomic: nothing was applied, a retry runs again: 503
+	//	EndNotApplied  Atomic: rolled back, a retry runs again: 503
 	//	EndUndecided   Atomic: whether it was committed is unknown: 503
 	End AttemptEnd
 
@@ -32,10 +32,10 @@ type CompleteResult struct {
 	Err     error  // why the end is not EndRecorded; nil where it is
 }
 
-// endOfLost returns the end of an attempt that lost its lease, from the answer to the
-// claim that followed: the answer in hand was superseded or contested, or, where the key
-// now belongs to another request, is nobody's. Claimed is not asked for: the record
-// itself was lost, so the completion is tried once more.
+// endOfLost returns the end of an attempt that lost its lease, from the outcome of the
+// claim that followed: the response was superseded or contested, or, where the key now
+// belongs to another request, is unrecorded. Claimed is never passed: the record itself
+// was lost, so the completion is tried once more.
 func endOfLost(holder store.Outcome) AttemptEnd {
 	switch holder {
 	case store.Completed:
@@ -91,8 +91,8 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}
 }
 
-// completeLost finds out what became of the operation after the store called the lease
-// lost: the claim of the same owner, without takeover, says who has it now.
+// completeLost determines the end of an attempt after the store called its lease lost:
+// the claim of the same owner, without takeover, says who has it now.
 func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
 	if !a.lost.Swap(true) {
 		a.observe(Event{Kind: EventLeaseLost})

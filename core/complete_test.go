@@ -174,7 +174,7 @@ func TestLostCompletion(t *testing.T) {
 		name  string
 		rival func(t *testing.T, other *bench, op reprise.Operation)
 		want  reprise.AttemptEnd
-		after string // what is replayed afterwards
+		after string // the replay afterwards
 	}{
 		{"a rival completed", func(t *testing.T, other *bench, op reprise.Operation) {
 			complete(t, other.claim(t, op), "rival's", reprise.EndRecorded)
@@ -221,8 +221,8 @@ func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
 	})
 }
 
-// The key was used for another request after its record had gone: nobody's answer but
-// this one belongs to this client.
+// The key was used for another request after its record had gone: only this response
+// belongs to this client.
 func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -339,7 +339,7 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 	})
 }
 
-// The renewal says first what the reply of the completion would say.
+// The renewal reports the loss before the reply of the completion.
 func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -28,9 +28,9 @@ type Config struct {
 	CompleteTimeout time.Duration
 
 	// MaxRun cancels the context of a handler that runs longer, with the cause
-	// [ErrRunTooLong]. The lease is kept while the handler goes on. Zero is no bound:
-	// then nothing but the handler itself ends a run, since neither a client that leaves
-	// nor a deadline outside of Begin does.
+	// [ErrRunTooLong]. The lease is kept while the handler goes on. Zero is no bound: then
+	// only the handler ends a run, since neither a client disconnect nor a deadline outside
+	// of Begin does.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see
@@ -42,20 +42,20 @@ type Config struct {
 	// counted and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits
 
-	// Detach copies those values of a request's context that may be used after the
-	// request, such as its trace or tenant, into a context that does not refer to the
-	// request. The store and the observer see them in what goes on after the request. It
-	// is called once for each attempt, while the request lives. By default such work sees
-	// no values: frameworks reuse the contexts of their requests.
+	// Detach copies those values of a request's context that may be used after the request,
+	// such as its trace or tenant, into a context that does not refer to the request. The
+	// store and the observer see them in work after the request. It is called once for each
+	// attempt, while the request lives. By default such work sees no values: frameworks
+	// reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Observer is notified of every transition. See [NewAuditLog]. Nil is
-	// [NewOperatorLog] over [slog.Default]: what an operator must know is logged unless
-	// an observer replaces it. [Observers] without any logs nothing.
+	// Observer is notified of every transition. See [NewAuditLog]. Nil is [NewOperatorLog]
+	// over [slog.Default]: important events are logged unless an observer replaces it.
+	// [Observers] without any disables it.
 	Observer Observer
 }
 
-// BackgroundLimits bounds what an engine does after the responses left.
+// BackgroundLimits bounds an engine's work after the responses left.
 type BackgroundLimits struct {
 	Tasks int   // completions and releases, in all; default 1,000
 	Bytes int64 // of the answers to be kept; default 64 MiB

@@ -102,7 +102,7 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 	})
 }
 
-// What the engine asks for is what the operation and the configuration say.
+// The engine's requests follow the operation and the configuration.
 func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Retention: time.Hour})

@@ -23,14 +23,14 @@ var (
 
 // runContext is the context of a handler. It has the values of the request and neither
 // its deadline nor its cancellation, and is cancelled when the attempt loses its lease or
-// has ended. Most handlers return before anybody calls Done, so the cancellable context
-// is made on first use.
+// has ended. Most handlers return without a call of Done, so the cancellable context is
+// made on first use.
 type runContext struct {
 	attempt *Attempt
 
 	mu    sync.Mutex
 	cause error           // of the first cancellation
-	inner context.Context // nil until somebody asks for Done
+	inner context.Context // nil until Done is called
 	stop  context.CancelCauseFunc
 }
 
@@ -101,7 +101,7 @@ func (c *runContext) Value(key any) any {
 
 type attemptKey struct{}
 
-// AttemptView is what a handler may know about its attempt.
+// AttemptView is a handler's view of its attempt.
 type AttemptView struct{ a *Attempt }
 
 // AttemptFrom returns the attempt of the handler with this context, and false outside of

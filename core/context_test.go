@@ -16,7 +16,7 @@ import (
 
 type traceKey struct{}
 
-// client is a request with a value, and what ends it.
+// client is a request with a value, and a function that cancels it.
 func client(t *testing.T) (ctx context.Context, leave context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeout(context.WithValue(t.Context(), traceKey{}, "trace"), time.Second)
@@ -59,7 +59,7 @@ func TestHandlersContextHasTheValuesOfTheRequestAndNotItsEnd(t *testing.T) {
 	})
 }
 
-// spy sees for which key package context looks up what a context is cancelled by.
+// spy records the key with which package context looks up a cancellable parent.
 type spy struct {
 	context.Context
 	key any
@@ -329,7 +329,7 @@ func TestAttemptFromTheContextOfAFramework(t *testing.T) {
 }
 
 // valueReader is a decorator that embeds a store which ignores the values of contexts,
-// and reads them itself: the ability of what it embeds is not its own.
+// and reads them itself: the ability of the embedded store is not the decorator's.
 type valueReader struct {
 	*memstore.Store
 

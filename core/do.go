@@ -8,8 +8,8 @@ import (
 )
 
 // Do runs fn once for op, and gives its result to every caller that asks for op again. It
-// is for what is not an HTTP request: the message of a queue, a job, a command. The
-// engine, the stores and their guarantees are those of requests.
+// is for operations other than HTTP requests: the message of a queue, a job, a command.
+// The engine, the stores and their guarantees are those of requests.
 //
 // fn gets the context of its attempt: [AttemptFrom] finds the attempt in it, and a
 // transactional store its transaction. It is not cancelled when ctx ends, but when the
@@ -18,12 +18,12 @@ import (
 // Elsewhere an attempt that dies before its result is kept leaves a lapsed record, and
 // op.Preset decides about it.
 //
-// The codec keeps the result; nil is that of [encoding/json]. Do returns what the codec read back of what
-// it wrote, in the first run too, so that a value of which the codec loses a part fails
-// the first test and not the first retry. replayed says that the result is that of
-// another attempt. op.Decoder must be nil.
+// The codec keeps the result; nil is that of [encoding/json]. Do returns the value as
+// decoded from its record, in the first run too, so that a value of which the codec loses
+// a part fails the first test and not the first retry. replayed says that the result is
+// that of another attempt. op.Decoder must be nil.
 //
-// # What fn returns
+// # Results of fn
 //
 //	                          Recoverable   AtMostOnce
 //	a value                   kept          kept
@@ -32,8 +32,8 @@ import (
 //	another error             released      kept
 //	a panic, or Goexit        released      kept as ErrPanicked
 //
-// What is kept is returned to every later caller. After a release the next caller runs fn
-// again. In the transaction of a transactional store the effects of fn are kept with a
+// A kept result is returned to every later caller. After a release the next caller runs
+// fn again. In the transaction of a transactional store the effects of fn are kept with a
 // value, and rolled back in every other case: for a refusal that has effects, return a
 // value. A panic goes on to the caller of Do. The text of a kept error is in the record,
 // where operators read it.
@@ -42,10 +42,10 @@ import (
 // result: the callers get [ErrUnkept]. A transactional store releases the operation
 // instead, since its effects can be rolled back.
 //
-// # What Do returns
+// # Results of Do
 //
-// Every error of Do is a [*DoError]. [SettlementOf] says what the consumer of a message
-// does with it:
+// Every error of Do is a [*DoError]. [SettlementOf] derives from it how the consumer
+// settles a message:
 //
 //	Do returned                                          the message
 //	no error: fn ran, or its result was replayed          ack
@@ -55,7 +55,7 @@ import (
 //	a released error of fn                                nack, after a pause of the consumer's
 //	Unavailable: the store is, or the engine closed       nack, after a pause
 //	EndContested: the lease was lost to another           nack, after a pause; its result follows
-//	EndNotApplied: nothing was applied                    nack, after a pause
+//	EndNotApplied: rolled back                            nack, after a pause
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Kept, no Answer: a failure that AtMostOnce kept       park
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
@@ -95,7 +95,7 @@ type doing[T any] struct {
 	codec   Codec[T]
 	preset  Preset
 	attempt *Attempt
-	kept    result[T] // what Decode read
+	kept    result[T] // the result that Decode read
 }
 
 // Decode reads a record for Begin: see [Operation].Decoder.
@@ -134,8 +134,8 @@ func (d *doing[T]) keeps(err error) bool {
 	return d.preset == AtMostOnce
 }
 
-// abandon ends the attempt of a function that did not return, or returned what cannot be
-// looked at. It does nothing if the attempt was ended before.
+// abandon ends the attempt of a function that did not return, or returned an error whose
+// inspection panics. It is a no-op for an attempt that has ended.
 func (d *doing[T]) abandon() {
 	if d.preset == AtMostOnce {
 		_, _ = d.attempt.Complete(Completion{Payload: appendKept(keptPanic, nil), DiscardEffects: true})
@@ -152,7 +152,7 @@ func (d *doing[T]) release(err, cause error) error {
 	return &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
 }
 
-// keep completes the attempt with what fn returned.
+// keep completes the attempt with the result of fn.
 func (d *doing[T]) keep(value T, err error) (_ T, replayed bool, _ error) {
 	payload, read, failed := encodeResult(d.codec, value, err)
 	switch {
@@ -202,9 +202,9 @@ func (d *doing[T]) superseded(by CompleteResult) (value T, replayed bool, _ erro
 	}
 }
 
-// unprotected ends an attempt that ran without a claim. Nothing is kept of it.
+// unprotected ends an attempt that ran without a claim. Its result is not kept.
 func (d *doing[T]) unprotected(value T, err error) (T, error) {
-	_ = d.attempt.Release() // of nothing
+	_ = d.attempt.Release() // there is no claim
 	failure := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
 	if err != nil && !d.keeps(err) {
 		return value, failure

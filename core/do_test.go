@@ -20,7 +20,7 @@ var (
 	errAway    = errors.New("the bank is away")
 )
 
-// receipt is what the operations of these tests make.
+// receipt is the result of the operations in these tests.
 type receipt struct {
 	Number int
 	hidden int
@@ -77,7 +77,7 @@ func doError(t *testing.T, err error) *reprise.DoError {
 
 func succeed(context.Context) error { return nil }
 
-// What fn returns, and what becomes of it: on the first call, and on the next.
+// The results of fn, and how Do treats them: in the first call, and in the next.
 func TestDoKeepsOrReleases(t *testing.T) {
 	type row struct {
 		name    string
@@ -194,7 +194,7 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// What Begin answers where fn does not run.
+// The outcomes of Begin with which fn does not run.
 func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
 	unavailable := func(err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
@@ -285,7 +285,7 @@ type decoder struct{}
 
 func (*decoder) Decode([]byte) (string, error) { return "", nil }
 
-// What the completion answers, for each thing that fn may return.
+// The ends of the completion, for each result of fn.
 func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 	answer := func(context.Context) error { return reprise.Keep(errSoldOut) }
 	failure := func(context.Context) error { return errSoldOut }
@@ -385,7 +385,7 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 				}
 			}
 			d.wantRuns(t, 1)
-			time.Sleep(time.Hour) // what goes on in the background ends
+			time.Sleep(time.Hour) // the background work ends
 			if s := d.Stats(); s.Ends[r.end] != 1 {
 				t.Errorf("ended as %v, want %v", s.Ends, r.end)
 			}
@@ -393,7 +393,7 @@ func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
 	}
 }
 
-// An unrecorded result that the background records after all is what a retry gets.
+// A retry gets an unrecorded result that the background records after all.
 func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
@@ -515,7 +515,7 @@ func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
 	})
 }
 
-// What a call within a function decided is about its own operation.
+// The decision of a call within a function is about its own operation.
 func TestDoWithinDo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -591,7 +591,7 @@ func (leavingCodec) Encode(receipt) ([]byte, error) {
 	return nil, nil
 }
 
-// Whatever panics after fn returned, its key is not held by an attempt that nobody ends.
+// A panic after fn returned does not leave its key held.
 func TestDoEndsTheAttemptWhereAnErrorPanics(t *testing.T) {
 	for preset, again := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
 		inTimeNamed(t, preset.String(), func(t *testing.T) {

@@ -7,16 +7,16 @@
 // request run.
 //
 // It guarantees that at any instant of the store's clock at most one owner holds an
-// unexpired lease on an operation; that a completed operation is answered from its
-// record, byte for byte; that an owner that lost its lease can change nothing; and that
-// nothing runs without a definite answer from the store.
+// unexpired lease on an operation; that a completed operation is replayed from its
+// record, byte for byte; that an owner that lost its lease can change no record; and that
+// no operation runs without a definite result from the store.
 //
 // It does not guarantee that effects outside the store's own transaction happen exactly
-// once: nothing can. A process that dies between its effect and its completion leaves a
-// lapsed record, and the [Preset] of the operation decides whether the next request runs
-// it again ([Recoverable], the default) or is refused ([AtMostOnce]).
+// once, which is impossible. A process that dies between its effect and its completion
+// leaves a lapsed record, and the [Preset] of the operation decides whether the next
+// request runs it again ([Recoverable], the default) or is refused ([AtMostOnce]).
 //
-// The package knows nothing about HTTP. In the same module, the package protocol serves
-// the Idempotency-Key header with it, and the package memstore is a store within one
-// process. The adapters connect protocol to web frameworks.
+// The package is independent of HTTP. In the same module, the package protocol serves the
+// Idempotency-Key header with it, and the package memstore is a store within one process.
+// The adapters connect protocol to web frameworks.
 package reprise

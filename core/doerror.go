@@ -34,8 +34,7 @@ type DoError struct {
 	// Answer says that fn returned Err with [Keep]: it is an answer, and no failure.
 	Answer bool
 
-	// Remaining, of InProgress, is what was left of the lease of the other attempt. It
-	// is zero where nobody knows.
+	// Remaining, of InProgress, is the rest of the other attempt's lease. Zero is unknown.
 	Remaining time.Duration
 
 	// Err is the error of fn, as it was in the first run. It is nil where fn returned
@@ -47,7 +46,8 @@ type DoError struct {
 	Cause error
 }
 
-// Error returns the text of Err where there is one, and says what happened otherwise.
+// Error returns the text of Err where there is one, and otherwise describes the outcome
+// or end.
 func (e *DoError) Error() string {
 	switch {
 	case e.Err != nil:
@@ -97,15 +97,15 @@ func (e *DoError) Unwrap() []error {
 	return list
 }
 
-// Keep marks an error of a function that [Do] runs as the answer of the operation, such
+// Keep marks an error of a function that [Do] runs as the result of the operation, such
 // as a refusal: it is kept under either preset, and every retry gets it. Retries get the
-// same text; what [errors.Is] and [errors.As] find of it is up to the codec (see
+// same text; the result of [errors.Is] and [errors.As] depends on the codec (see
 // [ErrorCodec]), in the first run as well. Keep(nil) is nil.
 func Keep(err error) error { return decide(err, true) }
 
 // Retry marks an error of a function that [Do] runs as one after which the operation may
-// run again: its claim is released under either preset. It suits what failed before it
-// had any effect. Retry(nil) is nil.
+// run again: its claim is released under either preset. It suits failures before any
+// effect. Retry(nil) is nil.
 func Retry(err error) error { return decide(err, false) }
 
 func decide(err error, keep bool) error {
@@ -115,7 +115,7 @@ func decide(err error, keep bool) error {
 	return &decidedError{err: err, keep: keep}
 }
 
-// decidedError is an error with what fn decided about it.
+// decidedError is an error with the decision of fn about it.
 type decidedError struct {
 	err  error
 	keep bool
@@ -125,8 +125,9 @@ func (e *decidedError) Error() string { return e.err.Error() }
 
 func (e *decidedError) Unwrap() error { return e.err }
 
-// decisionOf returns what fn decided about its error: the outermost decision in it. What
-// another call of Do within fn decided about its own operation does not count.
+// decisionOf returns the decision of fn about its error: the outermost one in it. The
+// decision of another call of Do within fn is about its own operation, and does not
+// count.
 func decisionOf(err error) (keep, decided bool) {
 	switch e := err.(type) { //nolint:errorlint // it is a walk like that of errors.As
 	case *decidedError:
@@ -153,8 +154,8 @@ func undecided(err error) error {
 	return err
 }
 
-// Action is what the consumer of a message does with it. It has this name, or one like
-// it, in every queue.
+// Action is how a consumer settles a message. Every queue has it under this name, or a
+// similar one.
 type Action uint8
 
 // The actions. The zero value is not one of them.
@@ -169,13 +170,13 @@ func (a Action) String() string { return text.Name(actionNames[:], int(a)) }
 
 var actionNames = [...]string{Ack: "ack", Nack: "nack", Park: "park"}
 
-// The pauses that are suggested where nothing is known.
+// The default pauses, where the wait is unknown.
 const (
 	pauseRunning = time.Second
 	pauseStore   = 2 * time.Second
 )
 
-// SettlementOf says what a consumer does with a message for which [Do] returned err. The
+// SettlementOf returns how a consumer settles a message for which [Do] returned err. The
 // delay is the pause before the next delivery of a Nack. Zero leaves it to the consumer,
 // whose own backoff should grow with the number of deliveries. An error that is not of Do
 // is a Nack.

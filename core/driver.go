@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// driver calls the store and guarantees what the engine relies on: every error wraps a
+// driver calls the store for the engine with two guarantees: every error wraps a
 // sentinel, and a store that panics has an unknown outcome instead of ending the process
 // from a background goroutine.
 type driver struct {
@@ -80,7 +80,7 @@ func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (boun
 	return bound, nil
 }
 
-// usage returns what the store uses of its resources, nil where it does not say.
+// usage returns the store's usage of its resources, nil where it is not a Meter.
 func (d *driver) usage() (list []store.Usage) {
 	if d.meter == nil {
 		return nil
@@ -89,8 +89,8 @@ func (d *driver) usage() (list []store.Usage) {
 	return d.meter.Usage()
 }
 
-// watch returns the store's hint that id may have changed, and what ends it. Where there
-// is none the channel is nil.
+// watch returns the channel of the store's hints that id may have changed, and a function
+// that ends the watch. The channel is nil where there are none.
 func (d *driver) watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func()) {
 	none := func() {}
 	if d.waiter == nil {

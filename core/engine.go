@@ -30,18 +30,18 @@ type Engine struct {
 	sharedClaims atomic.Uint64
 
 	claiming   budget // of Begin
-	completing budget // of what a response waits for
+	completing budget // of the work that a response waits for
 
-	// base ends when Close has given up waiting, or nothing is left to wait for: it stops
-	// the renewer and the background.
+	// base ends when Close has given up waiting, or all work has ended: it stops the renewer
+	// and the background.
 	base context.Context
 	stop context.CancelFunc
 
 	work openWork
 }
 
-// New makes an engine over a store. It starts nothing. The error wraps [store.ErrInvalid]
-// and names the field of cfg that is out of its range.
+// New makes an engine over a store. It starts no goroutine. The error wraps
+// [store.ErrInvalid] and names the field of cfg that is out of its range.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
@@ -74,25 +74,25 @@ type Result struct {
 	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
 	Payload []byte   // of Replayed; it must not be modified
 
-	// Remaining, of InProgress, is what the store said was left of the lease of the other
-	// attempt. It is zero where the store was not asked, because the attempt runs in this
-	// process or another call asked a moment ago.
+	// Remaining, of InProgress, is the rest of the other attempt's lease, from the store. It
+	// is zero where the store was not asked, because the attempt runs in this process or
+	// another call asked a moment ago.
 	Remaining time.Duration
 }
 
-// Begin claims op and says what to do with it. It takes one round trip to the store, or
-// none when the answer is in this process: simultaneous duplicates share one claim.
+// Begin claims op and returns how to go on. It takes one round trip to the store, or none
+// when this process knows the outcome: simultaneous duplicates share one claim.
 //
 // The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does
 // not stop it. With op.Wait, Begin waits for another attempt to end until ctx ends or
 // op.Wait has passed, and then answers InProgress. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
-// An error means that there is no definite answer and nothing may run. The outcome is
-// then Failed, with [store.ErrInvalid], for an operation with a field out of its range,
-// Corrupt for a record that cannot be read, and otherwise Unavailable: the failure of the
-// store, or [store.ErrClosed] after Close. A claim that may have been written anyway is
-// released in the background.
+// An error means that the outcome is unknown and the operation must not run. The outcome
+// is then Failed, with [store.ErrInvalid], for an operation with a field out of its
+// range, Corrupt for a record that cannot be read, and otherwise Unavailable: the failure
+// of the store, or [store.ErrClosed] after Close. A claim that may have been written
+// anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
 	if err := op.validate(); err != nil {
@@ -130,7 +130,7 @@ func (e *Engine) Refuse(ctx context.Context, label string, outcome Outcome, err 
 }
 
 // Close takes no new operations, waits until the attempts that run and the work in the
-// background have ended, and stops what the engine started. When ctx ends first it stops
+// background have ended, and stops the engine's goroutines. When ctx ends first it stops
 // anyway and returns an error that wraps the cause: handlers that still run are cancelled
 // with [store.ErrLeaseLost], and their records lapse; they are not released. An attempt
 // that ends after that is recorded if the store takes it within Config.CompleteTimeout.
@@ -165,7 +165,7 @@ func (e *Engine) runUntil() instant {
 // arrival returns when a claim that is on its way now has arrived at the store.
 func (e *Engine) arrival() instant { return now().add(e.cfg.ClaimTimeout) }
 
-// Stats returns what the engine does now and what it has counted since it was made.
+// Stats returns the engine's present work and its counts since it was made.
 func (e *Engine) Stats() Stats {
 	s := Stats{
 		Waiting:           int(e.waiters.total.Load()),
@@ -184,7 +184,7 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// Stats is what [Engine.Stats] returns. Numbers of type uint64 only grow.
+// Stats is the result of [Engine.Stats]. Numbers of type uint64 only grow.
 type Stats struct {
 	Totals                   // of all labels together
 	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
@@ -202,5 +202,5 @@ type Stats struct {
 	EventsDropped uint64 // those that there was no room for
 	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
 
-	Store []store.Usage // what the store uses of its slots, connections or memory; nil unless it is a [store.Meter]
+	Store []store.Usage // the store's use of its slots, connections or memory; nil unless it is a [store.Meter]
 }

@@ -16,7 +16,7 @@ import (
 // Events that no request waits for (renewals, losses, and the work in the background)
 // come from a separate goroutine, one after the other. Their context has the values that
 // [Config].Detach copied. When an observer blocks, up to 4,096 of them wait and the
-// others are dropped, and nothing else is delayed; see [Stats].
+// others are dropped, without further delays; see [Stats].
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -48,14 +48,14 @@ func notify(ctx context.Context, o Observer, e Event) {
 
 // Event is one transition. It never holds a key, a scope, a body or a header field.
 type Event struct {
-	// Exactly one of these says what happened, and [Event.Name] is its name.
+	// Exactly one of these is set, and [Event.Name] is its name.
 	Outcome Outcome
 	End     AttemptEnd
 	Kind    EventKind
 
-	// Counted is true in the one event with the Outcome that ends a request, and in the
-	// one event with the End of an attempt. An observer that counts these, and nothing
-	// else, counts what [Engine.Stats] has. The others with an Outcome or an End are:
+	// Counted is true in the one event with the Outcome that ends a request, and in the one
+	// event with the End of an attempt. An observer that counts only these gets the counts
+	// of [Engine.Stats]. The others with an Outcome or an End are:
 	//
 	//	Unprotected    a streaming call with a key passed through
 	//	EndUnrecorded  a response left before its record, and the background goes on:
@@ -83,8 +83,8 @@ type Event struct {
 	// background.
 	RunTime, CompleteTime time.Duration
 
-	Annotation string // of Replayed: what was kept beside the answer; see protocol.Config.Annotate
-	Reason     string // of EventResolved: what the operator wrote
+	Annotation string // of Replayed: the annotation of the response; see protocol.Config.Annotate
+	Reason     string // of EventResolved: the operator's reason
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.
@@ -98,7 +98,7 @@ const (
 	EventStoreError                      // a call to the store failed
 	EventPanic                           // a function of the policy panicked beside the outcome of its request
 	EventResolved                        // an operator resolved a record: see Engine.Report
-	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offload
+	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offloading
 )
 
 // String returns the kind as it appears in logs.
@@ -132,9 +132,9 @@ func (e Event) Name() string {
 
 func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
 
-// Report notifies the engine's observer of something that its caller saw or did, as the
-// engine does: a panic beside a request, or the resolution of a record by an operator. It
-// counts nothing: see [Engine.Refuse].
+// Report notifies the engine's observer of an event that its caller saw or caused: a
+// panic beside a request, or the resolution of a record by an operator. It is not
+// counted: see [Engine.Refuse].
 func (e *Engine) Report(ctx context.Context, event Event) {
 	event.Counted = false
 	if e.observing.wants(&event) {

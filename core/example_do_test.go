@@ -49,8 +49,8 @@ func ExampleDo() {
 	// {0 0} false reprise: the operation did not run: the key belongs to another operation park
 }
 
-// A refusal is an answer: it is kept, and found again by errors.Is. What failed on the
-// way is no answer, and runs again.
+// A refusal is a result: it is kept, and found again by errors.Is. A failure on the way
+// is not a result, and runs again.
 func ExampleKeep() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
@@ -91,7 +91,7 @@ func ExampleEncodeResult() {
 	// {"Number":7,"Amount":5} <nil>
 }
 
-// What a consumer tells its queue.
+// How a consumer settles its messages.
 func ExampleSettlementOf() {
 	running := &reprise.DoError{Outcome: reprise.InProgress, Remaining: 7e9}
 	for _, err := range []error{nil, running, errors.New("not of Do")} {

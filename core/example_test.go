@@ -40,7 +40,7 @@ func charge(ctx context.Context, engine *reprise.Engine, key, request string) (s
 	})
 	switch {
 	case err != nil:
-		return "", err // nothing ran: say so, and let the client retry
+		return "", err // the operation did not run: say so, and let the client retry
 	case begun.Outcome == reprise.Replayed:
 		return string(begun.Payload), nil
 	case begun.Outcome != reprise.Claimed:
@@ -148,8 +148,8 @@ func ExampleNewAuditLog() {
 }
 
 // Close drains: it takes no new operations and waits for those that run. When its context
-// ends first, what is left is cancelled, and the next attempt takes it over when its
-// lease has run out.
+// ends first, the remaining attempts are cancelled, and the next ones take over when
+// their leases have run out.
 func ExampleEngine_Close() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
@@ -207,8 +207,7 @@ func ExampleAs() {
 
 type traceID struct{}
 
-// The trace of a request is seen by what goes on after it, and nothing else of the
-// request is.
+// Work after a request sees its trace, and no other value of it.
 func ExampleConfig_detach() {
 	engine, err := reprise.New(memstore.New(), reprise.Config{
 		Detach: func(request context.Context) context.Context {

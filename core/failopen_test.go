@@ -192,8 +192,8 @@ func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
 }
 
 // A claim is tried four times within its budget, 10, 40 and 160 ms apart, and once where
-// repeating it is of no use. A policy that fails open does not repeat what definitely
-// failed: it runs.
+// to repeat it is useless. A policy that fails open does not repeat a definite failure:
+// it runs.
 func TestTriesOfAClaim(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -241,7 +241,7 @@ func TestTriesOfAClaim(t *testing.T) {
 	}
 }
 
-// A store that is back is asked again by everybody, at once.
+// All requests use a recovered store again, at once.
 func TestStoreThatIsBackIsAsked(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

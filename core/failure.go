@@ -6,7 +6,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// failure says what a failed store operation means for what comes next.
+// failure is a failed store operation, classified by how to go on.
 type failure struct {
 	err error
 

@@ -29,7 +29,7 @@ func TestP12AttemptsInFlightAreSmall(t *testing.T) {
 	inUse := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what was in pools
+		runtime.GC() // memory in pools
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}

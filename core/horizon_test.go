@@ -15,7 +15,7 @@ import (
 
 const (
 	kept    = time.Hour      // the retention of these tests
-	horizon = 24 * time.Hour // and what comes after it
+	horizon = 24 * time.Hour // and the time after it
 )
 
 // once is an operation that must not run again after its retention either.
@@ -53,7 +53,7 @@ func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
 	})
 }
 
-// Nobody knows whether what lapsed has run: it is remembered as long.
+// A lapsed attempt may have run: it is remembered as long.
 func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		shared := memstore.New()
@@ -70,8 +70,8 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 	})
 }
 
-// What an operator answered is replayed for the retention of the policy, however long the
-// resolution keeps it.
+// An operator's resolution is replayed for the retention of the policy, even if the store
+// keeps it longer.
 func TestAResolvedAnswerIsReplayedBeforeItExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := memstore.New()
@@ -219,8 +219,8 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 	})
 }
 
-// Only an answer expires, and only where the operation has a horizon: what the store
-// keeps longer than a shortened retention is replayed without one.
+// Only a completed record expires, and only where the operation has a horizon: without
+// one, a record that the store keeps longer than a shortened retention is replayed.
 func TestOnlyAnAnswerExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		for age, outcomes := range map[time.Duration]map[store.Outcome][2]reprise.Outcome{ // without a horizon, and with one

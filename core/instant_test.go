@@ -56,7 +56,7 @@ func TestNeverIsNotReached(t *testing.T) {
 	}
 }
 
-// mute is a store that is asked for nothing.
+// mute is a store that must not be called.
 type mute struct{ store.Store }
 
 // renewing returns a renewer of leases of 30 s, the goroutine of which is not started,
@@ -140,7 +140,7 @@ func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 	}
 }
 
-// The skew of the clocks grows by what only the wall clock passed, and by nothing else.
+// The skew of the clocks grows only by the time that the wall clock alone passed.
 func TestSkewIsHowFarTheWallClockIsAhead(t *testing.T) {
 	t.Parallel()
 	at := instant{mono: time.Hour, wall: int64(10 * time.Hour)}

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// keptKind says what a record of [Do] holds.
+// keptKind is the kind of a record of [Do].
 type keptKind uint8
 
 // The kinds. They are kept in records: see docs/engineering/adr/0019-do.md.
@@ -27,8 +27,8 @@ const (
 //
 //	u8 0xD0 ‖ u8 version 1 ‖ u8 kind ‖ content ‖ u32 CRC-32C of everything before it
 //
-// No stored response of the package protocol begins with 0xD0, and nothing else is read
-// here: a guard that meets a record of Do, or Do one of a guard, calls it corrupt.
+// No stored response of the package protocol begins with 0xD0, and a record of Do always
+// does: a guard that meets a record of Do, or Do one of a guard, calls it corrupt.
 const (
 	keptMark     = 0xD0
 	keptVersion  = 1
@@ -57,7 +57,7 @@ func appendKept(kind keptKind, content []byte) []byte {
 	return binary.BigEndian.AppendUint32(payload, crc32.Checksum(payload, castagnoli))
 }
 
-// cutKept returns what is in a payload. The error wraps ErrCorrupt.
+// cutKept splits a payload. The error wraps ErrCorrupt.
 func cutKept(payload []byte) (keptKind, []byte, error) {
 	switch {
 	case len(payload) == 0 || payload[0] != keptMark:
@@ -81,8 +81,8 @@ func cutKept(payload []byte) (keptKind, []byte, error) {
 	return kind, content, nil
 }
 
-// DescribeResult says, without its content, what the payload of a record of [Do] holds,
-// for programs that show records. It is empty for any other payload.
+// DescribeResult describes the payload of a record of [Do], without its content, for
+// programs that show records. It is empty for any other payload.
 func DescribeResult(payload []byte) string {
 	if len(payload) == 0 || payload[0] != keptMark {
 		return ""
@@ -103,21 +103,20 @@ var keptTexts = [...]string{
 	keptPanic: "a panic", keptNothing: "no result: it could not be encoded",
 }
 
-// EncodeResult returns the payload of a record of [Do], for what writes one besides Do:
-// an operator who resolves a lapsed record (see [store.Inspector]), or a function that
-// completes its operation in a transaction of its own. It keeps value if err is nil, and
-// otherwise err: as the answer of the operation if it was made by [Keep], and as a
-// failure if not. An error of EncodeResult wraps [ErrUnkept], and says why the codec
-// could not write, or could not read again, what is to be kept. A nil codec is JSON.
+// EncodeResult returns the payload of a record of [Do], for its other writers: an
+// operator who resolves a lapsed record (see [store.Inspector]), or a function that
+// completes its operation in its own transaction. It keeps value if err is nil, and
+// otherwise err: as the result of the operation if it was made by [Keep], and as a
+// failure if not. An error of EncodeResult wraps [ErrUnkept]: the codec could not write
+// the result, or not read it again. A nil codec is JSON.
 func EncodeResult[T any](codec Codec[T], value T, err error) ([]byte, error) {
 	payload, _, failed := encodeResult(orJSON(codec), value, err)
 	return payload, failed
 }
 
-// DecodeResult returns the result in the payload of a record: what a retry of the
-// operation gets from [Do]. A kept error is a [*DoError]. An error that wraps
-// [store.ErrCorrupt] says that the payload is unreadable. A nil codec is JSON; [Bytes]
-// gives the value as it is kept.
+// DecodeResult returns the result in the payload of a record, as a retry gets it from
+// [Do]. A kept error is a [*DoError]. An error that wraps [store.ErrCorrupt] says that
+// the payload is unreadable. A nil codec is JSON; [Bytes] returns the stored value.
 func DecodeResult[T any](codec Codec[T], payload []byte) (T, error) {
 	r, err := decodeResult(orJSON(codec), payload)
 	if err != nil {
@@ -127,7 +126,7 @@ func DecodeResult[T any](codec Codec[T], payload []byte) (T, error) {
 	return r.value, r.replayError()
 }
 
-// result is what an operation of [Do] ended with.
+// result is the result of an operation of [Do].
 type result[T any] struct {
 	kind  keptKind
 	value T     // of keptValue
@@ -142,7 +141,7 @@ func (r *result[T]) replayError() error {
 	return &DoError{Outcome: Replayed, Kept: true, Answer: r.kind == keptAnswer, Err: r.err}
 }
 
-// encodeResult encodes what fn returned, and returns it as a retry reads it.
+// encodeResult encodes the result of fn, and returns it as a retry reads it.
 func encodeResult[T any](codec Codec[T], value T, err error) (payload []byte, read result[T], failed error) {
 	var content []byte
 	kind := keptValue

@@ -61,7 +61,7 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 	}
 }
 
-// Whatever is changed in a result, it is corrupt.
+// A result with any changed byte is corrupt.
 func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 	t.Parallel()
 	sound, err := reprise.EncodeResult(receipts, receipt{Number: 7}, nil)
@@ -143,7 +143,7 @@ func TestNamedErrors(t *testing.T) {
 	}
 }
 
-// A caller that changes what it got changes no record.
+// A caller that changes its result changes no record.
 func TestBytesAreTheCallersOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -312,7 +312,7 @@ func TestResultsAreKeptUpToTheLargestPayload(t *testing.T) {
 	}
 }
 
-// forgetting is a codec that makes nothing of an error that was kept.
+// forgetting is a codec that decodes every kept error as nil.
 type forgetting struct{ reprise.Codec[[]byte] }
 
 func (forgetting) EncodeError(err error) ([]byte, error)      { return []byte(err.Error()), nil }

@@ -146,13 +146,13 @@ func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
 	})
 }
 
-// What is due before the renewer would look again is done on time.
+// A deadline before the next round of the renewer is met on time.
 func TestMaxRunIsOnTimeWhileTheRenewerSleeps(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const most = 500 * time.Millisecond
 		b := setup(t, reprise.Config{MaxRun: most})
 		release(t, b.claim(t, order("1")))
-		time.Sleep(100 * time.Millisecond) // it has looked, found nothing, and sleeps for a second
+		time.Sleep(100 * time.Millisecond) // it looked, found no work, and sleeps for a second
 		a, start := b.claim(t, order("2")), time.Now()
 		<-a.Context().Done()
 		if took := time.Since(start); took != most {

@@ -13,10 +13,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The tests of this file show that nothing which refers to an attempt when it ends
-// touches the next attempt on the same operation, or the next request: a renewal that is
-// out, the attempt's own handler, an observer, the background. What handlers and clients
-// leave is tested in package protocol.
+// The tests of this file show that no reference to an ended attempt affects the next
+// attempt on the same operation, or the next request: a renewal that is out, the
+// attempt's own handler, an observer, the background. Package protocol tests the
+// references of handlers and clients.
 
 // answeredHere fails the test unless a duplicate of the attempt is answered without a
 // call to the store.

@@ -17,7 +17,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Every transition is reported once, with what belongs to it.
+// Every transition is reported once, with its data.
 func TestEveryTransitionIsReportedOnce(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})

@@ -12,10 +12,10 @@ const (
 	slowObservation = 100 * time.Millisecond
 )
 
-// observing calls the observer of an engine. An event of a request's own way is passed on
-// at once, by the goroutine of the request. One that no request waits for, such as a
-// renewal, goes through a bounded queue with a goroutine of its own, so that an observer
-// that blocks delays nothing but other events.
+// observing calls the observer of an engine. The goroutine of a request reports its
+// events at once. An event that no request waits for, such as a renewal, goes through a
+// bounded queue with a separate goroutine, so that an observer that blocks delays only
+// other events.
 type observing struct {
 	observer Observer
 	notices  bool // the observer is the log of an engine without one, which few events concern
@@ -42,7 +42,7 @@ func (o *observing) init(configured Observer) {
 }
 
 // wants reports whether to notify the observer of an event, of which the caller has set
-// what happened.
+// the kind.
 func (o *observing) wants(e *Event) bool {
 	if !o.notices {
 		return true
@@ -60,8 +60,7 @@ func (o *observing) notify(ctx context.Context, e Event) {
 	}
 }
 
-// queue passes an event on from a goroutine of its own, or drops it when too many wait
-// already.
+// queue reports an event from a separate goroutine, or drops it when the queue is full.
 func (o *observing) queue(ctx context.Context, e Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

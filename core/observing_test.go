@@ -305,7 +305,7 @@ func logged(list ...reprise.Event) string {
 	return log.String()
 }
 
-// An observation of 100 ms is as long as one may take; what takes longer is counted.
+// An observation may take 100 ms; a longer one is counted.
 func TestSlowObservationsAreCounted(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		var takes time.Duration

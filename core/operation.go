@@ -8,38 +8,38 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Operation names what is to run once. Scope, Key and Endpoint make its [store.ID].
-// Nothing keeps these three strings after Begin returned, so they may be views into
-// buffers that are used again.
+// Operation names an operation that runs once. Scope, Key and Endpoint make its
+// [store.ID]. These three strings are not kept after Begin returned, so they may be views
+// into buffers that are used again.
 type Operation struct {
 	// Scope is the authenticated principal that the key belongs to. Equal keys of
 	// different scopes are different operations. It is never empty: callers that share
 	// one key space between principals choose a name for it.
 	Scope string
 
-	// Key is what the client sent, decoded. Never empty.
+	// Key is the key from the client, decoded. Never empty.
 	Key string
 
 	// Endpoint distinguishes operations where clients use one key for several. It is
 	// usually empty.
 	Endpoint string
 
-	// Fingerprint digests what the request asks for. The same key with another
+	// Fingerprint is the digest of the request's content. The same key with another
 	// fingerprint is a [Mismatch].
 	Fingerprint store.Fingerprint
 
-	// Preset decides what happens to failures and to lapsed attempts.
+	// Preset decides how failures and lapsed attempts are treated.
 	Preset Preset
 
 	// Retention is how long an answer is replayed, counted from its completion by the
 	// store's clock: 1 ms to 10 years. Zero is the engine's default.
 	Retention time.Duration
 
-	// Horizon is for what must not run again after its retention either: how much longer
-	// the operation is remembered. When the retention of an answer has ended, Begin
-	// answers [Expired] until the horizon has ended too, and then the key is new. An
+	// Horizon is for operations that must not run again after their retention either: how
+	// much longer they are remembered. When the retention of a completed record has ended,
+	// Begin returns [Expired] until the horizon has ended too, and then the key is new. An
 	// attempt that never completed is remembered as long. Together they are 10 years at
-	// most. Zero remembers nothing beyond the retention; otherwise at least 1 ms.
+	// most. Zero ends the memory with the retention; otherwise at least 1 ms.
 	//
 	// An engine without this field, or with a release that has none, replays for as long
 	// as the operation is remembered. The store must know [store.ClaimRequest.Validity].
@@ -50,19 +50,19 @@ type Operation struct {
 	MaxAttempts int
 
 	// FailOpen runs the operation without a claim when the store cannot be reached
-	// (ErrUnavailable or ErrUnknown): see [Attempt.Unprotected]. Then nothing but this
-	// process excludes duplicates, and the operation may run twice. An unreachable store
-	// is asked again about once a second. It cannot be combined with AtMostOnce.
+	// (ErrUnavailable or ErrUnknown): see [Attempt.Unprotected]. Then only this process
+	// excludes duplicates, and the operation may run twice. An unreachable store is called
+	// again about once a second. It cannot be combined with AtMostOnce.
 	FailOpen bool
 
 	// Label names the policy in events and, for operators, in the record: at most
-	// [store.MaxLabel] bytes of printable ASCII. It must hold nothing of a client.
+	// [store.MaxLabel] bytes of printable ASCII. It must not contain data of a client.
 	Label string
 
-	// Decoder, if not nil, reads the payload of a Replayed answer before Begin returns it,
-	// for the caller of Begin, who keeps what it read. It must not modify payload. It
+	// Decoder, if not nil, reads the payload of a Replayed result before Begin returns it,
+	// for the caller of Begin, who keeps the decoded form. It must not modify payload. It
 	// returns the annotation that the payload has, for [Event.Annotation]. If it fails,
-	// Begin answers [store.ErrCorrupt] instead.
+	// Begin returns [store.ErrCorrupt] instead.
 	Decoder interface {
 		Decode(payload []byte) (annotation string, err error)
 	}
@@ -72,8 +72,7 @@ type Operation struct {
 	Wait time.Duration
 }
 
-// Preset decides together what happens to failures and what happens to attempts that
-// lapsed.
+// Preset decides how both failures and lapsed attempts are treated.
 type Preset uint8
 
 const (

@@ -21,14 +21,14 @@ type operatorLog struct {
 	next map[string]*logPause
 }
 
-// logPause is what became of one message.
+// logPause is the state of one message.
 type logPause struct {
 	until   instant
 	skipped int
 }
 
-// NewOperatorLog returns an [Observer] that logs what an operator must know, and nothing
-// of what goes well: a misconfigured or full store, unreadable records, requests that get
+// NewOperatorLog returns an [Observer] that logs the events that an operator must know,
+// and no successes: a misconfigured or full store, unreadable records, requests that get
 // 503, records that lapsed and were taken over or need a decision, lost leases, responses
 // that are not recorded, dropped work, handlers that ran twice or without a claim, and
 // panics of the policy. Each message is logged at most every ten seconds, with the number
@@ -71,8 +71,8 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	log.LogAttrs(ctx, level, message, attrs...)
 }
 
-// notice is the table of what an operator must know. The message is empty for what goes
-// well, for what clients cause, and for what another event of the same request tells.
+// notice is the table of important events. The message is empty for successes, for
+// mistakes of clients, and for events that another event of the same request covers.
 func notice(e *Event) (slog.Level, string) {
 	switch e.Kind {
 	case EventLeaseLost:
@@ -116,8 +116,8 @@ func notice(e *Event) (slog.Level, string) {
 	}
 }
 
-// storeNotice says what is wrong with a store. An unreachable one may answer the next
-// try; the request or attempt that gets no answer is reported.
+// storeNotice describes the problem of a store. An unreachable one may be back at the
+// next try; the request or attempt that fails is reported.
 func storeNotice(err error) string {
 	switch {
 	case errors.Is(err, store.ErrMisconfigured):

@@ -5,7 +5,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Outcome says what became of a request with a key: whether its handler ran, and if not,
+// Outcome is the outcome of a request with a key: whether its handler ran, and if not,
 // why. Each request has exactly one, which the engine counts under the label of its
 // policy (see [Stats]), and which exactly one counted [Event] carries.
 //

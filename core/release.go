@@ -10,8 +10,8 @@ import (
 // A claim is released in four places:
 //
 //	Attempt.Release         ends an attempt, so that the next request runs
-//	Attempt.releaseUnrun    ends an attempt that was granted and that nobody will run
-//	call.releaseLater       in the background: a claim of unknown outcome, which nobody runs
+//	Attempt.releaseUnrun    ends a granted attempt that will not run
+//	call.releaseLater       in the background: a claim of unknown outcome, which will not run
 //	Attempt.releaseLateTry  in the background: an earlier try of a claim that was released
 
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
@@ -45,16 +45,16 @@ func (a *Attempt) Release() error {
 }
 
 // releaseLateTry makes sure that an earlier try of the claim, which may still be on its
-// way to the store, holds nothing when it arrives.
+// way to the store, does not hold the key when it arrives.
 func (a *Attempt) releaseLateTry() {
 	if a.late {
 		a.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: a, due: a.engine.arrival(), silent: true})
 	}
 }
 
-// releaseLater releases a claim that nobody runs, and releases it once more when the last
-// of its tries has arrived. The call gets another owner, so that a claim that it makes
-// later, as a waiting call does, is not released with this one.
+// releaseLater releases a claim that will not run, and releases it once more when the
+// last of its tries has arrived. The call gets another owner, so that a claim that it
+// makes later, as a waiting call does, is not released with this one.
 func (c *call) releaseLater(err error) {
 	c.engine.background.addUnknown(&task{kind: taskReleaseUnknown, attempt: newAttempt(c), twice: true, err: err})
 	c.owner = store.NewOwner()

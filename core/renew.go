@@ -222,7 +222,7 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 }
 
 // align puts the heap in order again after the wall clock went ahead of the monotonic
-// one: while the machine slept, or because somebody set it. The heap is ordered by the
+// one: while the machine slept, or because it was set. The heap is ordered by the
 // monotonic clock, which did not notice.
 func (r *renewer) align(at instant) {
 	const drift = 10 * time.Millisecond // between two looks
@@ -280,7 +280,7 @@ func (r *renewer) apply(a *Attempt, status store.RenewStatus, sent instant) (los
 		return false
 	}
 	switch status {
-	case store.RenewLost, store.RenewCompleted: // nothing is left to keep, and from now on the store answers
+	case store.RenewLost, store.RenewCompleted: // the lease is over, and from now on the store decides
 		heap.Remove(&r.due, l.index)
 		return status == store.RenewLost
 	case store.Renewed:

@@ -241,7 +241,7 @@ func TestAnswersToARenewal(t *testing.T) {
 				}
 			}
 			b.store.heal()
-			complete(t, a, "answer", reprise.EndRecorded) // nobody took over
+			complete(t, a, "answer", reprise.EndRecorded) // not taken over
 		})
 	}
 }

@@ -68,8 +68,8 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 	})
 }
 
-// The operation runs in another process. What a claim found out before a duplicate
-// arrived is not the answer to the duplicate; two claims serve the whole storm.
+// The operation runs in another process. A claim that began before a duplicate arrived
+// does not decide about the duplicate; two claims serve the whole storm.
 func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const n = 200
@@ -83,7 +83,7 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 		others.Wait()
 		s.want(t, reprise.InProgress, n)
 		others.want(t, reprise.Mismatch, n)
-		if got := claims.Load(); got > 3 { // the second one may be led by the wrong request, which finds out nothing for the others
+		if got := claims.Load(); got > 3 { // the second one may be led by the wrong request, whose result does not suit the others
 			t.Errorf("%d claims", got)
 		}
 		release(t, a)
@@ -104,7 +104,7 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 			slowClaims(b)
 			var early, late answers
 			early.begin(t.Context(), b.Engine, order("k"), 1)
-			end.how(t, a) // its client has the answer, and so may send what comes next
+			end.how(t, a) // its client has the response, and so may send its next request
 			late.begin(t.Context(), b.Engine, order("k"), 1)
 			early.Wait()
 			late.Wait()
@@ -223,7 +223,7 @@ func TestLapsedIsNotSharedBetweenPresets(t *testing.T) {
 	})
 }
 
-// Waiting callers join claims too, and exactly one takes over what was released.
+// Waiting callers join claims too, and exactly one takes over a released operation.
 func TestWaitersShareClaims(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

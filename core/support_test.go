@@ -23,23 +23,23 @@ const (
 	margin    = lease / 10 // between the local deadline and the end of the lease
 )
 
-// inTime runs body as a parallel test in a bubble of its own, where time passes only when
-// everybody waits. The bubble fails when a goroutine is left at its end.
+// inTime runs body as a parallel test in a new bubble, where time passes only when all
+// goroutines wait. The bubble fails when a goroutine is left at its end.
 func inTime(t *testing.T, body func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, body)
 }
 
-// bench is one process: an engine over a store that a test can interfere with, and what
-// its observer saw.
+// bench is one process: an engine over a store that a test can interfere with, and its
+// observer's events.
 type bench struct {
 	*reprise.Engine
 	store  *hooked
 	events *events
 }
 
-// setup makes a process over a memory store of its own, without abilities. It is closed
-// at the end of the test.
+// setup makes a process over a new memory store, without abilities. It is closed at the
+// end of the test.
 func setup(t *testing.T, cfg reprise.Config) *bench {
 	t.Helper()
 	return setupOver(t, memstore.New(), cfg)
@@ -110,7 +110,7 @@ func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome
 	return res
 }
 
-// claim begins op, which nobody else holds.
+// claim begins op, which must be free.
 func (b *bench) claim(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
 	return b.want(t, op, reprise.Claimed).Attempt
@@ -217,7 +217,7 @@ func (s *events) Observe(_ context.Context, e reprise.Event) {
 	s.list = append(s.list, e)
 }
 
-// wantCounted fails the test unless the events carry what s has counted.
+// wantCounted fails the test unless the events agree with the counts.
 func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	t.Helper()
 	s.mu.Lock()
@@ -252,7 +252,7 @@ func (s *events) wantCounted(t *testing.T, stats reprise.Stats) {
 	}
 }
 
-// names returns the names of what was observed so far, in order.
+// names returns the names of the events so far, in order.
 func (s *events) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

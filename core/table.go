@@ -8,17 +8,17 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// table knows what this process does about an ID, so that a duplicate that arrives here
+// table is this process's knowledge about IDs, so that a duplicate that arrives here
 // needs no round trip: the attempts that run, and the claims that are on their way to the
-// store. An attempt enters when its claim answered Claimed, and leaves when it has ended
-// or its lease cannot be relied on any more; from then on the store answers.
+// store. An attempt enters when its claim returned Claimed, and leaves when it has ended
+// or its lease is no longer reliable; from then on the store decides.
 type table [1024]tableRow
 
 type tableRow struct {
 	mu       sync.Mutex
 	attempts *Attempt     // linked by Attempt.next, newest first
 	claims   *sharedClaim // linked by sharedClaim.next
-	spare    *sharedClaim // that nobody joined, for the next claim
+	spare    *sharedClaim // without followers, for the next claim
 }
 
 // row returns where an ID is. IDs are digests, so any part of one spreads well.
@@ -33,18 +33,18 @@ type sharedClaim struct {
 	fingerprint store.Fingerprint
 	preset      Preset
 	maxAttempts int
-	retention   time.Duration // with horizon: what an Expired answer depends on
+	retention   time.Duration // with horizon: the parameters of an Expired outcome
 	horizon     time.Duration
 	next        *sharedClaim
-	done        chan struct{} // closed when there is an answer; nil until somebody joins
+	done        chan struct{} // closed when there is a result; nil until another call joins
 
-	outcome Outcome // what follows is valid when done is closed
+	outcome Outcome // the fields below are valid when done is closed
 	payload []byte
 	err     error
 }
 
-// join returns what the table knows about the operation of c. Otherwise it returns the
-// claim that is on its way, to wait for, or a new one that c leads.
+// join returns the known outcome for the operation of c. Otherwise it returns the claim
+// that is on its way, to wait for, or a new one that c leads.
 func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
@@ -83,7 +83,7 @@ func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 	claim.next = nil
 	res, turnedAway := row.enter(res)
 	if claim.done == nil {
-		row.spare = claim // without an answer, so it refers to nothing
+		row.spare = claim // without a result, so it refers to no payload
 	} else {
 		claim.outcome, claim.payload, claim.err = res.Outcome, res.Payload, err
 		close(claim.done)
@@ -163,8 +163,8 @@ func (row *tableRow) runsUnprotected(id store.ID) bool {
 	return false
 }
 
-// answerTo returns what the answer to a shared claim means for a call that joined it. It
-// is not ok when the call has to ask again.
+// answerTo translates the result of a shared claim for a call that joined it. It is not
+// ok when the call has to ask again.
 //
 // A record that is completed stays so, and an attempt of this process was just begun; any
 // other answer may be older than the call. That of a second claim is not: it was sent

@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// generous is a store that grants every claim and renews nothing.
+// generous is a store that grants every claim and renews none.
 type generous struct{}
 
 func (generous) Claim(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -33,7 +33,7 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := func() (running, leases, waiting int) {
-			synctest.Wait() // nobody runs now
+			synctest.Wait() // no call is running now
 			e.waiters.mu.Lock()
 			defer e.waiters.mu.Unlock()
 			e.renewer.mu.Lock()

@@ -15,7 +15,7 @@ const (
 	otherLabels = "(others)"
 )
 
-// tally counts what became of the requests and attempts of one label.
+// tally counts the outcomes and ends of one label.
 type tally struct {
 	outcomes [len(outcomeNames)]atomic.Uint64
 	ends     [len(endNames)]atomic.Uint64
@@ -69,16 +69,16 @@ type Totals struct {
 	Outcomes map[Outcome]uint64    // of requests
 	Ends     map[AttemptEnd]uint64 // of attempts
 
-	// Running is how many attempts have begun and not ended: those whose handlers run,
-	// and those that the background still completes or releases. It is what
-	// Outcomes[Claimed] and Outcomes[Unprotected] are more than all Ends.
+	// Running is how many attempts have begun and not ended: those whose handlers run, and
+	// those that the background still completes or releases. It equals Outcomes[Claimed] and
+	// Outcomes[Unprotected] less all Ends.
 	Running int
 }
 
-// add adds what t has counted.
+// add adds the counts of t.
 func (s *Totals) add(t *tally) {
 	var begun, ended uint64
-	for _, e := range AttemptEnds() { // the ends first: whatever has ended by now, has begun before
+	for _, e := range AttemptEnds() { // the ends first: an attempt that has ended by now has begun before
 		n := t.ends[e].Load()
 		s.Ends[e] += n
 		ended += n
@@ -99,7 +99,7 @@ func newTotals() Totals {
 	}
 }
 
-// totals returns what was counted, for all labels and by label.
+// totals returns the counts, for all labels and by label.
 func (ts *tallies) totals() (all Totals, byLabel map[string]Totals) {
 	all, byLabel = newTotals(), make(map[string]Totals)
 	all.add(new(tally))

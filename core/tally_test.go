@@ -63,7 +63,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	})
 }
 
-// meter is a store that says what it uses.
+// meter is a store with the ability Meter.
 type meter struct {
 	store.Store
 	usage func() []store.Usage

@@ -24,7 +24,7 @@ type waiters struct {
 	total  atomic.Int64 // of waiters; written with mu
 }
 
-// queueKey is what waiters have in common if every answer means the same to them.
+// queueKey is the common parameters of waiters for whom every result means the same.
 type queueKey struct {
 	id          store.ID
 	fingerprint store.Fingerprint
@@ -178,7 +178,7 @@ func (r *waiters) leave(scope string, q *queue, w *waiter) {
 	place := slices.Index(q.waiters, w)
 	q.waiters = slices.Delete(q.waiters, place, place+1)
 	switch {
-	case q.answered: // everybody has the answer
+	case q.answered: // all waiters have the result
 	case len(q.waiters) == 0:
 		r.drop(q)
 	case place == 0:
@@ -206,9 +206,9 @@ func (r *waiters) drop(q *queue) {
 	}
 }
 
-// wake makes the heads that wait for id look now. Most of the time nobody waits for
-// anything; a head that joins only now looks at the store later than the change it would
-// be woken for.
+// wake makes the heads that wait for id look now. Most of the time there are no waiters;
+// a head that joins only now looks at the store later than the change it would be woken
+// for.
 func (r *waiters) wake(id store.ID) {
 	if r.total.Load() == 0 {
 		return

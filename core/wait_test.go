@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// answers collects what the callers of Begin got.
+// answers collects the results of Begin's callers.
 type answers struct {
 	sync.WaitGroup
 	mu   sync.Mutex
@@ -130,7 +130,7 @@ func TestWaitersShareOnePoll(t *testing.T) {
 		}
 		release(t, held)
 		time.Sleep(time.Second)
-		b.store.heal() // before the next one asks: its claim would sleep while everybody waits for it
+		b.store.heal() // before the next one asks: its claim would sleep while all others wait for it
 		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
 		for n := 2; n <= 50; n++ {
 			synctest.Wait()
@@ -310,8 +310,8 @@ func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
 	})
 }
 
-// A head whose claims hang holds nobody's answer back for longer than they asked for, but
-// its own by one claim.
+// A head whose claims hang delays the other waiters no longer than they asked for, and
+// itself by one claim.
 func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -368,7 +368,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 	})
 }
 
-// A store with a push needs to know which attempts somebody waits for.
+// A store with a push must know which attempts have waiters.
 func TestOnlyClaimsOfWaitersSayThatTheyWait(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

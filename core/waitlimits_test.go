@@ -72,7 +72,7 @@ func TestWaitLimits(t *testing.T) {
 	}
 }
 
-// mustBegin begins op, whatever the answer.
+// mustBegin begins op, with any outcome.
 func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
 	t.Helper()
 	res, err := b.Begin(t.Context(), op)

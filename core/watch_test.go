@@ -121,8 +121,8 @@ func (a *asked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 
 func (a *asked) Unwrap() store.Store { return a.Store }
 
-// A store signals the end of an attempt where somebody waits, so the claims of waiters
-// say what they are, and others do not.
+// A store signals the end of an attempt only to waiters, so the claims of waiters are
+// marked, and others are not.
 func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := memstore.New()

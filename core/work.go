@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// openWork counts what Close waits for: calls to Begin, attempts, and tasks in the
-// background.
+// openWork counts the work that Close waits for: calls to Begin, attempts, and tasks in
+// the background.
 type openWork struct {
 	count   atomic.Int64
 	closed  atomic.Bool

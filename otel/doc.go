@@ -2,13 +2,11 @@
 // the spans of requests, and a link from a replay to the trace of the first run.
 //
 //	telemetry, err := repriseotel.New(repriseotel.Config{})
-//	store = telemetry.Store(store)
-//	engine, err := reprise.New(store, reprise.Config{
-//		Observer: telemetry,
-//		Detach:   repriseotel.Detach,
+//	guard, err := protocol.New(telemetry.Store(store), protocol.Config{
+//		Name: "payments", Annotate: repriseotel.Annotate,
+//		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
 //	})
-//	stop, err := telemetry.Watch("payments", engine)
-//	guard, err := protocol.New(engine, protocol.Config{Name: "payments", Annotate: repriseotel.Annotate})
+//	stop, err := telemetry.Watch("payments", guard.Engine())
 //
 // It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
 // and the instrumentation of the database client below the store. An engine with an
@@ -16,11 +14,10 @@
 //
 // # Metrics
 //
-//	reprise.requests             counter    outcomes of the requests with a key:
-//	reprise.label, reprise.outcome
+//	reprise.requests             counter    outcomes of the requests with a key: reprise.label, reprise.outcome
 //	reprise.attempts             counter    how attempts ended: reprise.label, reprise.end
 //	reprise.events               counter    other transitions: reprise.label, reprise.event
-//	reprise.claim.duration       histogram  seconds from the request to the answer of the store, without waiting: reprise.label, reprise.outcome
+//	reprise.claim.duration       histogram  seconds from the request to the response of the store, without waiting: reprise.label, reprise.outcome
 //	reprise.wait.duration        histogram  seconds that a duplicate waited for the first request: reprise.label
 //	reprise.handler.duration     histogram  seconds that a handler had its attempt: reprise.label
 //	reprise.complete.duration    histogram  seconds that recording or releasing took: reprise.label, reprise.end
@@ -28,7 +25,7 @@
 //	reprise.running              gauge      attempts that have begun and not ended: reprise.engine
 //	reprise.waiting              gauge      duplicates that wait: reprise.engine
 //	reprise.background.tasks     gauge      completions and releases that are still to be made: reprise.engine
-//	reprise.background.bytes     gauge      of their answers: reprise.engine
+//	reprise.background.bytes     gauge      of their responses: reprise.engine
 //	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
 //
 // # The client's end

@@ -53,7 +53,7 @@ type Telemetry struct {
 
 var _ reprise.Observer = (*Telemetry)(nil)
 
-// buckets are the boundaries of the histograms, in seconds: the store answers within a
+// buckets are the boundaries of the histograms, in seconds: the store replies within a
 // millisecond, and handlers take up to minutes.
 var buckets = metric.WithExplicitBucketBoundaries(
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)

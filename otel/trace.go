@@ -16,7 +16,7 @@ const traceparent = "traceparent"
 
 // Annotate returns the traceparent of the span in ctx, and an empty text where there is
 // none. As [github.com/reprise-go/reprise/core/protocol.Config].Annotate it is kept
-// beside the answer, and replays are linked to the trace of the first run.
+// beside the response, and replays are linked to the trace of the first run.
 func Annotate(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -62,8 +62,7 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 	}
 }
 
-// spanOf returns the span that an annotation names, one that is not valid where it names
-// none.
+// spanOf returns the span that an annotation names, an invalid one where it names none.
 func spanOf(annotation string) trace.SpanContext {
 	if annotation == "" {
 		return trace.SpanContext{}

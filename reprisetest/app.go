@@ -43,8 +43,9 @@ const (
 const patience = 10 * time.Second
 
 // New returns an App for the handler that build makes, with its middleware, of a guard
-// with the policy cfg. build is called for each process: shared resources, such as a
-// database, belong outside of it. The test closes the App when it ends.
+// with the policy cfg, whose Config.Engine gets short times and no Observer. build is
+// called for each process: shared resources, such as a database, belong outside of it. The
+// test closes the App when it ends.
 //
 //	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
 //		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))
@@ -60,13 +61,9 @@ func New(tb testing.TB, cfg protocol.Config, build func(*protocol.Guard) http.Ha
 func (a *App) start(cfg protocol.Config) {
 	a.tb.Helper()
 	store, faults := faultstore.New(a.store)
-	engine, err := reprise.New(store, reprise.Config{
-		Lease: lease, ClaimTimeout: attempt, CompleteTimeout: attempt, Observer: reprise.Observers(),
-	})
-	if err != nil {
-		a.tb.Fatal(err)
-	}
-	guard, err := protocol.New(engine, cfg)
+	cfg.Engine.Lease, cfg.Engine.ClaimTimeout, cfg.Engine.CompleteTimeout = lease, attempt, attempt
+	cfg.Engine.Observer = reprise.Observers()
+	guard, err := protocol.New(store, cfg)
 	if err != nil {
 		a.tb.Fatal(err)
 	}
@@ -74,9 +71,9 @@ func (a *App) start(cfg protocol.Config) {
 		faults.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), attempt)
 		defer cancel()
-		_ = engine.Close(ctx) // unfinished work of a dead process stays so
+		_ = guard.Close(ctx) // unfinished work of a dead process stays so
 	})
-	a.now = process{engine: engine, handler: a.build(guard), faults: faults}
+	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
 }
 
 // Store returns the store, for a test that looks at the records.
@@ -92,19 +89,19 @@ func (a *App) Handler() http.Handler { return a.now.handler }
 func (a *App) Advance(d time.Duration) { a.store.Advance(d) }
 
 // Send sends a request once.
-func (a *App) Send(r *http.Request) *Answer {
+func (a *App) Send(r *http.Request) *Response {
 	a.tb.Helper()
 	return read(a.tb, r).send(a.tb, a.now.handler)
 }
 
 // Lapse lets a process die after it claimed the request and before its handler ran, and
-// then lets the lease lapse. It returns the answer to the retry, which another process
+// then lets the lease lapse. It returns the response to the retry, which another process
 // serves.
 //
 // It fails the test unless the retry is refused until then, and runs as attempt 2
 // afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown,
 // because the new process cannot know whether the handler ran.
-func (a *App) Lapse(r *http.Request) *Answer {
+func (a *App) Lapse(r *http.Request) *Response {
 	a.tb.Helper()
 	m := read(a.tb, r)
 	dying := a.cfg
@@ -126,9 +123,9 @@ func (a *App) Lapse(r *http.Request) *Answer {
 //
 // It fails the test unless the retry is refused until then, and runs as attempt 2
 // afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown.
-// How often the effect happened is for the test to look at: a handler that cannot tell
-// attempt 2 from attempt 1 has two.
-func (a *App) Crash(r *http.Request) *Answer {
+// The test checks how often the effect happened: a handler that cannot tell attempt 2
+// from attempt 1 has two.
+func (a *App) Crash(r *http.Request) *Response {
 	a.tb.Helper()
 	m := read(a.tb, r)
 	a.start(a.cfg)
@@ -154,7 +151,7 @@ func (a *App) silence() {
 
 // takeOver sends a request to the next process, before and after the lease of the first
 // one lapsed.
-func (a *App) takeOver(m message) *Answer {
+func (a *App) takeOver(m message) *Response {
 	a.tb.Helper()
 	a.start(a.cfg)
 	early := m.send(a.tb, a.now.handler)
@@ -183,7 +180,7 @@ func (a *App) counted(outcome reprise.Outcome, n uint64) bool {
 
 // StoreDown sends a request while the store cannot be reached. It fails the test unless
 // the guard refuses it, or, with FailOpen, runs it unprotected. Then the store is back.
-func (a *App) StoreDown(r *http.Request) *Answer {
+func (a *App) StoreDown(r *http.Request) *Response {
 	a.tb.Helper()
 	want := reprise.Unavailable
 	if a.cfg.FailOpen {
@@ -191,18 +188,18 @@ func (a *App) StoreDown(r *http.Request) *Answer {
 	}
 	before := a.now.engine.Stats().Totals.Outcomes[want]
 	a.now.faults.Always(faultstore.Claim, down)
-	answer := a.Send(r)
+	response := a.Send(r)
 	a.now.faults.Clear(faultstore.Claim)
 	if !a.counted(want, before+1) {
-		a.tb.Errorf("the request while the store is down is not %v: %s\n\n%v", want, unguarded, answer)
+		a.tb.Errorf("the request while the store is down is not %v: %s\n\n%v", want, unguarded, response)
 	}
-	return answer
+	return response
 }
 
 // StoreFailsAfterRun lets the store fail between the handler and its record, and come
 // back after the response left. It fails the test unless the client gets its response,
 // and a retry then gets the replay of it, without a second run. It returns both.
-func (a *App) StoreFailsAfterRun(r *http.Request) (first, again *Answer) {
+func (a *App) StoreFailsAfterRun(r *http.Request) (first, again *Response) {
 	a.tb.Helper()
 	return a.failCompletion(r, down, "unrecorded")
 }
@@ -210,12 +207,12 @@ func (a *App) StoreFailsAfterRun(r *http.Request) (first, again *Answer) {
 // StoreLosesReply lets the store record the response, and lose its own reply. It fails
 // the test unless the client gets its response, and a retry the replay of it. It returns
 // both.
-func (a *App) StoreLosesReply(r *http.Request) (first, again *Answer) {
+func (a *App) StoreLosesReply(r *http.Request) (first, again *Response) {
 	a.tb.Helper()
 	return a.failCompletion(r, faultstore.LoseReply(), "")
 }
 
-func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark string) (first, again *Answer) {
+func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark string) (first, again *Response) {
 	a.tb.Helper()
 	m := read(a.tb, r)
 	if mark == "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/reprisetest"
@@ -14,11 +13,7 @@ import (
 func ExampleReplay() {
 	t := new(example)
 	defer t.end()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
@@ -71,8 +66,8 @@ func ExampleApp_Lapse() {
 	var database orders
 	app := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler { return once(guard, database.create) })
 
-	answer := app.Lapse(reprisetest.Post("/orders", "book"))
-	fmt.Printf("%d %s", answer.Status, answer.Body)
+	response := app.Lapse(reprisetest.Post("/orders", "book"))
+	fmt.Printf("%d %s", response.Status, response.Body)
 	// Output:
 	// 201 order 1: book
 }

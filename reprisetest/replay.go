@@ -11,12 +11,12 @@ import (
 )
 
 // Replay sends a request twice to a handler with its middleware, and fails the test
-// unless the second answer is a replay of the first: the same status, body and
+// unless the second response is a replay of the first: the same status, body and
 // description of the body. It returns both.
 //
 // Fields that a layer outside of the middleware sets may differ. The request is not
 // changed, and may be sent again.
-func Replay(tb testing.TB, h http.Handler, r *http.Request) (first, again *Answer) {
+func Replay(tb testing.TB, h http.Handler, r *http.Request) (first, again *Response) {
 	tb.Helper()
 	m := read(tb, r)
 	first = m.send(tb, h)
@@ -29,8 +29,8 @@ func Replay(tb testing.TB, h http.Handler, r *http.Request) (first, again *Answe
 	return first, again
 }
 
-// notFirst says why an answer is not that of a handler that ran.
-func notFirst(a *Answer) string {
+// notFirst says why a response is not that of a handler that ran.
+func notFirst(a *Response) string {
 	switch {
 	case a.Panic != nil:
 		return "the handler panicked"
@@ -43,25 +43,25 @@ func notFirst(a *Answer) string {
 	}
 }
 
-// isRefusal reports whether an answer is one of the middleware itself.
-func isRefusal(a *Answer) bool {
+// isRefusal reports whether a response is one of the middleware itself.
+func isRefusal(a *Response) bool {
 	return a.Header.Get("Content-Type") == "application/problem+json" && bytes.Contains(a.Body, []byte(`"retryable":`))
 }
 
 // wantReplay fails the test unless again is a replay of first.
-func wantReplay(tb testing.TB, first, again *Answer) {
+func wantReplay(tb testing.TB, first, again *Response) {
 	tb.Helper()
 	if !again.Replayed() {
-		tb.Errorf("the retry is not a replay: %s\n\nthe first answer:\n%v\n\nthe answer to the retry:\n%v", whyNot(first, again), first, again)
+		tb.Errorf("the retry is not a replay: %s\n\nthe first response:\n%v\n\nthe response to the retry:\n%v", whyNot(first, again), first, again)
 		return
 	}
 	if differences := diff(first, again); differences != "" {
-		tb.Errorf("the replay differs from the first answer:\n%s", differences)
+		tb.Errorf("the replay differs from the first response:\n%s", differences)
 	}
 }
 
 // whyNot says why a retry probably ran.
-func whyNot(first, again *Answer) string {
+func whyNot(first, again *Response) string {
 	switch {
 	case again.Panic != nil:
 		return "the handler panicked"
@@ -83,7 +83,7 @@ func whyNot(first, again *Answer) string {
 var described = []string{"Content-Type", "Content-Encoding", "Location"}
 
 // diff describes how a replay differs from the first response; empty if it does not.
-func diff(first, again *Answer) string {
+func diff(first, again *Response) string {
 	var b strings.Builder
 	if first.Status != again.Status {
 		fmt.Fprintf(&b, "- status %d\n+ status %d\n", first.Status, again.Status)
@@ -117,24 +117,24 @@ func line(lines [][]byte, i int) string {
 // test unless exactly one of them runs, and every other one is either refused, because
 // the first is in progress, or gets its replay; and unless a retry after all of them is a
 // replay of the one that ran, which Race returns.
-func Race(tb testing.TB, h http.Handler, n int, r *http.Request) *Answer {
+func Race(tb testing.TB, h http.Handler, n int, r *http.Request) *Response {
 	tb.Helper()
 	m := read(tb, r)
-	answers := make([]*Answer, n)
+	responses := make([]*Response, n)
 	start := make(chan struct{})
 	var all sync.WaitGroup
-	for i := range answers {
+	for i := range responses {
 		all.Go(func() {
 			<-start
-			answers[i] = m.send(tb, h)
+			responses[i] = m.send(tb, h)
 		})
 	}
 	close(start)
 	all.Wait()
 
-	var ran *Answer
+	var ran *Response
 	runs := 0
-	for _, a := range answers {
+	for _, a := range responses {
 		switch {
 		case a.Replayed(), a.Status == http.StatusConflict && isRefusal(a):
 		case notFirst(a) != "":
@@ -147,7 +147,7 @@ func Race(tb testing.TB, h http.Handler, n int, r *http.Request) *Answer {
 	}
 	if runs != 1 {
 		tb.Errorf("of %d simultaneous requests %d ran, want 1; the route may be without the middleware, or the request without a key", n, runs)
-		return answers[0]
+		return responses[0]
 	}
 	wantReplay(tb, ran, m.send(tb, h))
 	return ran

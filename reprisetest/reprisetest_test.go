@@ -26,7 +26,7 @@ func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handle
 	if err != nil {
 		tb.Fatal(err)
 	}
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -40,9 +40,9 @@ var flaws = map[string]struct {
 	handler http.HandlerFunc
 	replay  string // a part of Replay's failure; empty: it passes
 }{
-	"answers a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "429 is never kept"},
-	"fails":                             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500 is not kept"},
-	"panics":                            {func(http.ResponseWriter, *http.Request) { panic("a bug") }, "the handler panicked"},
+	"sends a status that is not kept": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "429 is never kept"},
+	"fails":                           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500 is not kept"},
+	"panics":                          {func(http.ResponseWriter, *http.Request) { panic("a bug") }, "the handler panicked"},
 	"releases its key": {func(w http.ResponseWriter, r *http.Request) {
 		protocol.Release(r.Context())
 		w.WriteHeader(http.StatusCreated)
@@ -128,7 +128,7 @@ func TestRace(t *testing.T) {
 	}); !strings.Contains(got, "panicked") {
 		t.Errorf("a handler that panics: %q", got)
 	}
-	forgetful := flaws["answers a status that is not kept"].handler
+	forgetful := flaws["sends a status that is not kept"].handler
 	if got := failure(t, func(tb testing.TB) { reprisetest.Race(tb, guarded(tb, protocol.Config{}, forgetful), 5, order()) }); got == "" {
 		t.Error("a handler whose response is not kept: no failure")
 	}
@@ -240,7 +240,7 @@ func TestFunctionsOfAppFailForWrongHandlers(t *testing.T) {
 				return
 			}
 			forgetful := func(guard *protocol.Guard) http.Handler {
-				return once(guard, flaws["answers a status that is not kept"].handler)
+				return once(guard, flaws["sends a status that is not kept"].handler)
 			}
 			if got := failure(t, func(tb testing.TB) { run(reprisetest.New(tb, protocol.Config{}, forgetful), order()) }); got == "" {
 				t.Error("a response that is not kept: no failure")
@@ -257,7 +257,7 @@ func TestFunctionsOfAppFailForWrongHandlers(t *testing.T) {
 	if !strings.Contains(used, "did not run under the guard") {
 		t.Errorf("a key that was used: %q", used)
 	}
-	if got := failure(t, func(tb testing.TB) { reprisetest.New(tb, protocol.Config{Header: "not a name"}, nil) }); !strings.Contains(got, "Header") {
+	if got := failure(t, func(tb testing.TB) { reprisetest.New(tb, protocol.Config{Key: protocol.KeyHeader("not a name")}, nil) }); !strings.Contains(got, "Config.Key") {
 		t.Errorf("an invalid policy: %q", got)
 	}
 }

@@ -1,15 +1,14 @@
 // Package repriseconnect serves the Idempotency-Key header in unary calls of Connect,
 // over each of its protocols: Connect, gRPC and gRPC-Web.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	path, handler := ordersv1connect.NewOrdersHandler(orders,
 //		connect.WithInterceptors(authenticate, repriseconnect.NewInterceptor(guard, tenantOf)))
 //
-// The key is in the header of the call: Idempotency-Key, or what Config.Header says. A
-// retry with the same key, procedure and message gets the message or the error of the
-// first call, with its details, header and trailer; the handler does not run again. The
-// protocol, the codec and the compression of the retry may be others.
+// The key is in the header of the call: Idempotency-Key, or the one that Config.Key
+// names. A retry with the same key, procedure and message gets the message or the error
+// of the first call, with its details, header and trailer; the handler does not run
+// again. The protocol, the codec and the compression of the retry may be others.
 //
 // Interceptors that authenticate or limit rates belong before this one. The handler runs
 // once for each key. The context of a run outlives its client and the timeout of the

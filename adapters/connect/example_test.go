@@ -11,23 +11,18 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	repriseconnect "github.com/reprise-go/reprise/adapters/connect"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 func ExampleNewInterceptor() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
-	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: whoever is authenticated
+	tenantOf := func(_ context.Context, req connect.AnyRequest) (string, error) { // in a service: the authenticated principal
 		if tenant := req.Header().Get("X-Tenant"); tenant != "" {
 			return tenant, nil
 		}

@@ -21,8 +21,8 @@ func Unscoped(context.Context, connect.AnyRequest) (string, error) {
 }
 
 // NewInterceptor returns an interceptor for handlers that runs them once for each key.
-// Many handlers may share a guard. It does nothing in clients. It panics if guard or
-// scope is nil.
+// Many handlers may share a guard. It is inactive in clients. It panics if guard or scope
+// is nil.
 //
 // Streaming calls pass through. One with a key gets the header Idempotency-Status:
 // unprotected, and is reported to the engine's observer, since its client may believe
@@ -76,7 +76,7 @@ func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 	}
 }
 
-// call returns what the protocol looks at, without the message.
+// call returns the protocol's view of a call, without the message.
 func call(spec connect.Spec, header http.Header) protocol.Call {
 	return protocol.Call{
 		Procedure: spec.Procedure, Metadata: header, Host: header.Get("Host"),

@@ -51,8 +51,8 @@ func coded(err error) *connect.Error {
 
 const typePrefix = "type.googleapis.com/"
 
-// resultOf returns what is kept of an error. One without a code, which the protocols send
-// in different ways, is UNKNOWN: no retry may take it for a success.
+// resultOf returns the stored form of an error. One without a code, which the protocols
+// send in different ways, is UNKNOWN: no retry may take it for a success.
 func resultOf(err *connect.Error) protocol.CallResult {
 	code := err.Code()
 	if code == 0 {

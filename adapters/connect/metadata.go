@@ -37,9 +37,9 @@ func withoutControlFields(x *protocol.Exchange, err error) error {
 	return own
 }
 
-// metadata is what the context of a handler holds of the header and the trailer of the
-// response (see [connect.CallInfoForHandlerContext]): every layer shares it, and what the
-// handler added is found by comparing it before and after.
+// metadata is the header and the trailer of the response in the context of a handler (see
+// [connect.CallInfoForHandlerContext]). All layers share it, and a comparison of before
+// and after finds the handler's additions.
 type metadata struct {
 	x                           *protocol.Exchange
 	header, trailer             http.Header
@@ -56,7 +56,7 @@ func outerMetadata(ctx context.Context, x *protocol.Exchange) *metadata {
 	return m
 }
 
-// added returns what the handler added.
+// added returns the handler's additions.
 func (m *metadata) added() (header, trailer http.Header) {
 	dropControlFields(m.x, m.header, m.trailer)
 	return addedTo(m.headerBefore, m.header), addedTo(m.trailerBefore, m.trailer)
@@ -75,7 +75,7 @@ func addedTo(before, after http.Header) http.Header {
 	return added
 }
 
-// restore undoes what the handler did.
+// restore removes the handler's additions.
 func (m *metadata) restore() {
 	clear(m.header)
 	maps.Copy(m.header, m.headerBefore)

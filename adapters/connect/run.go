@@ -14,7 +14,7 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 	outer := outerMetadata(ctx, x)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
-		if !returned { // the handler panicked, or ended its goroutine, or what it returned panics when it is read
+		if !returned { // the handler panicked, or ended its goroutine, or its result panics when it is read
 			x.AbandonCall(false)
 		}
 	}()
@@ -45,7 +45,7 @@ func run(ctx context.Context, req connect.AnyRequest, next connect.UnaryFunc, x 
 	return res, err
 }
 
-// resultFor returns what a handler returned, with its metadata, and false for a message
+// resultFor returns the result of a handler, with its metadata, and false for a message
 // that Connect cannot send either.
 func resultFor(outer *metadata, res connect.AnyResponse, err error) (result protocol.CallResult, ok bool) {
 	header, trailer := outer.added()

@@ -43,8 +43,7 @@ func TestContextOfAHandler(t *testing.T) {
 	harness.CheckEnded(t, <-left)
 }
 
-// Echo uses its contexts again: nothing of one request may be seen by the next on the
-// same.
+// Echo reuses its contexts: no part of a request may be visible to the next one.
 func TestPooledContextsAreClean(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

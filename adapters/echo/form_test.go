@@ -31,7 +31,7 @@ func TestR24FormThatALayerOutsideParsed(t *testing.T) {
 // to learn of those of the handler's.
 func TestFilesOfAFormAreRemoved(t *testing.T) {
 	files := harness.TempFiles(t)
-	b := setup(t, protocol.Config{MaxRequestBody: 40 << 20})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 40 << 20}})
 	b.POST("/upload", func(c echo.Context) error {
 		form, err := c.MultipartForm()
 		if err != nil || len(form.File["f"]) != 1 {

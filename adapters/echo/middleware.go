@@ -1,14 +1,13 @@
 // Package repriseecho serves the Idempotency-Key header in Echo.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	e.POST("/orders", createOrder, repriseecho.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication
 // and rate limits belong outside; docs/middlewares.md has the order and the reasons.
 // Echo's middleware.Timeout is not supported outside: use http.TimeoutHandler around the
-// Echo instance. What clients observe is described in package
-// [github.com/reprise-go/reprise/core/protocol].
+// Echo instance. Package [github.com/reprise-go/reprise/core/protocol] describes the
+// behaviour for clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
 // error that a handler of Echo returns, and would keep an empty 200 in its place. It
@@ -17,7 +16,7 @@
 // echo.Context is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.
 //
-// The tests here show what is particular to Echo. The rules of the protocol are tested
+// The tests here cover the peculiarities of Echo. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package repriseecho
 
@@ -43,7 +42,7 @@ func Unscoped(echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // routes and groups. It panics if guard or scope is nil.
 //
 // The error that a handler returns becomes its response here, through the error handler
-// of the Echo instance, because that response is what is recorded: layers outside see the
+// of the Echo instance, because that response is recorded: layers outside see the
 // response and not the error. An error that a handler returns after it began a successful
 // response means that the response broke off, and no replay passes for it.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
@@ -66,7 +65,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 }
 
-// run runs the handler in an exchange, with a response of its own: the hooks of outer
+// run runs the handler in an exchange, with a separate response: the hooks of outer
 // layers belong to theirs, and run when it is sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
@@ -100,14 +99,15 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 }
 
 // reused reports whether c serves another request: the handler outlived
-// middleware.Timeout outside, and what it wrote through c since then went to that
-// request. Echo resets the response of c for that, whichever it is. A handler that left
-// its own request in c with another context still has its response.
+// middleware.Timeout outside, and its later writes through c went to that request. For
+// that, Echo resets any response of c. A handler that left its own request in c with
+// another context still has its response.
 func reused(c echo.Context, x *protocol.Exchange, response *echo.Response, w *stdhttp.Writer) bool {
 	return (c.Response() != response || response.Writer != w) && !x.Runs(c.Request().Context())
 }
 
-// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the body.
+// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the
+// body.
 func tooLarge(err error) bool {
 	var refused *echo.HTTPError
 	return stdhttp.TooLarge(err) || errors.As(err, &refused) && refused.Code == http.StatusRequestEntityTooLarge

@@ -11,8 +11,8 @@ import (
 )
 
 // Echo reuses its contexts: a handler that outlived middleware.Timeout may find another
-// request in its own. What it wrote went to that request, so it has no response to keep,
-// and nothing is restored.
+// request in its own. Its writes went to that request, so it has no response to keep, and
+// the context is not restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -52,7 +52,7 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(6)
 }
 
-// A handler may leave its request in the context with a context of its own.
+// A handler may leave its request in the context with a derived context.
 func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -7,7 +7,7 @@ import (
 )
 
 // wire writes to the response of the layers outside, which runs their hooks and counts
-// what is sent.
+// the bytes.
 type wire struct{ *echo.Response }
 
 // WriteHeader implements [protocol.Wire].

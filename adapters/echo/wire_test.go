@@ -83,8 +83,8 @@ func TestR17InformationalAnswers(t *testing.T) {
 	}
 }
 
-// R13: the hooks of a layer run on its side of the middleware: what one outside sets is
-// this answer's own, and what one inside sets is the handler's.
+// R13: the hooks of a layer run on its side of the middleware: fields from outside belong
+// to this response only, and fields from inside to the handler's.
 func TestR13HooksRunOnTheirOwnSide(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -110,7 +110,7 @@ func TestR13HooksRunOnTheirOwnSide(t *testing.T) {
 	}
 }
 
-// Loggers outside see what was sent, and no error that was answered already.
+// Loggers outside see the sent response, and no error that has a response already.
 func TestOuterLayersSeeWhatWasSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

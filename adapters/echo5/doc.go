@@ -1,14 +1,13 @@
 // Package repriseecho5 serves the Idempotency-Key header in Echo v5. Package repriseecho
 // serves it in Echo v4.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	e.POST("/orders", createOrder, repriseecho5.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication
-// and rate limits belong outside; docs/middlewares.md has the order and the reasons. What
-// clients observe is described in package
-// [github.com/reprise-go/reprise/core/protocol].
+// and rate limits belong outside; docs/middlewares.md has the order and the reasons.
+// Package [github.com/reprise-go/reprise/core/protocol] describes the behaviour for
+// clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
 // error that a handler of Echo returns, and would keep an empty 200 in its place. It
@@ -17,6 +16,6 @@
 // An [echo.Context] is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.
 //
-// The tests here show what is particular to Echo. The rules of the protocol are tested
+// The tests here cover the peculiarities of Echo. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package repriseecho5

@@ -81,7 +81,7 @@ func TestR32ErrorHandlerOfTheService(t *testing.T) {
 	b.Ran(1)
 }
 
-// recovery does what Echo's own does.
+// recovery acts as Echo's own recovery.
 func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c *echo.Context) (err error) {
 		defer func() {

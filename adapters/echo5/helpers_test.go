@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -23,7 +24,7 @@ func setup(t *testing.T, policy protocol.Config) *fixture {
 	t.Helper()
 	e := echo.New()
 	e.Logger = slog.New(slog.DiscardHandler)
-	b := &fixture{Echo: e, App: harness.New(t, e)}
+	b := &fixture{Echo: e, App: harness.New(t, memstore.New(), e)}
 	b.guarded = b.middleware(policy)
 	return b
 }

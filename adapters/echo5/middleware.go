@@ -22,7 +22,7 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // routes and groups. It panics if guard or scope is nil.
 //
 // The error that a handler returns becomes its response here, through the error handler
-// of the Echo instance, because that response is what is recorded: layers outside see the
+// of the Echo instance, because that response is recorded: layers outside see the
 // response and not the error. An error that a handler returns after it began a successful
 // response means that the response broke off, and no replay passes for it.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
@@ -45,7 +45,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	}
 }
 
-// run runs the handler in an exchange, with a response of its own: the hooks of outer
+// run runs the handler in an exchange, with a separate response: the hooks of outer
 // layers belong to theirs, and run when it is sent.
 func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
@@ -81,14 +81,15 @@ func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 }
 
 // reused reports whether c serves another request: the handler outlived a layer outside
-// that did not wait for it, and what it wrote through c since then went to that request.
-// A layer inside may leave its own response or its own request in c, such as Gzip and
+// that did not wait for it, and its later writes through c went to that request. A layer
+// inside may leave its own response or its own request in c, such as Gzip and
 // ContextTimeout do; it does not leave both without the context of the exchange.
 func reused(c *echo.Context, x *protocol.Exchange, response http.ResponseWriter) bool {
 	return c.Response() != response && !x.Runs(c.Request().Context())
 }
 
-// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the body.
+// tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the
+// body.
 func tooLarge(err error) bool {
 	var coded echo.HTTPStatusCoder
 	return stdhttp.TooLarge(err) || errors.As(err, &coded) && coded.StatusCode() == http.StatusRequestEntityTooLarge

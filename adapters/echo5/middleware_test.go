@@ -81,7 +81,7 @@ func TestGuardThatIsMetTwice(t *testing.T) {
 	b.Ran(1)
 }
 
-// Layers and handlers of net/http have a response and a request of their own.
+// Layers and handlers of net/http have a separate response and request.
 func TestHandlersOfNetHTTP(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

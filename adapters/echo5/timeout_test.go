@@ -11,8 +11,8 @@ import (
 )
 
 // Echo reuses its contexts and their responses: a handler that outlived a layer which did
-// not wait for it may find another request in its own. What it wrote went to that
-// request, so it has no response to keep, and nothing is sent or restored.
+// not wait for it may find another request in its own. Its writes went to that request,
+// so it has no response to keep or send, and the context is not restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -47,8 +47,8 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(6)
 }
 
-// A handler may leave its request in the context with a context of its own, and its
-// response behind a layer.
+// A handler may leave its request in the context with a derived context, and its response
+// behind a layer.
 func TestRequestAndResponseOfTheHandlerStayInTheContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -15,8 +15,8 @@ type writer struct {
 	wire wire
 }
 
-// wire is the response of the layers outside, which runs their hooks and counts what is
-// sent.
+// wire is the response of the layers outside, which runs their hooks and counts the
+// bytes.
 type wire struct{ http.ResponseWriter }
 
 // WriteHeader implements [protocol.Wire].

@@ -84,8 +84,8 @@ func (l *load) once(tb testing.TB) {
 	}
 }
 
-// TestP5Allocations counts what a request costs with its handler; the client allocates
-// nothing. A new key costs the attempt, the exchange, the record and its payload. The
+// TestP5Allocations counts the allocations of a request with its handler; the client has
+// none. A new key costs the attempt, the exchange, the record and its payload. The
 // requests before it fill the pools and most of the store's tables.
 func TestP5Allocations(t *testing.T) {
 	if raceEnabled {

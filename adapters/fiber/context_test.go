@@ -80,10 +80,10 @@ func TestHandlersMaySetAnotherContext(t *testing.T) {
 	s.wantRuns(t, 1)
 }
 
-// Two middlewares in one chain, with keys of their own, find their own runs.
+// Two middlewares in one chain, with different keys, find their own runs.
 func TestMiddlewaresNest(t *testing.T) {
 	t.Parallel()
-	inner := serve(t, options{guard: protocol.Config{Header: "Other-Key"}}, func(*service) {})
+	inner := serve(t, options{guard: protocol.Config{Key: protocol.KeyHeader("Other-Key")}}, func(*service) {})
 	s := serve(t, options{}, func(s *service) {
 		s.app.Post("/x", s.protect, func(c *fiber.Ctx) error {
 			before, _ := reprise.AttemptFrom(c.Context())
@@ -112,8 +112,8 @@ func (s *flakyStore) Complete(ctx context.Context, r store.CompleteRequest) erro
 	return s.Store.Complete(ctx, r)
 }
 
-// fasthttp gives its request contexts to other requests. What the engine does after the
-// response has no value of theirs.
+// fasthttp gives its request contexts to other requests. The engine's work after the
+// response does not see their values.
 func TestNothingOfAReusedContextIsRead(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -158,7 +158,7 @@ func TestNothingOfAReusedContextIsRead(t *testing.T) {
 	if len(values) != 20 {
 		t.Errorf("there were events of %d scopes", len(values))
 	}
-	for scope, seen := range values { // the background has no value, and everything else that of its own request
+	for scope, seen := range values { // the background has no value, and all others that of their request
 		delete(seen, nil)
 		if len(seen) > 1 {
 			t.Errorf("events of %s have the values of %v", scope, seen)
@@ -166,8 +166,8 @@ func TestNothingOfAReusedContextIsRead(t *testing.T) {
 	}
 }
 
-// A chain that outlives a timeout finds the request of somebody else in its context, and
-// is not an answer to anything.
+// A chain that outlives a timeout finds another request in its context, and has no
+// response to keep.
 func TestChainsThatOutliveATimeoutAreCut(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
@@ -185,8 +185,8 @@ func TestChainsThatOutliveATimeoutAreCut(t *testing.T) {
 				if c.Get("X-Late") == "" {
 					return c.SendString("in time")
 				}
-				// What a timeout layer does when its handler runs on: the request is
-				// answered, and its context used again.
+				// As a timeout layer when its handler runs on: the request has its response, and its
+				// context is used again.
 				c.Context().ResetUserValues()
 				close(late)
 				defer close(ended)

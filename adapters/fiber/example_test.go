@@ -11,23 +11,18 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 func ExampleMiddleware() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
-	tenantOf := func(c *fiber.Ctx) (string, error) { // from what authenticated the request
+	tenantOf := func(c *fiber.Ctx) (string, error) { // the authenticated principal of the request
 		tenant, _ := c.Locals("tenant").(string)
 		return tenant, nil
 	}

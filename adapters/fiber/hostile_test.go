@@ -9,8 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// hidden is a second request that stands in the body of another, where some read it as
-// one of its own.
+// hidden is a second request in the body of another, where some servers would read it as
+// a separate one.
 const hidden = "POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: hidden\r\nContent-Length: 0\r\n\r\n"
 
 // framed is a keyed request with these lines and bytes behind its header, up to which it
@@ -66,7 +66,7 @@ func TestR27bAmbiguousRequestsRunNothing(t *testing.T) {
 	}
 }
 
-// What is only in the trailer section is not what authenticated the request.
+// Trailer fields do not authenticate a request.
 func TestR7ScopeSeesNoTrailers(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []bool{false, true} {

@@ -11,8 +11,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// input is what the protocol reads of a request: its header as a [protocol.HeaderValues],
-// and a body that was not read yet as an [io.Reader]. Its strings are views of fasthttp's
+// input is the protocol's view of a request: its header as a [protocol.HeaderValues], and
+// a body that was not read yet as an [io.Reader]. Its strings are views of fasthttp's
 // buffers.
 type input struct {
 	c     *fiber.Ctx
@@ -89,7 +89,7 @@ func (in *input) Values(name string) []string {
 	}
 	end := len(in.lines)
 	if end > start && in.hasTrailers() {
-		end = min(end, start+in.section().Count(name)) // trailers are behind what came before the body
+		end = min(end, start+in.section().Count(name)) // trailers are behind the fields before the body
 	}
 	return in.lines[start:end:end]
 }

@@ -146,7 +146,7 @@ func TestR27StreamedBodiesReachTheHandlerWhole(t *testing.T) {
 func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{
-		fiber: fiber.Config{StreamRequestBody: true}, guard: protocol.Config{MaxRequestBody: 10_000},
+		fiber: fiber.Config{StreamRequestBody: true}, guard: protocol.Config{Limits: protocol.Limits{RequestBody: 10_000}},
 	}, handle(echo))
 	for name, tc := range map[string]struct {
 		raw    string
@@ -257,7 +257,7 @@ func TestR24FormsParsedInAdvanceAreComparedByTheirParts(t *testing.T) {
 
 func TestR26FormsParsedInAdvanceAreBounded(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options{guard: protocol.Config{MaxRequestBody: 1000}}, handle(func(*fiber.Ctx) error { return nil }))
+	s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}}, handle(func(*fiber.Ctx) error { return nil }))
 	a := s.do(t, form("x", []string{key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
 	a.want(t, 413, "request-too-large")
 	s.wantRuns(t, 0)
@@ -272,7 +272,7 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 	}
 }
 
-// Fiber refuses a body over its own limit before any handler, and nothing is stored.
+// Fiber refuses a body over its own limit before any handler, and no record is stored.
 func TestR26BodiesOverFibersLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{fiber: fiber.Config{BodyLimit: 100}}, handle(echo))

@@ -1,23 +1,22 @@
 // Package reprisefiber serves the Idempotency-Key header in Fiber.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,
 // rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
-// order and the reasons. What clients observe is described in package
-// [github.com/reprise-go/reprise/core/protocol].
+// order and the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes
+// the behaviour for clients.
 //
 // The context of a run is c.UserContext(). [protocol.Keep], [protocol.Release],
 // [protocol.OmitBody] and reprise.AttemptFrom also find the run in c.Context().
 //
 // A keyed request that two servers may read in different ways is refused, and the scope
-// function sees no trailers. Some answers come from fasthttp before any handler runs: 413
-// for a body over Fiber's BodyLimit, 400 for a request that it cannot read, 100 Continue.
-// docs/fiber.md says what the adapter sees and what it cannot.
+// function sees no trailers. Some responses come from fasthttp before any handler runs:
+// 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot read, 100
+// Continue. docs/fiber.md describes the limits of the adapter.
 //
-// The tests here show what is particular to Fiber. The rules of the protocol are tested
+// The tests here cover the peculiarities of Fiber. The rules of the protocol are tested
 // natively in lab/matrix, over every store, malformed requests in lab/wire, and real
 // middleware stacks in lab/frameworks.
 package reprisefiber
@@ -39,8 +38,8 @@ func Unscoped(*fiber.Ctx) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers after it once for each key. One guard may serve many
 // routes, groups and apps. An error that a handler returns becomes its response here, by
-// the error handler of the app, because that response is what is kept; layers outside see
-// the response and not the error. Middleware panics if guard or scope is nil.
+// the error handler of the app, because that response is kept; layers outside see the
+// response and not the error. Middleware panics if guard or scope is nil.
 func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisefiber: Middleware needs a guard and a scope")

@@ -91,7 +91,7 @@ func TestR16ReplayHasTheMediaTypeOfTheFirstAnswer(t *testing.T) {
 // does not have it: it belongs to the stored body.
 func TestR14MediaTypeIsAlwaysKept(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options{guard: protocol.Config{KeepHeaders: []string{"X-Made"}}}, handle(echo))
+	s := serve(t, options{guard: protocol.Config{Keep: protocol.Keeping{Headers: []string{"X-Made"}}}}, handle(echo))
 	first := s.do(t, request("body", key("k")))
 	again := s.do(t, request("body", key("k")))
 	if again.body != "body" || !slices.Equal(again.header.Values("Content-Type"), first.header.Values("Content-Type")) {

@@ -105,7 +105,7 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }
 
-// add puts what the protocol says about a response beside the handler's own fields.
+// add adds the protocol's fields to the handler's own.
 func add(h *fasthttp.ResponseHeader, mark protocol.Field, added []protocol.Field) {
 	if mark.Name != "" {
 		h.Set(mark.Name, mark.Value)

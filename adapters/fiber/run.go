@@ -118,7 +118,7 @@ func (r *recording) abandon() {
 	r.resp.ResetBody()
 }
 
-// close releases what the recording holds.
+// close releases the buffers of the recording.
 func (r *recording) close() {
 	if !r.live {
 		r.x.Close()

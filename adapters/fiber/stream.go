@@ -78,7 +78,7 @@ func (r *recording) goLive(capture *protocol.Capture) {
 	r.resp.SetBodyStream(s, s.declared)
 }
 
-// move makes dst what src was, and src empty.
+// move copies src to dst, and empties src.
 func move[T any](dst, src *T) {
 	var empty T
 	*dst, *src = *src, empty
@@ -89,7 +89,7 @@ func move[T any](dst, src *T) {
 type stream struct {
 	x        *protocol.Exchange
 	capture  *protocol.Capture
-	from     *fasthttp.Response // what the handler made
+	from     *fasthttp.Response // the handler's response
 	declared int                // its length, negative if none was declared
 	finished bool
 	closed   bool

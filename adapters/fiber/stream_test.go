@@ -32,7 +32,7 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-// line reads one line of a chunked body, which the test knows to be a chunk of its own.
+// line reads one line of a chunked body; it must be a separate chunk.
 func (c *conn) line(tb testing.TB) string {
 	tb.Helper()
 	s, err := c.r.ReadString('\n')
@@ -114,7 +114,7 @@ func TestR35StreamsOverTheLimitLeaveWhole(t *testing.T) {
 	for name, size := range map[string]int{"of known length": len(body), "of unknown length": -1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, options{guard: protocol.Config{MaxResponseBody: 99_999}}, handle(func(c *fiber.Ctx) error {
+			s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 99_999}}}, handle(func(c *fiber.Ctx) error {
 				return c.SendStream(strings.NewReader(body), size)
 			}))
 			if first := s.do(t, request("", key("k"))); first.body != body || first.err != nil {
@@ -159,7 +159,7 @@ func TestR33StreamsThatFailAreCutAndNotReplayed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, MaxResponseBody: 500_000}}, handle(h))
+			s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 500_000}}}, handle(h))
 			if first := s.do(t, request("", key("k"))); first.err == nil || !strings.HasPrefix(body, first.body) {
 				t.Errorf("the client gets %d bytes, %v", len(first.body), first.err)
 			}
@@ -221,9 +221,9 @@ func TestStreamsWaitForTheCommit(t *testing.T) {
 	}{
 		"whole":     {body: strings.NewReader("body"), status: 200},
 		"too large": {body: strings.NewReader(strings.Repeat("x", 101)), status: 500, code: "response-too-large"},
-		"broken":    {body: failing{Reader: strings.NewReader("body")}, status: 503, code: "not-applied"}, // nothing of it was sent
+		"broken":    {body: failing{Reader: strings.NewReader("body")}, status: 503, code: "not-applied"}, // no part of it was sent
 	} {
-		s := serve(t, options{store: atomicStore{memstore.New()}, guard: protocol.Config{MaxResponseBody: 100}}, handle(func(c *fiber.Ctx) error {
+		s := serve(t, options{store: atomicStore{memstore.New()}, guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 100}}}, handle(func(c *fiber.Ctx) error {
 			return c.SendStream(tc.body)
 		}))
 		a := s.do(t, request("", key("k")))
@@ -259,7 +259,7 @@ func TestR33StreamsThatAreTooLongAreCutAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("0123456789", 1000)
 	for name, limit := range map[string]int{"that could be kept": 1 << 20, "that cannot": 5000} {
-		s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, MaxResponseBody: limit}}, handle(func(c *fiber.Ctx) error {
+		s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: limit}}}, handle(func(c *fiber.Ctx) error {
 			return c.SendStream(strings.NewReader(body), len(body)-1)
 		}))
 		c := s.dial(t)
@@ -294,7 +294,7 @@ func TestStreamsOverTheLimitEndWithTheirClient(t *testing.T) {
 	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 		ended := make(chan struct{}, 2)
 		chunk := strings.Repeat("x", 1000)
-		s := serve(t, options{guard: protocol.Config{Preset: preset, MaxResponseBody: 10_000}}, handle(func(c *fiber.Ctx) error {
+		s := serve(t, options{guard: protocol.Config{Preset: preset, Limits: protocol.Limits{ResponseBody: 10_000}}}, handle(func(c *fiber.Ctx) error {
 			c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 				defer func() { ended <- struct{}{} }()
 				for {

@@ -11,8 +11,8 @@ import (
 )
 
 // fasthttp reads the trailer section of a chunked body into the header of its request,
-// behind the fields that came before the body. Nothing tells the two apart but the bytes
-// of the header section, which fasthttp keeps.
+// behind the fields that came before the body. Only the bytes of the header section,
+// which fasthttp keeps, tell the two apart.
 
 // section returns the header section as it came in, as a view.
 func (in *input) section() protocol.HeaderSection {
@@ -25,7 +25,7 @@ func (in *input) hasTrailers() bool {
 	return in.c.Request().Header.ContentLength() <= 0 && in.section().Count(fiber.HeaderTransferEncoding) > 0
 }
 
-// principal asks scope, which finds in the header what came before the body (R7).
+// principal calls scope with a header that has only the fields before the body (R7).
 // Afterwards the header has its trailers again, and its strings are where they were.
 func (in *input) principal(scope Scope) (string, error) {
 	if !in.hasTrailers() {
@@ -37,7 +37,7 @@ func (in *input) principal(scope Scope) (string, error) {
 	defer move(h, &whole)
 	whole.CopyTo(h)
 	dropTrailers(h, protocol.HeaderSection(utils.UnsafeString(whole.RawHeaders())))
-	return scope(in.c) // the name may be a part of the copy, which nobody uses again
+	return scope(in.c) // the name may be a part of the copy, which is not used again
 }
 
 // dropTrailers removes every field line from h, and every cookie, that is not in the

@@ -8,11 +8,11 @@ import (
 	"net/http"
 )
 
-// What handlers do with the connection below the response: flush it, watch it, take it.
+// How handlers use the connection below the response: flush it, watch it, take it.
 
 var errWritten = errors.New("reprisegin: the response body was written before the connection was hijacked")
 
-// Flush implements [http.Flusher]. It does nothing where the effects commit with the
+// Flush implements [http.Flusher]. It is a no-op where the effects commit with the
 // response.
 func (w *writer) Flush() {
 	w.mu.Lock()

@@ -55,7 +55,7 @@ func TestContextOfAHandler(t *testing.T) {
 	harness.CheckEnded(t, rest.Request)
 }
 
-// What takes a context in a handler takes gin.Context, too, with or without
+// Functions that take a context in a handler take gin.Context, too, with or without
 // ContextWithFallback.
 func TestGinContextIsTheContextOfTheRun(t *testing.T) {
 	t.Parallel()

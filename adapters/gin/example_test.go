@@ -17,15 +17,11 @@ import (
 )
 
 func ExampleMiddleware() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
 	tenantOf := func(c *gin.Context) (string, error) {
 		if tenant, _, ok := c.Request.BasicAuth(); ok {

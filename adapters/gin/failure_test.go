@@ -16,8 +16,7 @@ import (
 )
 
 // Where a chain only reports errors, a layer makes the response of them. Behind the
-// middleware it is recorded; outside of it, the first answer is right and nothing is
-// kept.
+// middleware it is recorded; outside of it, the first response is right but not kept.
 func TestErrorsWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -67,8 +66,8 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	b.Ran(6)
 }
 
-// What a layer outside makes of c.Errors is not known here: with AtMostOnce the retry is
-// told so, and gets no made-up answer.
+// The response that a layer outside derives from c.Errors is not known here: with
+// AtMostOnce the retry is notified of that, and gets no made-up response.
 func TestErrorsWithoutAResponseAtMostOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})

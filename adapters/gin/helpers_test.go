@@ -8,11 +8,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 func TestMain(m *testing.M) {
-	gin.SetMode(gin.TestMode) // logs nothing
+	gin.SetMode(gin.TestMode) // no debug logs
 	os.Exit(m.Run())
 }
 
@@ -27,7 +28,7 @@ type fixture struct {
 func setup(t *testing.T, policy protocol.Config) *fixture {
 	t.Helper()
 	engine := gin.New()
-	b := &fixture{Engine: engine, App: harness.New(t, engine)}
+	b := &fixture{Engine: engine, App: harness.New(t, memstore.New(), engine)}
 	b.guarded = b.middleware(policy)
 	return b
 }

@@ -1,18 +1,17 @@
 // Package reprisegin serves the Idempotency-Key header in Gin.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	router.POST("/orders", reprisegin.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,
 // rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
-// order and the reasons. What clients observe is described in package
-// [github.com/reprise-go/reprise/core/protocol].
+// order and the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes
+// the behaviour for clients.
 //
 // A handler may pass gin.Context wherever this project takes a context: to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], and [reprise.AttemptFrom].
 //
-// The tests here show what is particular to Gin. The rules of the protocol are tested
+// The tests here cover the peculiarities of Gin. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
 package reprisegin
 
@@ -99,8 +98,8 @@ func run(c *gin.Context, x *protocol.Exchange) {
 }
 
 // reused reports whether c serves another request: the chain outlived a timeout outside,
-// and what it wrote through c since then went to that request. A chain that left its own
-// request in c with another context still has the writer.
+// and its later writes through c went to that request. A chain that left its own request
+// in c with another context still has the writer.
 func reused(c *gin.Context, x *protocol.Exchange, w *writer) bool {
 	return c.Writer != w && !x.Runs(c.Request.Context())
 }

@@ -107,8 +107,8 @@ func TestGuardThatIsMetTwice(t *testing.T) {
 	b.Ran(1)
 }
 
-// HandleContext gives the handlers Gin's own writer: what they write cannot be recorded,
-// and must not be replayed as empty.
+// HandleContext gives the handlers Gin's own writer: their writes cannot be recorded, and
+// must not be replayed as empty.
 func TestHandleContextIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

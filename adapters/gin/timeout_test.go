@@ -111,7 +111,7 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 }
 
 // Gin reuses its contexts: a chain that outlived its timeout may find another request in
-// its own. What it wrote went to that request, so it has no response to keep, and it
+// its own. Its writes went to that request, so it has no response to keep, and it
 // restores nothing.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(2)
 }
 
-// A handler may leave its request in the context with a context of its own.
+// A handler may leave its request in the context with a derived context.
 func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -40,8 +40,8 @@ func (w *decidingWriter) WriteString(s string) (int, error) {
 	return w.ResponseWriter.WriteString(s)
 }
 
-// A layer outside decides about the header with the first byte, or with none: nothing
-// sends it before.
+// A layer outside decides about the header with the first byte, or with none: it is not
+// sent before.
 func TestHeaderIsLeftToTheLayersOutside(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

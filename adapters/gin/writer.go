@@ -52,8 +52,8 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// WriteHeaderNow writes status and header. Once a layer outside has answered instead of
-// the chain, nobody can get the header, and the call may be that layer's, which aborts
+// WriteHeaderNow writes status and header. Once a layer outside has responded instead of
+// the chain, the header is out of reach, and the call may be that layer's, which aborts
 // the chain through the context they share: the chain's own bytes then decide the status.
 func (w *writer) WriteHeaderNow() {
 	w.mu.Lock()
@@ -135,8 +135,8 @@ func (w *writer) Size() int {
 // Written reports whether the header was written.
 func (w *writer) Written() bool { return w.Size() != notWritten }
 
-// noRoute writes what Gin writes after the middlewares, which is too late to be recorded,
-// when no route matched and no handler answered.
+// noRoute writes Gin's response for an unmatched route without a handler's response; Gin
+// does so after the middlewares, which is too late to be recorded.
 func (w *writer) noRoute() {
 	text := map[int]string{
 		http.StatusNotFound:         "404 page not found",

@@ -65,7 +65,7 @@ func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
 	}
 }
 
-// Loggers outside see what was sent, and handlers see what they wrote.
+// Loggers outside see the sent response, and handlers see their own.
 func TestWriterKnowsWhatWasSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -1,15 +1,15 @@
 // Package reprisegrpc serves the Idempotency-Key header in unary calls of gRPC.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(authenticate, reprisegrpc.UnaryServerInterceptor(guard, tenantOf)),
 //		grpc.StreamInterceptor(reprisegrpc.StreamServerInterceptor(guard)),
 //	)
 //
-// The key is in the metadata of the call: idempotency-key, or what Config.Header says. A
-// retry with the same key, procedure and message gets the message or the status of the
-// first call, with its details, header and trailer; the handler does not run again.
+// The key is in the metadata of the call: idempotency-key, or the one that Config.Key
+// names. A retry with the same key, procedure and message gets the message or the status
+// of the first call, with its details, header and trailer; the handler does not run
+// again.
 //
 // Interceptors that authenticate, limit rates or recover from panics belong before this
 // one. The handler runs once for each key. The context of a run outlives its client and

@@ -12,12 +12,11 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// orders stands for a service of your own.
+// orders stands for your service.
 type orders struct {
 	pb.UnimplementedTestServiceServer
 	created int
@@ -29,17 +28,13 @@ func (o *orders) UnaryCall(context.Context, *pb.SimpleRequest) (*pb.SimpleRespon
 }
 
 func ExampleUnaryServerInterceptor() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
-	tenantOf := func(ctx context.Context) (string, error) { // in a service: what an interceptor that authenticates found
+	tenantOf := func(ctx context.Context) (string, error) { // in a service: the principal that an interceptor authenticated
 		if tenant := metadata.ValueFromIncomingContext(ctx, "x-tenant"); len(tenant) == 1 {
 			return tenant[0], nil
 		}

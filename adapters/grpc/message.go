@@ -45,7 +45,7 @@ func encode(m any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(message)
 }
 
-// resultOf returns what a handler returned, without its metadata, and false for a message
+// resultOf returns the result of a handler, without its metadata, and false for a message
 // that gRPC cannot send either.
 func resultOf(resp any, err error) (protocol.CallResult, bool) {
 	if err != nil {

@@ -34,7 +34,7 @@ func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Ex
 	r.method, _ = grpc.Method(ctx)
 	returned := false
 	defer func() { //nolint:contextcheck // the exchange has its own
-		if !returned { // the handler panicked, or ended its goroutine, or what it returned panics when it is read
+		if !returned { // the handler panicked, or ended its goroutine, or its result panics when it is read
 			x.AbandonCall(false)
 			r.end()
 		}
@@ -103,7 +103,7 @@ func (r *recording) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// end refuses metadata from then on, and returns what was set.
+// end refuses later metadata, and returns the present.
 func (r *recording) end() (header, trailer metadata.MD) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

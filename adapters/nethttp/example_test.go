@@ -15,15 +15,11 @@ import (
 )
 
 func ExampleMiddleware() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
 	tenantOf := func(r *http.Request) (string, error) {
 		if tenant, _, ok := r.BasicAuth(); ok {
@@ -56,15 +52,11 @@ func ExampleMiddleware() {
 // A handler may decide for its own response, and derive keys for the services that it
 // calls.
 func ExampleMiddleware_decisions() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
 	inStock := false
 	createOrder := func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func TestR24FormThatTheScopeParsed(t *testing.T) {
 	app.CheckForm("/payments", "multipart", harness.Multipart)
 }
 
-// R27: a body that another layer read and left nothing of cannot be compared.
+// R27: a body that another layer consumed cannot be compared.
 func TestR27BodyThatIsGone(t *testing.T) {
 	t.Parallel()
 	app := paying(t, func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })

@@ -1,15 +1,14 @@
 // Package reprisehttp serves the Idempotency-Key header in net/http and in everything
 // built on http.Handler: chi, gorilla/mux, connect-go and the standard ServeMux.
 //
-//	engine, err := reprise.New(memstore.New(), reprise.Config{})
-//	guard, err := protocol.New(engine, protocol.Config{Required: true})
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 //	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenantOf)(createOrder))
 //
 // Authentication, rate limiting and timeouts belong outside the middleware. The handler
 // inside runs once for each key. The context of a run outlives its client and every
-// timeout outside; reprise.Config.MaxRun bounds it. See package protocol for what clients
-// observe. Tests with other routers and middlewares are in lab/frameworks, those with RPC
-// in lab/connect.
+// timeout outside; reprise.Config.MaxRun bounds it. Package protocol describes the
+// behaviour for clients. Tests with other routers and middlewares are in lab/frameworks,
+// those with RPC in lab/connect.
 package reprisehttp
 
 import (
@@ -32,11 +31,11 @@ func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 // guard. It panics if guard or scope is nil.
 //
 // It is not for the handlers of Gin, Echo and Fiber, whose responses it does not see, or
-// sees too early; they have adapters of their own. A chain made by echo.WrapMiddleware or
-// by adaptor.HTTPMiddleware of Fiber panics at its first request, and so does a handler
-// of Gin that answers past the middleware. An http.Handler may be protected below a
-// framework (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), and a whole Echo or Gin
-// instance as the http.Handler that it is.
+// sees too early; they have their own adapters. A chain made by echo.WrapMiddleware or by
+// adaptor.HTTPMiddleware of Fiber panics at its first request, and so does a handler of
+// Gin that bypasses the middleware. An http.Handler may be protected below a framework
+// (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), and a whole Echo or Gin instance as
+// the http.Handler that it is.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")
@@ -70,9 +69,8 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	rec.Finish()
 }
 
-// copyBack lets the layers outside see what a router inside found out about the request,
-// as they do without the middleware, and the server the files of its form, which it
-// removes.
+// copyBack lets the layers outside see a router's results for the request, as they do
+// without the middleware, and the server the files of its form, which it removes.
 func copyBack(r, inner *http.Request) {
 	stdhttp.ReturnForm(r, inner)
 	if r.Pattern != inner.Pattern { // the path values come with it

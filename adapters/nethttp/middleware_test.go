@@ -9,6 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -30,7 +31,7 @@ func TestPatternAndPathValuesReachTheLayersOutside(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	inside := Middleware(harness.New(t, nil).Guard(protocol.Config{}), Unscoped)(mux)
+	inside := Middleware(harness.New(t, memstore.New(), nil).Guard(protocol.Config{}), Unscoped)(mux)
 	for name, keyed := range map[string]bool{"without a key": false, "with a key": true, "with a key, cut short": true} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders/7", strings.NewReader("body"))
 		body, ctx := r.Body, r.Context()

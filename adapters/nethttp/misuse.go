@@ -10,8 +10,8 @@ import (
 )
 
 // A framework whose handlers are not http.Handlers can adapt a middleware of net/http,
-// but hides from it what its own handlers answer: the middleware sees a handler that
-// writes nothing, and would keep an empty 200 for the retries. As far as that can be
+// but hides its own handlers' responses from it: the middleware sees a handler that
+// writes no response, and would keep an empty 200 for the retries. As far as that can be
 // detected it panics, with the name of the adapter that sees the response.
 
 // frameworks lists those that have a function which adapts a middleware of net/http.
@@ -35,9 +35,9 @@ func checkCallers() {
 	}
 }
 
-// misuseIn says what is wrong if the function that adapts a middleware is on the stack,
-// and called the middleware. It is on the stack too if it adapted another middleware,
-// and the handler inside that one makes a chain of its own: Echo runs its handlers in an
+// misuseIn describes the misuse if the function that adapts a middleware is on the stack,
+// and called the middleware. It is on the stack too if it adapted another middleware, and
+// the handler inside that one makes another chain: Echo runs its handlers in an
 // http.Handler then, and Fiber in Next. next returns the frames from the inside out.
 func misuseIn(next func() (frame runtime.Frame, more bool)) string {
 	misuse := ""
@@ -45,7 +45,7 @@ func misuseIn(next func() (frame runtime.Frame, more bool)) string {
 		frame, more := next()
 		if misuse != "" {
 			if frame.Function == "net/http.HandlerFunc.ServeHTTP" {
-				return "" // what was called is the handler that the framework gave to another middleware
+				return "" // the called function is the handler that the framework gave to another middleware
 			}
 			return misuse
 		}
@@ -56,7 +56,7 @@ func misuseIn(next func() (frame runtime.Frame, more bool)) string {
 	}
 }
 
-// judge says what is wrong if the function is one that adapts a middleware, and whether
+// judge describes the misuse if the function is one that adapts a middleware, and whether
 // it is one that runs a handler, which may well be protected. A function that the
 // compiler inlined has its caller's package in its name, but its file is still the
 // framework's.
@@ -73,14 +73,14 @@ func judge(function, file string) (misuse string, serves bool) {
 	return "", false
 }
 
-// ginWriter is what Gin's writer has beside the methods of net/http.
+// ginWriter is the additional methods of Gin's writer over those of net/http.
 type ginWriter interface {
 	Status() int
 	Written() bool
 	WriteHeaderNow()
 }
 
-// ginState is what Gin's writer said of the response before the handler ran.
+// ginState is the state of Gin's writer before the handler ran.
 type ginState struct {
 	w       ginWriter // nil: there is no Gin
 	status  int

@@ -13,7 +13,7 @@ func TestFunctionsThatHideTheResponse(t *testing.T) {
 	const modules = "/home/dev/go/pkg/mod/"
 	for _, row := range []struct {
 		function, file string
-		adapter        string // empty: nothing is wrong
+		adapter        string // empty: no misuse
 		serves         bool
 	}{
 		{"github.com/labstack/echo/v4.WrapMiddleware.func1.1", modules + "github.com/labstack/echo/v4@v4.12.0/echo.go", "package repriseecho", false},

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
+func TestCasesHaveUniqueNamesAndPromises(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[RT][0-9]+[a-z]?$`)
 	seen := map[string]bool{}
@@ -77,7 +77,7 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 
 // A result says how a case ended: the server that is not there makes each fail that needs
 // one.
-func TestResultSaysHowACaseEnded(t *testing.T) {
+func TestResultReportsHowACaseEnded(t *testing.T) {
 	t.Parallel()
 	f := Fixture{
 		Open:    func(testing.TB) store.Store { return memstore.New() },

@@ -15,14 +15,14 @@ import (
 
 const policyLink = `<https://api.example.com/idempotency>; rel="describedby"`
 
-var linking = protocol.Config{PolicyURL: "https://api.example.com/idempotency"}
+var linking = protocol.Config{Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency"}}
 
 var announceCases = []testCase{
 	{
 		conformance.Case{ID: "R37c", Rule: "With Expires a response that is kept before it leaves says until when it is replayed, and every replay says the same; no other response does.", Source: "profile, RFC 9651 3.3.7"},
 		func(e *env) {
 			const retention = time.Hour
-			srv := e.serve(Options{Guard: protocol.Config{Expires: true, Retention: retention, KeepHeaders: []string{"Location"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Announce: protocol.Announcing{Expires: true}, Retention: retention, Keep: protocol.Keeping{Headers: []string{"Location"}}}})
 			large := Program{Status: 200, BodySize: 1<<20 + 1}
 			for _, p := range []Program{created, streamed, large} {
 				if p.BodySize > 0 && e.fixture.Atomic {
@@ -64,7 +64,7 @@ var announceCases = []testCase{
 	{
 		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Expires: true, FailOpen: true, PolicyURL: linking.PolicyURL}})
+			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: linking.Announce.PolicyURL}, FailOpen: true}})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unrecorded := srv.send(e.post(created))
 			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(srv.control.Expires)) > 0 {

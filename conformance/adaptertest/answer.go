@@ -25,7 +25,7 @@ func (a answer) values(name string) []string { return valuesOf(a.fields, name) }
 // no expected value.
 func (a answer) value(name string) string { return strings.Join(a.values(name), " AND ") }
 
-// String shows an answer as a failure prints it.
+// String shows a response as a failure prints it.
 func (a answer) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d", a.status)
@@ -36,11 +36,11 @@ func (a answer) String() string {
 	return b.String()
 }
 
-// reader reads answers off a connection, and is stricter than a client must be, so that a
-// server with wrong framing fails.
+// reader reads responses off a connection, and is stricter than a client must be, so that
+// a server with wrong framing fails.
 type reader struct{ *bufio.Reader }
 
-// answer reads one answer with the informational ones before it. bodiless says that the
+// answer reads one response with the informational ones before it. bodiless says that the
 // request's method was HEAD.
 func (r reader) answer(bodiless bool) (answer, error) {
 	var early []answer

@@ -20,7 +20,7 @@ import (
 // Traffic is a kind of request to measure.
 type Traffic string
 
-// The kinds of traffic. The handler of each answers with DefaultStatus and DefaultBody.
+// The kinds of traffic. The handler of each responds with DefaultStatus and DefaultBody.
 const (
 	NotKeyed Traffic = "not-keyed" // a PUT with a key that is ignored: the cost of framework and handler alone
 	Unkeyed  Traffic = "unkeyed"   // a POST without a key
@@ -148,7 +148,7 @@ var (
 	markOf    = []byte("\r\n" + new(protocol.Config).ControlFields().Replayed + ": true\r\n")
 )
 
-// one sends a request and reads its answer, which ends with the default body.
+// one sends a request and reads its response, which ends with the default body.
 func (l *load) one(replayed bool) error {
 	if l.digits != nil {
 		l.last++

@@ -17,7 +17,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R26a", Rule: "A keyed body over the limit is refused and nothing is stored; a body of exactly the limit is accepted.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 			c := e.post(echoes)
 			srv.refuses(c.withBody(strings.Repeat("x", 1001)), protocol.CodeRequestTooLarge)
 			srv.wantNoStoreCall()
@@ -32,7 +32,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R26b", Rule: "A keyed body over the limit is refused without a declared length, too.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 			for _, size := range []int{1, 100, 5000} {
 				c := e.post(echoes).withBody(strings.Repeat("x", 1001))
 				w := srv.dial()
@@ -52,7 +52,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R26c", Rule: "A declared length over the limit is refused before the body arrives.", Source: "RFC 9110 15.5.14"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 			c := e.post(echoes)
 			w := srv.dial()
 			w.write(c.head(line{"Content-Length", "1000000000"}))
@@ -64,7 +64,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R26d", Rule: "The limit applies to keyed requests only: without a key the handler gets all of a larger body.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 			large := string(PatternBody(100_000))
 			srv.wantBody(srv.run(e.post(echoes).withKeys().withBody(large)), large)
 			srv.wantBody(srv.run(e.post(echoes).withMethod("PUT").withBody(large)), large)
@@ -165,7 +165,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R28a", Rule: "A request that its header alone rules out is refused before the client is asked to continue.", Source: "RFC 9110 10.1.1"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 1000}}})
 			c := e.post(echoes).with("Expect", "100-continue")
 			for _, refusal := range []struct {
 				call   call
@@ -207,7 +207,7 @@ var bodyCases = []testCase{
 	{
 		conformance.Case{ID: "R47a", Rule: "After a response to a request whose body was not read, the connection serves the next request or is closed cleanly.", Source: "RFC 9112 9.6"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 			for _, size := range []int{2000, 100_000} {
 				large := e.post(created).withBody(strings.Repeat("x", size))
 				for _, refused := range []struct {
@@ -244,7 +244,7 @@ var bodyCases = []testCase{
 	},
 }
 
-// wantRefusal demands that the answer is a refusal with one of these statuses, or that
+// wantRefusal demands that the response is a refusal with one of these statuses, or that
 // the connection is closed without one.
 func (w *wire) wantRefusal(statuses ...int) bool {
 	w.srv.Helper()
@@ -269,7 +269,7 @@ func (srv *server) wantUnused(c call) {
 	srv.replays(c, first)
 }
 
-// wantOrder sends a request and demands the whole of its answer, and then either an
+// wantOrder sends a request and demands the whole of its response, and then either an
 // answer to the next one or the end of the connection: no bytes of the body taken for a
 // request, no end in the middle.
 func (w *wire) wantOrder(request string, status int) {

@@ -11,7 +11,7 @@ import (
 
 func readerOf(bytes string) reader { return reader{bufio.NewReader(strings.NewReader(bytes))} }
 
-func TestClientReadsWholeAnswers(t *testing.T) {
+func TestClientReadsWholeResponses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		bytes    string
@@ -53,7 +53,7 @@ func TestClientKeepsTheOrderOfFields(t *testing.T) {
 	}
 }
 
-func TestClientRefusesWhatIsFramedWrongly(t *testing.T) {
+func TestClientRefusesWrongFraming(t *testing.T) {
 	t.Parallel()
 	for name, bytes := range map[string]string{
 		"nothing":           "",
@@ -82,7 +82,7 @@ func TestClientRefusesWhatIsFramedWrongly(t *testing.T) {
 	}
 }
 
-func TestClientSendsWhatACallSays(t *testing.T) {
+func TestClientSendsTheCall(t *testing.T) {
 	t.Parallel()
 	c := call{method: "POST", target: "/t/op?x", tenant: "t", keys: []string{"a", `"b"`}, body: "body"}.with("X-One", "1")
 	head := "POST /t/op?x HTTP/1.1\r\nHost: conformance.test\r\nX-Test-Tenant: t\r\nIdempotency-Key: a\r\nIdempotency-Key: \"b\"\r\nX-One: 1\r\n"

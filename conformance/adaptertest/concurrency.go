@@ -246,7 +246,7 @@ var concurrencyCases = []testCase{
 	{
 		conformance.Case{ID: "R23c", Rule: "A client that leaves while a large response is sent gets all of it on its retry.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 16 << 20}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 16 << 20}}})
 			c := e.post(Program{Status: 200, BodySize: 8 << 20, Headers: []Pair{{"Content-Type", "x/y"}}})
 			w := srv.dial()
 			w.write(c.bytes())

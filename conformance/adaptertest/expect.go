@@ -34,7 +34,7 @@ func (srv *server) run(c call) answer {
 	return a
 }
 
-// wantRun demands that a is the answer of a handler that ran for it, without any mark.
+// wantRun demands that a is the response of a handler that ran for it, without any mark.
 func (srv *server) wantRun(a answer) {
 	srv.Helper()
 	if a.value(ExecHeader) == "" {
@@ -47,7 +47,7 @@ func (srv *server) wantRun(a answer) {
 	}
 }
 
-// replays sends a call that has to get the answer first again.
+// replays sends a call that has to get the response first again.
 func (srv *server) replays(c call, first answer) answer {
 	srv.Helper()
 	a := srv.send(c)
@@ -70,7 +70,7 @@ func (srv *server) wantReplay(a, first answer) {
 	}
 }
 
-// kept returns the fields of an answer that a replay repeats, by name in lower case.
+// kept returns the fields of a response that a replay repeats, by name in lower case.
 func (srv *server) kept(a answer) map[string][]string {
 	fields := map[string][]string{}
 	for _, l := range a.fields {
@@ -89,7 +89,7 @@ var neverRepeated = map[string]struct{}{
 	"set-cookie": {}, "x-request-id": {}, "access-control-allow-origin": {},
 }
 
-// exec returns which run of its operation an answer comes from, 0 where it is no
+// exec returns which run of its operation a response comes from, 0 where it is no
 // handler's.
 func (a answer) exec() int {
 	n, err := strconv.Atoi(a.value(ExecHeader))
@@ -152,7 +152,7 @@ func (other otherProcess) completes(payload string) {
 	}
 }
 
-// wantOneCompletion demands that the server recorded one answer so far.
+// wantOneCompletion demands that the server recorded one response so far.
 func (srv *server) wantOneCompletion() {
 	srv.Helper()
 	if n := srv.faults.Count(faultstore.Complete); n != 1 {

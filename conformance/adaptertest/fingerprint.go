@@ -87,7 +87,7 @@ var fingerprintCases = []testCase{
 	{
 		conformance.Case{ID: "R24d", Rule: "With CanonicalJSON as the fingerprint the JSON value is compared, not its spelling.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.CanonicalJSON}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}}})
 			c := e.post(created).with("Content-Type", "application/json").withBody(`{"a":1,"b":[1.0,"\u00e9"]}`)
 			first := srv.run(c)
 			srv.replays(c.withBody("{ \"b\": [1, \"\u00e9\"],\n\t\"a\": 10e-1 }"), first)
@@ -98,7 +98,7 @@ var fingerprintCases = []testCase{
 	{
 		conformance.Case{ID: "R24e", Rule: "With NoFingerprint every request with the key gets the first response.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.NoFingerprint}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: protocol.NoFingerprint}}})
 			c := e.post(created)
 			first := srv.run(c)
 			srv.replays(c.withBody("another").withTarget("/t/other?x=1").withMethod("PATCH"), first)
@@ -115,7 +115,7 @@ var fingerprintCases = []testCase{
 				seen := strings.Join([]string{r.Method, r.Path, r.RawQuery, key, string(body), strings.Join(r.Header.Values("X-Counts"), "|")}, "\n")
 				return sha256.Sum256([]byte(seen)), nil
 			}
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: own}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: own}}})
 			c := e.post(created).withTarget("/t/op?x=%2F")
 			first := srv.run(c.with("X-Counts", "1").with("X-Counts", "2"))
 			srv.replays(c.with("x-counts", "1").with("X-COUNTS", "2").with("Content-Type", "text/html"), first)
@@ -125,9 +125,9 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R24g", Rule: "Fields in FingerprintHeaders are compared: a request to one host does not get another host's response.", Source: "profile"},
+		conformance.Case{ID: "R24g", Rule: "Fields in Fingerprint.Headers are compared: a request to one host does not get another host's response.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{FingerprintHeaders: []string{"Host", "X-Version"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Headers: []string{"Host", "X-Version"}}}})
 			c := e.post(created).withHost("live.test").with("X-Version", "1")
 			first := srv.run(c)
 			srv.refuses(c.withHost("sandbox.test"), protocol.CodeKeyReused)
@@ -218,7 +218,7 @@ var fingerprintCases = []testCase{
 	},
 }
 
-// echo reads the body of an answer to a program with echo.
+// echo reads the body of a response to a program with echo.
 func (e *env) echo(a answer) Echo {
 	e.Helper()
 	var got Echo

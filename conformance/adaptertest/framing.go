@@ -117,7 +117,7 @@ type framedCall struct {
 func (e *env) hiddenRequest() string { return e.post(created).freshKey().bytes() }
 
 // refusesFraming demands that each of the requests is refused by closing the connection,
-// with an answer or without, and that neither it nor a request hidden in it runs.
+// with a response or without, and that neither it nor a request hidden in it runs.
 func (e *env) refusesFraming(calls ...framedCall) {
 	e.Helper()
 	srv := e.serve(Options{})

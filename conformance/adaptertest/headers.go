@@ -222,9 +222,9 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14d", Rule: "With KeepHeaders no other fields are kept.", Source: "profile"},
+		conformance.Case{ID: "R14d", Rule: "With Keep.Headers no other fields are kept.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"location", "Content-Type"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Headers: []string{"location", "Content-Type"}}}})
 			p := created
 			p.Headers = append(slices.Clip(p.Headers), Pair{"X-Secret", "1"}, Pair{"Set-Cookie", "a=1"})
 			c := e.post(p)
@@ -243,9 +243,9 @@ var headerCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R14e", Rule: "With KeepHeaders the fields that are needed to read the stored body are kept too.", Source: "RFC 9110 8.3, 8.4"},
+		conformance.Case{ID: "R14e", Rule: "With Keep.Headers the fields that are needed to read the stored body are kept too.", Source: "RFC 9110 8.3, 8.4"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{KeepHeaders: []string{"Location"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Headers: []string{"Location"}}}})
 			p := Program{
 				Status: 201, BodyBase64: []byte("\x1f\x8b\x08 as if it were compressed"),
 				Headers: []Pair{{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}, {"Location", "/orders/1"}, {"ETag", `"1"`}},

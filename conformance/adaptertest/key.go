@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// created is a program with an answer that is kept.
+// created is a program with a response that is kept.
 var created = Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}, {"Content-Type", "application/json"}}, Body: `{"id":1}`}
 
 var keyCases = []testCase{
@@ -28,7 +28,7 @@ var keyCases = []testCase{
 	{
 		conformance.Case{ID: "R1b", Rule: "The field's name can be configured; the default name is then ignored, and problems mention the configured one.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Header: "X-Order-Token", Required: true}})
+			srv := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyHeader("X-Order-Token"), Required: true}})
 			c := e.post(created).withKeys()
 			first := srv.run(c.with("X-Order-Token", e.key))
 			srv.replays(c.with("x-order-token", e.key), first)
@@ -41,7 +41,7 @@ var keyCases = []testCase{
 	{
 		conformance.Case{ID: "R1c", Rule: "An alias of the field is equivalent to it; two of the names in one request are refused.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Aliases: []string{"X-Idempotency-Key"}}})
+			srv := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")}})
 			c := e.post(created)
 			first := srv.run(c)
 			srv.replays(c.withKeys().with("X-Idempotency-Key", e.key), first)
@@ -53,7 +53,7 @@ var keyCases = []testCase{
 	{
 		conformance.Case{ID: "R1d", Rule: "Checks are made in the order method, key lines, grammar, scope, body; the first that fails is the response.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 8}})
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 8}}})
 			large := e.post(created).withBody("more than eight bytes")
 			srv.run(large.withMethod("GET").withBody("").withKeys("not a key"))
 			srv.refuses(large.withTenant("").withKeys(), protocol.CodeKeyMissing)
@@ -243,7 +243,7 @@ var keyCases = []testCase{
 	{
 		conformance.Case{ID: "R5c", Rule: "The maximum length of keys can be configured.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxKeyLength: 36}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{Key: 36}}})
 			c := e.post(created)
 			srv.run(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f9324"))
 			srv.refuses(c.withKeys("8e03978e-40d5-43dd-bc93-6894a57f93240"), protocol.CodeKeyInvalid)

@@ -22,8 +22,7 @@ func (e *env) offloading() (*server, *blobStore) {
 	e.Helper()
 	blobs := &blobStore{content: make(map[string][]byte)}
 	return e.serve(Options{Guard: protocol.Config{
-		MaxResponseBody: 1000, Oversize: protocol.Offload, Blobs: blobs, SpoolDir: e.TempDir(),
-		MaxBlob: largeBody, MaxSpool: largeBody + 1<<20, BlobTimeout: 5 * time.Second,
+		Limits: protocol.Limits{ResponseBody: 1000}, Offload: protocol.Offloading{Blobs: blobs, Dir: e.TempDir(), MaxBody: largeBody, MaxSpool: largeBody + 1<<20, Timeout: 5 * time.Second},
 	}}), blobs
 }
 
@@ -71,7 +70,7 @@ var offloadCases = []testCase{
 		conformance.Case{ID: "R35g", Rule: "With Offload a stream over the limit is sent as it is written, and replayed in full.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{
-				MaxResponseBody: len(streamedBody) - 1, Oversize: protocol.Offload, Blobs: &blobStore{content: make(map[string][]byte)}, SpoolDir: e.TempDir(),
+				Limits: protocol.Limits{ResponseBody: len(streamedBody) - 1}, Offload: protocol.Offloading{Blobs: &blobStore{content: make(map[string][]byte)}, Dir: e.TempDir()},
 			}})
 			c := e.post(streamed)
 			first := srv.run(c)

@@ -92,7 +92,7 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Decide: func(status int) protocol.Decision {
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
 				switch status {
 				case 404:
 					return protocol.ReleaseKey
@@ -101,7 +101,7 @@ var outcomeCases = []testCase{
 				default:
 					return protocol.ByPreset
 				}
-			}}})
+			}}}})
 			released := e.post(Program{Status: 404}).freshKey()
 			srv.run(released)
 			srv.run(released)
@@ -231,7 +231,7 @@ var outcomeCases = []testCase{
 				}
 				return protocol.ByPreset
 			}
-			srv := e.serve(Options{Guard: protocol.Config{Decide: panics}})
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: panics}}})
 			c := e.post(created)
 			srv.dial().wantFailure(c)
 			srv.replays(c, srv.run(c))
@@ -242,7 +242,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R33d", Rule: "A policy function that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			panics := func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("the policy panics") }
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: panics}})
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: panics}}})
 			c := e.post(created)
 			srv.refuses(c, protocol.CodeInternalError)
 			srv.run(c.withKeys())
@@ -327,7 +327,7 @@ var outcomeCases = []testCase{
 	},
 }
 
-// cutShort are programs whose answer ends before it is whole.
+// cutShort are programs whose response ends before it is whole.
 var cutShort = []Program{
 	{Status: 200, Body: "only half of this", Behaviour: Aborts},
 	{Status: 200, Body: "only half of this", Behaviour: Panics},

@@ -20,7 +20,7 @@ type problem struct {
 	Retryable bool   `json:"retryable"`
 }
 
-// wantProblem demands that a, the answer to c, is the problem of a code, whole and
+// wantProblem demands that a, the response to c, is the problem of a code, whole and
 // without anything of the request.
 func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 	e.Helper()

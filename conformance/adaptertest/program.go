@@ -129,7 +129,7 @@ const (
 	Hijacks Behaviour = "hijack" // takes the connection, writes a complete 200 response, and closes it
 )
 
-// Echo is the body of the answer to a program with echo.
+// Echo is the body of the response to a program with echo.
 type Echo struct {
 	Method       string `json:"method"`
 	RawPath      string `json:"raw_path"`      // escaped, as sent

@@ -31,7 +31,7 @@ func TestProgramSurvivesItsHeader(t *testing.T) {
 	}
 }
 
-func TestProgramRefusesWhatItDoesNotKnowAndWhatContradictsItself(t *testing.T) {
+func TestProgramRefusesUnknownAndContradictoryFields(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]string{
 		``:                                             "EOF",

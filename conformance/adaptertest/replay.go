@@ -244,7 +244,7 @@ var replayCases = []testCase{
 	{
 		conformance.Case{ID: "R30", Rule: "The middleware's own responses are never stored: the next request with the key is judged on its own.", Source: "draft 2.6"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxRequestBody: 64}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{RequestBody: 64}}})
 			c := e.post(created)
 			srv.refuses(c.withTenant(""), protocol.CodeScopeMissing)
 			srv.refuses(c.withBody(strings.Repeat("x", 65)), protocol.CodeRequestTooLarge)

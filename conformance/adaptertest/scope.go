@@ -87,7 +87,7 @@ var problemCases = []testCase{
 	{
 		conformance.Case{ID: "R45a", Rule: "A problem has a stable type and a constant title, and contains nothing of the request.", Source: "RFC 9457 3"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, MaxRequestBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 1000}}})
 			c := e.post(created).withTarget("/t/op?secret=in-the-query").with("X-Secret-Field", "in-the-header")
 			seen := map[protocol.Code]problem{}
 			for i, key := range []string{"first-secret-key", "other-secret-key"} {
@@ -116,7 +116,7 @@ var problemCases = []testCase{
 	{
 		conformance.Case{ID: "R45b", Rule: "The URI of problem types can be configured.", Source: "RFC 9457 3.1.1"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, ProblemBase: "https://errors.example.com/idempotency/"}})
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Base: "https://errors.example.com/idempotency/"}}})
 			c := e.post(created).withKeys()
 			a := srv.send(c)
 			if p := srv.wantProblem(a, c, protocol.CodeKeyMissing); p.Type != "https://errors.example.com/idempotency/key-missing" {
@@ -130,12 +130,12 @@ var problemCases = []testCase{
 	{
 		conformance.Case{ID: "R45c", Rule: "The form of problems can be configured, and is sent unchanged.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+			srv := e.serve(Options{Guard: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Write: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 				return protocol.Response{
 					Status: 418, Body: []byte("own: " + string(p.Code)),
 					Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/x-own"}, protocol.Field{Name: "X-Own", Value: "1"}),
 				}
-			}}})
+			}}}})
 			a := srv.send(e.post(created).withKeys())
 			if a.status != 418 || a.body != "own: key-missing" || a.value("Content-Type") != "text/x-own" || a.value("X-Own") != "1" {
 				srv.Errorf("answered %v", a)
@@ -147,13 +147,13 @@ var problemCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R45d", Rule: "WriteProblem sees the request.", Source: "profile"},
+		conformance.Case{ID: "R45d", Rule: "Problems.Write sees the request.", Source: "profile"},
 		func(e *env) {
 			envelope := func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 				language := strings.Join(r.Header.Values("Accept-Language"), ", ")
 				return protocol.Response{Body: []byte(r.Method + " " + r.Path + " in " + language + ": " + string(p.Code))}
 			}
-			srv := e.serve(Options{Guard: protocol.Config{WriteProblem: envelope}})
+			srv := e.serve(Options{Guard: protocol.Config{Problems: protocol.ProblemFormat{Write: envelope}}})
 			c := e.post(created).withMethod("PATCH").with("Accept-Language", "de")
 			if a := srv.send(c.withKeys("not a key")); a.status != 400 || a.body != "PATCH /t/op in de: key-invalid" {
 				srv.Errorf("answered %v", a)
@@ -167,7 +167,7 @@ var problemCases = []testCase{
 	{
 		conformance.Case{ID: "R46", Rule: "A problem forbids caching, has Retry-After only where a retry makes sense, and mentions the configured field.", Source: "RFC 9111 5.2, RFC 9110 10.2.3"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Header: "X-Once", Required: true}})
+			srv := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyHeader("X-Once"), Required: true}})
 			c := e.post(held).withKeys()
 			keyed := c.with("X-Once", e.key)
 			srv.begin(keyed)

@@ -22,7 +22,7 @@ func (e *env) sealing(id string) protocol.Sealing {
 	if err != nil {
 		e.Fatal(err)
 	}
-	return protocol.Sealing{On: true, Secret: secret}
+	return protocol.Sealing{Secret: secret}
 }
 
 // sealedFor names the operation of c, whose key is a bare one.
@@ -106,7 +106,7 @@ var sealingCases = []testCase{
 					}
 					return payload
 				},
-				"sealed without the secret":  func(who protocol.SealedFor) []byte { return sealed(protocol.Sealing{On: true}, who) },
+				"sealed without the secret":  func(who protocol.SealedFor) []byte { return sealed(protocol.Sealing{}, who) },
 				"sealed with another secret": func(who protocol.SealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
 				"of another operation": func(who protocol.SealedFor) []byte {
 					who.ID[0] ^= 1

@@ -118,7 +118,7 @@ type pending struct {
 	err  error
 }
 
-// begin sends a call without waiting for its answer.
+// begin sends a call without waiting for its response.
 func (srv *server) begin(c call) *pending {
 	p := &pending{env: srv.env, done: make(chan struct{})}
 	go func() {
@@ -128,7 +128,7 @@ func (srv *server) begin(c call) *pending {
 	return p
 }
 
-// answer waits for the answer and fails without one.
+// answer waits for the response and fails without one.
 func (p *pending) answer() answer {
 	p.env.Helper()
 	<-p.done
@@ -138,7 +138,7 @@ func (p *pending) answer() answer {
 	return p.got
 }
 
-// answered reports whether the answer has arrived.
+// answered reports whether the response has arrived.
 func (p *pending) answered() bool {
 	select {
 	case <-p.done:

@@ -20,7 +20,7 @@ var hasty = reprise.Config{ClaimTimeout: 400 * time.Millisecond, CompleteTimeout
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
 
-// promptly is how long an answer may take whose store hangs: the engine's time for it,
+// promptly is how long a response may take whose store hangs: the engine's time for it,
 // and plenty for everything else.
 const promptly = 5 * time.Second
 

@@ -152,7 +152,7 @@ var streamingCases = []testCase{
 	{
 		conformance.Case{ID: "R35a", Rule: "A response body over the limit is sent in full; a retry gets the status and fields with a summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
 			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
 				p := oversized(100_000)
 				p.Write = mode
@@ -172,7 +172,7 @@ var streamingCases = []testCase{
 	{
 		conformance.Case{ID: "R35b", Rule: "A response body of exactly the limit is kept.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
 			c := e.post(oversized(1000))
 			srv.replays(c, srv.run(c))
 		},
@@ -180,7 +180,7 @@ var streamingCases = []testCase{
 	{
 		conformance.Case{ID: "R35c", Rule: "With Unavailable a retry after a body over the limit gets 409 result-unavailable.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000, Oversize: protocol.Unavailable}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}, Oversize: protocol.Unavailable}})
 			c := e.post(oversized(1001))
 			if first := srv.run(c); len(first.body) != 1001 {
 				srv.Errorf("the first answer is %v", first)
@@ -191,7 +191,7 @@ var streamingCases = []testCase{
 	{
 		conformance.Case{ID: "R35d", Rule: "A stream over the limit is sent in full, and not kept.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: len(streamedBody) - 1}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: len(streamedBody) - 1}}})
 			p := streamed
 			p.Headers = []Pair{{"Location", "/orders/1"}}
 			c := e.post(p)
@@ -205,7 +205,7 @@ var streamingCases = []testCase{
 	{
 		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{MaxResponseBody: 1000}})
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
 			c := e.post(oversized(1001))
 			for range 2 {
 				srv.wantProblem(srv.send(c), c, protocol.CodeResponseTooLarge)

@@ -42,7 +42,7 @@ func (w *wire) write(bytes string) {
 	}
 }
 
-// read reads an answer that has to come whole.
+// read reads a response that has to come whole.
 func (w *wire) read() answer {
 	w.srv.Helper()
 	a, err := w.tryRead()
@@ -52,13 +52,13 @@ func (w *wire) read() answer {
 	return a
 }
 
-// tryRead reads an answer, and returns an error if there is none.
+// tryRead reads a response, and returns an error if there is none.
 func (w *wire) tryRead() (answer, error) {
 	_ = w.conn.SetReadDeadline(time.Now().Add(w.srv.fixture.Patience))
 	return w.in.answer(false)
 }
 
-// ask sends a call as it is and reads its answer.
+// ask sends a call as it is and reads its response.
 func (w *wire) ask(c call) answer {
 	w.srv.Helper()
 	w.write(c.bytes())

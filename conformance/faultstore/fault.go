@@ -30,18 +30,18 @@ const (
 	panics
 )
 
-// Pass executes the call and returns its answer.
+// Pass executes the call and returns its result.
 func Pass() Fault { return Fault{} }
 
 // FailBefore returns err and does not execute the call. The error should wrap a sentinel
 // that permits this, such as [store.ErrUnavailable] or [store.ErrUnknown].
 func FailBefore(err error) Fault { return Fault{kind: failBefore, err: err} }
 
-// FailAfter executes the call, drops its answer, and returns err.
+// FailAfter executes the call, drops its result, and returns err.
 func FailAfter(err error) Fault { return Fault{kind: failAfter, err: err} }
 
 // LoseReply executes the call and returns [store.ErrUnknown], as when a connection
-// breaks before the answer comes.
+// breaks before the result comes.
 func LoseReply() Fault {
 	return FailAfter(fmt.Errorf("%w: faultstore: reply lost", store.ErrUnknown))
 }
@@ -50,7 +50,7 @@ func LoseReply() Fault {
 // ends or the test lets it go.
 func Hang() Fault { return Fault{kind: hang} }
 
-// HangAfter executes the call and keeps the answer back. It returns [store.ErrUnknown]
+// HangAfter executes the call and keeps the result back. It returns [store.ErrUnknown]
 // when the call's context ends or the test lets it go.
 func HangAfter() Fault { return Fault{kind: hangAfter} }
 

@@ -85,13 +85,13 @@ var operations = map[faultstore.Op]func(context.Context, store.Store) (zero bool
 	},
 }
 
-func TestFaultDecidesWhatIsExecutedAndAnswered(t *testing.T) {
+func TestFaultDecidesExecutionAndReply(t *testing.T) {
 	t.Parallel()
 	const budget = 10 * time.Second // of the caller
 	tests := []struct {
 		name     string
 		fault    faultstore.Fault
-		want     error         // nil: the store's own answer
+		want     error         // nil: the store's own result
 		executed int           // when the call returned
 		took     time.Duration // of the call
 	}{
@@ -171,7 +171,7 @@ func TestExecuteLateOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-func TestExecuteLateAnswersCallerWithoutDeadlineAfterwards(t *testing.T) {
+func TestExecuteLateReturnsAfterExecutionWithoutDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counter{}
@@ -272,7 +272,7 @@ func TestHoldExecutesWhenItsGateOpens(t *testing.T) {
 	})
 }
 
-func TestACallWhoseContextHasEndedIsNotExecutedByWaiting(t *testing.T) {
+func TestWaitingCallIsNotExecutedAfterItsContextEnded(t *testing.T) {
 	t.Parallel()
 	inner := &counter{}
 	st, faults := faultstore.New(inner)

@@ -55,7 +55,7 @@ type bench struct {
 	store store.Store
 }
 
-// payload is as long as the small answer that the benchmarks of the project replay.
+// payload is as long as the small result that the benchmarks of the project replay.
 var payload = make([]byte, 256)
 
 func request(id store.ID, owner store.Owner) store.ClaimRequest {

@@ -182,7 +182,7 @@ func (c caller) claimNewSoon() {
 	defer poll.Stop()
 	for start := time.Now(); c.env.fixture.Atomic && time.Since(start) < callLimit; <-poll.C {
 		if got, err := c.tryClaim(); err != nil || got.Outcome != store.InProgress {
-			break // the owner asks once more, for a definite answer
+			break // the owner asks once more, for a definite result
 		}
 	}
 	c.claimNew()

@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCasesAreNamedOnceAndSayWhatTheyHold(t *testing.T) {
+func TestCasesHaveUniqueNamesAndPromises(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	seen := map[string]bool{}
@@ -46,7 +46,7 @@ func find(t *testing.T, id string) *testCase {
 	return nil
 }
 
-func TestFailureTellsTheRuleAndItsSource(t *testing.T) {
+func TestFailureNamesTheRuleAndItsSource(t *testing.T) {
 	t.Parallel()
 	c := find(t, "complete-once")
 	got := tryCase(t, c, brokenFixture("complete-unfenced"))
@@ -95,7 +95,7 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 // bare is a store without any ability.
 type bare struct{ store.Store }
 
-func TestWhatAStoreLacksIsSaid(t *testing.T) {
+func TestMissingAbilitiesAreReported(t *testing.T) {
 	t.Parallel()
 	f := Fixture{Open: func(testing.TB) store.Store { return bare{memstore.New()} }}
 	for id, lacking := range map[string]string{
@@ -146,7 +146,7 @@ func (s atomicStore) isCompleted(ctx context.Context, id store.ID) bool {
 }
 
 // Cases that are not about leases apply to Atomic stores, and one promise is beyond them.
-func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
+func TestAtomicStoreSkipsCasesAboutLeases(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
 		st := sync.OnceValue(memstore.New)
@@ -159,7 +159,7 @@ func TestAtomicStoreRunsWhatConcernsIt(t *testing.T) {
 }
 
 // The clock is moved by the test, instead of sleeping in a bubble.
-func TestStoreWithAClockThatIsMoved(t *testing.T) {
+func TestStoreOnAManualClock(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
 		backing := broken.New("")

@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	return nil
 }
 
-// forget deletes a record that somebody may be waiting for.
+// forget deletes a record and wakes its watchers.
 func (sh *shard) forget(rec *record) {
 	sh.remove(rec)
 	sh.changed(rec.id)

@@ -23,8 +23,8 @@ func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	}
 }
 
-// The record and the copy of its payload; what the index and the order of expiry allocate
-// as they grow is a fraction of one.
+// The record and the copy of its payload; the growth of the index and the order of expiry
+// is a fraction of an allocation.
 func TestNewKeyAllocatesTwiceAndReplayNever(t *testing.T) {
 	s, op, n := memstore.New(), newOperation(), 0
 	if got := testing.AllocsPerRun(50_000, func() {

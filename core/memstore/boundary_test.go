@@ -89,7 +89,7 @@ func TestListEndsWithItsLastRecord(t *testing.T) {
 	})
 }
 
-// A cursor of the store itself that somebody changed is refused as well.
+// A modified cursor of the same store is refused as well.
 func TestListRefusesACursorThatWasChanged(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := memstore.New()

@@ -27,8 +27,7 @@ func TestNegativeBoundsAreRefused(t *testing.T) {
 	mustClaim(t, bounded(t, memstore.Bounds{}), newOperation().claim(), store.Claimed)
 }
 
-// Whatever is live or valid stays, and goes on being answered; only a new key finds no
-// room.
+// Live and valid records stay, and are still replayed; only a new key finds no room.
 func TestFullStoreRefusesNewKeysAndKeepsWhatItHolds(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 3})
@@ -103,7 +102,7 @@ func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
 	})
 }
 
-// Nobody calls Purge here: claims alone keep the dead from piling up.
+// Purge is never called here: claims alone keep expired records from piling up.
 func TestClaimsSweepWhatIsDead(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const keys, alive = 20_000, 100
@@ -142,8 +141,8 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 	})
 }
 
-// A completion moves the end of a record either way; what was deleted at its first end
-// would run again, and what stayed until then would hold its room for nothing.
+// A completion moves the end of a record either way: a record deleted at its first end
+// would run again, and one that stayed until then would occupy its room needlessly.
 func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, later, earlier := memstore.New(), newOperation(), newOperation()
@@ -219,7 +218,8 @@ func TestNoScopeFillsTheStore(t *testing.T) {
 	}
 }
 
-// What a scope holds already is answered as ever, and so is a caller that names no scope.
+// Records that a scope has already are replayed as ever, and a caller without a scope is
+// served.
 func TestFullScopeIsAnsweredForWhatItHolds(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 100})

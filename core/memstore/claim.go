@@ -63,7 +63,7 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 	case rec.live(now):
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease - now}, nil
 	case rec.owner == r.Owner:
-		return claimed(rec, now), nil // lapsed, and nobody took over: the engine renews it before it runs
+		return claimed(rec, now), nil // lapsed and not taken over: the engine renews it before it runs
 	case !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	default:

@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The decision table of store.Store.Claim, row by row: what is stored, who asks, what
-// is answered.
+// The decision table of store.Store.Claim, row by row: the record, the caller, the
+// result.
 func TestClaimDecides(t *testing.T) {
 	t.Parallel()
 	first, rival := newOperation(), newOperation()

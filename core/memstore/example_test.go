@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The engine makes these calls; they show what a store does.
+// The engine makes these calls; they show the operations of a store.
 func ExampleNew() {
 	st, ctx := memstore.New(), context.Background()
 	id := store.DeriveID("tenant-1", "", "8e03978e-40d5-43dd-bc93-6894a57f9324")

@@ -15,7 +15,7 @@ type index struct {
 	slots []slot // a power of two of them, at most three quarters in use
 	shift int    // of a hash, to its first slot
 	count int
-	seed  uint64 // odd, and random: whoever chooses keys cannot choose their slots
+	seed  uint64 // odd, and random: clients that choose keys cannot choose their slots
 }
 
 type slot struct {

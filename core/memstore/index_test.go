@@ -7,8 +7,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// After any sequence of insertions and removals the index finds exactly what a map does,
-// also where IDs have the 8 bytes in common that it hashes.
+// After any sequence of insertions and removals the index finds exactly the entries of a
+// map, also for IDs that share the 8 bytes that it hashes.
 func TestIndexFindsWhatAMapFinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestIndexFindsWhatAMapFinds(t *testing.T) {
 	}
 }
 
-// Whoever chooses keys cannot choose their slots: two indexes place the same IDs
+// Clients that choose keys cannot choose their slots: two indexes place the same IDs
 // differently.
 func TestIndexesAreSeeded(t *testing.T) {
 	t.Parallel()

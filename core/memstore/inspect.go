@@ -30,8 +30,8 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return view, nil
 }
 
-// Resolve implements [store.Inspector]. A resolved record has no owner: what its former
-// owner asks for is answered ErrLeaseLost.
+// Resolve implements [store.Inspector]. A resolved record has no owner: its former owner
+// gets ErrLeaseLost.
 func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	return nil
 }
 
-// Purge implements [store.Purger]. Claims delete what is past its retention on their
-// own; Purge is for a store that should give its memory back while no new keys arrive.
+// Purge implements [store.Purger]. Claims delete records past their retention anyway;
+// Purge is for a store that should give its memory back while no new keys arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := checkPurge(ctx, limit); err != nil {
 		return 0, err

@@ -97,7 +97,7 @@ func (s *Store) cursor(shard int, after []byte) string {
 	return fmt.Sprintf("memory-%x-%d-%x", s.epoch.UnixNano(), shard, after)
 }
 
-// parseCursor reads what cursor wrote.
+// parseCursor parses the output of cursor.
 func (s *Store) parseCursor(text string) (position, error) {
 	if text == "" {
 		return position{}, nil

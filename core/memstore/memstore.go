@@ -3,16 +3,16 @@
 //	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //
 // It is a complete [reprise.Store]: exclusion, fencing, lapse and takeover, retention,
-// and replay of the same bytes hold as in every other store. What it cannot do follows
-// from where the records are: they cover one process, not its siblings behind the same
-// load balancer, and a restart forgets them, so that a key used before the restart is new
+// and replay of the same bytes hold as in every other store. Its limits follow from the
+// place of the records: they cover one process, not its siblings behind the same load
+// balancer, and a restart forgets them, so that a key used before the restart is new
 // after it.
 //
-// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for what it
-// holds). It evicts nothing that is live or valid: when it is full, claims of new keys
-// are refused with [store.ErrFull] until records reach the end of their retention. It
-// starts no goroutine and needs no Close; records past their retention are unseen at
-// once, and deleted by later claims or by Purge.
+// A store is bounded in records and in bytes (see [Bounds], and [Store.Stats] for its
+// usage). It never evicts a live or valid record: when it is full, claims of new keys are
+// refused with [store.ErrFull] until records reach the end of their retention. It starts
+// no goroutine and needs no Close; records past their retention are unseen at once, and
+// deleted by later claims or by Purge.
 //
 // Time is the monotonic clock, so that setting the wall clock moves no deadline.
 package memstore
@@ -33,11 +33,11 @@ const (
 	DefaultBytes   = 256 << 20
 )
 
-// Bounds limits what a store holds. A claim that would exceed it is refused with
-// [store.ErrFull], unless it is for a key that the store already holds.
+// Bounds limits the size of a store. A claim that would exceed it is refused with
+// [store.ErrFull], unless the store has a record of its key.
 //
-// No scope can fill a store: one scope may hold at most nine times what is free. A scope
-// alone gets nine tenths of each bound, and what it leaves is for the others.
+// No scope can fill a store: one scope may hold at most nine times the free room. A scope
+// alone gets nine tenths of each bound, and the rest is for the others.
 type Bounds struct {
 	// Records is how many records the store holds, in any state. Zero is
 	// [DefaultRecords].
@@ -45,17 +45,17 @@ type Bounds struct {
 
 	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for
 	// each. Zero is [DefaultBytes]. It is checked when a key is claimed and never when an
-	// attempt completes, because refusing the answer of what already happened would make
-	// its retry run again. So the attempts that were running when the bound was reached
-	// may exceed it by their payloads.
+	// attempt completes, because to refuse the response of an operation that ran would make
+	// its retry run again. So the attempts that were running when the bound was reached may
+	// exceed it by their payloads.
 	//
-	// The process needs more than that: the collector lets the heap grow to about twice
-	// what is in use before it runs, and returns memory to the system late. Set
-	// GOMEMLIMIT where that matters.
+	// The process needs more than that: the collector lets the heap grow to about twice the
+	// memory in use before it runs, and returns memory to the system late. Set GOMEMLIMIT
+	// where that matters.
 	Bytes int64
 }
 
-// RecordOverhead is what a record counts besides its payload, in bytes: the record
+// RecordOverhead is the size of a record without its payload, in bytes: the record
 // itself, its entries in the index and in the order of expiry, and its scope.
 const RecordOverhead = 320
 
@@ -132,8 +132,8 @@ func (s *Store) Advance(d time.Duration) {
 // spreads well.
 func (s *Store) shard(id store.ID) *shard { return &s.shards[id[0]%shardCount] }
 
-// checkContext refuses a call whose context has already ended. Nothing here waits, so the
-// context is not looked at later.
+// checkContext refuses a call whose context has already ended. No operation waits, so the
+// context is not checked later.
 func checkContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)

@@ -10,10 +10,10 @@ import (
 // store was made.
 type instant = time.Duration
 
-// record is what the store keeps for an ID. The lock of its shard guards it.
+// record is the record of an ID. The lock of its shard guards it.
 type record struct {
 	id          store.ID
-	owner       store.Owner // zero once an operator resolved it: then it is nobody's
+	owner       store.Owner // zero once an operator resolved it
 	fingerprint store.Fingerprint
 	completed   bool
 	attempt     int
@@ -40,5 +40,5 @@ func (r *record) end() instant {
 	return max(r.valid, r.lease)
 }
 
-// size returns what the record counts in bytes.
+// size returns the size of the record in bytes.
 func (r *record) size() int64 { return RecordOverhead + int64(len(r.payload)) }

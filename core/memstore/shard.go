@@ -8,7 +8,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// shardCount is how many parts a store is divided into, each with a lock of its own.
+// shardCount is how many parts a store is divided into, each with its own lock.
 const shardCount = 64
 
 // sweepPerClaim is how many dead records the claim of a new key deletes at most. More

@@ -16,8 +16,8 @@ const (
 	retention = time.Hour
 )
 
-// inTime runs body as a parallel test in a bubble of its own, where time passes only when
-// the body sleeps.
+// inTime runs body as a parallel test in a new bubble, where time passes only when the
+// body sleeps.
 func inTime(t *testing.T, body func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, body)

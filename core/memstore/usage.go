@@ -8,11 +8,11 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// scopeReserve is how much more than what is free one scope may hold. See [Bounds].
+// scopeReserve bounds a scope, as a multiple of the free room. See [Bounds].
 const scopeReserve = 9
 
-// usage counts what the shards hold together against the bounds of the store, and what
-// each scope has of it.
+// usage adds up the use of all shards against the bounds of the store, and the share of
+// each scope.
 type usage struct {
 	bounds  Bounds
 	records atomic.Int64
@@ -23,15 +23,15 @@ type usage struct {
 	}
 }
 
-// scopeUsage is what one scope holds.
+// scopeUsage is the usage of one scope.
 type scopeUsage struct {
 	scope   uint64
 	records int64        // guarded by the lock of its map
 	bytes   atomic.Int64 // of payloads, too
 }
 
-// add counts one record of a scope without a payload, or says why it has to be refused.
-// Scope 0 is unknown, and has no share of its own.
+// add counts one record of a scope without a payload, or returns the reason to refuse it.
+// Scope 0 is unknown, and has no share.
 func (u *usage) add(scope uint64) (*scopeUsage, error) {
 	if scope == 0 {
 		return nil, u.addRecord()
@@ -84,7 +84,7 @@ func (u *usage) addPayload(s *scopeUsage, size int) {
 	}
 }
 
-// remove gives back what a record of size bytes used.
+// remove subtracts a record of size bytes.
 func (u *usage) remove(s *scopeUsage, size int64) {
 	u.records.Add(-1)
 	u.bytes.Add(-size)
@@ -100,7 +100,7 @@ func (u *usage) remove(s *scopeUsage, size int64) {
 	}
 }
 
-// Stats is what a store holds, beside its bounds.
+// Stats are the usage and the bounds of a store.
 type Stats struct {
 	Records int
 	Bytes   int64 // as [Bounds] counts them
@@ -108,8 +108,8 @@ type Stats struct {
 	Bounds  Bounds
 }
 
-// Stats returns what the store holds. Records past their retention count until a claim or
-// Purge deletes them.
+// Stats returns the usage of the store. Records past their retention count until a claim
+// or Purge deletes them.
 func (s *Store) Stats() Stats {
 	stats := Stats{Records: int(s.usage.records.Load()), Bytes: s.usage.bytes.Load(), Bounds: s.usage.bounds}
 	for i := range s.usage.scopes {

@@ -8,9 +8,9 @@ import (
 )
 
 // Watch implements [store.Waiter]. The channel receives a value each time the ID is
-// completed, released or resolved, and holds one while nobody receives; it is never
-// closed. A lapse is not announced: nothing happens in the store at that instant. The
-// watch lasts until stop is called, whatever becomes of ctx.
+// completed, released or resolved, and buffers one value; it is never closed. A lapse is
+// not announced, because the store has no timer for it. The watch lasts until stop is
+// called, even after ctx ends.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, nil, err
@@ -23,7 +23,7 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 	return ch, func() { sh.unwatch(id, ch) }, nil
 }
 
-// unwatch ends a watch. Ending it again finds nothing to end.
+// unwatch ends a watch. A second call is a no-op.
 func (sh *shard) unwatch(id store.ID, ch chan struct{}) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -38,8 +38,7 @@ func (sh *shard) unwatch(id store.ID, ch chan struct{}) {
 	}
 }
 
-// changed wakes whoever watches id. Each channel has room for one value, and one says as
-// much as two.
+// changed wakes the watchers of id. Each channel has room for one value, which is enough.
 func (sh *shard) changed(id store.ID) {
 	for _, ch := range sh.watches[id] {
 		select {

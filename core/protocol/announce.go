@@ -17,9 +17,9 @@ type announcement struct {
 }
 
 func newAnnouncement(cfg *Config, retention time.Duration) announcement {
-	a := announcement{expires: cfg.Expires, retention: cmp.Or(cfg.Retention, retention)}
-	if cfg.PolicyURL != "" {
-		a.link = describedBy(cfg.PolicyURL)
+	a := announcement{expires: cfg.Announce.Expires, retention: cmp.Or(cfg.Retention, retention)}
+	if cfg.Announce.PolicyURL != "" {
+		a.link = describedBy(cfg.Announce.PolicyURL)
 	}
 	return a
 }

@@ -31,15 +31,12 @@ func (l lines) Values(name string) []string { return l[name] }
 
 func newGuard(t *testing.T, engine reprise.Config, cfg protocol.Config) *protocol.Guard {
 	t.Helper()
-	e, err := reprise.New(memstore.New(), engine)
+	cfg.Engine = engine
+	guard, err := protocol.New(memstore.New(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(e, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	return guard
 }
 
@@ -69,7 +66,7 @@ func TestExpiryIsTheEndOfTheRetention(t *testing.T) {
 		for i, c := range []struct{ engine, guard, want time.Duration }{
 			{0, 0, 24 * time.Hour}, {2 * time.Hour, 0, 2 * time.Hour}, {2 * time.Hour, 72 * time.Hour, 72 * time.Hour},
 		} {
-			guard := newGuard(t, reprise.Config{Retention: c.engine}, protocol.Config{Expires: true, Retention: c.guard})
+			guard := newGuard(t, reprise.Config{Retention: c.engine}, protocol.Config{Announce: protocol.Announcing{Expires: true}, Retention: c.guard})
 			key := strconv.Itoa(i)
 			admission := admitted(t, guard, key)
 			time.Sleep(1500 * time.Millisecond) // the handler
@@ -117,7 +114,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.cfg.Expires, c.cfg.MaxResponseBody = true, 8
+			c.cfg.Announce.Expires, c.cfg.Limits.ResponseBody = true, 8
 			guard := newGuard(t, reprise.Config{}, c.cfg)
 			a := admitted(t, guard, "k")
 			var announced []protocol.Field
@@ -145,7 +142,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 // What the policy adds never makes a response too large to be kept.
 func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{Expires: true, PolicyURL: "https://api.example.com/idempotency"})
+	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
 	for n, added := range map[int]int{62: 2, 63: 0, 64: 0} {
 		var fields [][2]string
 		for i := range n {
@@ -165,7 +162,7 @@ func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 // A handler that completes its operation itself stores the same fields.
 func TestPayloadHasTheAddedFields(t *testing.T) {
 	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{Expires: true, PolicyURL: "https://api.example.com/idempotency"})
+	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
 	a := admitted(t, guard, "k")
 	defer a.Exchange.Close()
 	payload, err := protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 201})
@@ -182,19 +179,19 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	a.Exchange.Finish(protocol.Captured{Status: 201})
 }
 
-// The link is added to what WriteProblem returns, once.
+// The link is added to what Problems.Write returns, once.
 func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	t.Parallel()
 	for name, links := range map[string][]string{"none": nil, "other": {"</a>; rel=help"}, "same": {announcedLink}} {
 		guard := newGuard(t, reprise.Config{}, protocol.Config{
-			PolicyURL: "https://api.example.com/idempotency",
-			WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
+			Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency"},
+			Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 				var fields []protocol.Field
 				for _, l := range links {
 					fields = append(fields, protocol.Field{Name: "Link", Value: l})
 				}
 				return protocol.Response{Header: protocol.NewHeader(fields...)}
-			},
+			}},
 		})
 		var got []string
 		for f := range admitted(t, guard, "not a key").Response.Header.All() {
@@ -232,13 +229,13 @@ func TestOnlyAKeptResponseHasAnExpiry(t *testing.T) {
 		status int
 		want   []string // names of the fields that are added
 	}{
-		"kept":                       {protocol.Config{Expires: true}, 201, []string{"Idempotency-Key-Expires"}},
-		"released":                   {protocol.Config{Expires: true}, 503, nil},
-		"kept, with a link":          {protocol.Config{Expires: true, PolicyURL: policy}, 201, []string{"Idempotency-Key-Expires", "Link"}},
-		"released, with a link":      {protocol.Config{Expires: true, PolicyURL: policy}, 503, []string{"Link"}},
-		"kept, with nothing but it":  {protocol.Config{PolicyURL: policy}, 201, []string{"Link"}},
-		"5xx that the preset keeps":  {protocol.Config{Expires: true, Preset: reprise.AtMostOnce}, 503, []string{"Idempotency-Key-Expires"}},
-		"408, which no preset keeps": {protocol.Config{Expires: true, Preset: reprise.AtMostOnce}, 408, nil},
+		"kept":                       {protocol.Config{Announce: protocol.Announcing{Expires: true}}, 201, []string{"Idempotency-Key-Expires"}},
+		"released":                   {protocol.Config{Announce: protocol.Announcing{Expires: true}}, 503, nil},
+		"kept, with a link":          {protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: policy}}, 201, []string{"Idempotency-Key-Expires", "Link"}},
+		"released, with a link":      {protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: policy}}, 503, []string{"Link"}},
+		"kept, with nothing but it":  {protocol.Config{Announce: protocol.Announcing{PolicyURL: policy}}, 201, []string{"Link"}},
+		"5xx that the preset keeps":  {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 503, []string{"Idempotency-Key-Expires"}},
+		"408, which no preset keeps": {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 408, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +278,7 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				guard, err := protocol.New(engine, protocol.Config{Expires: expires, PolicyURL: link, FailOpen: true})
+				guard, err := protocol.Over(engine, protocol.Config{Announce: protocol.Announcing{Expires: expires, PolicyURL: link}, FailOpen: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// BlobStore keeps the response bodies that [Offload] moves out of the records. Package
+// BlobStore keeps the response bodies that [Offloading] moves out of the records. Package
 // repriseblob implements it over the buckets of S3, Google Cloud Storage and Azure, over
 // files, and in memory.
 //

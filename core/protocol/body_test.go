@@ -36,7 +36,7 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard, err := protocol.New(engine, protocol.Config{})
+		guard, err := protocol.Over(engine, protocol.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestR26LimitOfABodyIsIncluded(t *testing.T) {
 		},
 	} {
 		for n, want := range map[int]protocol.Code{limit - 1: "", limit: "", limit + 1: protocol.CodeRequestTooLarge, 10 * limit: protocol.CodeRequestTooLarge} {
-			if got := send(setup(t, protocol.Config{MaxRequestBody: limit}).guard, n); got != want {
+			if got := send(setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: limit}}).guard, n); got != want {
 				t.Errorf("%s of %d bytes: %q, want %q", name, n, got, want)
 			}
 		}
@@ -202,7 +202,7 @@ func TestBodyThatWasReadBefore(t *testing.T) {
 		if c.coding != "" {
 			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
 		}
-		if got := admissionCode(t, setup(t, protocol.Config{MaxRequestBody: 100}).guard.Admit(t.Context(), r, scope)); got != c.want {
+		if got := admissionCode(t, setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 100}}).guard.Admit(t.Context(), r, scope)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type Call struct {
 	Procedure string       // "/package.Service/Method"
 	Metadata  HeaderValues // of the request, every line of it
-	Host      string       // the authority that the client called, for Config.FingerprintHeaders
+	Host      string       // the authority that the client called, for Config.Fingerprint.Headers
 
 	// Message returns the request message in an encoding that is the same for the same
 	// message. It is called at most once, and not for a call without a key. An error
@@ -88,7 +88,7 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
 		return Field{}
 	}
-	if _, lines := g.keyLines(&req); !concerned || lines == 0 {
+	if _, lines := g.cfg.Key.lines(&req); !concerned || lines == 0 {
 		return Field{}
 	}
 	g.report(ctx, reprise.Event{Outcome: reprise.Unprotected, Err: errStream})

@@ -23,7 +23,7 @@ func callGuard(t *testing.T, cfg Config, observer reprise.Observer) *Guard {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := New(engine, cfg)
+	guard, err := Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCallReplay(t *testing.T) {
 // one call and to the protocol of the key.
 func TestCallKeepsNoProtocolFields(t *testing.T) {
 	t.Parallel()
-	g := callGuard(t, Config{KeepHeaders: []string{"x-order"}}, nil)
+	g := callGuard(t, Config{Keep: Keeping{Headers: []string{"x-order"}}}, nil)
 	header := NewHeader(
 		Field{Name: "grpc-status", Value: "5"}, Field{Name: "Grpc-Status", Value: "6"}, Field{Name: "content-type", Value: "text/html"},
 		Field{Name: "grpc-trace-bin", Value: "AA"}, Field{Name: "idempotent-replayed", Value: "no"}, Field{Name: "traceparent", Value: "t"},
@@ -168,12 +168,11 @@ func TestCallPasses(t *testing.T) {
 	}
 }
 
-// TestCallRefusals shows the details of refusals, which no WriteProblem replaces.
+// TestCallRefusals shows the details of refusals, which no Problems.Write replaces.
 func TestCallRefusals(t *testing.T) {
 	t.Parallel()
 	g := callGuard(t, Config{
-		MaxRequestBody: 4, MaxResponseBody: 4,
-		WriteProblem: func(context.Context, *Request, Problem) Response { return Response{Status: 418} },
+		Limits: Limits{RequestBody: 4, ResponseBody: 4}, Problems: ProblemFormat{Write: func(context.Context, *Request, Problem) Response { return Response{Status: 418} }},
 	}, nil)
 	if got, _ := do(t, g, callOf("k", "12345"), CallResult{}); got.Code != CodeRequestTooLarge.Problem().GRPC {
 		t.Errorf("a large message: %+v", got)
@@ -293,7 +292,7 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	g, err := New(engine, Config{FailOpen: true, PolicyURL: "https://api.example.com/idempotency"})
+	g, err := Over(engine, Config{FailOpen: true, Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +302,7 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != g.marks.unprotected || reply.Added[1].Name != "Link" {
 		t.Errorf("unprotected: %+v", reply)
 	}
-	kept := callGuard(t, Config{PolicyURL: "https://api.example.com/idempotency"}, nil)
+	kept := callGuard(t, Config{Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}, nil)
 	a = kept.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
 	if reply := a.Exchange.FinishCall(CallResult{Type: "a.B"}); reply.Replace || len(reply.Added) != 1 || reply.Added[0].Name != "Link" {

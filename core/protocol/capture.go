@@ -129,4 +129,4 @@ func (c *Capture) Captured(status int, err error) Captured {
 	return Captured{Status: status, Body: c.Bytes(), Oversize: c.over(), Cut: !c.stopped && !c.Whole(err)}
 }
 
-func (c *Capture) limit() int64 { return int64(c.x.guard.cfg.MaxResponseBody) }
+func (c *Capture) limit() int64 { return int64(c.x.guard.cfg.Limits.ResponseBody) }

@@ -85,7 +85,7 @@ func TestR33BodiesFromReadersAreWholeOrCut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, protocol.Config{MaxResponseBody: limit})
+			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: limit}})
 			x := b.admit("k", "").Exchange
 			defer x.Close()
 			capture, src := x.Capture(c.declared), &source{t: t, left: c.has, end: c.end}
@@ -125,7 +125,7 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard, err := protocol.New(engine, protocol.Config{MaxResponseBody: 20})
+		guard, err := protocol.Over(engine, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 func TestBodiesThatAreSentAsTheyAreReadAreKept(t *testing.T) {
 	t.Parallel()
 	for size, over := range map[int]bool{0: false, 19: false, 20: false, 21: true, 100: true} {
-		b := setup(t, protocol.Config{MaxResponseBody: 20})
+		b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}})
 		x := b.admit("k", "body").Exchange
 		capture := x.Capture(-1)
 		for rest := letters(size); len(rest) > 0; {

@@ -5,11 +5,9 @@ import reprise "github.com/reprise-go/reprise/core"
 // This file has the facts about a guard that package contract makes the contract of an
 // API of.
 
-// Engine returns the engine of the guard.
-func (g *Guard) Engine() *reprise.Engine { return g.engine }
-
 // Keeps reports whether a whole response with this status is kept, unless its handler
-// decides otherwise. If Config.Decide panics, the attempt ends as if the handler did.
+// decides otherwise. If Config.Keep.Decide
+// panics, the attempt ends as if the handler did.
 func (g *Guard) Keeps(status int) (kept bool) {
 	defer func() {
 		if recover() != nil {
@@ -17,8 +15,8 @@ func (g *Guard) Keeps(status int) (kept bool) {
 		}
 	}()
 	policy := ByPreset
-	if g.cfg.Decide != nil {
-		policy = g.cfg.Decide(status)
+	if g.cfg.Keep.Decide != nil {
+		policy = g.cfg.Keep.Decide(status)
 	}
 	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
 }

@@ -16,7 +16,7 @@ func describedGuard(t *testing.T, cfg protocol.Config) *protocol.Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +64,9 @@ func TestKeepsAsksDecideAndSurvivesItsPanic(t *testing.T) {
 		{protocol.Config{}, 429, false},
 		{protocol.Config{}, 500, false},
 		{protocol.Config{Preset: reprise.AtMostOnce}, 500, true},
-		{protocol.Config{Decide: func(int) protocol.Decision { return protocol.KeepResponse }}, 500, true},
-		{protocol.Config{Decide: panics}, 201, false},
-		{protocol.Config{Decide: panics, Preset: reprise.AtMostOnce}, 201, true},
+		{protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { return protocol.KeepResponse }}}, 500, true},
+		{protocol.Config{Keep: protocol.Keeping{Decide: panics}}, 201, false},
+		{protocol.Config{Keep: protocol.Keeping{Decide: panics}, Preset: reprise.AtMostOnce}, 201, true},
 	} {
 		if got := describedGuard(t, c.cfg).Keeps(c.status); got != c.want {
 			t.Errorf("preset %v: keeps %d: %v, want %v", c.cfg.Preset, c.status, got, c.want)

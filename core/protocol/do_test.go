@@ -37,9 +37,9 @@ func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	guard, err := protocol.New(engine, protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
+	guard, err := protocol.Over(engine, protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
 		return store.Fingerprint{}, nil
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

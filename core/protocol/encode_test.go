@@ -74,7 +74,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce})
+		guard, err := protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 		if engine, err = reprise.New(st, reprise.Config{}); err != nil {
 			t.Fatal(err)
 		}
-		if guard, err = protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce}); err != nil {
+		if guard, err = protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}); err != nil {
 			t.Fatal(err)
 		}
 		if a := begin(); a.Response.Status != 409 {
@@ -167,7 +167,7 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(engine, protocol.Config{Annotate: c.annotate})
+		guard, err := protocol.Over(engine, protocol.Config{Annotate: c.annotate})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Name: "orders"})
+	guard, err := protocol.Over(engine, protocol.Config{Name: "orders"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestDecodeResponseOfWhatWasNotKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce})
+		guard, err := protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,14 +376,14 @@ func TestSealResponseChecksWhatItSeals(t *testing.T) {
 		by protocol.Sealing
 		r  protocol.Response
 	}{
-		"a response that cannot be kept": {protocol.Sealing{On: true}, protocol.Response{Status: 100}},
+		"a response that cannot be kept": {protocol.Sealing{}, protocol.Response{Status: 100}},
 		"a policy that is invalid":       {protocol.Sealing{Strict: true}, good},
 	} {
 		if payload, err := c.by.SealResponse(c.r, who); payload != nil || !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %d bytes, %v", what, len(payload), err)
 		}
 	}
-	by := protocol.Sealing{On: true}
+	by := protocol.Sealing{}
 	payload, err := by.SealResponse(good, who)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 // for io.Copy.
 func TestWrappedEndIsAFailure(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{MaxResponseBody: 4})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 4}})
 	admit := func(key string, body io.Reader) protocol.Admission { return b.admitIn(t.Context(), key, body) }
 	if a := admit("request", unpacked{strings.NewReader("half")}); a.Exchange != nil || a.Response.Status != 400 {
 		t.Errorf("a request whose body broke off is answered %d", a.Response.Status)

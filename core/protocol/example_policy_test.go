@@ -13,15 +13,11 @@ import (
 
 // One engine, a policy for each kind of route.
 func ExampleGuard_With() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	orders, err := protocol.New(memstore.New(), protocol.Config{Name: "orders", Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	orders, err := protocol.New(engine, protocol.Config{Name: "orders", Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer orders.Close(context.Background())
 	payments, err := orders.With(func(c *protocol.Config) {
 		c.Name, c.Preset, c.Retention = "payments", reprise.AtMostOnce, 30*24*time.Hour
 	})
@@ -40,15 +36,10 @@ func ExampleGuard_With() {
 // A company's own error format, in the language of the client and with the ID of the
 // request.
 func ExampleConfig_writeProblem() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer engine.Close(context.Background())
 	titles := map[string]map[protocol.Code]string{"de": {protocol.CodeKeyMissing: "Der Schlüssel fehlt"}}
-	guard, err := protocol.New(engine, protocol.Config{
+	guard, err := protocol.New(memstore.New(), protocol.Config{
 		Required: true,
-		WriteProblem: func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
+		Problems: protocol.ProblemFormat{Write: func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			title := p.Title
 			if language := r.Header.Values("Accept-Language"); len(language) > 0 && titles[language[0]][p.Code] != "" {
 				title = titles[language[0]][p.Code]
@@ -57,11 +48,12 @@ func ExampleConfig_writeProblem() {
 				Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
 				Body:   fmt.Appendf(nil, `{"error":%q,"code":%q}`, title, p.Code),
 			}
-		},
+		}},
 	})
 	if err != nil {
 		panic(err)
 	}
+	defer guard.Close(context.Background())
 	a := guard.Admit(context.Background(), protocol.Request{
 		Method: "POST", Header: http.Header{"Accept-Language": {"de"}},
 	}, nil)
@@ -73,15 +65,11 @@ func ExampleConfig_writeProblem() {
 // response, and for a year after that they are refused.
 func ExampleConfig_horizon() {
 	const day = time.Millisecond // of this example
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	payments, err := protocol.New(memstore.New(), protocol.Config{Preset: reprise.AtMostOnce, Retention: day, Horizon: 365 * 24 * time.Hour})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	payments, err := protocol.New(engine, protocol.Config{Preset: reprise.AtMostOnce, Retention: day, Horizon: 365 * 24 * time.Hour})
-	if err != nil {
-		panic(err)
-	}
+	defer payments.Close(context.Background())
 	pay := func() protocol.Admission {
 		return payments.Admit(context.Background(), protocol.Request{
 			Method: "POST", Path: "/payments", Header: http.Header{"Idempotency-Key": {"8e03978e-40d5-43dd-bc93-6894a57f9324"}},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -18,10 +17,6 @@ import (
 // the retention has ended.
 func ExampleSealing() {
 	st := memstore.New()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
 	secret := func(id string) protocol.Secret {
 		s, err := protocol.NewSecret(id, bytes.Repeat([]byte(id), 8)) // 32 random bytes, from a vault
 		if err != nil {
@@ -32,10 +27,11 @@ func ExampleSealing() {
 	october, november := secret("2026-10"), secret("2026-11")
 
 	send := func(when string, seal protocol.Sealing, key string) {
-		guard, err := protocol.New(engine, protocol.Config{Seal: seal})
+		guard, err := protocol.New(st, protocol.Config{Seal: seal}) // of another process of the service
 		if err != nil {
 			panic(err)
 		}
+		defer guard.Close(context.Background())
 		a := guard.Admit(context.Background(), protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}},
 			func() (string, error) { return "tenant", nil })
 		if a.Exchange != nil {
@@ -46,12 +42,12 @@ func ExampleSealing() {
 		}
 		fmt.Println(when, "replayed", key, a.Response.Status)
 	}
-	send("before:     ", protocol.Sealing{On: true, Secret: october}, "1")
-	send("readers:    ", protocol.Sealing{On: true, Secret: october, OtherSecrets: []protocol.Secret{november}}, "1")
-	rotated := protocol.Sealing{On: true, Secret: november, OtherSecrets: []protocol.Secret{october}}
+	send("before:     ", protocol.Sealing{Secret: october}, "1")
+	send("readers:    ", protocol.Sealing{Secret: october, OtherSecrets: []protocol.Secret{november}}, "1")
+	rotated := protocol.Sealing{Secret: november, OtherSecrets: []protocol.Secret{october}}
 	send("writers:    ", rotated, "1")
 	send("writers:    ", rotated, "2")
-	send("a day later:", protocol.Sealing{On: true, Secret: november}, "2")
+	send("a day later:", protocol.Sealing{Secret: november}, "2")
 
 	record, err := st.Inspect(context.Background(), store.DeriveID("tenant", "", "2"))
 	if err != nil {

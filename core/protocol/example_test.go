@@ -7,22 +7,17 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // What an adapter does with a guard, for a framework that writes as net/http does.
 func Example() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 
 	serve := func(w http.ResponseWriter, key string) {
 		request := protocol.Request{

@@ -23,10 +23,10 @@ type Exchange struct {
 	attempt *reprise.Attempt
 	ctx     exchangeContext
 	body    Body
-	request *Request // for Config.WriteProblem and of a Call; else nil
+	request *Request // for Config.Problems.Write and of a Call; else nil
 	capture Capture
 	scratch *scratch
-	spool   *spool // of a body that is longer than Config.MaxResponseBody; nil if it is not kept
+	spool   *spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
 	announced  []Field // what the policy adds to a response that is recorded
@@ -116,7 +116,7 @@ type Captured struct {
 	Status int
 	Body   []byte // ignored with Oversize
 
-	Oversize bool // the body is longer than Config.MaxResponseBody
+	Oversize bool // the body is longer than Config.Limits.ResponseBody
 	Sent     bool // the response has left already, as a stream
 	Panicked bool // the handler did not return, and had written nothing
 	Cut      bool // the response was cut short, or the handler took the connection
@@ -155,7 +155,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 
 func (x *Exchange) finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
-	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.MaxResponseBody
+	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
 		_ = x.attempt.Release() // nothing is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
@@ -175,14 +175,14 @@ func (x *Exchange) finish(c Captured) Reply {
 		e = cut
 	}
 	policy := ByPreset
-	if e == returned && (x.guard.cfg.Decide != nil || x.guard.cfg.Annotate != nil) {
+	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Annotate != nil) {
 		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
 			if e == panicked {
 				x.resolve(c, e, decision, policy, omit)
 			}
 		}()
-		if decide := x.guard.cfg.Decide; decide != nil {
+		if decide := x.guard.cfg.Keep.Decide; decide != nil {
 			policy = decide(x.meaning(c.Status))
 		}
 		x.annotation = x.guard.annotation(x.Context())
@@ -223,7 +223,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 // encode returns what the record keeps of a response, in the memory of the exchange.
 func (x *Exchange) encode(s *stored) []byte {
 	m, seal := x.scratch, &x.guard.cfg.Seal
-	if !seal.On {
+	if !seal.on() {
 		m.payload = record.Append(m.payload[:0], s)
 		return m.payload
 	}

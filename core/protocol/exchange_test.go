@@ -35,7 +35,7 @@ func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *ledger) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEffectsOfAFailureAreRolledBack(t *testing.T) {
 		"401, not kept":     {protocol.Captured{Status: 401}, nil},
 		"one that is large": {protocol.Captured{Status: 200, Body: make([]byte, 11)}, nil},
 	} {
-		b, store := setupAtomic(t, protocol.Config{Preset: reprise.AtMostOnce, MaxResponseBody: 10})
+		b, store := setupAtomic(t, protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 10}})
 		b.finish("k", c.captured)
 		if !slices.Equal(store.discarded, c.want) {
 			t.Errorf("%s: discarded %v, want %v", name, store.discarded, c.want)
@@ -106,14 +106,14 @@ func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
 		"a large one, panicked":   {protocol.Captured{Oversize: true, Panicked: true}, ""},
 		"as large as can be kept": {protocol.Captured{Status: 200, Body: make([]byte, 10)}, ""},
 	} {
-		b, _ := setupAtomic(t, protocol.Config{MaxResponseBody: 10})
+		b, _ := setupAtomic(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 		if got := replyCode(t, b.finish("k", c.captured)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	// With no atomic store, what the client gets is the handler's own.
 	for _, c := range []protocol.Captured{{Status: 200, Cut: true}, {Status: 200, Oversize: true}} {
-		if reply := setup(t, protocol.Config{MaxResponseBody: 10}).finish("k", c); reply.Replace {
+		if reply := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c); reply.Replace {
 			t.Errorf("%+v is replaced by %d", c, reply.Response.Status)
 		}
 	}
@@ -157,7 +157,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 	for i := range many {
 		many[i] = protocol.Field{Name: "X", Value: "v", Add: i > 0}
 	}
-	b := setup(t, protocol.Config{MaxResponseBody: 10})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 	a := b.admit("k", "body")
 	defer a.Exchange.Close()
 	for what, c := range map[string]struct {
@@ -194,7 +194,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{FailOpen: true})
+	guard, err := protocol.Over(engine, protocol.Config{FailOpen: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 // has another one.
 func TestPayloadOfOneResponseIsOne(t *testing.T) {
 	t.Parallel()
-	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
 	a := b.admit("k", "body")
 	defer a.Exchange.Close()
 	var made []string

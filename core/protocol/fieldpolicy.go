@@ -49,10 +49,10 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 	for _, name := range allow {
 		lower := syntax.AppendLower(nil, name)
 		if !syntax.ValidName(name) {
-			return fieldPolicy{}, invalid("KeepHeaders", "%q is not a field name", name)
+			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
 		}
 		if isNeverKept(lower) || control.reserve(name) {
-			return fieldPolicy{}, invalid("KeepHeaders", "the field %s is never kept", name)
+			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
 	}

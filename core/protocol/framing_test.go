@@ -87,7 +87,7 @@ func TestR27bAmbiguousRequestsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := New(engine, Config{})
+	guard, err := Over(engine, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

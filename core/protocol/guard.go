@@ -1,10 +1,8 @@
 package protocol
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -12,10 +10,11 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Guard is one policy over one engine. [New] returns one; its methods are safe for
-// concurrent use.
+// Guard is one policy over one engine. [New] makes both, and [Guard.With] another guard
+// over the same engine. Its methods are safe for concurrent use.
 type Guard struct {
 	engine   *reprise.Engine
+	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
 	grammar  keyGrammar
 	fields   fieldPolicy
@@ -31,8 +30,8 @@ type Stats struct {
 	DroppedCookies  uint64 // Set-Cookie lines that were not kept (R14)
 	HeadersTooLarge uint64 // responses with too many or too long fields to keep: their retries get 409 result-unavailable
 
-	Offloaded    uint64 // bodies that were written to Config.Blobs
-	NotOffloaded uint64 // bodies that were not kept, because they were too large or Config.Blobs failed: see Offload
+	Offloaded    uint64 // bodies that were written to Config.Offload.Blobs
+	NotOffloaded uint64 // bodies that were not kept, because they were too large or Config.Offload.Blobs failed: see Offloading
 	BlobsLost    uint64 // replays that found their blob missing or damaged: 409 result-unavailable
 	BlobsUnread  uint64 // replays whose blob could not be read at the moment: 503 store-unavailable
 }
@@ -41,52 +40,6 @@ type counts struct {
 	cookies, headers                                atomic.Uint64
 	offloaded, notOffloaded, blobsLost, blobsUnread atomic.Uint64
 }
-
-// New returns a guard for a policy. The error wraps [store.ErrInvalid] and names the
-// invalid field of cfg.
-func New(engine *reprise.Engine, cfg Config) (*Guard, error) {
-	if engine == nil {
-		return nil, fmt.Errorf("%w: New needs an engine", store.ErrInvalid)
-	}
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	fields, err := newFieldPolicy(cfg.KeepHeaders, cfg.ControlFields())
-	if err != nil {
-		return nil, err
-	}
-	if most := store.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
-		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
-	}
-	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
-		return nil, err
-	}
-	announce := newAnnouncement(&cfg, engine.Config().Retention)
-	return &Guard{
-		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
-		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.MaxKeyLength},
-		problems: newProblems(cfg.ProblemBase, cfg.Header, announce.link),
-	}, nil
-}
-
-// With returns another guard over the same engine, whose policy is that of g except for
-// what change sets:
-//
-//	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
-//
-// It is how routes, tenants or API versions get a policy of their own; [Config.Select]
-// chooses between guards by the request. The new guard counts its own Stats. Make guards
-// when the service starts, not for each request. The error is that of [New].
-func (g *Guard) With(change func(*Config)) (*Guard, error) {
-	cfg := g.cfg.clone()
-	change(&cfg)
-	return New(g.engine, cfg)
-}
-
-// Config returns the policy of the guard with its defaults filled in, for a page or a
-// program that shows it. Retention is zero where it is the engine's.
-func (g *Guard) Config() Config { return g.cfg.clone() }
 
 // Stats returns the counts since the guard was made.
 func (g *Guard) Stats() Stats {
@@ -153,7 +106,7 @@ func (g *Guard) concerns(ctx context.Context, req *Request) (chosen *Guard, conc
 // admit decides about a request whose method is keyed. Each one that has a key, or that
 // it refuses, is counted once: by the engine from Begin on, and by refuse before that.
 func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, error)) Admission {
-	line, lines := g.keyLines(req)
+	line, lines := g.cfg.Key.lines(req)
 	found := req.Section.flaw(req.HTTP10)
 	if lines == 0 && found != malformed && !g.cfg.Required {
 		return Admission{Pass: true}
@@ -185,7 +138,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
-		if g.cfg.WriteProblem != nil || req.isCall() {
+		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own
 		}
@@ -232,7 +185,7 @@ func (g *Guard) check(
 	}
 	req.cutTarget()
 	s := scratches.Get().(*scratch)
-	body, code, err := s.readBody(req, g.cfg.MaxRequestBody)
+	body, code, err := s.readBody(req, g.cfg.Limits.RequestBody)
 	if code != "" {
 		s.free()
 		return nil, nil, g.refuse(ctx, req, code, err)
@@ -251,22 +204,6 @@ func (g *Guard) check(
 func (g *Guard) runs(ctx context.Context, principal, key string) bool {
 	view, inside := reprise.AttemptFrom(ctx)
 	return inside && ctx.Err() == nil && view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
-}
-
-// keyLines returns the first field line that carries a key, under any of the names, and
-// how many there are.
-func (g *Guard) keyLines(req *Request) (line string, n int) {
-	values := req.values(g.cfg.Header)
-	n = len(values)
-	if n > 0 {
-		line = values[0]
-	}
-	for _, alias := range g.cfg.Aliases {
-		if values := req.values(alias); len(values) > 0 {
-			line, n = values[0], n+len(values)
-		}
-	}
-	return line, n
 }
 
 // answer returns what a client gets if the handler does not run. The engine has counted

@@ -26,10 +26,10 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"Name: \"33":                 {Name: "33" + strings.Repeat("x", 31)},
 		"Name: \"caf":                {Name: "caf\u00e9"},
 		"Name: \"a\\n":               {Name: "a\nb"},
-		"Header":                     {Header: "not a name"},
-		"Aliases":                    {Aliases: []string{"idempotency-key"}},
+		"Key":                        {Key: protocol.KeyHeader("not a name")},
+		"Key: idempotency-key":       {Key: protocol.KeyHeader("Idempotency-Key", "idempotency-key")},
 		"KeyMode":                    {KeyMode: 9},
-		"MaxKeyLength":               {MaxKeyLength: 35},
+		"Limits.Key":                 {Limits: protocol.Limits{Key: 35}},
 		"Methods":                    {Methods: []string{"POST", "GET"}},
 		"Methods: \"post\"":          {Methods: []string{"post"}},
 		"Methods: the list is empty": {Methods: []string{}},
@@ -37,22 +37,22 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"Retention":                  {Retention: -time.Hour},
 		"MaxAttempts":                {MaxAttempts: -1},
 		"Wait":                       {Wait: -1},
-		"MaxRequestBody":             {MaxRequestBody: -1},
-		"MaxResponseBody":            {MaxResponseBody: 1 << 30},
+		"Limits.RequestBody":         {Limits: protocol.Limits{RequestBody: -1}},
+		"Limits.ResponseBody":        {Limits: protocol.Limits{ResponseBody: 1 << 30}},
 		"Oversize":                   {Oversize: 9},
-		"PolicyURL":                  {PolicyURL: "https://x.example/a b"},
-		"KeepHeaders":                {KeepHeaders: []string{"Set-Cookie"}},
+		"Announce.PolicyURL":         {Announce: protocol.Announcing{PolicyURL: "https://x.example/a b"}},
+		"Keep.Headers":               {Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}},
 		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
 	} {
-		_, err := protocol.New(engine, cfg)
+		_, err := protocol.Over(engine, cfg)
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := protocol.New(nil, protocol.Config{}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := protocol.Over(nil, protocol.Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("without an engine: %v", err)
 	}
-	if _, err := protocol.New(engine, protocol.Config{}); err != nil {
+	if _, err := protocol.Over(engine, protocol.Config{}); err != nil {
 		t.Errorf("the zero value: %v", err)
 	}
 }
@@ -61,7 +61,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 // asked for.
 func TestR1OrderOfChecks(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{Required: true, MaxRequestBody: 4, Aliases: []string{"X-Idempotency-Key"}})
+	b := setup(t, protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 4}, Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")})
 	const (
 		nothing = iota
 		scopeAsked
@@ -107,7 +107,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestR28DeclaredLengthIsEnough(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{MaxRequestBody: 4})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 4}})
 	v := b.guard.Admit(t.Context(), protocol.Request{
 		Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}, Length: 5,
 		Body: readerFunc(func([]byte) (int, error) { t.Error("the body was read"); return 0, io.EOF }),
@@ -184,7 +184,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				guard, err := protocol.New(engine, protocol.Config{FailOpen: failOpen})
+				guard, err := protocol.Over(engine, protocol.Config{FailOpen: failOpen})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +225,7 @@ func TestR42RecordThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func BenchmarkUnkeyed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -317,23 +317,23 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 			protocol.Config{Name: "\x1f"},
 			protocol.Config{Name: strings.Repeat("~", store.MaxLabel+1)},
 		},
-		"MaxKeyLength": {
-			protocol.Config{MaxKeyLength: 36},
-			protocol.Config{MaxKeyLength: 4096},
-			protocol.Config{MaxKeyLength: 35},
-			protocol.Config{MaxKeyLength: 4097},
+		"Limits.Key": {
+			protocol.Config{Limits: protocol.Limits{Key: 36}},
+			protocol.Config{Limits: protocol.Limits{Key: 4096}},
+			protocol.Config{Limits: protocol.Limits{Key: 35}},
+			protocol.Config{Limits: protocol.Limits{Key: 4097}},
 		},
-		"MaxRequestBody": {
-			protocol.Config{MaxRequestBody: 1},
-			protocol.Config{MaxRequestBody: math.MaxInt32},
-			protocol.Config{MaxRequestBody: -1},
-			protocol.Config{MaxRequestBody: math.MinInt32},
+		"Limits.RequestBody": {
+			protocol.Config{Limits: protocol.Limits{RequestBody: 1}},
+			protocol.Config{Limits: protocol.Limits{RequestBody: math.MaxInt32}},
+			protocol.Config{Limits: protocol.Limits{RequestBody: -1}},
+			protocol.Config{Limits: protocol.Limits{RequestBody: math.MinInt32}},
 		},
-		"MaxResponseBody": {
-			protocol.Config{MaxResponseBody: 1},
-			protocol.Config{MaxResponseBody: 63 << 20},
-			protocol.Config{MaxResponseBody: -1},
-			protocol.Config{MaxResponseBody: 63<<20 + 1},
+		"Limits.ResponseBody": {
+			protocol.Config{Limits: protocol.Limits{ResponseBody: 1}},
+			protocol.Config{Limits: protocol.Limits{ResponseBody: 63 << 20}},
+			protocol.Config{Limits: protocol.Limits{ResponseBody: -1}},
+			protocol.Config{Limits: protocol.Limits{ResponseBody: 63<<20 + 1}},
 		},
 		"Retention": {
 			protocol.Config{Retention: time.Millisecond},
@@ -353,29 +353,29 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 			protocol.Config{Horizon: -1},
 			protocol.Config{Horizon: most + 1},
 		},
-		"MaxBlob": {
-			protocol.Config{MaxBlob: 1},
-			protocol.Config{MaxBlob: 1 << 40},
-			protocol.Config{MaxBlob: -1},
-			protocol.Config{MaxBlob: 1<<40 + 1},
+		"Offload.MaxBody": {
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 2}, Limits: protocol.Limits{ResponseBody: 1}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1 << 40}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: -1}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1<<40 + 1}},
 		},
-		"MaxBlob: ": { // beside what records keep
-			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1001},
-			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1002},
-			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 999},
-			protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxResponseBody: 1000, MaxBlob: 1000},
+		"Offload.MaxBody: ": { // beside what records keep
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1001}, Limits: protocol.Limits{ResponseBody: 1000}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1002}, Limits: protocol.Limits{ResponseBody: 1000}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 999}, Limits: protocol.Limits{ResponseBody: 1000}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1000}, Limits: protocol.Limits{ResponseBody: 1000}},
 		},
-		"MaxSpool": {
-			protocol.Config{MaxBlob: 1000, MaxSpool: 1000},
-			protocol.Config{MaxBlob: 1000, MaxSpool: 1 << 50},
-			protocol.Config{MaxBlob: 1000, MaxSpool: -1},
-			protocol.Config{MaxBlob: 1000, MaxSpool: 999},
+		"Offload.MaxSpool": {
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 1000}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 1 << 50}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: -1}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, ReadOnly: true, MaxBody: 1000, MaxSpool: 999}},
 		},
-		"BlobTimeout": {
-			protocol.Config{BlobTimeout: time.Millisecond},
-			protocol.Config{BlobTimeout: time.Hour},
-			protocol.Config{BlobTimeout: time.Millisecond - 1},
-			protocol.Config{BlobTimeout: time.Hour + 1},
+		"Offload.Timeout": {
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Millisecond}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Hour}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Millisecond - 1}},
+			protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: time.Hour + 1}},
 		},
 		"Wait": {
 			protocol.Config{Wait: 0},
@@ -385,25 +385,25 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 		},
 	} {
 		for _, cfg := range []protocol.Config{c.first, c.last} {
-			if _, err := protocol.New(engine, cfg); err != nil {
+			if _, err := protocol.Over(engine, cfg); err != nil {
 				t.Errorf("%s: %v", field, err)
 			}
 		}
 		for _, cfg := range []protocol.Config{c.before, c.after} {
-			if _, err := protocol.New(engine, cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
+			if _, err := protocol.Over(engine, cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+field) {
 				t.Errorf("%s: accepted, or refused with %v", field, err)
 			}
 		}
 	}
 	// A retention of the guard takes the place of the engine's in the sum.
-	if _, err := protocol.New(engine, protocol.Config{Retention: day, Horizon: most + day}); err != nil {
+	if _, err := protocol.Over(engine, protocol.Config{Retention: day, Horizon: most + day}); err != nil {
 		t.Errorf("beside a shorter retention: %v", err)
 	}
-	_, err = protocol.New(engine, protocol.Config{Horizon: longest})
+	_, err = protocol.Over(engine, protocol.Config{Horizon: longest})
 	if want := most.String(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v does not say how much is left: %s", err, want)
 	}
-	_, err = protocol.New(engine, protocol.Config{Retention: day, Horizon: longest})
+	_, err = protocol.Over(engine, protocol.Config{Retention: day, Horizon: longest})
 	if want := (longest - day).String(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v does not say how much is left: %s", err, want)
 	}

@@ -20,15 +20,15 @@ import (
 // startSpool begins to spool a body that has outgrown what is kept in memory, from its
 // start, if the policy offloads it.
 func (x *Exchange) startSpool(start []byte) {
-	if x.guard.cfg.Oversize != Offload || x.attempt.Unprotected() || x.request.isCall() {
+	if !x.guard.cfg.Offload.writes() || x.attempt.Unprotected() || x.request.isCall() {
 		return
 	}
 	var err error
-	if x.spool, err = newSpool(x.guard, x.guard.cfg.MaxBlob); err != nil {
+	if x.spool, err = newSpool(x.guard, x.guard.cfg.Offload.MaxBody); err != nil {
 		x.blobFailed(err)
 		return
 	}
-	if x.guard.cfg.Seal.On {
+	if x.guard.cfg.Seal.on() {
 		x.spool.encrypt()
 	}
 	x.spoolMore(start)
@@ -38,10 +38,10 @@ func (x *Exchange) startSpool(start []byte) {
 // grows in few steps, so that it leaves little to collect.
 func (g *Guard) room(body []byte, n int) []byte {
 	size := len(body) + n
-	if g.cfg.Oversize != Offload || size <= cap(body) || size <= copyBuffer/8 {
+	if !g.cfg.Offload.writes() || size <= cap(body) || size <= copyBuffer/8 {
 		return body
 	}
-	return slices.Grow(body, max(size, min(8*size, g.cfg.MaxResponseBody))-len(body))
+	return slices.Grow(body, max(size, min(8*size, g.cfg.Limits.ResponseBody))-len(body))
 }
 
 // spoolMore adds the next part of the body.
@@ -60,7 +60,7 @@ func (x *Exchange) spoolMore(p []byte) {
 // call has to be whole in memory.
 func (x *Exchange) canOffload(c *Captured) bool {
 	cfg := &x.guard.cfg
-	return cfg.Oversize == Offload && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.MaxResponseBody)
+	return cfg.Offload.writes() && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.Limits.ResponseBody)
 }
 
 // dropSpool removes what was spooled.
@@ -113,10 +113,10 @@ func (x *Exchange) blobFailed(err error) {
 
 // putBlob writes a spool to the blob store.
 func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.BlobTimeout) // losing the lease is told by the completion
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // losing the lease is told by the completion
 	defer cancel()
-	defer recovered("Config.Blobs.Put", &err)
-	return g.cfg.Blobs.Put(ctx, ref.Name(), s.section(ctx))
+	defer recovered("Config.Offload.Blobs.Put", &err)
+	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))
 }
 
 // replayBlob returns a stored response whose body is a blob, or the problem with it.
@@ -139,11 +139,11 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 	return g.write(ctx, req, g.problems.ofBlob())
 }
 
-var errNoBlobs = fmt.Errorf("%w: the record needs Config.Blobs", store.ErrMisconfigured)
+var errNoBlobs = fmt.Errorf("%w: the record needs Config.Offload.Blobs", store.ErrMisconfigured)
 
 // fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
 func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err error) {
-	if g.cfg.Blobs == nil {
+	if g.cfg.Offload.Blobs == nil {
 		return nil, errNoBlobs
 	}
 	s, err := newSpool(g, ref.Size)
@@ -155,7 +155,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err e
 			s.Close()
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.BlobTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Offload.Timeout)
 	defer cancel()
 	if err := g.readBlob(ctx, ref, s); err != nil {
 		return nil, err
@@ -175,8 +175,8 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err e
 
 // readBlob reads a blob into a spool, as far as it goes.
 func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
-	defer recovered("Config.Blobs.Open", &err)
-	r, err := g.cfg.Blobs.Open(ctx, ref.Name())
+	defer recovered("Config.Offload.Blobs.Open", &err)
+	r, err := g.cfg.Offload.Blobs.Open(ctx, ref.Name())
 	if err != nil {
 		return err
 	}

@@ -110,12 +110,12 @@ func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config))
 		t.Fatal(err)
 	}
 	cfg := protocol.Config{
-		Name: "orders", Oversize: protocol.Offload, Blobs: o.store, MaxResponseBody: 1000, MaxBlob: 1 << 20, MaxSpool: 4 << 20, SpoolDir: o.dir,
+		Name: "orders", Offload: protocol.Offloading{Blobs: o.store, MaxBody: 1 << 20, MaxSpool: 4 << 20, Dir: o.dir}, Limits: protocol.Limits{ResponseBody: 1000},
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestR35BlobStoreThatFailsForNowIsRetryable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := offload(t, func(c *protocol.Config) { c.BlobTimeout = 200 * time.Millisecond })
+			o := offload(t, func(c *protocol.Config) { c.Offload.Timeout = 200 * time.Millisecond })
 			body := large(5000)
 			o.run("key", writes(body, 500))
 			o.store.open = open
@@ -381,7 +381,7 @@ func TestR35ClientGetsItsResponseWhateverTheBlobStoreDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := offload(t, func(c *protocol.Config) { c.BlobTimeout = 100 * time.Millisecond })
+			o := offload(t, func(c *protocol.Config) { c.Offload.Timeout = 100 * time.Millisecond })
 			o.store.put = put
 			body := large(5000)
 			if w := o.run("key", writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
@@ -401,10 +401,10 @@ func TestR35BodyThatMayNotBeOffloadedIsNotKept(t *testing.T) {
 		before func(*testing.T, *protocol.Exchange, http.Header)
 		report string
 	}{
-		"over MaxBlob":  {change: func(c *protocol.Config) { c.MaxBlob = 4999 }, report: "MaxBlob"},
-		"over MaxSpool": {change: func(c *protocol.Config) { c.MaxBlob, c.MaxSpool = 4999, 4999 }, report: "is not kept"},
+		"over MaxBody":  {change: func(c *protocol.Config) { c.Offload.MaxBody = 4999 }, report: "MaxBody"},
+		"over MaxSpool": {change: func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 4999, 4999 }, report: "is not kept"},
 		"no directory": {
-			change: func(c *protocol.Config) { c.SpoolDir += "/none" }, report: "no temporary file",
+			change: func(c *protocol.Config) { c.Offload.Dir += "/none" }, report: "no temporary file",
 		},
 		"omitted by the handler": {before: func(t *testing.T, x *protocol.Exchange, _ http.Header) {
 			t.Helper()
@@ -442,7 +442,7 @@ func TestR35BodyThatMayNotBeOffloadedIsNotKept(t *testing.T) {
 
 func TestR35SpoolOfOthersFillsMaxSpool(t *testing.T) {
 	t.Parallel()
-	o := offload(t, func(c *protocol.Config) { c.MaxBlob, c.MaxSpool = 6000, 8000 })
+	o := offload(t, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 8000 })
 	body := large(6000)
 	o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
 		writes(body, 500)(rec, h, x)
@@ -569,8 +569,8 @@ func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
 	o.run("key", writes(body, 500))
 	with := o.guard
 	for name, change := range map[string]func(*protocol.Config){
-		"no store":  func(c *protocol.Config) { c.Oversize, c.Blobs = protocol.Summary, nil },
-		"read only": func(c *protocol.Config) { c.Oversize = protocol.Unavailable },
+		"off":       func(c *protocol.Config) { c.Offload = protocol.Offloading{} },
+		"read only": func(c *protocol.Config) { c.Offload.ReadOnly = true },
 	} {
 		var err error
 		if o.guard, err = with.With(change); err != nil {
@@ -579,6 +579,12 @@ func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
 		if name == "read only" {
 			if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
 				t.Error("a guard that does not offload does not read either")
+			}
+			if first := o.run("own", writes(body, 500)); first.Code != http.StatusCreated {
+				t.Errorf("a first response gets %d", first.Code)
+			}
+			if got := o.replay("own").Header().Get("Idempotency-Body"); got != "omitted" {
+				t.Errorf("a guard that only reads offloads: Idempotency-Body is %q", got)
 			}
 			continue
 		}
@@ -698,23 +704,27 @@ func TestOffloadIsValidated(t *testing.T) {
 		cfg   protocol.Config
 		field string
 	}{
-		{protocol.Config{Oversize: protocol.Offload}, "Blobs"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: -1}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 1<<40 + 1}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 1 << 20}, "MaxBlob"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxSpool: 1 << 20}, "MaxSpool"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, BlobTimeout: -1}, "BlobTimeout"},
-		{protocol.Config{Oversize: protocol.Offload, Blobs: st, BlobTimeout: 2 * time.Hour}, "BlobTimeout"},
+		{protocol.Config{Offload: protocol.Offloading{ReadOnly: true}}, "ReadOnly"},
+		{protocol.Config{Offload: protocol.Offloading{MaxBody: 1 << 30}}, "MaxBody"},
+		{protocol.Config{Offload: protocol.Offloading{Timeout: time.Second}}, "Timeout"},
+		{protocol.Config{Offload: protocol.Offloading{Dir: "/"}}, "Dir"},
+		{protocol.Config{Offload: protocol.Offloading{MaxSpool: 1 << 40}}, "MaxSpool"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: -1}}, "MaxBody"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1<<40 + 1}}, "MaxBody"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1 << 20}}, "MaxBody"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxSpool: 1 << 20}}, "MaxSpool"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: -1}}, "Timeout"},
+		{protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: 2 * time.Hour}}, "Timeout"},
 	} {
-		if _, err := protocol.New(engine, c.cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config."+c.field+":") {
+		if _, err := protocol.Over(engine, c.cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config.Offload."+c.field+":") {
 			t.Errorf("%+v: %v, want a complaint about %s", c.cfg, err, c.field)
 		}
 	}
-	guard, err := protocol.New(engine, protocol.Config{Oversize: protocol.Offload, Blobs: st, MaxBlob: 8 << 30})
+	guard, err := protocol.Over(engine, protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 8 << 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg := guard.Config(); cfg.MaxSpool != 8<<30 || cfg.BlobTimeout != 10*time.Second {
-		t.Errorf("the defaults are %v and %v", cfg.MaxSpool, cfg.BlobTimeout)
+	if cfg := guard.Config(); cfg.Offload.MaxSpool != 8<<30 || cfg.Offload.Timeout != 10*time.Second {
+		t.Errorf("the defaults are %v and %v", cfg.Offload.MaxSpool, cfg.Offload.Timeout)
 	}
 }

@@ -41,15 +41,15 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 		return nil, fmt.Errorf("%w: Payload of a response with trailers", store.ErrInvalid)
 	case r.Stream != nil:
 		return nil, fmt.Errorf("%w: Payload of a response with a stream", store.ErrInvalid)
-	case len(r.Body) > x.guard.cfg.MaxResponseBody:
-		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.MaxResponseBody", store.ErrInvalid, len(r.Body))
+	case len(r.Body) > x.guard.cfg.Limits.ResponseBody:
+		return nil, fmt.Errorf("%w: Payload of %d bytes, more than Config.Limits.ResponseBody", store.ErrInvalid, len(r.Body))
 	case !record.Fits(kept):
 		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", store.ErrInvalid)
 	}
 	s := stored{Status: r.Status, Fields: kept, Body: r.Body, Annotation: x.guard.annotation(ctx)}
 	encoded := record.Append(make([]byte, 0, s.Size()), &s)
 	seal := &x.guard.cfg.Seal
-	if !seal.On {
+	if !seal.on() {
 		return encoded, nil
 	}
 	x.mu.Lock()

@@ -18,9 +18,9 @@ func TestTheExchangeKeepsWhatPayloadMade(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*protocol.Config){
 		"plain":   func(*protocol.Config) {},
-		"sealed":  func(c *protocol.Config) { c.Seal.On = true },
-		"expires": func(c *protocol.Config) { c.Expires = true },
-		"both":    func(c *protocol.Config) { c.Seal.On, c.Expires = true, true },
+		"sealed":  func(c *protocol.Config) { c.Seal.Secret = secret(t, "1") },
+		"expires": func(c *protocol.Config) { c.Announce.Expires = true },
+		"both":    func(c *protocol.Config) { c.Seal.Secret, c.Announce.Expires = secret(t, "1"), true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestTheExchangeKeepsWhatPayloadMade(t *testing.T) {
 					t.Errorf("kept %q, and Payload made %q", kept, payload)
 				}
 				replayed := b.replay("key").Header().Get("Idempotency-Key-Expires")
-				if sent := first.Header().Get("Idempotency-Key-Expires"); sent != replayed || (sent != "") != cfg.Expires {
+				if sent := first.Header().Get("Idempotency-Key-Expires"); sent != replayed || (sent != "") != cfg.Announce.Expires {
 					t.Errorf("the response expires at %q, and its replay at %q", sent, replayed)
 				}
 

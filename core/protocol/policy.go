@@ -19,7 +19,7 @@ import (
 // PanicError says that a function of a policy, or a scope function, panicked. The
 // observer gets it as the error of a refused request.
 type PanicError struct {
-	Function string // "Config.Fingerprint", "scope", …
+	Function string // "Config.Fingerprint.Func", "scope", …
 	Value    any    // what it panicked with
 	Where    string // the file and line; empty if unknown
 }
@@ -83,20 +83,20 @@ func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
 
 // fingerprint returns the fingerprint of a request, with the fields that the policy adds.
 func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
-	if g.cfg.Fingerprint == nil {
+	if g.cfg.Fingerprint.Func == nil {
 		fp, err = DefaultFingerprint(req, key, body)
 	} else {
 		fp, err = g.ownFingerprint(*req, key, body)
 	}
-	if err != nil || len(g.cfg.FingerprintHeaders) == 0 {
+	if err != nil || len(g.cfg.Fingerprint.Headers) == 0 {
 		return fp, err
 	}
-	return withFields(fp, req, g.cfg.FingerprintHeaders), nil
+	return withFields(fp, req, g.cfg.Fingerprint.Headers), nil
 }
 
 func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.Fingerprint, err error) {
-	defer recovered("Config.Fingerprint", &err)
-	return g.cfg.Fingerprint(&req, key, body)
+	defer recovered("Config.Fingerprint.Func", &err)
+	return g.cfg.Fingerprint.Func(&req, key, body)
 }
 
 // annotation returns what is kept beside the response of a handler with ctx.
@@ -123,7 +123,7 @@ func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
 
 // problem returns the response for a problem.
 func (g *Guard) problem(ctx context.Context, req *Request, code Code) Response {
-	if g.cfg.WriteProblem == nil && !req.isCall() {
+	if g.cfg.Problems.Write == nil && !req.isCall() {
 		return g.problems.answer(code)
 	}
 	return g.write(ctx, req, g.problems.of(code))
@@ -136,7 +136,7 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	case req.isCall():
 		own := p
 		return Response{problem: &own}
-	case g.cfg.WriteProblem == nil:
+	case g.cfg.Problems.Write == nil:
 		return g.problems.response(p)
 	}
 	r, err := g.ownProblem(ctx, *req, p)
@@ -148,6 +148,6 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 }
 
 func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {
-	defer recovered("Config.WriteProblem", &err)
-	return g.cfg.WriteProblem(ctx, &req, p), nil
+	defer recovered("Config.Problems.Write", &err)
+	return g.cfg.Problems.Write(ctx, &req, p), nil
 }

@@ -57,7 +57,7 @@ func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 	noTenant := errors.New("no tenant in the token")
 	noSense := errors.New("the body makes no sense")
 	b, log := observed(t, protocol.Config{
-		Name: "orders", Required: true, MaxRequestBody: 10,
-		Fingerprint: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
+		Name: "orders", Required: true, Limits: protocol.Limits{RequestBody: 10},
+		Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 			switch string(body) {
 			case "senseless":
 				return store.Fingerprint{}, noSense
@@ -80,7 +80,7 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 				panic("a bug")
 			}
 			return protocol.DefaultFingerprint(r, key, body)
-		},
+		}},
 	})
 	broken := readerFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF })
 	for _, c := range []struct {
@@ -126,10 +126,10 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 		key   string
 		want  string
 	}{
-		"the scope function": {scope: bug, key: "k", want: "refused internal-error"},
-		"Config.Select":      {cfg: protocol.Config{Select: func(context.Context, *protocol.Request) *protocol.Guard { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
-		"Config.Skip":        {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
-		"Config.Fingerprint": {cfg: protocol.Config{Fingerprint: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"the scope function":      {scope: bug, key: "k", want: "refused internal-error"},
+		"Config.Select":           {cfg: protocol.Config{Select: func(context.Context, *protocol.Request) *protocol.Guard { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Skip":             {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Fingerprint.Func": {cfg: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}}, scope: scope, key: "k", want: "refused internal-error"},
 	} {
 		b, log := observed(t, c.cfg)
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {c.key}}}, c.scope)
@@ -148,15 +148,15 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 func TestWriterThatPanicsLeavesTheStandardForm(t *testing.T) {
 	t.Parallel()
 	b, log := observed(t, protocol.Config{
-		Required:     true,
-		WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic("a bug") },
+		Required: true,
+		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic("a bug") }},
 	})
 	a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST"}, scope)
 	if typ, _ := a.Response.Header.Get("Content-Type"); a.Response.Status != 400 || typ != "application/problem+json" {
 		t.Errorf("answered %d in %s", a.Response.Status, typ)
 	}
 	outcomes, err := log.outcomes()
-	if !slices.Equal(outcomes, []string{" refused key-missing"}) || err == nil || !strings.Contains(err.Error(), "Config.WriteProblem") {
+	if !slices.Equal(outcomes, []string{" refused key-missing"}) || err == nil || !strings.Contains(err.Error(), "Config.Problems.Write") {
 		t.Errorf("the observer got %q, %v", outcomes, err)
 	}
 }
@@ -204,7 +204,7 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 	}
 	shown := strict.Config()
 	shown.Methods[0] = "PUT"
-	if again := strict.Config(); again.Methods[0] != "POST" || again.Header != "Idempotency-Key" {
+	if again := strict.Config(); again.Methods[0] != "POST" || !slices.Equal(again.Key.Headers(), []string{"Idempotency-Key"}) {
 		t.Errorf("Config returns %+v; want the defaults, and a copy", again)
 	}
 	if _, err := b.guard.With(func(c *protocol.Config) { c.Retention = -1 }); !errors.Is(err, store.ErrInvalid) {
@@ -223,13 +223,13 @@ func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, protocol.Config{
-		WriteProblem: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
+	guard, err := protocol.Over(engine, protocol.Config{
+		Problems: protocol.ProblemFormat{Write: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			if _, inside := reprise.AttemptFrom(ctx); !inside {
 				t.Error("the context is not the handler's")
 			}
 			return protocol.Response{Body: []byte(r.Path + " " + string(p.Code))}
-		},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func (s *takenOver) Complete(ctx context.Context, r store.CompleteRequest) error
 
 func TestFingerprintHeaders(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{FingerprintHeaders: []string{"X-Version", "host", "HOST"}})
+	b := setup(t, protocol.Config{Fingerprint: protocol.Fingerprinting{Headers: []string{"X-Version", "host", "HOST"}}})
 	admit := func(host string, version ...string) int {
 		a := b.guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Host: host, Header: http.Header{"Idempotency-Key": {"k"}, "X-Version": version},
@@ -339,7 +339,7 @@ func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 		"after the end": {protocol.Captured{Status: 1000}, false, false},
 	} {
 		asked := false
-		b := setup(t, protocol.Config{Decide: func(int) protocol.Decision { asked = true; return protocol.KeepResponse }})
+		b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { asked = true; return protocol.KeepResponse }}})
 		x := b.admit("k", "body").Exchange
 		x.Finish(c.captured)
 		x.Close()
@@ -376,7 +376,7 @@ func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
 			return protocol.Response{Status: 418}
 		},
 	} {
-		b := setup(t, protocol.Config{Required: true, WriteProblem: write})
+		b := setup(t, protocol.Config{Required: true, Problems: protocol.ProblemFormat{Write: write}})
 		got := b.guard.AdmitCall(t.Context(), protocol.Call{
 			Procedure: "/a.B/C", Metadata: lines{}, Message: func() ([]byte, error) { return nil, nil },
 		}, scope).Result

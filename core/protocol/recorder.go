@@ -115,7 +115,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		return 0, errLength
 	}
 	s := r.x.scratch
-	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.MaxResponseBody {
+	if !r.oversize && len(s.response)+len(p) > r.x.guard.cfg.Limits.ResponseBody {
 		r.overflow([]byte(p))
 	}
 	if r.oversize {
@@ -188,7 +188,7 @@ func (r *Recorder) Status() int {
 }
 
 // Finish finishes the exchange after the handler returned, and sends the response. Only
-// the first call has an effect. It panics if Config.Decide does.
+// the first call has an effect. It panics if Config.Keep.Decide does.
 func (r *Recorder) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,7 +206,7 @@ func (r *Recorder) Finish() {
 	s.trailers = appendTrailers(s.trailers[:0], r.header)
 	decided := false
 	defer func() {
-		if !decided && !r.live && !r.taken { // Config.Decide panicked
+		if !decided && !r.live && !r.taken { // Config.Keep.Decide panicked
 			restore(r.header, s.outer)
 		}
 	}()

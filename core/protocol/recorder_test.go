@@ -33,7 +33,7 @@ func setup(t *testing.T, cfg protocol.Config) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestR35BodyOverTheLimit(t *testing.T) {
 			_, _ = w.WriteString("abcd")
 		}
 	}
-	b := setup(t, protocol.Config{MaxResponseBody: 10})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 	if first := b.run("k", write); first.Body.String() != "abcdabcdabcd" {
 		t.Errorf("the client got %q", first.Body)
 	}
@@ -159,12 +159,12 @@ func TestR35BodyOverTheLimit(t *testing.T) {
 		t.Errorf("summary: %d %v %q", again.Code, h, again.Body)
 	}
 
-	b = setup(t, protocol.Config{MaxResponseBody: 10, Oversize: protocol.Unavailable})
+	b = setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}, Oversize: protocol.Unavailable})
 	b.run("k", write)
 	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
 		t.Errorf("unavailable: %d %q", again.Code, again.Body)
 	}
-	if at := setup(t, protocol.Config{MaxResponseBody: 12}); at.run("k", write).Code == 201 && at.replay("k").Body.String() != "abcdabcdabcd" {
+	if at := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 12}}); at.run("k", write).Code == 201 && at.replay("k").Body.String() != "abcdabcdabcd" {
 		t.Error("a body of exactly the limit was not kept")
 	}
 }
@@ -402,7 +402,7 @@ func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, protocol.Config{MaxResponseBody: 10})
+			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 			runs := 0
 			handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 				runs++
@@ -430,7 +430,7 @@ func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 // What nobody has a use for ends when the client has left.
 func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{MaxResponseBody: 10})
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 	a := b.admit("k", "body")
 	defer a.Exchange.Close()
 	var w protocol.Recorder
@@ -477,7 +477,7 @@ func TestR33ResponseThatTheAdapterCut(t *testing.T) {
 
 func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{KeepHeaders: []string{}})
+	b := setup(t, protocol.Config{Keep: protocol.Keeping{Headers: []string{}}})
 	handler := func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 		h.Set("Trailer", "X-Sum")
 		_, _ = w.WriteString("body")
@@ -589,7 +589,7 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 // handler's fields.
 func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{Decide: func(int) protocol.Decision { panic("a bug") }})
+	b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { panic("a bug") }}})
 	a := b.admit("k", "body")
 	header := http.Header{"X-Outer": {"1"}}
 	var w protocol.Recorder
@@ -764,7 +764,7 @@ func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
 		"nothing, and then two": {nil, []string{"", "<html>"}, html},
 	} {
 		for _, limit := range []int{8, 100} {
-			b := setup(t, protocol.Config{MaxResponseBody: limit})
+			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: limit}})
 			first := b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 				maps.Copy(h, c.fields)
 				for _, part := range c.writes {
@@ -828,7 +828,7 @@ func TestR33HeaderOfAHandlerThatDidNotReturn(t *testing.T) {
 // its replay.
 func TestAddedLinksGoBesideTheHandlersOwn(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{PolicyURL: "https://api.example.com/idempotency", Expires: true})
+	b := setup(t, protocol.Config{Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency", Expires: true}})
 	first := b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
 		h["Link"] = []string{"</next>; rel=next", "</last>; rel=last"}
 	})

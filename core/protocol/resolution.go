@@ -29,7 +29,7 @@ const (
 //	panicked               the preset            → release | keepEmpty
 //	cut                    the preset            → release | keepCut
 //	returned               the handler: keep     → keep
-//	returned               Config.Decide         → keep | release
+//	returned               Config.Keep.Decide         → keep | release
 //	401 407 408 425 429    –                     → release
 //	307 308                –                     → release
 //	5xx                    the preset            → release | keep

@@ -12,24 +12,17 @@ import (
 )
 
 // Sealing says how a guard encrypts the responses that records keep, so that who reads
-// the store, or a copy of it, learns nothing of them. The zero value seals nothing, and
-// reads what other guards have sealed with the keys of their clients alone.
+// the store, or a copy of it, learns nothing of them. The zero value seals nothing.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
 // from the client's Idempotency-Key and from Secret. No store ever has either of the two.
 // So only a request with the same key can have the response: an operator cannot read it.
-// Without a Secret, the protection is as good as the keys of the clients: who can guess
-// them, such as order numbers, can try them on a stolen copy.
 //
-// A guard reads what is not sealed, and what was sealed with Secret, with one of
-// OtherSecrets or without a secret, whatever On says. See docs/sealing.md for turning it
-// on and for the rotation of secrets.
+// A guard reads what is not sealed, and what was sealed with Secret or with one of
+// OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
 type Sealing struct {
-	// On seals the responses that are recorded from now on.
-	On bool
-
-	// Secret is mixed into the keys of the responses that are sealed from now on. The
-	// zero value is none.
+	// Secret seals the responses that are recorded from now on. Without it nothing is
+	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
 	// OtherSecrets only open responses: secrets of before, until the retention of what
@@ -41,8 +34,8 @@ type Sealing struct {
 	// body is sealed, and nothing of the rest can be changed without notice.
 	ClearHead bool
 
-	// Strict answers record-corrupt to every response that is not sealed, or that was
-	// sealed without a secret although there is a Secret. It closes the way for somebody
+	// Strict answers record-corrupt to every response that is not sealed with a secret. It
+	// closes the way for somebody
 	// who can write to the store, and closes it for an operator too, who can then resolve
 	// a record only by forgetting it or with [Sealing.SealResponse]. Set it when the
 	// retention of what was recorded before sealing has ended.
@@ -116,11 +109,18 @@ func (c *Sealing) secret(id string) (Secret, bool) {
 	return Secret{}, false
 }
 
+// on reports whether responses are sealed from now on.
+func (c *Sealing) on() bool { return c.Secret.held != nil }
+
 // check returns [store.ErrInvalid] for the first invalid field.
 func (c *Sealing) check() error {
 	switch {
-	case c.Strict && !c.On:
-		return invalid("Seal.Strict", "needs On: this guard would not read what it writes")
+	case !c.on() && c.ClearHead:
+		return invalid("Seal.ClearHead", "is set without Secret, so nothing is sealed")
+	case !c.on() && c.Strict:
+		return invalid("Seal.Strict", "is set without Secret: this guard would not read what it writes")
+	case !c.on() && c.MaxAge != 0:
+		return invalid("Seal.MaxAge", "is set without Secret, so nothing is sealed")
 	case c.MaxAge < 0:
 		return invalid("Seal.MaxAge", "%v is negative", c.MaxAge)
 	}

@@ -17,7 +17,7 @@ func BenchmarkSealedAnswer(b *testing.B) {
 		for _, c := range []struct {
 			name string
 			seal Sealing
-		}{{"key", Sealing{On: true}}, {"key+secret", Sealing{On: true, Secret: testSecret(b, "1")}}} {
+		}{{"key", Sealing{}}, {"key+secret", Sealing{Secret: testSecret(b, "1")}}} {
 			sealed := c.seal.appendSealed(nil, encoded, &testSealedFor)
 			b.Run(sizeName(size)+"/seal/"+c.name, func(b *testing.B) {
 				b.SetBytes(int64(size))

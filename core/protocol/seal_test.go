@@ -47,9 +47,9 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 	secret := testSecret(t, "2026-11")
 	body := bytes.Repeat([]byte("the account of Jane Doe "), 200)
 	for name, c := range map[string]Sealing{
-		"key":        {On: true},
-		"secret":     {On: true, Secret: secret},
-		"clear head": {On: true, Secret: secret, ClearHead: true},
+		"key":        {},
+		"secret":     {Secret: secret},
+		"clear head": {Secret: secret, ClearHead: true},
 	} {
 		encoded, payload := sealedSample(&c, body)
 		got, err := c.open(payload, &testSealedFor)
@@ -83,14 +83,14 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 	t.Parallel()
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
-	c := Sealing{On: true, Secret: secret, ClearHead: true}
+	c := Sealing{Secret: secret, ClearHead: true}
 	encoded, payload := sealedSample(&c, []byte("body"))
 	impostor, err := NewSecret("a", bytes.Repeat([]byte("z"), 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, bare := sealedSample(&Sealing{On: true}, []byte("body"))
-	old := Sealing{On: true, Secret: secret, MaxAge: time.Hour}
+	_, bare := sealedSample(&Sealing{}, []byte("body"))
+	old := Sealing{Secret: secret, MaxAge: time.Hour}
 	aged := slices.Clone(payload)
 	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix()))
 
@@ -111,8 +111,8 @@ func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
 		"another secret":         {Sealing{Secret: impostor}, &testSealedFor, payload, "cannot be opened"},
 		"an unknown secret":      {Sealing{Secret: other}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
 		"no secret":              {Sealing{}, &testSealedFor, payload, `the secret "a", which Config.Seal does not have`},
-		"downgraded":             {Sealing{On: true, Strict: true}, &testSealedFor, encoded, "is not sealed"},
-		"downgraded to the key":  {Sealing{On: true, Strict: true, Secret: secret}, &testSealedFor, bare, "without a secret"},
+		"downgraded":             {Sealing{Strict: true}, &testSealedFor, encoded, "is not sealed"},
+		"downgraded to the key":  {Sealing{Strict: true, Secret: secret}, &testSealedFor, bare, "without a secret"},
 		"of long ago":            {old, &testSealedFor, aged, "longer ago than"},
 		"of long ago, unnoticed": {c, &testSealedFor, aged, "cannot be opened"},
 		"a later version":        {c, &testSealedFor, append([]byte{0x82}, payload[1:]...), "a version"},
@@ -153,10 +153,10 @@ func TestSealedSecretsRotate(t *testing.T) {
 	t.Parallel()
 	first, second, third := testSecret(t, "1"), testSecret(t, "2"), testSecret(t, "3")
 	var payloads [][]byte
-	for _, c := range []Sealing{{}, {On: true}, {On: true, Secret: first}, {On: true, Secret: second}} {
+	for _, c := range []Sealing{{}, {Secret: first}, {Secret: second}} {
 		encoded, payload := sealedSample(&c, []byte("body"))
-		if !c.On {
-			payload = encoded
+		if payloads == nil {
+			payloads = append(payloads, encoded) // not sealed
 		}
 		payloads = append(payloads, payload)
 	}
@@ -166,11 +166,11 @@ func TestSealedSecretsRotate(t *testing.T) {
 	}{
 		{Sealing{}, []bool{true, true, false, false}},
 		{Sealing{OtherSecrets: []Secret{first}}, []bool{true, true, true, false}},
-		{Sealing{On: true, Secret: first, OtherSecrets: []Secret{second}}, []bool{true, true, true, true}},
-		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{third, first}}, []bool{true, true, true, true}},
-		{Sealing{On: true, Secret: third, OtherSecrets: []Secret{second}}, []bool{true, true, false, true}},
-		{Sealing{On: true, Secret: second, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, false, true, true}},
-		{Sealing{On: true, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, true, true, false}},
+		{Sealing{Secret: first, OtherSecrets: []Secret{second}}, []bool{true, true, true, true}},
+		{Sealing{Secret: second, OtherSecrets: []Secret{third, first}}, []bool{true, true, true, true}},
+		{Sealing{Secret: third, OtherSecrets: []Secret{second}}, []bool{true, true, false, true}},
+		{Sealing{Secret: second, OtherSecrets: []Secret{first}, Strict: true}, []bool{false, false, true, true}},
+		{Sealing{OtherSecrets: []Secret{first}, Strict: true}, []bool{false, true, true, false}},
 	} {
 		for p, payload := range payloads {
 			if _, err := c.by.open(payload, &testSealedFor); (err == nil) != c.opens[p] {
@@ -207,12 +207,12 @@ func TestSealingMaxAgeCoversTheRetentionOfTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for age, ok := range map[time.Duration]bool{0: true, 59 * time.Minute: false, time.Hour: true} {
-		cfg := Config{Seal: Sealing{On: true, MaxAge: age}}
-		if _, err := New(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
+		cfg := Config{Seal: Sealing{Secret: testSecret(t, "1"), MaxAge: age}}
+		if _, err := Over(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
 			t.Errorf("%v: %v", age, err)
 		}
 		cfg.Retention = time.Minute
-		if _, err := New(engine, cfg); err != nil {
+		if _, err := Over(engine, cfg); err != nil {
 			t.Errorf("%v with a retention of its own: %v", age, err)
 		}
 	}
@@ -222,8 +222,10 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	s := testSecret(t, "1")
 	for field, c := range map[string]Sealing{
-		"Strict":                           {Strict: true},
-		"MaxAge: -1s is negative":          {MaxAge: -time.Second},
+		"ClearHead: is set without Secret": {ClearHead: true},
+		"Strict: is set without Secret":    {Strict: true},
+		"MaxAge: is set without Secret":    {MaxAge: time.Hour, OtherSecrets: []Secret{s}},
+		"MaxAge: -1s is negative":          {Secret: s, MaxAge: -time.Second},
 		"OtherSecrets: one of them":        {OtherSecrets: []Secret{{}}},
 		"OtherSecrets: the ID \"1\" is":    {OtherSecrets: []Secret{s, s}},
 		"OtherSecrets: the ID \"1\" is th": {Secret: s, OtherSecrets: []Secret{s}},
@@ -266,7 +268,7 @@ func FuzzOpenSealed(f *testing.F) {
 		f.Add(payload, uint(19+len(v.SecretID)), uint8(0xff)) // a head that cannot be read
 	}
 	secret := testSecret(f, "2026-11")
-	c := Sealing{On: true, Secret: secret}
+	c := Sealing{Secret: secret}
 	sample, sealed := sealedSample(&c, bytes.Repeat([]byte("body"), 100))
 	f.Add(sealed, uint(0), uint8(1))
 	f.Fuzz(func(t *testing.T, payload []byte, at uint, flip uint8) {
@@ -294,7 +296,7 @@ func FuzzOpenSealed(f *testing.F) {
 // An answer without fields, whose head is as short as it can be, is shown as well.
 func TestSealedClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
-	c := Sealing{On: true, ClearHead: true}
+	c := Sealing{ClearHead: true}
 	s := stored{Status: 204}
 	payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 	if shown, err := DecodeResponse(payload); shown.Status != 204 || !errors.Is(err, ErrSealed) {
@@ -307,7 +309,7 @@ func TestSealedAnnotation(t *testing.T) {
 	t.Parallel()
 	s := stored{Status: 200, Body: []byte("body"), Annotation: "00-trace-01"}
 	for clear, want := range map[bool]string{true: s.Annotation, false: ""} {
-		c := Sealing{On: true, ClearHead: clear}
+		c := Sealing{ClearHead: clear}
 		payload := c.appendSealed(nil, record.Append(nil, &s), &testSealedFor)
 		if got := Annotation(payload); got != want {
 			t.Errorf("a clear head %t: %q, want %q", clear, got, want)
@@ -319,7 +321,7 @@ func TestSealedAnnotation(t *testing.T) {
 func TestSealedMaxAgeIsIncluded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := Sealing{On: true, MaxAge: time.Hour}
+		c := Sealing{MaxAge: time.Hour}
 		_, payload := sealedSample(&c, []byte("body"))
 		time.Sleep(time.Hour)
 		if _, err := c.open(payload, &testSealedFor); err != nil {

@@ -35,7 +35,7 @@ func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *e
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,19 +73,19 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
 	b, store, log := setupSealed(t, protocol.Config{Name: "orders"})
-	on := b.with(func(c *protocol.Config) { c.Seal.On = true })
-	one := b.with(func(c *protocol.Config) { c.Seal = protocol.Sealing{On: true, Secret: secret(t, "1")} })
+	reads := b.with(func(c *protocol.Config) { c.Seal.OtherSecrets = []protocol.Secret{secret(t, "1")} })
+	one := b.with(func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret(t, "1")} })
 	strict := one.with(func(c *protocol.Config) { c.Seal.Strict = true })
-	for key, by := range map[string]*bench{"plain": b, "key": on, "secret": one} {
+	for key, by := range map[string]*bench{"plain": b, "reader": reads, "secret": one} {
 		if first := by.run(key, answering("answer "+key)); first.Code != http.StatusCreated {
 			t.Fatal(first.Code)
 		}
 		payload := payloadOf(t, store, key)
-		if sealed := !bytes.Contains(payload, []byte("answer")); sealed != (by != b) {
+		if sealed := !bytes.Contains(payload, []byte("answer")); sealed != (by == one) {
 			t.Errorf("%s: %q", key, payload)
 		}
 		_, err := protocol.DecodeResponse(payload)
-		if errors.Is(err, protocol.ErrSealed) != (by != b) {
+		if errors.Is(err, protocol.ErrSealed) != (by == one) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -94,10 +94,10 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 		by   *bench
 		want map[string]int
 	}{
-		{"off", b, map[string]int{"plain": 201, "key": 201, "secret": 500}},
-		{"on", on, map[string]int{"plain": 201, "key": 201, "secret": 500}},
-		{"secret", one, map[string]int{"plain": 201, "key": 201, "secret": 201}},
-		{"strict", strict, map[string]int{"plain": 500, "key": 500, "secret": 201}},
+		{"off", b, map[string]int{"plain": 201, "reader": 201, "secret": 500}},
+		{"reads", reads, map[string]int{"plain": 201, "reader": 201, "secret": 201}},
+		{"on", one, map[string]int{"plain": 201, "reader": 201, "secret": 201}},
+		{"strict", strict, map[string]int{"plain": 500, "reader": 500, "secret": 201}},
 	} {
 		for key, want := range c.want {
 			got := c.by.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Errorf("%s: %s ran again", c.name, key) })
@@ -118,7 +118,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 		}
 	}
 	says := said.String()
-	for _, part := range []string{`sealed with the secret "1", which Config.Seal does not have`, "is not sealed, which Config.Seal.Strict refuses", "is sealed without a secret"} {
+	for _, part := range []string{`sealed with the secret "1", which Config.Seal does not have`, "is not sealed, which Config.Seal.Strict refuses"} {
 		if !strings.Contains(says, part) {
 			t.Errorf("no event says %s:\n%s", part, says)
 		}
@@ -129,7 +129,7 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 func TestSealedAnswersDoNotMove(t *testing.T) {
 	t.Parallel()
 	stolen := map[string][]byte{}
-	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
 	for _, key := range []string{"alice", "bob"} {
 		b.run(key, answering("answer for "+key))
 		stolen[key] = payloadOf(t, store, key)
@@ -139,7 +139,7 @@ func TestSealedAnswersDoNotMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = swapped.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(swapped, b.guard.Config())
+	guard, err := protocol.Over(swapped, b.guard.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,11 @@ func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mine, err := protocol.New(engine, protocol.Config{Seal: protocol.Sealing{On: on, OtherSecrets: []protocol.Secret{secret(t, "1")}}})
+		seal := protocol.Sealing{OtherSecrets: []protocol.Secret{secret(t, "1")}}
+		if on {
+			seal.Secret = secret(t, "2")
+		}
+		mine, err := protocol.Over(engine, protocol.Config{Seal: seal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +196,7 @@ func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.New(other, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+		guard, err := protocol.Over(other, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +226,7 @@ func (s *spying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRe
 
 func TestPayloadIsSealed(t *testing.T) {
 	t.Parallel()
-	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
 	var late context.Context
 	answer := protocol.Response{Status: 201, Body: []byte("of the handler")}
 	b.run("k", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
@@ -267,7 +271,7 @@ func TestCostOfSealing(t *testing.T) { //nolint:paralleltest // counts allocatio
 		return newKey, replay
 	}
 	plainNew, plainReplay := costs(protocol.Config{})
-	sealedNew, sealedReplay := costs(protocol.Config{Seal: protocol.Sealing{On: true, Secret: secret(t, "1")}})
+	sealedNew, sealedReplay := costs(protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
 	if got := sealedNew - plainNew; got > 19 {
 		t.Errorf("%v allocations more for a new key, want 19 at most", got)
 	}
@@ -280,7 +284,7 @@ func TestCostOfSealing(t *testing.T) { //nolint:paralleltest // counts allocatio
 func TestSealedBodiesAreOffloaded(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("the account of Jane Doe "), 10_000)
-	o := offload(t, func(c *protocol.Config) { c.Seal = protocol.Sealing{On: true, Secret: secret(t, "1")} })
+	o := offload(t, func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret(t, "1")} })
 	for _, key := range []string{"a", "b"} {
 		if first := o.run(key, writes(body, 1000)); first.Code != 201 || !bytes.Equal(first.Body.Bytes(), body) {
 			t.Errorf("first answered %d with %d bytes", first.Code, first.Body.Len())

@@ -38,14 +38,14 @@ type spool struct {
 const spoolBuffer = 16 << 10
 
 var (
-	errSpoolLimit  = errors.New("reprise: the body is longer than Config.MaxBlob")
-	errSpoolFull   = errors.New("reprise: the temporary files of the guard have reached Config.MaxSpool")
+	errSpoolLimit  = errors.New("reprise: the body is longer than Config.Offload.MaxBody")
+	errSpoolFull   = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
 	errSpoolClosed = errors.New("reprise: a temporary file was used after it was closed")
 )
 
 // newSpool returns a spool for a body of at most limit bytes. Its caller closes it.
 func newSpool(g *Guard, limit int64) (*spool, error) {
-	f, err := os.CreateTemp(g.cfg.SpoolDir, "reprise-*.spool")
+	f, err := os.CreateTemp(g.cfg.Offload.Dir, "reprise-*.spool")
 	if err != nil {
 		return nil, fmt.Errorf("reprise: no temporary file for a response body: %w", err)
 	}
@@ -85,7 +85,7 @@ func (s *spool) encrypt() {
 
 // write writes bytes of the blob.
 func (s *spool) write(p []byte) error {
-	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.MaxSpool {
+	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.Offload.MaxSpool {
 		s.g.spooled.Add(-int64(len(p)))
 		return s.end(errSpoolFull)
 	}

@@ -12,7 +12,7 @@ import (
 // What is in the temporary file is what is in the blob store.
 func TestSealedSpoolIsEncrypted(t *testing.T) {
 	t.Parallel()
-	s, err := newSpool(&Guard{cfg: Config{SpoolDir: t.TempDir(), MaxSpool: 1 << 20}}, 1<<20)
+	s, err := newSpool(&Guard{cfg: Config{Offload: Offloading{Dir: t.TempDir(), MaxSpool: 1 << 20}}}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestSealedSpoolIsEncrypted(t *testing.T) {
 // The files of a guard are within MaxSpool together, which is included.
 func TestSpoolsHaveTheirRoom(t *testing.T) {
 	t.Parallel()
-	g := &Guard{cfg: Config{SpoolDir: t.TempDir(), MaxSpool: 100}}
+	g := &Guard{cfg: Config{Offload: Offloading{Dir: t.TempDir(), MaxSpool: 100}}}
 	open := func() *spool {
 		s, err := newSpool(g, 1000)
 		if err != nil {
@@ -72,7 +72,7 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 // name may be another process's.
 func TestSpoolRemovesItsOwnFile(t *testing.T) {
 	t.Parallel()
-	g := &Guard{cfg: Config{SpoolDir: t.TempDir(), MaxSpool: 100}}
+	g := &Guard{cfg: Config{Offload: Offloading{Dir: t.TempDir(), MaxSpool: 100}}}
 	s, err := newSpool(g, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -115,15 +115,16 @@ func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
 		return steps, cap(body)
 	}
 	const limit = 1 << 20
-	plain, _ := grow(Config{MaxResponseBody: limit}, limit-1000)
-	offloads, room := grow(Config{MaxResponseBody: limit, Oversize: Offload}, limit-1000)
+	plain, _ := grow(Config{Limits: Limits{ResponseBody: limit}}, limit-1000)
+	offloading := Config{Limits: Limits{ResponseBody: limit}, Offload: Offloading{Blobs: struct{ BlobStore }{}}}
+	offloads, room := grow(offloading, limit-1000)
 	if offloads > 8 || plain < 2*offloads || room > limit+limit/4 {
 		t.Errorf("grew in %d steps to %d bytes; a body that is not offloaded grew in %d", offloads, room, plain)
 	}
-	if body := (&Guard{cfg: Config{MaxResponseBody: limit, Oversize: Offload}}).room(nil, copyBuffer/8); body != nil {
+	if body := (&Guard{cfg: offloading}).room(nil, copyBuffer/8); body != nil {
 		t.Errorf("a small body has room for %d bytes", cap(body))
 	}
-	if body := (&Guard{cfg: Config{MaxResponseBody: limit, Oversize: Offload}}).room(nil, 2*limit); cap(body) < 2*limit {
+	if body := (&Guard{cfg: offloading}).room(nil, 2*limit); cap(body) < 2*limit {
 		t.Errorf("a large piece has room for %d bytes", cap(body))
 	}
 }

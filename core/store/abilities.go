@@ -16,7 +16,8 @@ import (
 //
 // A decorator (see [Store]) has the abilities of the store that it wraps and no others.
 // As looks for T from the outside in, so that a decorator may intercept an ability by
-// implementing it; one that implements what the wrapped store cannot do is passed over.
+// implementing it; one that implements an ability that the wrapped store lacks is
+// skipped.
 func As[T any](st Store) (ability T, ok bool) {
 	ability, ok = st.(T)
 	if decorator, wraps := st.(interface{ Unwrap() Store }); wraps {
@@ -65,15 +66,15 @@ type Purger interface {
 	Purge(ctx context.Context, limit int) (deleted int, err error)
 }
 
-// A Checker examines the server's configuration and reports what would break a guarantee.
-// An error means that it could not examine it; no findings means that everything is in
-// order.
+// A Checker examines the server's configuration and reports settings that would break a
+// guarantee. An error means that it could not examine it; no findings means that
+// everything is in order.
 type Checker interface {
 	Check(ctx context.Context) ([]Finding, error)
 }
 
-// A Meter says how much a store uses of what it bounds, for the statistics of an engine
-// and for metrics. It asks no server, and is quick.
+// A Meter reports how much a store uses of its bounded resources, for the statistics of
+// an engine and for metrics. It does not contact the server, and is quick.
 type Meter interface {
 	Usage() []Usage
 }
@@ -90,7 +91,7 @@ type Usage struct {
 type Finding struct {
 	Code     string   // stable and short, such as "eviction-policy"
 	Severity Severity // how bad it is
-	Detail   string   // for a person: what was found, what it breaks, and what to change
+	Detail   string   // for a person: the finding, the guarantee that it breaks, and the remedy
 }
 
 // Severity grades a [Finding].

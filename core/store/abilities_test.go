@@ -30,7 +30,7 @@ func (c *counting) Check(context.Context) ([]store.Finding, error) {
 	panic("asked for an ability that the wrapped store lacks")
 }
 
-// plain forwards nothing but the operations of a store.
+// plain forwards the operations of a store only.
 type plain struct{ store.Store }
 
 func abilities(s store.Store) string {

@@ -6,9 +6,8 @@ import (
 	"github.com/reprise-go/reprise/core/internal/bounds"
 )
 
-// The failures of a [Store], for [errors.Is]. Returned errors wrap
-// exactly one of them and never contain a key. A definite failure says that nothing was
-// written.
+// The failures of a [Store], for [errors.Is]. Returned errors wrap exactly one of them
+// and never contain a key. After a definite failure no record was written.
 var (
 	// ErrLeaseLost is definite: the caller is no longer the owner. It is also the cause
 	// with which a handler's context is cancelled when its lease is lost.
@@ -37,11 +36,11 @@ var (
 	ErrFull = errors.New("reprise: store full")
 
 	// ErrMisconfigured says that the server, or the client that was passed to the store,
-	// turned out to be unable to keep the guarantees. The text says what to change.
+	// turned out to be unable to keep the guarantees. The text names the remedy.
 	ErrMisconfigured = errors.New("reprise: misconfigured")
 
 	// ErrInvalid is definite: an argument or a field of a configuration is outside its
-	// documented range. Nothing was read.
+	// documented range. No record was read.
 	ErrInvalid = bounds.ErrInvalid
 
 	// ErrClosed is definite: the engine or the store is closed.

@@ -49,14 +49,14 @@ func ParseID(text string) (id ID, err error) {
 // Short returns the first 12 hexadecimal digits, enough to find an operation in a log.
 func (id ID) Short() string { return hex.EncodeToString(id[:6]) }
 
-// Fingerprint is a digest of what a request asks for. It binds a key to one request. The
+// Fingerprint is a digest of the content of a request. It binds a key to one request. The
 // package protocol derives it from an HTTP request; other callers use a digest of their
 // message.
 type Fingerprint [sha256.Size]byte
 
-// FingerprintOf returns the fingerprint of what is not an HTTP request, such as a
+// FingerprintOf returns the fingerprint of anything but an HTTP request, such as a
 // message: the digest of its parts, each of which is preceded by its length. Make the key
-// the first part: then nobody who reads the records can try short messages. Layout,
+// the first part: then a reader of the records cannot guess short messages. Layout,
 // version 1, with big-endian lengths:
 //
 //	SHA-256("reprise/value/1\0" ‖ u64(len part) ‖ part ‖ …)
@@ -75,8 +75,8 @@ func FingerprintOf(parts ...[]byte) Fingerprint {
 // valueLabel is the idLabel of [FingerprintOf].
 const valueLabel = "reprise/value/1\x00"
 
-// Owner is the random token of one attempt. Whoever has it can end the attempt, so it
-// never leaves the process and its store.
+// Owner is the random token of one attempt. It permits its holder to end the attempt, so
+// it never leaves the process and its store.
 type Owner [16]byte
 
 // NewOwner returns a random owner.
@@ -86,5 +86,5 @@ func NewOwner() Owner {
 	return o
 }
 
-// IsZero reports whether o is the zero value, which is nobody's.
+// IsZero reports whether o is the zero value, which no attempt has.
 func (o Owner) IsZero() bool { return o == Owner{} }

@@ -27,18 +27,18 @@ type Inspector interface {
 	List(ctx context.Context, q Query) (Page, error)
 
 	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
-	// who found out what its last attempt did. It returns ErrRecordChanged, and changes
-	// nothing, when the record is live, completed, gone, or has another fence. With Fence
-	// 0 it forgets a record that is unreadable, and changes no other.
+	// who knows the effect of its last attempt. It returns ErrRecordChanged, and leaves the
+	// record, when the record is live, completed, gone, or has another fence. With Fence 0
+	// it forgets a record that is unreadable, and changes no other.
 	//
-	// A store keeps r.Payload as it is. Retries are answered from it, so it must be what
-	// their reader expects: for records of the package protocol, what its EncodeResponse
-	// returns. Its function Resolve encodes and resolves; any other payload makes every
-	// retry a 500 record-corrupt until the retention ends.
+	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
+	// reader expects: for records of the package protocol, the result of its EncodeResponse.
+	// Its function Resolve encodes and resolves; any other payload makes every retry a 500
+	// record-corrupt until the retention ends.
 	Resolve(ctx context.Context, id ID, r Resolution) error
 }
 
-// RecordState says what an operator can expect of a [Record].
+// RecordState is the state of a [Record], as it matters to an operator.
 type RecordState uint8
 
 // The states of a record. The zero value is not one of them.
@@ -71,8 +71,8 @@ func States(list ...RecordState) RecordStates {
 // Has reports whether the set selects s.
 func (set RecordStates) Has(s RecordState) bool { return set == 0 || set&(1<<s) != 0 }
 
-// Record is what an [Inspector] shows of a record that is seen. It never shows its owner.
-// Of an unreadable record only the ID is sure to be set.
+// Record is a visible record as an [Inspector] shows it, without its owner. Of an
+// unreadable record only the ID is sure to be set.
 type Record struct {
 	ID    ID
 	State RecordState
@@ -87,8 +87,8 @@ type Record struct {
 	CompletedAt time.Time
 	Resolved    bool // an operator completed it: see [Inspector]
 
-	Lease    time.Duration // what is left of the lease; zero or less if it lapsed, zero if it is completed
-	Validity time.Duration // what is left until the record is not seen any more
+	Lease    time.Duration // the rest of the lease; zero or less if it lapsed, zero if it is completed
+	Validity time.Duration // how long the record stays visible
 
 	Size    int    // of the payload in bytes
 	Payload []byte // of a completed record; not set by List. It must not be modified
@@ -119,7 +119,7 @@ type Page struct {
 	Total   int64    // an estimate of how many there are to look at in the whole listing; 0 is unknown
 }
 
-// Resolution is what an operator decides about a lapsed record. See [Inspector].
+// Resolution is an operator's decision about a lapsed record. See [Inspector].
 type Resolution struct {
 	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
 	Forget    bool          // forget the record: the next request with the key runs

@@ -42,7 +42,7 @@ func TestQuerySelects(t *testing.T) {
 	}
 }
 
-// The bounds of what an operator asks for, and decides, are included.
+// The bounds of an operator's requests and decisions are inclusive.
 func TestBoundsOfAnInspection(t *testing.T) {
 	t.Parallel()
 	valid := func(q store.Query) error { return q.Validate() }
@@ -77,7 +77,7 @@ func TestBoundsOfAnInspection(t *testing.T) {
 	}
 }
 
-// The bounds of what the engine asks a store for are included.
+// The bounds of the engine's requests to a store are inclusive.
 func TestBoundsOfRequestsToAStore(t *testing.T) {
 	t.Parallel()
 	owner := store.NewOwner()

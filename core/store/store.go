@@ -1,7 +1,7 @@
 // Package store is the contract between an engine, which decides when an operation runs,
-// and a store, which keeps its records. Users of a store need nothing of it: a store is
-// what they pass to an engine or a guard. It is for those who implement or wrap a store,
-// and for programs that look at records.
+// and a store, which keeps its records. Users of a store do not need it: they pass the
+// store to an engine or a guard. It is for those who implement or wrap a store, and for
+// programs that inspect records.
 //
 // [Store] is the contract itself, and ends with "How to implement a Store". The other
 // interfaces are abilities that a store may have, which [As] finds.
@@ -34,8 +34,8 @@ import (
 // instant of its claim, and, once completed, the instant of its completion and a payload.
 // A record is live while it is in progress and its lease runs. It is seen while it is
 // valid or live. A record that is neither is unseen to every operation, whether or not it
-// was purged: a claim finds nothing, and its former owner can neither complete, renew nor
-// release it.
+// was purged: a claim does not find it, and its former owner can neither complete, renew
+// nor release it.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
 // attempt stays visible.
@@ -67,7 +67,7 @@ import (
 // [net/http.ResponseController]. [As] then finds the abilities of the wrapped store, and
 // the decorator implements only those that it intercepts. A store with Unwrap adds no
 // ability: As ignores one that the wrapped store does not have. A store that adds one has
-// no Unwrap, and forwards what it wants to keep.
+// no Unwrap, and forwards the abilities that it keeps.
 //
 // # How to implement a Store
 //
@@ -93,18 +93,17 @@ type Store interface {
 	//
 	//	record not seen                                        → Claimed: attempt 1, a new fence
 	//	fingerprint differs                                    → Mismatch
-	//	completed                                              → Completed, with the payload; a replay writes nothing
+	//	completed                                              → Completed, with the payload; a replay writes no data
 	//	live and r.Owner's                                     → Claimed again: the lease starts anew, same attempt and fence
 	//	live                                                   → InProgress, Remaining of the lease
-	//	lapsed and r.Owner's, whatever Takeover says           → Claimed, Remaining ≤ 0: the engine renews before it runs
+	//	lapsed and r.Owner's, with any Takeover                → Claimed, Remaining ≤ 0: the engine renews before it runs
 	//	lapsed, r.Takeover false or attempt ≥ r.MaxAttempts > 0 → Lapsed
 	//	lapsed                                                 → Claimed (a takeover): attempt + 1, a higher fence
 	//
 	// A granted claim sets the lease to r.Lease from now and the validity to r.Retention
-	// from now; for the caller's own lapsed record it may leave both as they are. Fences
-	// of one ID grow strictly while the store keeps its record, and do not fall when it
-	// is claimed anew. A claim takes nothing from a record that is gone by the time it
-	// writes.
+	// from now; for the caller's own lapsed record it may leave both as they are. Fences of
+	// one ID grow strictly while the store keeps its record, and do not fall when it is
+	// claimed anew. A claim ignores a record that is gone by the time it writes.
 	//
 	// Claim fails with ErrFull when the store has no room for a new record, with
 	// ErrNotReplicated when the claim was written but too few replicas confirmed it, and
@@ -112,21 +111,20 @@ type Store interface {
 	// claim with the same owner, or calls Release.
 	Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 
-	// Renew extends the leases of a batch of attempts, each to its request's Lease from
-	// now. It returns one status per request, in order. A record is renewed while it is
-	// seen, in progress and its owner's, even if its lease has run out, as long as nobody
-	// took over. Validity does not change. Entries are independent of each other: only a
-	// failure of the whole batch is an error, and then any part of it may have been
-	// renewed. An empty batch is a no-op. RenewLost and RenewCompleted are answers, not
-	// errors.
+	// Renew extends the leases of a batch of attempts, each to its request's Lease from now.
+	// It returns one status per request, in order. A record is renewed while it is seen, in
+	// progress and its owner's, even if its lease has run out, unless it was taken over.
+	// Validity does not change. Entries are independent of each other: only a failure of the
+	// whole batch is an error, and then any part of it may have been renewed. An empty batch
+	// is a no-op. RenewLost and RenewCompleted are statuses, not errors.
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
 	// Complete ends the attempt of r.Owner and keeps r.Payload, valid for exactly
-	// r.Retention from now. It succeeds while the record is seen, in progress and
-	// r.Owner's, even if its lease has run out, as long as nobody took over. When r.Owner
-	// completed it before, it succeeds again and keeps the payload of the first call.
-	// Otherwise it returns ErrLeaseLost and writes nothing. A completed record never
-	// changes its owner or payload.
+	// r.Retention from now. It succeeds while the record is seen, in progress and r.Owner's,
+	// even if its lease has run out, unless it was taken over. When r.Owner completed it
+	// before, it succeeds again and keeps the payload of the first call. Otherwise it
+	// returns ErrLeaseLost and changes no record. A completed record never changes its owner
+	// or payload.
 	//
 	// If the claim was Atomic, Complete commits the effects of the handler together with
 	// the record. r.DiscardEffects rolls the effects back first and commits the record
@@ -134,10 +132,10 @@ type Store interface {
 	// may have been committed.
 	Complete(ctx context.Context, r CompleteRequest) error
 
-	// Release deletes the record that owner claimed, so that the next claim finds
-	// nothing. It also returns nil when there is nothing of this owner to release: no
-	// record, a completed one, or another owner's. If the claim was Atomic, the effects
-	// of the handler are rolled back.
+	// Release deletes the record that owner claimed, so that the next claim finds a free ID.
+	// It also returns nil when this owner has no claim to release: no record, a completed
+	// one, or another owner's. If the claim was Atomic, the effects of the handler are
+	// rolled back.
 	Release(ctx context.Context, id ID, owner Owner) error
 }
 
@@ -145,8 +143,8 @@ type Store interface {
 type ClaimRequest struct {
 	ID          ID
 	Owner       Owner         // never zero
-	Fingerprint Fingerprint   // what the request asks for; any value
-	Label       string        // of the policy, kept for operators: up to MaxLabel bytes of printable ASCII, nothing of a client
+	Fingerprint Fingerprint   // of the content of the request; any value
+	Label       string        // of the policy, kept for operators: up to MaxLabel bytes of printable ASCII, without data of a client
 	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
 	Lease       time.Duration // how long the attempt may run without renewal
 	Retention   time.Duration // how long a record that is never completed stays valid
@@ -173,9 +171,9 @@ type ClaimResult struct {
 	Attempt int
 	Fence   uint64
 
-	// Remaining is what is left of the lease by the store's clock: for Claimed of the
-	// caller's lease, zero or less if it has run out, and for InProgress of the other
-	// owner's. For an Atomic claim it is how long the store's transaction may last.
+	// Remaining is the rest of the lease by the store's clock: for Claimed of the caller's
+	// lease, zero or less if it has run out, and for InProgress of the other owner's. For an
+	// Atomic claim it is how long the store's transaction may last.
 	Remaining time.Duration
 
 	// Payload belongs to Completed. It must not be modified: a store may return the same
@@ -211,7 +209,7 @@ type RenewStatus uint8
 // The answers to a renewal. The zero value is not one of them.
 const (
 	Renewed        RenewStatus = iota + 1 // the lease runs again from now
-	RenewBusy                             // the record is locked by its own completion; nothing changed, ask again
+	RenewBusy                             // the record is locked by its own completion and unchanged; ask again
 	RenewCompleted                        // this owner completed the record
 	RenewLost                             // the record is not this owner's any more
 )
@@ -241,7 +239,7 @@ type CompleteRequest struct {
 	DiscardEffects bool
 }
 
-// Outcome is what a claim found, and so what to do with the operation.
+// Outcome is the result of a claim, which decides how the operation goes on.
 type Outcome uint8
 
 // The outcomes of a claim. The zero value is not one of them.

@@ -1,5 +1,5 @@
 // Bothends is a service and its client in one program. The connection breaks after the
-// order was taken, and the client still gets the answer:
+// order was taken, and the client still gets the response:
 //
 //	go run ./examples/bothends
 package main
@@ -17,7 +17,6 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	repriseclient "github.com/reprise-go/reprise/client"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -31,8 +30,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer) error {
 	// The service, whose first connection breaks.
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(protocol.New(engine, protocol.Config{Required: true}))
+	guard := must(protocol.New(memstore.New(), protocol.Config{Required: true}))
 	once := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
 	server := httptest.NewServer(cutFirst(once(http.HandlerFunc(createOrder))))
 	defer server.Close()
@@ -69,7 +67,7 @@ func createOrder(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "order %d", orders.Add(1))
 }
 
-// cutFirst runs the first request, and breaks the connection before its answer is sent.
+// cutFirst runs the first request, and breaks the connection before its response is sent.
 func cutFirst(next http.Handler) http.Handler {
 	var requests atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

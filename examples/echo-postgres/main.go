@@ -18,7 +18,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -48,7 +47,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	e, engine, err := newAPI(store)
+	e, guard, err := newAPI(store)
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func serve() error {
 	case <-ctx.Done():
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		return errors.Join(e.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
+		return errors.Join(e.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
 	}
 }
 
@@ -77,20 +76,16 @@ func openStore(ctx context.Context, pool *pgxpool.Pool) (*reprisepg.Transactiona
 	return reprisepg.OpenTransactional(ctx, pool, reprisepg.Config{})
 }
 
-// newAPI returns the API and its engine, which the caller closes.
-func newAPI(store store.Store) (*echo.Echo, *reprise.Engine, error) {
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+// newAPI returns the API and its guard, which the caller closes.
+func newAPI(store store.Store) (*echo.Echo, *protocol.Guard, error) {
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	e := echo.New()
 	buyer := func(c echo.Context) (string, error) { return c.Request().Header.Get("X-Buyer"), nil } // a real service authenticates the buyer
 	e.POST("/shows/:show/tickets", buy, repriseecho.Middleware(guard, buyer))
-	return e, engine, nil
+	return e, guard, nil
 }
 
 func buy(c echo.Context) error {

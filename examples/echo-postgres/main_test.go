@@ -24,7 +24,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, engine, err := newAPI(store)
+	e, guard, err := newAPI(store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 	go func() { ended <- e.Start("") }()
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, err := range []error{e.Shutdown(ctx), <-ended, engine.Close(ctx)} {
+		for _, err := range []error{e.Shutdown(ctx), <-ended, guard.Close(ctx)} {
 			if err != nil && !errors.Is(err, http.ErrServerClosed) {
 				t.Error(err)
 			}
@@ -45,7 +45,7 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 	return addr
 }
 
-func TestTicketsAreSoldOnceAndNoneThatIsRefused(t *testing.T) {
+func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), servers.StartPostgres(t, "fsync=on").URL())
 	if err != nil {

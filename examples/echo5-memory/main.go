@@ -20,7 +20,6 @@ import (
 	"github.com/labstack/echo/v5/middleware"
 
 	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -35,7 +34,7 @@ func main() {
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e, engine, err := newAPI(2)
+	e, guard, err := newAPI(2)
 	if err != nil {
 		return err
 	}
@@ -43,17 +42,13 @@ func serve() error {
 	err = config.Start(ctx, e) // returns after the requests have ended
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(err, engine.Close(closing)) // and now their background work
+	return errors.Join(err, guard.Close(closing)) // and now their background work
 }
 
-// newAPI returns the API of a workshop with so many places, and its engine, which the
+// newAPI returns the API of a workshop with so many places, and its guard, which the
 // caller closes.
-func newAPI(places int64) (*echo.Echo, *reprise.Engine, error) {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+func newAPI(places int64) (*echo.Echo, *protocol.Guard, error) {
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +78,7 @@ func newAPI(places int64) (*echo.Echo, *reprise.Engine, error) {
 		name, _ := user(c)
 		return c.JSON(http.StatusCreated, map[string]any{"place": place, "for": name})
 	}, repriseecho5.Middleware(guard, user))
-	return e, engine, nil
+	return e, guard, nil
 }
 
 // refusal is an error with a status, as Echo v5 looks for it.

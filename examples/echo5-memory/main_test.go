@@ -11,14 +11,14 @@ import (
 
 func TestPlacesAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	e, engine, err := newAPI(2)
+	e, guard, err := newAPI(2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(e)
 	t.Cleanup(func() {
 		server.Close()
-		if err := engine.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

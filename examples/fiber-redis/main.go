@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -43,7 +42,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	app, engine, err := newApp(store, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
+	app, guard, err := newApp(store, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
 	if err != nil {
 		return err
 	}
@@ -55,17 +54,13 @@ func serve() error {
 	case <-ctx.Done():
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		return errors.Join(app.ShutdownWithContext(closing), engine.Close(closing)) // first the requests, then the engine
+		return errors.Join(app.ShutdownWithContext(closing), guard.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newApp returns the API and its engine, which the caller closes.
-func newApp(store store.Store, send func(to, text string)) (*fiber.App, *reprise.Engine, error) {
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+// newApp returns the API and its guard, which the caller closes.
+func newApp(store store.Store, send func(to, text string)) (*fiber.App, *protocol.Guard, error) {
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +75,7 @@ func newApp(store store.Store, send func(to, text string)) (*fiber.App, *reprise
 		send(m.To, m.Text)
 		return c.Status(fiber.StatusCreated).JSON(m)
 	})
-	return app, engine, nil
+	return app, guard, nil
 }
 
 // authenticate accepts requests with the token of a tenant.

@@ -25,7 +25,7 @@ func process(t *testing.T, addr string, sent *atomic.Int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, engine, err := newApp(store, func(string, string) { sent.Add(1) })
+	app, guard, err := newApp(store, func(string, string) { sent.Add(1) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func process(t *testing.T, addr string, sent *atomic.Int64) string {
 	ended := make(chan error, 1)
 	go func() { ended <- app.Listener(ln) }()
 	t.Cleanup(func() {
-		for _, err := range []error{app.Shutdown(), <-ended, engine.Close(context.WithoutCancel(t.Context())), client.Close()} {
+		for _, err := range []error{app.Shutdown(), <-ended, guard.Close(context.WithoutCancel(t.Context())), client.Close()} {
 			if err != nil {
 				t.Error(err)
 			}

@@ -19,7 +19,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	reprisegin "github.com/reprise-go/reprise/adapters/gin"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -44,7 +43,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	router, engine, err := newRouter(client, store)
+	router, guard, err := newRouter(client, store)
 	if err != nil {
 		return err
 	}
@@ -57,18 +56,14 @@ func serve() error {
 	case <-ctx.Done():
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
+		return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
 	}
 }
 
-// newRouter returns the API and its engine, which the caller closes. It refuses a Redis
+// newRouter returns the API and its guard, which the caller closes. It refuses a Redis
 // on which a guarantee does not hold.
-func newRouter(client redis.UniversalClient, store store.Store) (*gin.Engine, *reprise.Engine, error) {
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+func newRouter(client redis.UniversalClient, store store.Store) (*gin.Engine, *protocol.Guard, error) {
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,5 +81,5 @@ func newRouter(client redis.UniversalClient, store store.Store) (*gin.Engine, *r
 			c.JSON(http.StatusCreated, gin.H{"seat": seat, "for": c.GetString(gin.AuthUserKey)})
 		}
 	})
-	return router, engine, nil
+	return router, guard, nil
 }

@@ -32,7 +32,7 @@ func process(t *testing.T, redisAddr string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	router, engine, err := newRouter(client, store)
+	router, guard, err := newRouter(client, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func process(t *testing.T, redisAddr string) string {
 	go func() { ended <- server.Serve(ln) }()
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, err := range []error{server.Shutdown(ctx), <-ended, engine.Close(ctx), client.Close()} {
+		for _, err := range []error{server.Shutdown(ctx), <-ended, guard.Close(ctx), client.Close()} {
 			if err != nil && !errors.Is(err, http.ErrServerClosed) {
 				t.Error(err)
 			}

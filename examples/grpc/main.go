@@ -1,4 +1,4 @@
-// Grpc is a service of gRPC whose answers get lost, and a client that gRPC itself lets
+// Grpc is a service of gRPC whose responses get lost, and a client that gRPC itself lets
 // retry: every order is taken once. The generated code of a service of gRPC's own tests
 // stands for that of yours.
 //
@@ -21,12 +21,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// retries is the service config of the client. ABORTED is the answer to a retry that
+// retries is the service config of the client. ABORTED is the response to a retry that
 // arrives while the first call still runs.
 const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 	"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 2,
@@ -41,7 +40,7 @@ func (o *orders) UnaryCall(context.Context, *pb.SimpleRequest) (*pb.SimpleRespon
 	return &pb.SimpleResponse{Username: fmt.Sprintf("order %d", o.taken.Add(1))}, nil
 }
 
-// losing loses the answer of every second call, as a network does.
+// losing loses the response of every second call, as a network does.
 func losing() grpc.UnaryServerInterceptor {
 	var calls atomic.Int32
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -55,15 +54,11 @@ func losing() grpc.UnaryServerInterceptor {
 
 // run takes n orders, and returns the clients' responses and how many orders were taken.
 func run(ctx context.Context, n int) (answers []string, taken int32, err error) {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		return nil, 0, err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		return nil, 0, err
-	}
+	defer guard.Close(context.WithoutCancel(ctx))
 	service := new(orders)
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(losing(), reprisegrpc.UnaryServerInterceptor(guard, reprisegrpc.Unscoped)),

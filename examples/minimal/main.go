@@ -9,7 +9,6 @@ import (
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -22,11 +21,7 @@ func createOrder(w http.ResponseWriter, _ *http.Request) {
 }
 
 func main() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{}) // one per process and store
-	if err != nil {
-		log.Fatal(err)
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true}) // one per policy
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true}) // one per process and store
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (m *memory) crash(ctx context.Context, during func(url string) error) error
 	}
 	now, cancel := context.WithCancel(ctx)
 	cancel()
-	_ = a.engine.Close(now) // it leaves operations unfinished, as it should
+	_ = a.guard.Close(now) // it leaves operations unfinished, as it should
 	close(a.slow)
 	return errors.Join(err, a.server.Close())
 }

@@ -38,7 +38,6 @@ type shop struct{ records backend }
 // api is an instance of the service.
 type api struct {
 	url    string
-	engine *reprise.Engine
 	guard  *protocol.Guard
 	server *http.Server
 	served chan error
@@ -51,16 +50,16 @@ func serveShop(ctx context.Context, out io.Writer, addr string, store store.Stor
 	events := console.NewEvents()
 	var err error
 	// One second lets the demonstration go on soon after the crash; the default is 30.
-	if a.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
-		return nil, err
-	}
-	if a.guard, err = protocol.New(a.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce}); err != nil {
+	a.guard, err = protocol.New(store, protocol.Config{
+		Name: "orders", Required: true, Preset: reprise.AtMostOnce, Engine: reprise.Config{Lease: time.Second, Observer: events},
+	})
+	if err != nil {
 		return nil, err
 	}
 	pages, err := console.Handler(console.Config{
 		Title:   "Orders: idempotency",
 		Stores:  []console.Store{{Name: "orders", Store: store}},
-		Engines: []console.Engine{{Name: "orders", Engine: a.engine}},
+		Engines: []console.Engine{{Name: "orders", Engine: a.guard.Engine()}},
 		Guards:  []*protocol.Guard{a.guard},
 		Events:  events,
 		Allow:   func(*http.Request) bool { return true }, // on a loopback address; a service asks its own authentication
@@ -97,7 +96,7 @@ func (a *api) close(ctx context.Context) error {
 	close(a.slow)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := errors.Join(a.server.Shutdown(ctx), a.engine.Close(ctx))
+	err := errors.Join(a.server.Shutdown(ctx), a.guard.Close(ctx))
 	if served := <-a.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}

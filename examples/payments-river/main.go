@@ -30,7 +30,6 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -73,11 +72,7 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return err
 	}
@@ -107,7 +102,7 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(closing), engine.Close(closing), jobs.Stop(closing))
+	return errors.Join(server.Shutdown(closing), guard.Close(closing), jobs.Stop(closing))
 }
 
 // migrate creates the missing tables: the orders, River's tables and Reprise's. Of

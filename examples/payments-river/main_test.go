@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
-// The service is killed again and again, and the bank loses a third of its answers. In
+// The service is killed again and again, and the bank loses a third of its responses. In
 // the end every order is there once, and the bank was charged once for it.
 func TestKilledAtRandomTheBankIsChargedOnceForEachOrder(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.charges[key] = string(body)
 	b.mu.Unlock()
 	if rand.IntN(3) == 0 {
-		panic(http.ErrAbortHandler) // it is charged, and the answer is lost
+		panic(http.ErrAbortHandler) // it is charged, and the response is lost
 	}
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]string{"charge": "ch_" + key})

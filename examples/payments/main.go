@@ -23,7 +23,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -62,11 +61,7 @@ func serve(ctx context.Context, addr, url string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return err
 	}
@@ -90,7 +85,7 @@ func serve(ctx context.Context, addr, url string) error {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
+	return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
 }
 
 // customer names the owner of a key. A real service takes it from the credentials that it

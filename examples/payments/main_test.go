@@ -93,7 +93,7 @@ func checkLedger(t *testing.T, url string, want int) {
 	}
 }
 
-func TestKept4xxUndoesWhatLedToIt(t *testing.T) {
+func TestKept4xxUndoesItsRows(t *testing.T) {
 	t.Parallel()
 	db := servers.StartPostgres(t, "fsync=on")
 	service := build(t, db.URL())

@@ -21,7 +21,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -74,15 +73,11 @@ func openStore(ctx context.Context, redisURL string) (store.Store, error) {
 	return store, nil
 }
 
-// newAPI returns the API and its engine, which the caller closes when no request runs.
-func newAPI(store store.Store, bank chargeFunc) (http.Handler, *reprise.Engine, error) {
-	// One engine per process and store.
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	// One guard per policy: this one refuses orders without a key.
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+// newAPI returns the API and its guard, which the caller closes when no request runs.
+func newAPI(store store.Store, bank chargeFunc) (http.Handler, *protocol.Guard, error) {
+	// A policy over the records of this process and the others. This one refuses orders
+	// without a key.
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,12 +87,12 @@ func newAPI(store store.Store, bank chargeFunc) (http.Handler, *reprise.Engine, 
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", authenticate(reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(api.create))))
 	mux.Handle("GET /orders/{id}", authenticate(http.HandlerFunc(api.show)))
-	return mux, engine, nil
+	return mux, guard, nil
 }
 
 // serve serves until ctx ends, and then waits for running requests.
 func serve(ctx context.Context, out io.Writer, addr string, store store.Store) error {
-	api, engine, err := newAPI(store, chargeNobody)
+	api, guard, err := newAPI(store, chargeNobody)
 	if err != nil {
 		return err
 	}
@@ -116,7 +111,7 @@ func serve(ctx context.Context, out io.Writer, addr string, store store.Store) e
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then the engine
+	return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
 }
 
 const usage = `Serving orders on http://%[1]s. Send this twice, then once with another quantity, then without the key:

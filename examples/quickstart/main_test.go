@@ -87,14 +87,14 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}
 }
 
-// forgetful is a store that keeps no answer.
+// forgetful is a store that keeps no response.
 type forgetful struct{ store.Store }
 
 func (s forgetful) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.Release(ctx, r.ID, r.Owner)
 }
 
-func TestDemoFailsOnWhatIsNotAsItShouldBe(t *testing.T) {
+func TestDemoFailsOnUnexpectedResponses(t *testing.T) {
 	t.Parallel()
 	err := runDemo(t.Context(), io.Discard, "127.0.0.1:0", forgetful{memstore.New()})
 	if !errors.Is(err, errUnexpected) || !strings.Contains(err.Error(), "step 2") {

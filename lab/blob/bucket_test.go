@@ -116,8 +116,8 @@ func serve(t *testing.T, bucket *blob.Bucket) *service {
 		t.Fatal(err)
 	}
 	s := &service{t: t, bucket: bucket, store: store, spool: t.TempDir()}
-	s.guard, err = protocol.New(engine, protocol.Config{
-		Oversize: protocol.Offload, Blobs: store, SpoolDir: s.spool, BlobTimeout: 2 * time.Second,
+	s.guard, err = protocol.Over(engine, protocol.Config{
+		Offload: protocol.Offloading{Blobs: store, Dir: s.spool, Timeout: 2 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

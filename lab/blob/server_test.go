@@ -163,8 +163,8 @@ func (plan *serverPlan) guard() (*protocol.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.New(engine, protocol.Config{
-		Required: true, Oversize: protocol.Offload, Blobs: blobs, SpoolDir: plan.Spool, MaxBlob: plan.Size, BlobTimeout: time.Minute,
+	return protocol.Over(engine, protocol.Config{
+		Required: true, Offload: protocol.Offloading{Blobs: blobs, Dir: plan.Spool, MaxBody: plan.Size, Timeout: time.Minute},
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package client_test proves the client's end of the header with real servers: through a
 // proxy that drops, cuts, delays and duplicates, no operation runs twice, and every call
-// ends with the answer of the first run.
+// ends with the response of the first run.
 package client_test
 
 import (
@@ -33,7 +33,7 @@ type proof struct {
 // result is the result of the operations.
 type result struct {
 	orders, twice      int // that ran, and that ran more than once
-	lost               int // calls that ended otherwise than with the first answer
+	lost               int // calls that ended otherwise than with the first response
 	attempts, replayed int
 	firstLoss          string
 	proxy              fmt.Stringer

@@ -198,7 +198,7 @@ func (p *proxy) send(r *http.Request, body []byte) answer {
 	return answer{status: resp.StatusCode, header: resp.Header, body: read, err: err}
 }
 
-// write writes the first bytes of an answer, which says how many it has.
+// write writes the first bytes of a response, which says how many it has.
 func (a *answer) write(w http.ResponseWriter, bytes int) {
 	if a.err != nil {
 		w.WriteHeader(http.StatusBadGateway)

@@ -42,7 +42,7 @@ type order struct {
 	Padding string `json:"padding"`
 }
 
-// receipt is the answer. Its token differs in every run.
+// receipt is the response. Its token differs in every run.
 type receipt struct {
 	Op      string `json:"op"`
 	Run     int    `json:"run"`
@@ -126,18 +126,14 @@ func (s *shop) serve(tb testing.TB, open stores) []*url.URL {
 	store := open(tb)
 	var addresses []*url.URL
 	for _, wait := range []time.Duration{200 * time.Millisecond, 0} {
-		engine, err := reprise.New(store(), reprise.Config{Observer: reprise.Observers()})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		guard, err := protocol.New(engine, protocol.Config{Required: true, Wait: wait})
+		guard, err := protocol.New(store(), protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}, Required: true, Wait: wait})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		server := httptest.NewServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(s))
 		tb.Cleanup(func() {
 			server.Close()
-			if err := engine.Close(context.WithoutCancel(tb.Context())); err != nil {
+			if err := guard.Close(context.WithoutCancel(tb.Context())); err != nil {
 				tb.Error(err)
 			}
 		})

@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// An operator finds a stuck operation, reads what its client gets, resolves it without
-// touching a mouse, and the client's retry gets exactly that answer.
+// An operator finds a stuck operation, reads its client's next response, resolves it
+// without a mouse, and the client's retry gets exactly that response.
 func TestAnOperatorResolvesAStuckOperation(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
@@ -85,8 +85,8 @@ func resolveStuck(t *testing.T, store store.Store) {
 	}
 }
 
-// onlyRefusals reports whether all that a page reported are answers with an error status,
-// which the browser logs.
+// onlyRefusals reports whether all that a page reported are responses with an error
+// status, which the browser logs.
 func onlyRefusals(problems []string) bool {
 	for _, p := range problems {
 		if !strings.Contains(p, "the server responded with a status of 4") {
@@ -96,8 +96,8 @@ func onlyRefusals(problems []string) bool {
 	return true
 }
 
-// A page of another site sends the form that the console has. The browser sends it, with
-// everything that would authenticate the operator, and nothing changes.
+// A page of another site sends the console's form. The browser sends it, with everything
+// that would authenticate the operator, and the console refuses it.
 func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
@@ -232,8 +232,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 }
 
-// 100,000 records: a page lists a bounded part of them, and one stuck operation among them
-// is found.
+// 100,000 records: a page lists a bounded part of them, and one stuck operation among
+// them is found.
 func TestAHundredThousandRecordsAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

@@ -82,7 +82,7 @@ func serve(t *testing.T, store store.Store) *service {
 	if s.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(s.engine, protocol.Config{Name: "orders", Preset: reprise.AtMostOnce})
+	guard, err := protocol.Over(s.engine, protocol.Config{Name: "orders", Preset: reprise.AtMostOnce})
 	if err != nil {
 		t.Fatal(err)
 	}

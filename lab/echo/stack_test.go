@@ -170,9 +170,9 @@ var differences = []stack.Difference{
 	},
 }
 
-// A handler that outlives the timeout outside is recorded, and its retry gets the answer:
-// with http.TimeoutHandler always, with Echo's own layer as long as no other request got
-// its context.
+// A handler that outlives the timeout outside is recorded, and its retry gets the
+// response: with http.TimeoutHandler always, with Echo's own layer as long as no other
+// request got its context.
 func TestTimeoutOutside(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, guard *protocol.Guard, late *stack.Late, layers ...echo.MiddlewareFunc) http.Handler {

@@ -146,13 +146,13 @@ func (c *counting) newProcess(inner store.Store) *countedProcess {
 		c.t.Fatal(err)
 	}
 	for _, cfg := range []protocol.Config{
-		{Name: "orders", Wait: 500 * time.Millisecond, Fingerprint: c.fingerprint},
+		{Name: "orders", Wait: 500 * time.Millisecond, Fingerprint: protocol.Fingerprinting{Func: c.fingerprint}},
 		{Name: "strict", Required: true, Preset: reprise.AtMostOnce},
 		{Name: "open", FailOpen: true, MaxAttempts: 3},
 		{Retention: 3 * time.Second, Horizon: time.Hour},
 	} {
-		cfg.MaxRequestBody, cfg.MaxResponseBody = 64, 64
-		guard, err := protocol.New(p.engine, cfg)
+		cfg.Limits = protocol.Limits{RequestBody: 64, ResponseBody: 64}
+		guard, err := protocol.Over(p.engine, cfg)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func TestEngineSurvivesALostReply(t *testing.T) {
 }
 
 // A release whose first try arrives late finds the next owner, and leaves it alone.
-func TestEngineReleaseThatExecutesLateHarmsNobody(t *testing.T) {
+func TestEngineLateReleaseAffectsNoOtherAttempt(t *testing.T) {
 	inBubble(t, "release", func(t *testing.T) {
 		a, b := twoProcesses(t)
 		a.faults.Next(faultstore.Release, faultstore.ExecuteLate(time.Minute))

@@ -83,7 +83,7 @@ type modelAttempt struct {
 	store *modelStore
 }
 
-// step carries one step out, and says where an answer is not the model's.
+// step carries one step out, and says where a result is not the model's.
 func (r *modelRun) step(ctx context.Context, s modelStep) error {
 	store := r.stores[s.Process]
 	switch modelKinds[s.Kind] {
@@ -200,7 +200,7 @@ func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 }
 
 // TestEngineFollowsItsModel runs random sequences of two processes over one memory store,
-// with clock steps, leases that run out and lost replies, and predicts every answer:
+// with clock steps, leases that run out and lost replies, and predicts every result:
 // 6,000 sequences, and more in a soak.
 func TestEngineFollowsItsModel(t *testing.T) {
 	t.Parallel()

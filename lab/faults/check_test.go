@@ -25,9 +25,9 @@ type call struct {
 	status     int
 	code       string // of a problem document
 	sum        [16]byte
-	fence      uint64 // of the attempt that made the answer; 0: it does not say
+	fence      uint64 // of the attempt that made the response; 0: it does not say
 	replayed   bool
-	unrecorded bool // the server said that the answer was not recorded
+	unrecorded bool // the server said that the response was not recorded
 	other      bool // it was sent with another body than the first
 	audit      bool // it was sent when all faults were over
 }
@@ -66,7 +66,7 @@ type violation struct {
 
 func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.rule, v.op, v.text) }
 
-// ruleProgress is no numbered guarantee: each call ends with an answer.
+// ruleProgress is no numbered guarantee: each call ends with a response.
 const ruleProgress = "progress"
 
 // check returns the violations of an operation.
@@ -81,8 +81,8 @@ func check(o *operation, p preset) []violation {
 	return found
 }
 
-// confirmed returns the operation without the answers that were replayed from a
-// completion of which its server was not told that it is confirmed. Such an answer may
+// confirmed returns the operation without the responses that were replayed from a
+// completion of which its server was not told that it is confirmed. Such a response may
 // be lost with the primary although no confirmed write is: the operation runs again.
 func (o *operation) confirmed() *operation {
 	unconfirmed := make(map[uint64]bool)
@@ -96,7 +96,7 @@ func (o *operation) confirmed() *operation {
 
 type report func(rule, format string, args ...any)
 
-// definite reports whether an answer ends a call for good.
+// definite reports whether a response ends a call for good.
 func (c *call) definite(p preset) bool {
 	switch {
 	case c.err != nil:
@@ -113,7 +113,7 @@ func (c *call) definite(p preset) bool {
 }
 
 // checkAnswers demands that every call is answered, that replays are equal to each other
-// and to every first answer that was recorded, and that the key stays bound.
+// and to every first response that was recorded, and that the key stays bound.
 func (o *operation) checkAnswers(p preset, bad report) {
 	var first *call
 	for i := range o.calls {
@@ -153,7 +153,7 @@ func (o *operation) settled() int64 {
 	return at
 }
 
-// answered reports whether a call before the n-th had an answer that was recorded.
+// answered reports whether a call before the n-th had a response that was recorded.
 func (o *operation) answered(n int) bool {
 	return slices.ContainsFunc(o.calls[:n], func(c call) bool { return c.recorded() })
 }

@@ -32,7 +32,7 @@ func TestTheCheckerKnowsUnconfirmedReplays(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		spoil func(*operation)
-		want  string // the rule that is broken without the answers that were not confirmed
+		want  string // the rule that is broken without the responses that were not confirmed
 	}{
 		"replayed, lost, and run again for another": {func(*operation) {}, ""},
 		"replayed, lost, and run again at the end": {func(o *operation) {

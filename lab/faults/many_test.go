@@ -17,7 +17,7 @@ import (
 
 // A server that has had many requests holds no more than one that has had some: a million
 // in a soak, or as many as there is time for.
-func TestManyRequestsLeaveNothingBehind(t *testing.T) {
+func TestManyRequestsLeakNoMemoryOrGoroutines(t *testing.T) {
 	t.Parallel()
 	soak, began := labtest.Soak(t), time.Now()
 	for i, store := range []string{"memory", "redis", "postgres"} {

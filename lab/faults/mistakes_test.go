@@ -68,7 +68,7 @@ func stopLong(d *decision, point string) {
 
 // The points are in this test's build only: neither their names nor the code that arms
 // them are in another.
-func TestPointsAreInNoOtherBuild(t *testing.T) {
+func TestFaultPointsAreInNoOtherBuild(t *testing.T) {
 	t.Parallel()
 	labtest.Breadth(t, "tests of a further build")
 	plain := filepath.Join(t.TempDir(), "testserver")

@@ -20,7 +20,7 @@ import (
 
 // A server that is stopped under load completes the requests that it began: every client
 // gets the response of a handler that ran, without a retry.
-func TestShutdownUnderLoadAnswersWhatRan(t *testing.T) {
+func TestShutdownUnderLoadCompletesRunningRequests(t *testing.T) {
 	t.Parallel()
 	effects := effectsServer(t)
 	redis := servers.Redis.Shared(t)

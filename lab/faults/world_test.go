@@ -160,7 +160,7 @@ type outcome struct {
 	operations, requests, attempts int64
 	replays, executions, takeovers int64
 	processes, lost, promoted      int
-	unconfirmed                    int // operations replayed before a replica confirmed the answer, which was lost
+	unconfirmed                    int // operations replayed before a replica confirmed the response, which was lost
 	faults                         map[string]int
 	violations                     []violation
 }
@@ -317,7 +317,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 		}
 		h := byID[e.ID][e.Owner]
 		if h == nil && e.Kind != "claim" {
-			continue // the release of a claim that was not granted, or whose answer was lost
+			continue // the release of a claim that was not granted, or whose response was lost
 		}
 		switch e.Kind {
 		case "claim":

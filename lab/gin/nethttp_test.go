@@ -14,7 +14,7 @@ import (
 // Gin has no way to use a layer of net/http. Who writes one often leaves Gin's own writer
 // to the handlers, so that the response goes past the adapter: it sees none, and would
 // keep an empty 200.
-func TestNetHTTPAdapterThatGinAnswersPast(t *testing.T) {
+func TestNetHTTPAdapterBypassedByGin(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]gin.HandlerFunc{
 		"ok":      func(c *gin.Context) { c.String(http.StatusOK, "done") },
@@ -80,7 +80,7 @@ func TestNetHTTPAdapterBelowAndAroundGin(t *testing.T) {
 
 // A handler without a response changes the state of Gin's writer: it takes the
 // connection, or sends an informational response.
-func TestNetHTTPAdapterBelowGinThatDoesNotAnswer(t *testing.T) {
+func TestNetHTTPAdapterBelowGinWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"hijacked": func(w http.ResponseWriter, _ *http.Request) {

@@ -164,7 +164,8 @@ var differences = []stack.Difference{
 	},
 }
 
-// A handler that outlives the timeout outside is recorded, and its retry gets the answer.
+// A handler that outlives the timeout outside is recorded, and its retry gets the
+// response.
 func TestTimeoutOutside(t *testing.T) {
 	t.Parallel()
 	serve := func(t *testing.T, guard *protocol.Guard, late *stack.Late, layers ...gin.HandlerFunc) http.Handler {

@@ -24,7 +24,7 @@ func (w window) and(o window) (window, bool) {
 	return w, w.from <= w.to
 }
 
-// passed returns whether the end of a span has passed at an instant: one answer, or both
+// passed returns whether the end of a span has passed at an instant: one result, or both
 // where the windows do not tell.
 func (w window) passed(at window) []bool {
 	switch {

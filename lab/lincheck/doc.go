@@ -9,7 +9,7 @@
 // # Time
 //
 // The servers run on this machine, so that its clock is theirs, and each operation has
-// the time of its call and of its answer. The store's answers say more:
+// the time of its call and of its result. The store's answers say more:
 //
 //   - The fence of a new claim is its instant, to the microsecond on PostgreSQL and to
 //     the millisecond on Redis. So the end of its lease is known, and that a takeover did
@@ -20,7 +20,7 @@
 //
 // Renewals and completions answer no instant, and fences of the memory store only count.
 // There a lease or a validity counts from some time between call and answer, until a
-// later answer says more. An end that lies in doubt may count as passed or not; so may
+// later result says more. An end that lies in doubt may count as passed or not; so may
 // one within two milliseconds on Redis, which reads its clock before it serves a command.
 // A lease that ends 2 ms early on PostgreSQL is found, and one that ends 4 ms early on
 // Redis.
@@ -33,12 +33,12 @@
 // Two kinds of results may be slightly stale. They never cause a second run, and a retry
 // gets the current state:
 //
-//   - An engine answers duplicates that come while a claim is on its way with the answer
+//   - An engine answers duplicates that come while a claim is on its way with the result
 //     of that claim, which may be as old as the claim.
 //   - An engine and the transactional store answer duplicates of an attempt in their
 //     process from memory until its completion or release is answered, which other
 //     processes may have seen before.
 //
-// A claim whose answer takes longer than its lease may be executed twice: Redis asks
+// A claim whose result takes longer than its lease may be executed twice: Redis asks
 // again, and PostgreSQL sets the lease again. Both executions are in the history.
 package lincheck

@@ -20,7 +20,7 @@ import (
 type hasty struct {
 	store.Store
 	lease     time.Duration // by which a lease ends early
-	retention time.Duration // by which an answer is forgotten early
+	retention time.Duration // by which a result is forgotten early
 	remaining time.Duration // by which Remaining says too much
 }
 
@@ -50,10 +50,10 @@ func (s *hasty) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.Store.Complete(ctx, r)
 }
 
-// TestStoresThatHurryAreFound: a lease or record that ends early on a real store, by its
-// own clock, has no explanation, though a call takes a millisecond or more. 2 ms are
-// enough, and 4 ms on Redis, whose clock is that much coarser.
-func TestStoresThatHurryAreFound(t *testing.T) {
+// TestStoresThatExpireEarlyAreFound: a lease or record that ends early on a real store,
+// by its own clock, has no explanation, though a call takes a millisecond or more. 2 ms
+// are enough, and 4 ms on Redis, whose clock is that much coarser.
+func TestStoresThatExpireEarlyAreFound(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T) *deployment{
 		"memory": func(*testing.T) *deployment {

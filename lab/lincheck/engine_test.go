@@ -34,7 +34,7 @@ type engineStore struct {
 }
 
 // claiming notes that a claim begins, and returns when the oldest began that is on its
-// way: a duplicate may share the answer of that one, which may be so old.
+// way: a duplicate may share the result of that one, which may be so old.
 func (s *engineStore) claiming(id store.ID, from time.Duration) (oldest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *engineStore) claiming(id store.ID, from time.Duration) (oldest time.Dur
 	return slices.Min(s.claims[id])
 }
 
-// claimed notes that the claim that began at from has its answer.
+// claimed notes that the claim that began at from has its result.
 func (s *engineStore) claimed(id store.ID, from time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *engineStore) Renew(context.Context, []store.RenewRequest) ([]store.Rene
 func (s *engineStore) Complete(_ context.Context, r store.CompleteRequest) error {
 	a := s.take(r.Owner)
 	if a == nil {
-		return store.ErrLeaseLost // its claim had no answer, or another one
+		return store.ErrLeaseLost // its claim had no result, or another one
 	}
 	res, err := a.Complete(reprise.Completion{Payload: r.Payload}) //nolint:contextcheck // the engine bounds it
 	switch {

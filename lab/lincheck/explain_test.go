@@ -112,7 +112,7 @@ func (r record) mayAnswer(in input, want answer, out output) bool {
 	case in.atomic && want.outcome == store.Mismatch && !r.completed && r.owner != in.owner:
 		return out.outcome == store.InProgress // its own process knows the fingerprint, and others do not before the commit
 	case in.fleeting && in.kind == claim && out.at.from < r.answered:
-		// The process of the attempt waits for the answer to its end, which others have seen.
+		// The process of the attempt waits for the result to its end, which others have seen.
 		return out.outcome == store.InProgress && in.print == r.ended || out.outcome == store.Mismatch && in.print != r.ended
 	}
 	return false
@@ -131,7 +131,7 @@ func (r record) claimed(next record, in input, out output, own, lapsed bool) []a
 		return []any{next}
 	}
 	var after []any
-	if out.at.to-out.at.from >= in.lease { // its answer took longer than its lease
+	if out.at.to-out.at.from >= in.lease { // its result took longer than its lease
 		after = append(after, next)
 	}
 	if own && lapsed && stays.read(out) {

@@ -28,7 +28,7 @@ type deployment struct {
 	exclusive bool // an attempt is one client's, which ends it before it begins another
 	engines   bool // the engine renews, and releases claims whose handler may not run
 	repeats   bool // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
-	asksAgain bool // a claim whose answer came when most of its lease was over is repeated
+	asksAgain bool // a claim whose result came when most of its lease was over is repeated
 	clock     clock
 	pace      pace
 	patience  time.Duration // how long a cancelled call may go on; calls take less
@@ -259,14 +259,14 @@ func (c *client) newOwner() (o store.Owner) {
 	return o
 }
 
-// sharer is a store whose claims may have the answer of one that began before, and has
+// sharer is a store whose claims may have the result of one that began before, and has
 // not ended.
 type sharer interface {
 	claiming(id store.ID, from time.Duration) (oldest time.Duration)
 	claimed(id store.ID, from time.Duration)
 }
 
-// call makes a call, of which some are cancelled and some lose their answer, and records
+// call makes a call, of which some are cancelled and some lose their result, and records
 // it.
 func (c *client) call(ctx context.Context, in input) output {
 	in.atomic, in.fleeting = c.d.atomic, c.d.atomic || c.d.engines
@@ -319,7 +319,7 @@ func (c *client) call(ctx context.Context, in input) output {
 	return out
 }
 
-// ask translates a call to the store and its answer back.
+// ask translates a call to the store and its result back.
 func (c *client) ask(ctx context.Context, in input) (output, error) {
 	switch in.kind {
 	case claim:

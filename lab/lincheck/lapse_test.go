@@ -175,7 +175,7 @@ func TestLapsingEnginesAreLinearizable(t *testing.T) {
 	checkedRuns(t, lapsing(func(s *engineStore) store.Store { return s }), append(everythingEngines, "takeover", "renewal renewed", "refused completion")...)
 }
 
-// follower is an engine that answers those who join a claim wrongly.
+// follower is an engine that gives wrong results to those who join a claim.
 type follower struct {
 	*engineStore
 	flaw  flaw
@@ -223,9 +223,9 @@ func (f *follower) Claim(ctx context.Context, r store.ClaimRequest) (store.Claim
 	return j.res, j.err
 }
 
-// TestWrongAnswersToFollowersAreFound: a history shows the results of the followers of a
+// TestWrongResultsOfFollowersAreFound: a history shows the results of the followers of a
 // shared claim.
-func TestWrongAnswersToFollowersAreFound(t *testing.T) {
+func TestWrongResultsOfFollowersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flaw{runsToo, anyPrint, afterwards} {
 		t.Run(string(f), func(t *testing.T) {

@@ -48,7 +48,7 @@ type record struct {
 	owner           store.Owner
 	print           store.Fingerprint
 	attempt         int
-	fence, highest  uint64            // of this attempt, 0 if its answer was lost; of any before
+	fence, highest  uint64            // of this attempt, 0 if its result was lost; of any before
 	lease, valid    window            // their ends
 	done            window            // when it was completed
 	ended           store.Fingerprint // of the attempt that was ended last

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-func TestPageSaysWhatTheSheetHolds(t *testing.T) {
+func TestPageShowsTheSheet(t *testing.T) {
 	t.Parallel()
 	s := newSheet()
 	for i, c := range adaptertest.Cases() {

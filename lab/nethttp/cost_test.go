@@ -24,7 +24,7 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 	bare := cost.Server(t, cost.Handler())
 	protected := cost.Server(t, cost.Middleware(t)(cost.Handler()))
 	for _, limit := range []struct {
-		kind, own adaptertest.Traffic // and the traffic of the same form whose answers have no mark
+		kind, own adaptertest.Traffic // and the traffic of the same form whose responses have no mark
 		more      float64
 	}{
 		{adaptertest.NotKeyed, adaptertest.NotKeyed, 0},

@@ -55,7 +55,7 @@ func serve(t *testing.T, cfg protocol.Config) *api {
 		a.faults.Close()
 		_ = engine.Close(context.WithoutCancel(t.Context()))
 	})
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,17 +194,17 @@ func TestDocumentsAreValid(t *testing.T) {
 	for name, cfg := range map[string]protocol.Config{
 		"default": {},
 		"everything": {
-			Name: "payments", Aliases: []string{"X-Key"}, KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
-			Expires: true, PolicyURL: "https://api.example.com/idempotency",
+			Name: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
+			Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 		},
 		"own problems": {
-			Oversize: protocol.Unavailable, FailOpen: true, MaxKeyLength: 4096,
-			WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
+			Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096},
+			Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 				return protocol.Response{}
-			},
+			}},
 		},
 	} {
-		guard, err := protocol.New(engine, cfg)
+		guard, err := protocol.Over(engine, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestDocumentsAreValid(t *testing.T) {
 
 func mustPolicy(t *testing.T, engine *reprise.Engine) contract.Policy {
 	t.Helper()
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,13 +236,12 @@ func mustPolicy(t *testing.T, engine *reprise.Engine) contract.Policy {
 func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{
-		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, MaxRequestBody: 100, Expires: true, PolicyURL: "https://api.example.com/idempotency",
-		Fingerprint: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
+		Required: true, Preset: reprise.AtMostOnce, Horizon: time.Hour, Limits: protocol.Limits{RequestBody: 100}, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
 			if string(body) == `"panic"` {
 				panic("a bug")
 			}
 			return protocol.DefaultFingerprint(r, key, body)
-		},
+		}},
 	})
 	seen := map[string]int{}
 	want := func(status int, code string, r *http.Request) *http.Response {

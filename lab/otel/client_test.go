@@ -146,7 +146,7 @@ func TestACallIsTheParentOfItsAttempts(t *testing.T) {
 	}
 }
 
-func TestACallWithoutAnAnswerIsAnError(t *testing.T) {
+func TestCallWithoutAResponseIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		exporter := tracetest.NewInMemoryExporter()

@@ -39,7 +39,7 @@ func rules(t *testing.T) []rulefmt.Rule {
 
 // Each alert fires when its condition occurs in a real service, and none in the traffic
 // of a good day.
-func TestAlertsFireForWhatTheyAreFor(t *testing.T) {
+func TestAlertsFireForTheirConditions(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	storage := teststorage.New(t)
@@ -133,7 +133,7 @@ func st(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto
 
 // Every query, of an alert and of the dashboard, asks for metrics, labels and values that
 // a real service has.
-func TestQueriesAskForWhatIsThere(t *testing.T) {
+func TestQueriesSelectExistingSeries(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.traffic()

@@ -67,7 +67,7 @@ func pgOrders(t *testing.T, f *pgFixture, store store.Store, orders int) []pgAns
 	engine, err := reprise.New(store, reprise.Config{})
 	pgWant(t, "engine", err, nil)
 	defer func() { pgWant(t, "close", engine.Close(context.WithoutCancel(t.Context())), nil) }()
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true})
 	pgWant(t, "guard", err, nil)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tx, ok := reprisepg.Tx(r.Context())

@@ -141,7 +141,7 @@ func TestPostgresAttemptsArePrepared(t *testing.T) {
 	}
 }
 
-// TestPostgresUndecidedClaims: an owner whose claim had no answer is not told that its
+// TestPostgresUndecidedClaims: an owner whose claim had no result is not told that its
 // operation is in progress while the lock may be its own, neither where a transaction is
 // free nor where none is; and it runs when the lock is free.
 func TestPostgresUndecidedClaims(t *testing.T) {
@@ -162,7 +162,7 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 		_, err := c.cut.Claim(ctx, r)
 		pgWant(t, "claim", err, want)
 	}
-	claim(store.ErrUnknown) // its answer is lost
+	claim(store.ErrUnknown) // its result is lost
 	claim(store.ErrUnknown)
 	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
 	pgMustClaim(t, c.cut, busy, store.Claimed)
@@ -196,10 +196,10 @@ func TestPostgresRowsOfAnotherShape(t *testing.T) {
 	pgWant(t, "release", st.Release(t.Context(), busy.ID, busy.Owner), nil)
 }
 
-// TestPostgresAttemptsThatEndLeaveNothing: when an attempt is answered that it was not
+// TestPostgresUnappliedAttemptsFreeTheirLock: when an attempt is answered that it was not
 // applied, its lock is free, its connection is kept for the next one, and its owner is
 // told like any other that the operation is in progress elsewhere.
-func TestPostgresAttemptsThatEndLeaveNothing(t *testing.T) {
+func TestPostgresUnappliedAttemptsFreeTheirLock(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
 	other := f.Transactional(t)

@@ -183,9 +183,9 @@ func TestPostgresCombinedRace(t *testing.T) {
 	})
 }
 
-// TestPostgresCombinedIsHeldUpByNobody: locked rows delay their own completions and not
-// the others of the batch.
-func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
+// TestPostgresLockedRowsDelayOnlyTheirCompletions: locked rows delay their own
+// completions and not the others of the batch.
+func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(40))
 	st := f.Leased(t)
@@ -237,7 +237,7 @@ func TestPostgresCombinedIsHeldUpByNobody(t *testing.T) {
 }
 
 // TestPostgresCombinedSmallPool: many callers of a pool of one to four connections all
-// get their answers, also while the application uses the pool.
+// get their results, also while the application uses the pool.
 func TestPostgresCombinedSmallPool(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

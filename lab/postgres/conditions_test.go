@@ -302,10 +302,10 @@ func TestPostgresLimitOfTheLook(t *testing.T) {
 	pgWant(t, "reset", err, nil)
 }
 
-// TestPostgresClaimByTheFunctionTellsTheValidity: the function of a claim returns how
+// TestPostgresClaimFunctionReturnsTheValidity: the function of a claim returns how
 // long a completed record stays valid and how long ago it was completed, to the
 // microsecond and from the start of the statement; for other records it returns neither.
-func TestPostgresClaimByTheFunctionTellsTheValidity(t *testing.T) {
+func TestPostgresClaimFunctionReturnsTheValidity(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2), statements.option)

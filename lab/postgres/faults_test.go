@@ -21,7 +21,7 @@ import (
 
 // pgLedger is a workload on the transactional store whose effects can be counted: each
 // operation inserts one row with its key and its owner, and its client tries until it has
-// an answer.
+// a result.
 type pgLedger struct {
 	*pgFixture
 	stores []*reprisepg.TransactionalStore // one for each process
@@ -71,7 +71,7 @@ func pgExecTx(ctx context.Context, statement string, args ...any) error {
 }
 
 // work runs operations in clients goroutines until stop is closed, and returns when each
-// has its answer.
+// has its result.
 func (l *pgLedger) work(t *testing.T, clients int, stop <-chan struct{}) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -139,7 +139,7 @@ func (l *pgLedger) attempt(t *testing.T, st *reprisepg.TransactionalStore, r sto
 	return err == nil
 }
 
-// verify demands one effect for each operation, and that it is of the owner whose answer
+// verify demands one effect for each operation, and that it is of the owner whose result
 // is kept.
 func (l *pgLedger) verify(t *testing.T) {
 	t.Helper()

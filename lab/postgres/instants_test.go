@@ -230,10 +230,10 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	}
 }
 
-// TestPostgresClocksOfAnswers: a record that a statement saw comes with the start of its
+// TestPostgresClocksOfResults: a record that a statement saw comes with the start of its
 // transaction, which is before its snapshot: by a later clock a lease that was renewed in
 // between would have lapsed. The later decisions of a claim come with a later clock.
-func TestPostgresClocksOfAnswers(t *testing.T) {
+func TestPostgresClocksOfResults(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
@@ -252,7 +252,7 @@ func TestPostgresClocksOfAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		statement, column string
 		args              []any
-		late              bool // the clock of the answer is that of its writing
+		late              bool // the clock of the result is that of its writing
 	}{
 		"claim of a record":                    {texts["claim"], "clock", create(r), false},
 		"claim that creates":                   {texts["claim"], "clock", create(fresh), true},

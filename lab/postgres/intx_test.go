@@ -229,7 +229,7 @@ func TestPostgresInTxOverHTTP(t *testing.T) {
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
 	s := newPgInTx(t, f, server.URL(), false)
-	guard, err := protocol.New(s.engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(s.engine, protocol.Config{Required: true})
 	pgWant(t, "guard", err, nil)
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		payload, err := protocol.Payload(r.Context(), protocol.Response{

@@ -28,9 +28,9 @@ func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	return tx
 }
 
-// TestPostgresPurgeSkipsWhatIsBeingReclaimed: a record that another statement is writing
+// TestPostgresPurgeSkipsReclaimedRecords: a record that another statement is writing
 // is skipped, even if its retention had ended before.
-func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
+func TestPostgresPurgeSkipsReclaimedRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
@@ -61,9 +61,9 @@ func TestPostgresPurgeSkipsWhatIsBeingReclaimed(t *testing.T) {
 	}
 }
 
-// TestPostgresRenewSkipsWhatIsBusy: one record that is locked does not keep the others of
-// the batch from being renewed.
-func TestPostgresRenewSkipsWhatIsBusy(t *testing.T) {
+// TestPostgresRenewSkipsLockedRecords: one record that is locked does not keep the others
+// of the batch from being renewed.
+func TestPostgresRenewSkipsLockedRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
@@ -122,10 +122,10 @@ func TestPostgresSharesNoRow(t *testing.T) {
 	pgMustClaim(t, st, pgRival(lapsed), store.InProgress)
 }
 
-// TestPostgresBatchOfClaimsIsHeldUpByNobody: a batch skips an ID whose lock is taken, and
+// TestPostgresBatchOfClaimsSkipsLockedIDs: a batch skips an ID whose lock is taken, and
 // gives up where a program without the lock is inserting its record, so that its calls
 // are sent alone and only one of them waits.
-func TestPostgresBatchOfClaimsIsHeldUpByNobody(t *testing.T) {
+func TestPostgresBatchOfClaimsSkipsLockedIDs(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	r := pgClaim()

@@ -74,9 +74,9 @@ func TestPostgresOpens(t *testing.T) {
 	}
 }
 
-// TestPostgresObserveNoticesKeepsWhatIsThere: the application's own hooks are called as
+// TestPostgresObserveNoticesKeepsOtherHooks: the application's own hooks are called as
 // before, and their errors count.
-func TestPostgresObserveNoticesKeepsWhatIsThere(t *testing.T) {
+func TestPostgresObserveNoticesKeepsOtherHooks(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	var said []string

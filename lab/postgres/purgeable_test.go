@@ -10,9 +10,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresPurgeableIsWhatPurgeDeletes: the count covers the expired records, stops at
-// its limit, and is zero after the purge.
-func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
+// TestPostgresPurgeableCountsDeletableRecords: the count covers the expired records,
+// stops at its limit, and is zero after the purge.
+func TestPostgresPurgeableCountsDeletableRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
 	store := f.Leased(t)
@@ -44,10 +44,10 @@ func TestPostgresPurgeableIsWhatPurgeDeletes(t *testing.T) {
 	}
 }
 
-// TestPostgresPurgeKeepsWhatIsSeen: a record that the purge finds in its index stays
+// TestPostgresPurgeKeepsVisibleRecords: a record that the purge finds in its index stays
 // while it is visible: an attempt whose lease lives, a lapsed one within its retention,
 // and a response.
-func TestPostgresPurgeKeepsWhatIsSeen(t *testing.T) {
+func TestPostgresPurgeKeepsVisibleRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
 	st := f.Leased(t)

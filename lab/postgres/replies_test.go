@@ -53,7 +53,7 @@ func TestPostgresLostReplies(t *testing.T) {
 	}
 }
 
-// pgLoseEach takes a record through its life and loses each answer once.
+// pgLoseEach takes a record through its life and loses each result once.
 func pgLoseEach(t *testing.T, st, witness store.Store, lost func(string, func(context.Context) error)) {
 	t.Helper()
 	ready := func() { pgMustNotFail(t, st, pgClaim()) } // there is a connection, and it knows the statement

@@ -12,7 +12,7 @@ import (
 
 // No part of a sealed response, of the key or of the secret is in a copy of the tables,
 // in their files, or in the write-ahead log.
-func TestPostgresDumpShowsNothingOfSealedAnswers(t *testing.T) {
+func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 	t.Parallel()
 	for _, atomic := range []bool{false, true} {
 		for _, sealed := range []bool{true, false} {

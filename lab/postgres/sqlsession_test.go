@@ -41,10 +41,10 @@ func TestPostgresSQLSessionsAreKept(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLSessionInTheMiddleOfAnAnswer: where a hook of the application panics
-// while an answer is read, its connection is of no use to the next call, which gets
+// TestPostgresSQLSessionAfterAPanicMidReply: where a hook of the application panics
+// while a result is read, its connection is of no use to the next call, which gets
 // another.
-func TestPostgresSQLSessionInTheMiddleOfAnAnswer(t *testing.T) {
+func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)

@@ -97,7 +97,7 @@ func TestPostgresTxIsEndedByTheStore(t *testing.T) {
 }
 
 // TestPostgresTxThroughTheEngine: the engine puts the transaction into the handler's
-// context and commits it with the answer.
+// context and commits it with the result.
 func TestPostgresTxThroughTheEngine(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)
@@ -162,7 +162,7 @@ func TestPostgresTxEndedByTheHandler(t *testing.T) {
 }
 
 // TestPostgresTxThatCannotCommit: an attempt whose effects cannot be kept is not applied,
-// whole; its answer can be kept without them.
+// whole; its result can be kept without them.
 func TestPostgresTxThatCannotCommit(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)

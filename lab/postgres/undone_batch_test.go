@@ -110,10 +110,10 @@ func TestPostgresUndoneBatch(t *testing.T) {
 	t.Error("no batch of claims and completions was sent twice")
 }
 
-// TestPostgresBatchCreatesWhatItSaw: a batch sees a record and creates it, because its
-// owner released it in between. The call that owns the new record has claimed it: if it
-// reported another owner, no process would run the record.
-func TestPostgresBatchCreatesWhatItSaw(t *testing.T) {
+// TestPostgresBatchRecreatesAReleasedRecord: a batch sees a record and creates it,
+// because its owner released it in between. The call that owns the new record has claimed
+// it: if it reported another owner, no process would run the record.
+func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(40))

@@ -14,10 +14,10 @@ import (
 // errUndo undoes a transaction of a test.
 var errUndo = errors.New("undo")
 
-// TestPostgresVerdictAtItsInstants: the outcome of a claim's function for a record, in
-// the order of the Store contract, at the instants where it changes: at the end is
+// TestPostgresClaimOutcomeAtItsInstants: the outcome of a claim's function for a record,
+// in the order of the Store contract, at the instants where it changes: at the end is
 // expired. In a transaction now() stands still, so that the instants can be met.
-func TestPostgresVerdictAtItsInstants(t *testing.T) {
+func TestPostgresClaimOutcomeAtItsInstants(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)

@@ -44,7 +44,7 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 	return ids
 }
 
-// hostile is an answer that would take over the terminal of an operator.
+// hostile is a response that would take over the terminal of an operator.
 func hostile() protocol.Response {
 	return protocol.Response{
 		Status: 200,
@@ -90,7 +90,7 @@ func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState)
 	}
 }
 
-// complete claims an ID and completes it with an answer.
+// complete claims an ID and completes it with a response.
 func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
 	payload, err := protocol.EncodeResponse(response)

@@ -108,7 +108,7 @@ func TestFindKnowsTheIDsOfTheMiddleware(t *testing.T) {
 		"unscoped": {scope: reprisehttp.Unscoped, args: []string{"--unscoped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			guard, err := protocol.New(engine, c.config)
+			guard, err := protocol.Over(engine, c.config)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 
 // A script's writes are confirmed, and a script that wrote no data is not waited for. On
 // a server without a replica the first is ErrNotReplicated.
-func TestRedisWhatAScriptWroteIsConfirmed(t *testing.T) {
+func TestRedisScriptWritesAreConfirmed(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()

@@ -50,7 +50,7 @@ func TestRedisCommandsOfARequest(t *testing.T) {
 		// The completion gets and sets within its script.
 		redisExpectCalls(t, "new keys", start, fresh, map[string]int{"set": 2 * requests, "pexpiretime": requests, "evalsha": requests, "get": requests})
 		redisExpectCalls(t, "replays", fresh, replayed, map[string]int{"set": requests, "pexpiretime": requests})
-		for _, r := range claims { // who wants to know how long the answer stays
+		for _, r := range claims { // who wants to know how long the result stays
 			r.Owner, r.Validity = store.NewOwner(), true
 			if got := redisMustClaim(t, st, r, store.Completed).Validity; got <= r.Retention-10*time.Second || got > r.Retention {
 				t.Errorf("the validity is %v of a retention of %v", got, r.Retention)

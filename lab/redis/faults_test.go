@@ -28,7 +28,7 @@ var redisLosses = []struct {
 
 // A request or reply is lost once, and the owner gets the result that it would have got:
 // its claim does not conflict with its own repetition, and its completion is recorded.
-func TestRedisOneLossChangesNoAnswer(t *testing.T) {
+func TestRedisOneLossChangesNoResult(t *testing.T) {
 	t.Parallel()
 	single := servers.Redis.Shared(t)
 	pair := servers.Redis.StartReplicated(t, 1)

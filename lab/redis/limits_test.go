@@ -18,7 +18,7 @@ import (
 
 // The side effect has happened, so its response is kept even if the memory is full; only
 // new operations are refused.
-func TestRedisWithFullMemoryFinishesWhatRuns(t *testing.T) {
+func TestRedisWithFullMemoryCompletesRunningAttempts(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		client := labtest.RedisClient(t, flavor.Start(t, "maxmemory-policy=noeviction").Addr())

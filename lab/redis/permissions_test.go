@@ -164,7 +164,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 }
 
 // A user may lack the two commands that only a claim sends which asks for the validity:
-// its answer is that of the script then.
+// its result is that of the script then.
 func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
@@ -196,7 +196,7 @@ func TestRedisValidityWithoutItsPermissions(t *testing.T) {
 
 // A permission or a password that is lost while a handler runs, and restored before the
 // lease is lost, has no effect: the completion is repeated in the background.
-func TestRedisWhatIsMendedWithinTheLeaseIsCompleted(t *testing.T) {
+func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		rules, _ := redisACL(t)
@@ -262,7 +262,7 @@ type redisQuiet struct{}
 
 func (redisQuiet) Observe(context.Context, reprise.Event) {}
 
-// A duplicate that waits on a server without its channels polls, and gets the answer of
+// A duplicate that waits on a server without its channels polls, and gets the result of
 // the first.
 func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	t.Parallel()

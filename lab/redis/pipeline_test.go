@@ -148,7 +148,7 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 
 // A server that stops reading makes writes wait. Every caller still returns when its
 // context ends, and a command that was not written by then is not sent.
-func TestRedisASlowReaderHoldsNobodyPastItsContext(t *testing.T) {
+func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})
@@ -281,7 +281,7 @@ func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 	claimed := make(chan struct{})
 	go func() { redisMustClaim(t, st, other, store.Claimed); close(claimed) }()
 	proxy.Set(t, servers.Forward)
-	<-claimed // with its own answer, although another's came first
+	<-claimed // with its own result, although another's came first
 	if got := redisMustClaim(t, st, r, store.Claimed); got.Attempt != 1 {
 		t.Errorf("the owner claims again: %+v", got)
 	}

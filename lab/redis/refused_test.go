@@ -83,7 +83,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 		}
 	}
 
-	// A waiter that cannot mark the record has its answer.
+	// A waiter that cannot mark the record has its result.
 	b.at(time.Second)
 	r := b.put(t, redisGoldenClaimed, redisSpan)
 	b.refuse("SET")

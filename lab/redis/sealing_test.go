@@ -13,7 +13,7 @@ import (
 
 // No part of a sealed response, of the key or of the secret is in the files that Redis
 // writes: neither in the snapshot nor in the log of its commands.
-func TestRedisDumpShowsNothingOfSealedAnswers(t *testing.T) {
+func TestRedisDumpHidesSealedResponses(t *testing.T) {
 	t.Parallel()
 	for name, sealed := range map[string]bool{"sealed": true, "in the clear": false} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	redisWant(t, "complete", redisComplete(t, st, after, "answer"), nil)
 }
 
-// redisTry claims, demands one of the two answers that there may be, and counts the wrong
+// redisTry claims, demands one of the two results that there may be, and counts the wrong
 // one.
 func redisTry(t *testing.T, st store.Store, r store.ClaimRequest, confirmed *atomic.Int64) {
 	t.Helper()

@@ -135,9 +135,9 @@ func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 	redisWant(t, "complete what lapsed", redisComplete(t, st, lapsed, "late"), nil)
 }
 
-// A duplicate that waits in another process has its answer at once, not at its next poll,
+// A duplicate that waits in another process has its result at once, not at its next poll,
 // and so has one whose fellow watcher died.
-func TestRedisAWaiterHearsAtOnce(t *testing.T) {
+func TestRedisWaiterIsNotifiedAtOnce(t *testing.T) {
 	t.Parallel()
 	const keys, polls = 12, 7 // after which it polls twice a second
 	addr := servers.Redis.Start(t).Addr()

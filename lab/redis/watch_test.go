@@ -16,7 +16,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-func TestRedisWatchersHearOfTheEnd(t *testing.T) {
+func TestRedisWatchersAreNotifiedOfTheEnd(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Shared(t)
 	redisWatchers(t, func(tb testing.TB) redis.UniversalClient { return labtest.RedisClient(tb, server.Addr()) })
@@ -80,7 +80,7 @@ func redisHears(t *testing.T, what string, changed <-chan struct{}) {
 
 // A watcher misses the messages sent while its connection was broken, so it is notified
 // to look.
-func TestRedisWatchersLookAfterALostConnection(t *testing.T) {
+func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Shared(t)
 	proxy := servers.StartProxy(t, server.Addr())

@@ -89,7 +89,7 @@ func TestRulesAreNamedOnce(t *testing.T) {
 	}
 }
 
-// same fails unless two answers are one to a client.
+// same fails unless two responses are one to a client.
 func (e *env) same(first, again answer) {
 	e.Helper()
 	if !bytes.Equal(again.body, first.body) || again.code != first.code || again.message != first.message {

@@ -32,8 +32,8 @@ const (
 	dataLoss           = 15
 )
 
-// detail reads the detail of an answer that has the type of m, with the generated code of
-// google.rpc.
+// detail reads the detail of a response that has the type of m, with the generated code
+// of google.rpc.
 func detail[M proto.Message](a answer, m M) M {
 	for _, d := range a.details {
 		name, value, _ := strings.Cut(d, " ")
@@ -212,7 +212,7 @@ func streams(e *env) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(events) != 2 || events[0].Name() != "unprotected" || events[0].Err == nil || events[0].Outcome != 0 {
+	if len(events) != 2 || events[0].Name() != "unprotected" || events[0].Err == nil || events[0].Counted {
 		e.Errorf("the observer got %v", events)
 	}
 	skipping := e.serve(setup{Config: protocol.Config{Skip: func(_ context.Context, r *protocol.Request) bool { return r.Path == watch }}})

@@ -210,7 +210,7 @@ func TestStreamOfASafeProcedureIsNotMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func keyHeader(e *env) {
-	s := e.serve(setup{Config: protocol.Config{Header: "X-Request-Key", Required: true}})
+	s := e.serve(setup{Config: protocol.Config{Key: protocol.KeyHeader("X-Request-Key"), Required: true}})
 	c := call{metadata: []pair{{"x-request-key", "k"}}}
 	e.twice(s, c)
 	e.refused(s, keyed("k"), invalidArgument, "KEY_MISSING")
@@ -34,7 +34,7 @@ func keyInvalid(e *env) {
 }
 
 func keyRepeated(e *env) {
-	s := e.serve(setup{Config: protocol.Config{Aliases: []string{"X-Idempotency-Key"}}})
+	s := e.serve(setup{Config: protocol.Config{Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")}})
 	e.refused(s, call{keys: []string{"k", "k"}}, invalidArgument, "KEY_INVALID")
 	e.refused(s, call{keys: []string{"k"}, metadata: []pair{{"x-idempotency-key", "k"}}}, invalidArgument, "KEY_INVALID")
 }
@@ -100,13 +100,13 @@ func sameCall(e *env) {
 	}
 	e.wantRuns(s, 1)
 
-	versioned := e.serve(setup{Config: protocol.Config{FingerprintHeaders: []string{"X-Version", "Host"}}})
+	versioned := e.serve(setup{Config: protocol.Config{Fingerprint: protocol.Fingerprinting{Headers: []string{"X-Version", "Host"}}}})
 	e.twice(versioned, call{keys: []string{"k"}, metadata: []pair{{"x-version", "1"}}})
 	e.refused(versioned, call{keys: []string{"k"}, metadata: []pair{{"x-version", "2"}}}, failedPrecondition, "KEY_REUSED")
 }
 
 func largeRequest(e *env) {
-	s := e.serve(setup{Config: protocol.Config{MaxRequestBody: 1000}})
+	s := e.serve(setup{Config: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}})
 	e.refused(s, call{keys: []string{"k"}, in: strings.Repeat("x", 1000)}, resourceExhausted, "REQUEST_TOO_LARGE")
 	e.twice(s, call{keys: []string{"k"}, in: strings.Repeat("x", 500)})
 	if a := e.call(s, call{in: strings.Repeat("x", 2000)}); a.code != 0 {
@@ -211,7 +211,7 @@ func waiting(e *env) {
 }
 
 func refusals(e *env) {
-	s := e.serve(setup{Config: protocol.Config{Required: true, ProblemBase: "https://example.com/problems#"}})
+	s := e.serve(setup{Config: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Base: "https://example.com/problems#"}}})
 	a := e.refused(s, call{}, invalidArgument, "KEY_MISSING")
 	info := infoOf(a)
 	if info.GetDomain() != protocol.ErrorDomain || info.GetMetadata()["type"] != "https://example.com/problems#key-missing" {

@@ -81,7 +81,7 @@ func fieldsNotKept(e *env) {
 		}
 	}
 	listed := e.serve(setup{
-		Config:  protocol.Config{KeepHeaders: []string{"X-Order"}},
+		Config:  protocol.Config{Keep: protocol.Keeping{Headers: []string{"X-Order"}}},
 		handler: always(outcome{code: 5, message: "gone", header: []pair{{"x-order", "1"}}}),
 	})
 	e.twice(listed, keyed("k"))
@@ -191,12 +191,12 @@ func statusCodes(e *env) {
 		}
 	}
 	decided := e.serve(setup{
-		Config: protocol.Config{Decide: func(status int) protocol.Decision {
+		Config: protocol.Config{Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
 			if status == 404 {
 				return protocol.ReleaseKey
 			}
 			return protocol.ByPreset
-		}},
+		}}},
 		handler: always(outcome{code: 5}),
 	})
 	e.call(decided, keyed("k"))
@@ -298,7 +298,7 @@ func cannotEncode(e *env) {
 
 func largeResponse(e *env) {
 	for _, oversize := range []protocol.Oversize{protocol.Summary, protocol.Unavailable} {
-		s := e.serve(setup{Config: protocol.Config{MaxResponseBody: 1000, Oversize: oversize}, handler: always(outcome{body: make([]byte, 2000)})})
+		s := e.serve(setup{Config: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}, Oversize: oversize}, handler: always(outcome{body: make([]byte, 2000)})})
 		if a := e.call(s, keyed("k")); len(a.body) != 2000 || a.code != 0 {
 			e.Errorf("the first call got %d and %d bytes", a.code, len(a.body))
 		}

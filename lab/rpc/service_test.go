@@ -207,7 +207,7 @@ func (e *env) serve(with setup) *service {
 		e.Fatal(err)
 	}
 	s := &service{handler: with.handler}
-	if s.guard, err = protocol.New(engine, with.Config); err != nil {
+	if s.guard, err = protocol.Over(engine, with.Config); err != nil {
 		e.Fatal(err)
 	}
 	s.client = e.target.start(e.T, s, with.scope)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestLogThatNobodyReadsStopsNobody(t *testing.T) {
+func TestUnreadLogBlocksNoRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()

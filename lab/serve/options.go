@@ -65,8 +65,8 @@ func ParseOptions(adapter string, args []string, help io.Writer) (Options, error
 		return nil
 	})
 	f.DurationVar(&o.Guard.Wait, "wait", 0, "how long a duplicate waits for the first request; 0: 409 at once")
-	f.IntVar(&o.Guard.MaxRequestBody, "max-request", 0, "`bytes` of a keyed request's body; 0: the default")
-	f.IntVar(&o.Guard.MaxResponseBody, "max-response", 0, "`bytes` of a response's body that are kept; 0: the default")
+	f.IntVar(&o.Guard.Limits.RequestBody, "max-request", 0, "`bytes` of a keyed request's body; 0: the default")
+	f.IntVar(&o.Guard.Limits.ResponseBody, "max-response", 0, "`bytes` of a response's body that are kept; 0: the default")
 	f.BoolVar(&o.Guard.FailOpen, "fail-open", false, "run unprotected when the store cannot be reached")
 	f.BoolVar(&o.PerEndpoint, "per-endpoint", false, "one key may be used at several endpoints: method and escaped path")
 	f.BoolVar(&o.Outer, "outer", false, "a layer outside of the middleware sets fields and a status")
@@ -97,11 +97,9 @@ func (o *Options) check() error {
 			return fmt.Errorf("flag -%s is negative", name)
 		}
 	}
-	engine, err := reprise.New(memstore.New(), o.Engine)
-	if err != nil {
-		return err
-	}
-	_, err = protocol.New(engine, o.Guard)
+	policy := o.Guard
+	policy.Engine = o.Engine
+	_, err := protocol.New(memstore.New(), policy)
 	return err
 }
 

@@ -118,7 +118,7 @@ func runInTurn(t *testing.T, want, temp string) {
 	}
 }
 
-func TestNothingIsLeftOfAKilledProcessNorOfTheNext(t *testing.T) {
+func TestKilledProcessesLeaveNoServersOrFiles(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("other kernels do not kill the servers of a killed process")

@@ -45,7 +45,7 @@ func TestStandbyStreamsHoldsCommitsAndIsPromoted(t *testing.T) {
 	}
 }
 
-func TestPgBouncerPoolsAsItsModeSays(t *testing.T) {
+func TestPgBouncerPoolsByItsMode(t *testing.T) {
 	t.Parallel()
 	s := servers.StartPostgres(t)
 	tests := []struct {

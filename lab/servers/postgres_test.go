@@ -41,7 +41,7 @@ func TestPostgresStartsWithSettingsAndRecovers(t *testing.T) {
 	}
 }
 
-func TestPostgresPausedAnswersOnlyAfterResume(t *testing.T) {
+func TestPostgresPausedRepliesOnlyAfterResume(t *testing.T) {
 	t.Parallel()
 	s := servers.StartPostgres(t)
 	// A connection that is in use is frozen as well.

@@ -87,7 +87,7 @@ func dial(t *testing.T, addr string) *client {
 	return &client{conn, t, bufio.NewReader(conn)}
 }
 
-// ask sends a line and returns the answer, or the error with which the connection refuses
+// ask sends a line and returns the result, or the error with which the connection refuses
 // one within patience.
 func (c *client) ask(line string, patience time.Duration) (string, error) {
 	c.t.Helper()
@@ -114,7 +114,7 @@ const (
 	impatient = 100 * time.Millisecond
 )
 
-func TestProxyActionDecidesWhatBecomesOfARequest(t *testing.T) {
+func TestProxyActionDecidesTheFateOfARequest(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		action   servers.Action

@@ -35,7 +35,7 @@ func (c *RedisCluster) await(tb testing.TB, key string, without *RedisServer) (p
 	return primary
 }
 
-// owner returns the node that all nodes that can answer, but one, name for key.
+// owner returns the node that all nodes that ca result, but one, name for key.
 func (c *RedisCluster) owner(ctx context.Context, key string, without *RedisServer) (*RedisServer, error) {
 	var owner *RedisServer
 	for _, node := range c.Nodes {

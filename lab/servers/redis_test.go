@@ -55,7 +55,7 @@ func TestRedisStartsWithSettingsAndRestartsAfterKill(t *testing.T) {
 	})
 }
 
-func TestRedisPausedAnswersOnlyAfterResume(t *testing.T) {
+func TestRedisPausedRepliesOnlyAfterResume(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
 		s := flavor.Start(t)

@@ -4,8 +4,7 @@
 //
 //	func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 //
-//	redis := servers.Redis.Shared(t)               // one for the test process; use your
-//	own key prefix
+//	redis := servers.Redis.Shared(t)               // one for the test process; use your own key prefix
 //	redis := servers.Redis.Start(t, "maxmemory=8mb") // one for this test, to kill, pause and restart
 //	primary := servers.StartPostgres(t)
 //	standby := primary.StartStandby(t)

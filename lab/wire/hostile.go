@@ -79,12 +79,12 @@ const (
 	listless = 16
 )
 
-// unreadAnswersHoldNothingUp lets clients send a request and never read the answer,
+// unreadAnswersHoldNothingUp lets clients send a request and never read the response,
 // neither that of the handler nor replays: the response is recorded, and others are
 // answered.
 func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
 	t.Helper()
-	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: protocol.Config{MaxResponseBody: 2 * large}})
+	s := hostile(t, adapter, memstore.New(), adaptertest.Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 2 * large}}})
 	wanted := fmt.Sprintf("POST /t/large HTTP/1.1\r\nHost: test\r\nX-Test-Tenant: wire\r\nIdempotency-Key: large\r\n"+
 		"X-Test-Program: {\"status\":200,\"body_size\":%d}\r\nContent-Length: 0\r\n\r\n", large)
 	deaf := []net.Conn{s.deaf()}

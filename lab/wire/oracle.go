@@ -47,7 +47,7 @@ type request struct {
 	keys    []string // the values of the key's field
 	nearKey bool     // a field would be the key's but for bytes that no name has
 	defect  defect
-	whole   bool // the header section has an end, so that the server owes an answer
+	whole   bool // the header section has an end, so that the server owes a response
 	coded   bool // it seems to have a transfer coding
 	odd     bool // a server may refuse it: a value has a control byte, or expects something
 	closes  bool // the connection ends behind it, defect or not

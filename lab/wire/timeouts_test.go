@@ -48,7 +48,7 @@ func TestWriteTimeoutEndsUnreadStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	})
-	addr, _ := timed(t, handler, &http.Server{WriteTimeout: timeout}, protocol.Config{MaxResponseBody: 2 * parts * part})
+	addr, _ := timed(t, handler, &http.Server{WriteTimeout: timeout}, protocol.Config{Limits: protocol.Limits{ResponseBody: 2 * parts * part}})
 	const wanted = "POST / HTTP/1.1\r\nHost: test\r\nIdempotency-Key: stream\r\nContent-Length: 0\r\n\r\n"
 	first := dial(t, addr)
 	_ = first.(*net.TCPConn).SetReadBuffer(4 << 10)

@@ -29,11 +29,11 @@ const pairs = 600
 // which follow each other in random order, keeps a busy machine from tilting the share.
 const unequal = 0.1
 
-// TestKeysOfOthersAnswerAsNewOnes times requests with keys that another tenant has used,
+// TestKeysOfOthersLookUnused times requests with keys that another tenant has used,
 // completed or running, against requests with unused keys. The responses are the same,
 // and neither kind takes longer. A scope function that looks the keys of all tenants up
 // makes the test fail.
-func TestKeysOfOthersAnswerAsNewOnes(t *testing.T) { //nolint:paralleltest // it measures time
+func TestKeysOfOthersLookUnused(t *testing.T) { //nolint:paralleltest // it measures time
 	var mu sync.Mutex
 	used := map[string]bool{}
 	careful := func(r *http.Request) (string, error) { return r.Header.Get("X-Test-Tenant"), nil }
@@ -148,7 +148,7 @@ func guardOver(t *testing.T, store store.Store, policy protocol.Config) *protoco
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.New(engine, policy)
+	guard, err := protocol.Over(engine, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func timedRequest(t *testing.T, url, tenant, key string) *http.Request {
 	return r
 }
 
-// answer returns everything of an answer but its date.
+// answer returns everything of a response but its date.
 func answer(t *testing.T, client *http.Client, r *http.Request) string {
 	t.Helper()
 	res, err := client.Do(r)

@@ -58,7 +58,7 @@ var (
 	seed  = flag.Uint64("wire.seed", 1, "seed of the requests")
 )
 
-// patience is how long an answer may take.
+// patience is how long a response may take.
 const patience = 10 * time.Second
 
 // tolerances has, for each server, the defects that it resolves before any handler, with
@@ -83,7 +83,7 @@ var netHTTP = map[defect]string{
 	badChunk:    "net/http takes LF for the end of a chunk's line",
 }
 
-// silences has the servers that close a connection without an answer where a body in
+// silences has the servers that close a connection without a response where a body in
 // chunks ends early, with the reason. Answers to requests before it are lost, too, if all
 // came in one piece: they wait to be sent together. A panic is answered with 500 there.
 var silences = map[string]string{"fiber": "fasthttp takes the end of the connection between two chunks for a client that left"}
@@ -142,18 +142,18 @@ func malformedRequests(t *testing.T, adapter server) {
 	s.report()
 }
 
-// panicsAreNoticed breaks the answers to malformed keys. Servers of net/http panic
+// panicsAreNoticed breaks the responses to malformed keys. Servers of net/http panic
 // inside the middleware at a status of two digits; Fiber sends it, which no client reads
-// as an answer. Every stream with such a key is one failure, and no other stream is.
+// as a response. Every stream with such a key is one failure, and no other stream is.
 func panicsAreNoticed(t *testing.T, adapter server) {
 	t.Helper()
 	t.Parallel()
-	broken := protocol.Config{WriteProblem: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+	broken := protocol.Config{Problems: protocol.ProblemFormat{Write: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 		if p.Code == protocol.CodeKeyInvalid {
 			return protocol.Response{Status: 99}
 		}
 		return protocol.Response{}
-	}}
+	}}}
 	const (
 		sound = "POST /t/%[1]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: %[1]s\r\nContent-Length: 0\r\n\r\n"
 		bad   = "POST /t/%[2]s HTTP/1.1\r\nHost: test\r\nIdempotency-Key: a b\r\nContent-Length: 0\r\n\r\n"
@@ -332,10 +332,10 @@ func (s *subject) fail(format string, stream []byte, args ...any) {
 // reply is the significant part of a response.
 type reply struct {
 	status int
-	closes bool // no answer follows
+	closes bool // no response follows
 }
 
-// send sends a stream, ends it, and returns the answers up to the first that is none.
+// send sends a stream, ends it, and returns the responses up to the first that is none.
 func (s *subject) send(stream []byte) []reply {
 	s.t.Helper()
 	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", s.addr)

@@ -16,7 +16,7 @@
 //	pool, err := pgxpool.New(ctx, url)
 //	err = reprisepg.Migrate(ctx, pool, reprisepg.Config{})
 //	store, err := reprisepg.OpenTransactional(ctx, pool, reprisepg.Config{})
-//	engine, err := reprise.New(store, reprise.Config{})
+//	guard, err := protocol.New(store, protocol.Config{Required: true})
 //	…
 //	tx, ok := reprisepg.Tx(request.Context())
 //	_, err = tx.Exec(ctx, "UPDATE accounts SET …")

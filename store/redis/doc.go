@@ -3,7 +3,7 @@
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 //	store, err := repriseredis.Open(ctx, client, repriseredis.Config{})
-//	engine, err := reprise.New(store, reprise.Config{})
+//	guard, err := protocol.New(store, protocol.Config{Required: true})
 //
 // Every operation takes effect atomically on the server, by the server's clock. A claim
 // is two native commands in one write, a completion one script: a new key costs two round

@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -188,11 +189,17 @@ func TestPipelineConnectsOnceTheServerAnswers(t *testing.T) {
 		{"no answer", errors.New("broken pipe"), false, true},
 		{"a call that no pipeline takes", nil, false, false},
 	} {
-		f := newFake(t, func(_, _ int, _ []string) string { return bulk("W") })
-		s, err := New(newClient(t, f), Config{})
+		var dials atomic.Int64
+		client := redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, Dialer: func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			return nil, errors.New("connection refused")
+		}})
+		t.Cleanup(func() { _ = client.Close() })
+		s, err := New(client, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = s.Close() })
 		sent := &command{script: record.ReleaseScript}
 		s.call(t.Context(), sent, store.ID{})
 		var p *pipeline.Pipeline
@@ -201,12 +208,9 @@ func TestPipelineConnectsOnceTheServerAnswers(t *testing.T) {
 		}
 		sent.SetErr(c.sent)
 		s.afterClient(p, []*command{sent})
-		if c.want {
-			eventually(t, c.name+" connects", func() bool { return f.Pings.Load() > 0 })
-		}
-		_ = s.Close() // waits for a dial
-		if f.Pings.Load() > 0 && !c.want {
-			t.Errorf("%s: it connects", c.name)
+		s.pipelines.Wait()
+		if got := dials.Load() > 0; got != c.want {
+			t.Errorf("%s: dials %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pkg is what the checks need of one package of the project.
+// pkg is the part of a package that the checks use.
 type pkg struct {
 	path    string   // below the root
 	imports []string // of code that is not a test

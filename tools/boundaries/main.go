@@ -75,7 +75,7 @@ func check(ctx context.Context, dir, work string, folders []string) ([]string, e
 	return slices.Compact(bad), nil
 }
 
-// published reports whether users can import what a folder has.
+// published reports whether users can import the packages of a folder.
 func published(folder string) bool {
 	top, _, _ := strings.Cut(folder, "/")
 	return top != "lab" && top != "examples" && top != "tools"

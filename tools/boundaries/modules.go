@@ -15,7 +15,7 @@ import (
 // newest is the workspace with the newest frameworks and clients.
 const newest = "lab/newest.work"
 
-// outside are the modules that are in no go.work, because what they require would raise
+// outside are the modules that are in no go.work, because their requirements would raise
 // the oldest releases that the others are tested on.
 var outside = []string{
 	"blob", "examples/consumer", "examples/payments-river", "examples/sql", "examples/telemetry",
@@ -44,13 +44,13 @@ var tested = append([]string{
 // dependency needs it.
 var goVersions = []string{"1.25.0", "1.26.0"}
 
-// module is what the checks need of one go.mod.
+// module is the part of a go.mod that the checks use.
 type module struct {
 	path      string // below the root, such as "adapters/gin"
 	goVersion string
 	toolchain string
 	inside    bool              // of go.work
-	versions  map[string]string // of what it requires
+	versions  map[string]string // of the required modules
 	direct    []string          // the requirements without an "// indirect" comment
 }
 
@@ -137,9 +137,9 @@ func goJSON(ctx context.Context, dir string, v any, args ...string) error {
 	return nil
 }
 
-// checkModules returns what breaks the rules of a go.mod. The modules of go.work require
-// the frameworks and clients in the versions that the published ones do: the tests run on
-// the oldest.
+// checkModules returns the violations of the rules of a go.mod. The modules of go.work
+// require the frameworks and clients in the versions of the published ones: the tests run
+// on the oldest.
 func checkModules(modules []module) []string {
 	var bad []string
 	oldest := map[string]string{}

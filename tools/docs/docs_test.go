@@ -23,7 +23,14 @@ type Config struct{ Lease int }
 func New(Config) *os.File { return nil }
 
 // Store has [Store.Claim] from what it embeds.
-type Store struct{ *records }
+type Store struct {
+	*records
+
+	Limits Bounds
+}
+
+// Bounds are in Store.Limits.
+type Bounds struct{ Size int }
 
 type records struct{}
 
@@ -34,7 +41,7 @@ const variable = "REPRISE_TEST_THING"
 	goodPage = "# A page\n\n## Its *second* part\n\n" +
 		"[here](#its-second-part), [there](../README.md#readme), [a folder](../core), [elsewhere](https://example.org/none).\n\n" +
 		"`blob.OpenBucket`, `connect.WithInterceptors`, `gocloud.dev/blob`, `make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
-		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `SELECT`, `R12`,\n" +
+		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `Limits.Size`, `SELECT`, `R12`,\n" +
 		"`TestThing`, `TestTh…`, `REPRISE_TEST_THING=1`, `github.com/reprise-go/reprise/core`, `core/v0.3.0`, `adapters/<framework>`.\n\n" +
 		"| `reprise.Config` | |\n|---|---|\n| `Lease` | how long |\n\n" +
 		"```go\nc := reprise.Config{Lease: 1}\nif !ok { … }\nreprise.New(c)\n```\n\n" +
@@ -88,6 +95,7 @@ func TestWhatIsNotThereIsReported(t *testing.T) {
 		{"docs/bad.md", "Call `reprise.Do`.", "docs/bad.md:1: there is no reprise.Do"},
 		{"docs/bad.md", "Call `reprise.Config.Gone`.", "docs/bad.md:1: there is no reprise.Config.Gone"},
 		{"docs/bad.md", "Call `Config.Gone`.", "docs/bad.md:1: no type Config has the member Gone"},
+		{"docs/bad.md", "Call `Limits.Gone`.", "docs/bad.md:1: no type Limits has the member Gone"},
 		{"docs/bad.md", "Call `Gone(x)`.", "docs/bad.md:1: no package has the name Gone"},
 		{"docs/bad.md", "Call `http.Gone2`.", "docs/bad.md:1: there is no http.Gone2"},
 		{"docs/bad.md", "```go\nreprise.Do()\n```", "docs/bad.md:2: there is no reprise.Do"},

@@ -238,9 +238,11 @@ func (r *report) goName(file string, line int, pkg, name, member string) {
 	}
 }
 
-func (r *report) hasMember(typ, member string) bool {
+// hasMember reports whether a type has a member, or a field of the name has it, such as
+// a group of options.
+func (r *report) hasMember(name, member string) bool {
 	for _, p := range r.packages {
-		if p.has(typ, member) {
+		if p.has(name, member) || slices.ContainsFunc(p.groups[name], func(typ string) bool { return p.has(typ, member) }) {
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ type goPackage struct {
 	members map[string]map[string]bool // fields and methods by their type
 	fields  map[string]map[string]bool // exported fields by their struct
 	embeds  map[string][]string        // types of the package by the type that embeds them
+	groups  map[string][]string        // types of the package by the fields that have them
 	docs    []comment
 }
 
@@ -143,7 +144,7 @@ func (p *project) readGo(file string, set *token.FileSet, parsed *ast.File) {
 	folder := path.Dir(file)
 	pkg := p.packages[folder]
 	if pkg == nil {
-		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, fields: map[string]map[string]bool{}, embeds: map[string][]string{}}
+		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, fields: map[string]map[string]bool{}, embeds: map[string][]string{}, groups: map[string][]string{}}
 		p.packages[folder] = pkg
 	}
 	doc := func(group *ast.CommentGroup) {
@@ -199,6 +200,9 @@ func (p *project) readSpec(pkg *goPackage, s ast.Spec, doc func(*ast.CommentGrou
 				p.exportMember(pkg, s.Name.Name, n.Name)
 				if isStruct && n.IsExported() {
 					pkg.fields[s.Name.Name][n.Name] = true
+					if t := typeName(f.Type); ast.IsExported(t) {
+						pkg.groups[n.Name] = append(pkg.groups[n.Name], t)
+					}
 				}
 			}
 			if inner := typeName(f.Type); f.Names == nil && inner != "" {

@@ -72,7 +72,7 @@ func (u *consumer) run(ctx context.Context, dir string, args ...string) (string,
 // refused matches the go command's error for a module that no proxy serves.
 var refused = regexp.MustCompile(`(\S+@v\S+): reading \S+: (.*)`)
 
-// unavailable is the module that a proxy refuses, with its answer.
+// unavailable is the module that a proxy refuses, with its response.
 type unavailable string
 
 func (u unavailable) Error() string { return "the module proxy refuses " + string(u) }

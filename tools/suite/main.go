@@ -1,11 +1,11 @@
-// Command suite runs the tests of packages with the race detector, and says at its end
-// how many ran, on which servers, what was skipped and why, and how long it took:
+// Command suite runs the tests of packages with the race detector, and summarizes the
+// run: how many tests ran, on which servers, the skipped ones with reasons, and the time:
 //
 //	suite -name "make test" -servers redis,postgres -short ./core/... ./lab/...
 //
 // With -short, a test that repeats others for breadth skips itself with a reason that
-// starts with [breadth]; the last line counts these as what is left to make check. It
-// exits with 1 if a test failed.
+// starts with [breadth]; the last line counts these as left to make check. It exits with
+// 1 if a test failed.
 package main
 
 import (

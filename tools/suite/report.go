@@ -112,7 +112,7 @@ func reasonOf(output string) string {
 	return lines[len(lines)-1][1]
 }
 
-// summary says what ran, in lines of which the last is that of the whole run.
+// summary returns the summary of a run; its last line is that of the whole run.
 func (r *report) summary(name, servers string, took time.Duration) string {
 	var b strings.Builder
 	var left []string

@@ -11,7 +11,7 @@ import (
 )
 
 // The workspace makes every module's requirements visible to every other; only alone does
-// a module show what it forgot.
+// a module show a missing one.
 func TestIsolatedFindsAnImportThatTheWorkspaceHides(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)
@@ -75,7 +75,7 @@ func TestFmtCheckFindsBothFormatters(t *testing.T) {
 			if err := os.Symlink(filepath.Join(tree.Root(t), ".bin"), filepath.Join(dir, ".bin")); err != nil {
 				t.Fatal(err)
 			}
-			// -o: the programs are those of the project, whatever their age.
+			// -o: the project's programs are up to date.
 			fails(t, dir, "core/odd.go", "-o", ".bin/gofumpt", "-o", ".bin/goimports", "fmt/check")
 		})
 	}

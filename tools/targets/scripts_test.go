@@ -43,9 +43,9 @@ func TestFuzzWithoutATargetFails(t *testing.T) {
 	fails(t, small(t, nil), "fuzz: no target found", "fuzz")
 }
 
-// On a machine without servers, where nothing may be installed, the tests must not pass
-// by skipping.
-func TestServersNamesWhatIsMissing(t *testing.T) {
+// On a machine without servers, where no program may be installed, the tests must not
+// pass by skipping.
+func TestServersNamesMissingPrograms(t *testing.T) {
 	t.Parallel()
 	out, ok := servers(t, map[string]string{"id": "echo 1000"})
 	for _, want := range []string{"redis-server redis-sentinel", "REPRISE_TEST_REDIS_URL", "REPRISE_TEST_POSTGRES_URL"} {
@@ -122,7 +122,7 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 	}
 }
 
-// Tests are skipped for want of these two; the reason is what the probe printed.
+// Tests are skipped for want of these two; the reason is the output of the probe.
 func TestServersSaysWhyAProbeFailed(t *testing.T) {
 	t.Parallel()
 	out, ok := servers(t, map[string]string{
@@ -174,7 +174,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// fuzzTarget returns a test file with one fuzz target; an empty body finds nothing.
+// fuzzTarget returns a test file with one fuzz target; with an empty body it never fails.
 func fuzzTarget(pkg, name, body string) string {
 	if body == "" {
 		body = "f.Fuzz(func(*testing.T, string) {})"

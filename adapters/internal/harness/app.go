@@ -13,14 +13,14 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Patience limits how long a test waits for an event.
 const Patience = 10 * time.Second
 
-// An App is an application on a real listener, and an engine over a memory store.
+// An App is an application on a real listener, and an engine over its store.
 type App struct {
 	tb     testing.TB
 	engine *reprise.Engine
@@ -29,9 +29,9 @@ type App struct {
 }
 
 // New serves a handler until the test ends. Routes may be added until the first request.
-func New(tb testing.TB, handler http.Handler) *App {
+func New(tb testing.TB, s store.Store, handler http.Handler) *App {
 	tb.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	engine, err := reprise.New(s, reprise.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func New(tb testing.TB, handler http.Handler) *App {
 // Guard returns another guard over the store of the application.
 func (a *App) Guard(policy protocol.Config) *protocol.Guard {
 	a.tb.Helper()
-	guard, err := protocol.New(a.engine, policy)
+	guard, err := protocol.Over(a.engine, policy)
 	if err != nil {
 		a.tb.Fatal(err)
 	}

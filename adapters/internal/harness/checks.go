@@ -39,8 +39,8 @@ func WithOuter(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), outerKey{}, "outer"))
 }
 
-// CheckContext fails the test unless ctx is that of a handler in its first attempt, inside
-// of the layer that called [WithOuter].
+// CheckContext fails the test unless ctx is that of a handler in its first attempt,
+// inside of the layer that called [WithOuter].
 func CheckContext(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if ctx.Value(outerKey{}) != "outer" || ctx.Err() != nil {
@@ -65,10 +65,10 @@ func CheckEnded(t *testing.T, r *http.Request) {
 	}
 }
 
-// CheckPolicies fails the test unless each route has the policy of its own middleware.
-// The routes count their runs: POST /strict/orders and POST /strict/deep/:id, which
-// answers with its parameter and its pattern, demand a key; PUT /one takes one; POST /open
-// has no middleware.
+// CheckPolicies fails the test unless each route has the policy of its middleware. The
+// routes count their runs: POST /strict/orders and POST /strict/deep/:id, which responds
+// with its parameter and its pattern, demand a key; PUT /one takes one; POST /open has no
+// middleware.
 func (a *App) CheckPolicies() {
 	a.tb.Helper()
 	if got := a.Send("POST", "/strict/orders"); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "key-missing") {

@@ -128,7 +128,7 @@ func (a *App) Afresh(method, path string) (first, again Response) {
 	return first, again
 }
 
-// Talk writes to a connection of its own and returns the bytes that come back until the
+// Talk writes to a new connection and returns the bytes that come back until the
 // application closes it.
 func (a *App) Talk(text string) string {
 	a.tb.Helper()

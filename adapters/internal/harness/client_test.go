@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/memstore"
 )
 
 // wrong serves applications that a check has to reject: their responses are marked as
@@ -13,7 +15,7 @@ import (
 func wrong(t *testing.T) *App {
 	t.Helper()
 	mux := http.NewServeMux()
-	app := New(t, mux)
+	app := New(t, memstore.New(), mux)
 	seen := map[string]int{}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		n := seen[r.Header.Get("Idempotency-Key")]

@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"os"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/memstore"
 )
 
 func TestCheckFormRejectsFormsThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]Form{"urlencoded": URLEncoded, "multipart": Multipart} {
-		app := New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		app := New(t, memstore.New(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte("paid " + r.FormValue("amount"))) //nolint:gosec // no browser shows it
 		}))
 		if got := judge(t, app, func() { app.CheckForm("/payments", "k", form) }); got != 1 {

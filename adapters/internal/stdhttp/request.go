@@ -13,7 +13,7 @@ import (
 
 // Request returns the part of r that the protocol reads. tooLarge reports whether reading
 // the body failed at a limit outside: it is [TooLarge], or calls it where the framework
-// has errors of its own for that.
+// has its own errors for that.
 func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
@@ -51,8 +51,8 @@ func Inner(r *http.Request, x *protocol.Exchange) *http.Request {
 	return inner
 }
 
-// ReturnForm gives the request of the server, outer, the form that was parsed from that
-// of the handler: the server removes the files of its own request only.
+// ReturnForm gives the request of the server, outer, the parsed form of the handler's:
+// the server removes the files of its own request only.
 func ReturnForm(outer, inner *http.Request) {
 	if inner.MultipartForm != nil {
 		outer.MultipartForm = inner.MultipartForm

@@ -23,7 +23,7 @@ func (w *Writer) Header() http.Header { return w.Behind.Header() }
 // Flush implements [http.Flusher].
 func (w *Writer) Flush() { _ = w.FlushError() }
 
-// FlushError is called by [http.ResponseController.Flush]. It does nothing if the effects
+// FlushError is called by [http.ResponseController.Flush]. It is a no-op if the effects
 // commit with the response.
 func (w *Writer) FlushError() error {
 	if !w.Recorder.Flush() {

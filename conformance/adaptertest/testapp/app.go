@@ -33,7 +33,7 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := protocol.New(engine, o.Guard)
+	guard, err := protocol.Over(engine, o.Guard)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (g *Guarded[M]) Of(method, rawPath string) M {
 	if !made {
 		policy := g.app.policy
 		policy.Endpoint = endpoint
-		guard, err := protocol.New(g.app.engine, policy)
+		guard, err := protocol.Over(g.app.engine, policy)
 		if err != nil {
 			panic(err) // the policy made a guard before, and any name is an endpoint
 		}
@@ -81,7 +81,7 @@ func (g *Guarded[M]) Of(method, rawPath string) M {
 	return m
 }
 
-// Report is the body of the answer to GET /executions/{op}, as JSON.
+// Report is the body of the response to GET /executions/{op}, as JSON.
 func (a *App) Report(op string) []byte { return a.runs.report(op) }
 
 var errNoTenant = errors.New("the tenant header is empty")

@@ -40,7 +40,7 @@ func (a *App) Run(ctx context.Context, c Call, op string) error {
 	}
 	program, err := adaptertest.ParseProgram(header)
 	if err != nil {
-		protocol.Release(ctx) // a mistake of the test, not an answer to keep
+		protocol.Release(ctx) // a mistake of the test, not a response to keep
 		return complain(c, http.StatusBadRequest, err)
 	}
 	n := strconv.FormatInt(runs.begin(), 10)
@@ -158,7 +158,7 @@ func complain(c Call, status int, err error) error {
 	return nil
 }
 
-// rawAnswer is the whole answer of a handler that took the connection.
+// rawAnswer is the whole response of a handler that took the connection.
 func rawAnswer(fields []adaptertest.Pair, content []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString("HTTP/1.1 200 OK\r\n")

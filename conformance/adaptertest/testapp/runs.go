@@ -46,7 +46,7 @@ func (r *runs) inFlight() int64 {
 	return n
 }
 
-// report is the answer to /executions/{op}.
+// report is the response to /executions/{op}.
 func (r *runs) report(op string) []byte {
 	r.mu.RLock()
 	c := r.byOp[op]

@@ -33,7 +33,12 @@ func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
 	if flaw != forgetsSeal && flaw != forgetsStrict {
 		return guard
 	}
-	other, err := guard.With(func(c *protocol.Config) { c.Seal.On, c.Seal.Strict = flaw != forgetsSeal, false })
+	other, err := guard.With(func(c *protocol.Config) {
+		c.Seal.Strict = false
+		if flaw == forgetsSeal && c.Seal.Secret.ID() != "" {
+			c.Seal = protocol.Sealing{OtherSecrets: append(c.Seal.OtherSecrets, c.Seal.Secret)}
+		}
+	})
 	if err != nil {
 		panic(err) // the guard was made from a valid configuration
 	}
@@ -48,7 +53,7 @@ type adapter struct {
 	next  http.Handler
 
 	mu   sync.Mutex
-	sent map[string]http.Header // the header of the first answer, by key
+	sent map[string]http.Header // the header of the first response, by key
 }
 
 func (a *adapter) has(flaw Flaw) bool { return a.flaw == flaw }
@@ -263,7 +268,7 @@ func (w *answer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// first returns the header of the first answer to the key of r.
+// first returns the header of the first response to the key of r.
 func (a *adapter) first(r *http.Request) http.Header {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -275,7 +280,7 @@ func isProblem(r protocol.Response) bool {
 	return media == "application/problem+json"
 }
 
-// isAbout reports whether an answer is the problem of a code.
+// isAbout reports whether a response is the problem of a code.
 func isAbout(r protocol.Response, code protocol.Code) bool {
 	return bytes.Contains(r.Body, []byte(code))
 }

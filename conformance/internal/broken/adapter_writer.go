@@ -93,7 +93,7 @@ func (w lengthWire) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Report is where handlers report errors that are not their answer.
+// Report is where handlers report errors that are not their response.
 func (w *writer) Report(error) { w.reported = true }
 
 // Write implements [io.Writer].

@@ -59,7 +59,7 @@ type Policy struct {
 	MaxRequestBody  int           // in bytes
 	MaxResponseBody int           // in bytes
 	Oversize        protocol.Oversize
-	MaxBlob         int64    // in bytes: the longest body that Offload keeps
+	MaxBlob         int64    // in bytes: the longest body that is offloaded; 0: none is
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
 
@@ -68,7 +68,7 @@ type Policy struct {
 	Expires     bool
 	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool               // Config.WriteProblem decides what they look like
+	OwnProblems bool               // Config.Problems.Write decides what they look like
 }
 
 // StatusRange is a range of statuses, with its ends.
@@ -82,20 +82,24 @@ func (r StatusRange) String() string {
 	return fmt.Sprintf("%d–%d", r.From, r.To)
 }
 
-// Of returns the policy of a guard. It calls Config.Decide, if there is one, for every
-// status from 200 to 599.
+// Of returns the policy of a guard. It calls Config.Keep.Decide, if there is one, for
+// every status from 200 to 599.
 func Of(g *protocol.Guard) Policy {
 	c := g.Config()
-	return Policy{
-		Name: c.Name, Header: c.Header, Aliases: c.Aliases, KeyMode: c.KeyMode, MaxKeyLength: c.MaxKeyLength,
+	p := Policy{
+		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
-		Fingerprint: describeFingerprint(c.Fingerprint), FingerprintHeaders: c.FingerprintHeaders,
+		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.Engine().Binds(),
-		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.MaxRequestBody,
-		MaxResponseBody: c.MaxResponseBody, Oversize: c.Oversize, MaxBlob: c.MaxBlob, KeepHeaders: c.KeepHeaders, NotKept: notKept(g),
-		Control: g.ControlFields(), Expires: c.Expires, PolicyURL: c.PolicyURL, Problems: g.Problems(), OwnProblems: c.WriteProblem != nil,
+		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
+		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
+		Control: g.ControlFields(), Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
 	}
+	if c.Offload.Blobs != nil && !c.Offload.ReadOnly {
+		p.MaxBlob = c.Offload.MaxBody
+	}
+	return p
 }
 
 // notKept returns the statuses whose responses are released.

@@ -26,23 +26,23 @@ var updateContract = flag.Bool("update", false, "write the files of testdata")
 var contracts = map[string]protocol.Config{
 	"default": {},
 	"payments": {
-		Name: "payments", Header: "Payment-Key", Aliases: []string{"X-Payment-Key", "X-Request-Key"}, KeyMode: protocol.Strict, MaxKeyLength: 64,
+		Name: "payments", Key: protocol.KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: protocol.Strict, Limits: protocol.Limits{Key: 64, RequestBody: 10_000},
 		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
-		MaxRequestBody: 10_000, Fingerprint: protocol.CanonicalJSON, FingerprintHeaders: []string{"Host", "Api-Version"}, KeepHeaders: []string{"Location", "ETag"},
-		Expires: true, PolicyURL: "https://api.example.com/idempotency", ProblemBase: "https://api.example.com/problems/",
+		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
+		Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},
 	},
 	"own-errors": {
-		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, MaxKeyLength: 4096, Retention: time.Hour,
+		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },
-		Decide: func(status int) protocol.Decision {
+		Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
 			return map[bool]protocol.Decision{true: protocol.ReleaseKey, false: protocol.ByPreset}[status >= 400]
-		},
-		Fingerprint: func(r *protocol.Request, key string, _ []byte) (store.Fingerprint, error) {
+		}},
+		Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, _ []byte) (store.Fingerprint, error) {
 			return protocol.DefaultFingerprint(r, key, nil)
-		},
-		WriteProblem: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
+		}},
+		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 			return protocol.Response{}
-		},
+		}},
 	},
 }
 
@@ -52,7 +52,7 @@ func contractGuard(t testing.TB, cfg protocol.Config) *protocol.Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(engine, cfg)
+	guard, err := protocol.Over(engine, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
 			t.Errorf("%s: keeps 401: %v, 201: %v", name, policy.Keeps(401), policy.Keeps(201))
 		}
 	}
-	bad := Of(contractGuard(t, protocol.Config{Decide: func(int) protocol.Decision { panic("a bug") }}))
+	bad := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { panic("a bug") }}}))
 	if bad.Keeps(200) {
 		t.Error("a policy whose Decide panics keeps 200")
 	}
@@ -138,7 +138,7 @@ func FuzzKeyPattern(f *testing.F) {
 	}
 	var all []published
 	for _, mode := range []protocol.KeyMode{protocol.Compat, protocol.Strict} {
-		g := contractGuard(f, protocol.Config{KeyMode: mode, MaxKeyLength: 36})
+		g := contractGuard(f, protocol.Config{KeyMode: mode, Limits: protocol.Limits{Key: 36}})
 		p := Of(g)
 		all = append(all, published{g, p, regexp.MustCompile(p.KeyPattern())})
 	}
@@ -176,7 +176,7 @@ func accepts(t *testing.T, g *protocol.Guard, key string) bool {
 // much.
 func TestKeyMaxLengthIsThatOfTheGuard(t *testing.T) {
 	t.Parallel()
-	g := contractGuard(t, protocol.Config{MaxKeyLength: 36})
+	g := contractGuard(t, protocol.Config{Limits: protocol.Limits{Key: 36}})
 	longest := `"a";p="`
 	longest += strings.Repeat("v", Of(g).KeyMaxLength()-len(longest)-1) + `"`
 	if !accepts(t, g, longest) {
@@ -192,7 +192,7 @@ func TestKeyMaxLengthIsThatOfTheGuard(t *testing.T) {
 func TestPatternCountsAsFarAsItCan(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int]string{36: "{1,36}", 1000: "{1,1000}", 1001: "+", 4096: "+"} {
-		p := Of(contractGuard(t, protocol.Config{MaxKeyLength: most}))
+		p := Of(contractGuard(t, protocol.Config{Limits: protocol.Limits{Key: most}}))
 		if pattern := p.KeyPattern(); strings.Contains(pattern, "{1,") != (want != "+") || !strings.Contains(pattern, `=-]`+want+`|`) {
 			t.Errorf("up to %d: %s, want %s", most, pattern, want)
 		}

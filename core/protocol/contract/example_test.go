@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/contract"
@@ -17,17 +16,13 @@ import (
 
 // The policy of a guard is the source of an API's contract.
 func ExampleOf() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{
-		Required: true, Retention: 72 * time.Hour, Expires: true, PolicyURL: "https://api.example.com/idempotency",
+	guard, err := protocol.New(memstore.New(), protocol.Config{
+		Required: true, Retention: 72 * time.Hour, Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 	})
 	if err != nil {
 		panic(err)
 	}
+	defer guard.Close(context.Background())
 	policy := contract.Of(guard)
 
 	cors := policy.CORS()
@@ -55,15 +50,11 @@ func ExampleOf() {
 
 // A page of another form comes from a template, whose data is the policy.
 func ExamplePolicy() {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close(context.Background())
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
-	if err != nil {
-		panic(err)
-	}
+	defer guard.Close(context.Background())
 	page := template.Must(template.New("policy").Parse(
 		"<p>Send <code>{{.Header}}</code>. Responses are kept for {{.Retention.Hours}} hours.</p>\n" +
 			"<p>Not kept:{{range .NotKept}} {{.}}{{end}}</p>\n",

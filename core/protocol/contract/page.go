@@ -95,10 +95,13 @@ func (p *Policy) kept(say sayer) {
 		say("* Responses with these statuses are not kept, and the next request with the key runs: %s.", joined(ranges))
 	}
 	summary := "retries get `" + summaryBody + "` with the first status and fields, and `" + p.Control.Body + ": omitted`"
-	switch p.Oversize {
-	case protocol.Unavailable:
+	switch {
+	case p.MaxBlob > 0 && p.Oversize == protocol.Unavailable:
+		say("* A body of more than %s, and one of more than %s that could not be stored, is not kept: its retries are refused with `%s`, and do not run.",
+			size(p.MaxBlob), size(p.MaxResponseBody), protocol.CodeResultUnavailable)
+	case p.Oversize == protocol.Unavailable:
 		say("* A body of more than %s is not kept: its retries are refused with `%s`, and do not run.", size(p.MaxResponseBody), protocol.CodeResultUnavailable)
-	case protocol.Offload:
+	case p.MaxBlob > 0:
 		say("* Of a body of more than %s, and of one of more than %s that could not be stored, %s.", size(p.MaxBlob), size(p.MaxResponseBody), summary)
 	default:
 		say("* Of a body of more than %s, %s.", size(p.MaxResponseBody), summary)

@@ -12,7 +12,7 @@ import (
 func TestPageShowsNamesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	policy := Of(contractGuard(t, protocol.Config{
-		Header: "X|Key`", Aliases: []string{"*A*"}, Methods: []string{"POST", "M*`|_"}, FingerprintHeaders: []string{"a`|b"}, KeepHeaders: []string{"``|"},
+		Key: protocol.KeyHeader("X|Key`", "*A*"), Methods: []string{"POST", "M*`|_"}, Fingerprint: protocol.Fingerprinting{Headers: []string{"a`|b"}}, Keep: protocol.Keeping{Headers: []string{"``|"}},
 		Endpoint: "a`|<b>\r\n\n# orders",
 	}))
 	policy.Problems = []protocol.Problem{{Code: "a|b", Status: 409, Detail: "<b>|`x`*_[y](z)\n&amp;\u2028"}}
@@ -26,7 +26,7 @@ func TestPageShowsNamesAsTheyAre(t *testing.T) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
 	}
-	if only := string(Of(contractGuard(t, protocol.Config{KeepHeaders: []string{}})).Markdown()); !strings.Contains(only, "only the media type and the coding.\n") {
+	if only := string(Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Headers: []string{}}})).Markdown()); !strings.Contains(only, "only the media type and the coding.\n") {
 		t.Errorf("with no other field kept:\n%s", only)
 	}
 }
@@ -34,7 +34,7 @@ func TestPageShowsNamesAsTheyAre(t *testing.T) {
 // A policy that offloads bodies still has summaries: of what it could not store.
 func TestContractOfAPolicyThatOffloads(t *testing.T) {
 	t.Parallel()
-	policy := Of(contractGuard(t, protocol.Config{Oversize: protocol.Offload, Blobs: blobs{}, MaxBlob: 8 << 20}))
+	policy := Of(contractGuard(t, protocol.Config{Offload: protocol.Offloading{Blobs: blobs{}, MaxBody: 8 << 20}}))
 	page := string(policy.Markdown())
 	want := "* Of a body of more than 8 MiB, and of one of more than 1 MiB that could not be stored, retries get `{\"status\":\"completed\"}`"
 	if !strings.Contains(page, want) || !strings.Contains(page, "| `Idempotency-Body` | omitted |") {
@@ -42,6 +42,11 @@ func TestContractOfAPolicyThatOffloads(t *testing.T) {
 	}
 	if !slices.Contains(policy.CORS().ExposeHeaders, "Idempotency-Body") || !strings.Contains(string(policy.OpenAPIJSON()), "IdempotencySummary") {
 		t.Error("Idempotency-Body is not exposed, or the summary has no schema")
+	}
+	refusing := Of(contractGuard(t, protocol.Config{Oversize: protocol.Unavailable, Offload: protocol.Offloading{Blobs: blobs{}, MaxBody: 8 << 20}}))
+	want = "* A body of more than 8 MiB, and one of more than 1 MiB that could not be stored, is not kept: its retries are refused with `result-unavailable`"
+	if page := string(refusing.Markdown()); !strings.Contains(page, want) || strings.Contains(page, "Idempotency-Body") {
+		t.Errorf("the page has no %q, or an Idempotency-Body:\n%s", want, page)
 	}
 }
 
@@ -51,7 +56,7 @@ type blobs struct{ protocol.BlobStore }
 func TestPageOfAPolicyThatKeepsEverything(t *testing.T) {
 	t.Parallel()
 	const line = "are not kept, and the next request with the key runs"
-	all := Of(contractGuard(t, protocol.Config{Decide: func(int) protocol.Decision { return protocol.KeepResponse }}))
+	all := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { return protocol.KeepResponse }}}))
 	if page := string(all.Markdown()); len(all.NotKept) != 0 || strings.Contains(page, line) {
 		t.Errorf("not kept are %v:\n%s", all.NotKept, page)
 	}

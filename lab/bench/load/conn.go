@@ -32,7 +32,7 @@ type conn struct {
 	key     []byte // the place of the key in request; nil: none
 	kind    []byte // the place of the kind in request
 	answer  []byte
-	body    int // bytes of the body of a right answer; 0: any
+	body    int // bytes of the body of a right response; 0: any
 }
 
 func dial(ctx context.Context, o Order) (*conn, error) {
@@ -75,7 +75,7 @@ func (c *conn) renew(serial int64) {
 	copy(c.key[keyLength-len(digits):], digits)
 }
 
-// once sends a request and reads its answer. Only a replay may be marked as one, and if
+// once sends a request and reads its response. Only a replay may be marked as one, and if
 // mark is set it has to be.
 func (c *conn) once(kind Kind, mark bool) error {
 	if _, err := c.Write(c.request); err != nil {

@@ -104,9 +104,9 @@ func TestKindsOfLoad(t *testing.T) {
 	}
 }
 
-// An answer that is not the one of a benchmark server ends the measurement with an error
+// A response that is not the one of a benchmark server ends the measurement with an error
 // that shows it.
-func TestWrongAnswersEndALoad(t *testing.T) {
+func TestWrongResponsesEndALoad(t *testing.T) {
 	t.Parallel()
 	s := &server{bad: true}
 	r, err := Run(t.Context(), Order{Addr: serveTest(t, s), Connections: 2, Kind: Replay, Count: 10, Marked: true}, begin)

@@ -177,5 +177,5 @@ func (p pace) next(n int) time.Time {
 	return due
 }
 
-// ErrWrong says that an answer was not the one of a benchmark server.
+// ErrWrong says that a response was not the one of a benchmark server.
 var ErrWrong = errors.New("wrong answer")

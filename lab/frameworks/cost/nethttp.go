@@ -40,7 +40,7 @@ func Guard(tb testing.TB, store store.Store) *protocol.Guard {
 			tb.Error(err)
 		}
 	})
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

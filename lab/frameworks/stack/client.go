@@ -19,12 +19,12 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// patience is how long an answer may take.
+// patience is how long a response may take.
 const patience = 10 * time.Second
 
 // answer is a client's response.
 type answer struct {
-	err      error // the answer did not come, or not to its end
+	err      error // the response did not come, or not to its end
 	status   int
 	header   http.Header
 	body     string // as it was sent
@@ -91,7 +91,7 @@ func unzip(body []byte) string {
 	return string(plain)
 }
 
-// own are the fields whose values belong to one answer, where both have them.
+// own are the fields whose values belong to one response, where both have them.
 var own = []string{"Date", "X-Request-Id", "Traceparent"}
 
 // marker is the field that marks a replay.
@@ -141,7 +141,7 @@ func newGuard(t *testing.T) *protocol.Guard {
 			t.Error(err)
 		}
 	})
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (l *Late) Wait() {
 func (l *Late) Ended() { l.ended <- struct{}{} }
 
 // RunLate sends a request whose handler is late. serve serves it for POST at / behind a
-// layer with a short timeout that answers with the status; the retry has to get the
+// layer with a short timeout that responds with the status; the retry has to get the
 // handler's answer and must not run it again. shared says that the layer leaves the
 // framework's own context to the handler, so that no other request may come before the
 // handler returned.

@@ -1,11 +1,11 @@
-// Package stack compares answers through real middlewares with and without ours.
+// Package stack compares responses through real middlewares with and without ours.
 //
 // [Run] serves every kind of handler behind every layer of a framework, with the layer
 // outside and inside of the middleware and without the middleware, and sends requests
-// with and without compression. The first answer with a key has to equal the one without
-// our middleware, the replay has to equal the first, and a handler whose answer is kept
-// has to run once. A difference that is right is listed with its reason, and fails the
-// test when it is gone.
+// with and without compression. The first response with a key has to equal the one
+// without our middleware, the replay has to equal the first, and a handler whose response
+// is kept has to run once. A difference that is right is listed with its reason, and
+// fails the test when it is gone.
 //
 // A framework takes part by a test package beside this one that has its layers and its
 // native handlers: ginstack, echostack, nethttpstack.
@@ -86,19 +86,19 @@ type Framework struct {
 	// ends.
 	Serve func(t *testing.T, guard *protocol.Guard, routes []Route) (addr string)
 
-	// Cut says that a handler that panics has its connection cut, and no answer.
+	// Cut says that a handler that panics has its connection cut, and no response.
 	Cut bool
 
 	Differences []Difference
 }
 
-// Difference is one between two answers that is right. An empty list or string stands for
-// all.
+// Difference is one between two responses that is right. An empty list or string stands
+// for all.
 type Difference struct {
 	Layers   []string
 	Position Position
 	Kinds    []string
-	Fields   []string // in which the answers differ; also "status", "body", "runs"
+	Fields   []string // in which the responses differ; also "status", "body", "runs"
 	Answer   Answer
 	Reason   string
 
@@ -106,12 +106,12 @@ type Difference struct {
 	Optional bool
 }
 
-// Answer says which answer differs from the one that it has to equal.
+// Answer says which response differs from the one that it has to equal.
 type Answer string
 
-// The answers that are compared.
+// The responses that are compared.
 const (
-	First  Answer = "first"  // with the answer of the same stack without our middleware
+	First  Answer = "first"  // with the response of the same stack without our middleware
 	Replay Answer = "replay" // with the first
 )
 
@@ -223,7 +223,7 @@ func compare(c *client, f *Framework, r Route, encoding string, runs *counter) [
 	return found
 }
 
-// released reports whether an answer is released by the default policy.
+// released reports whether a response is released by the default policy.
 func released(a answer, cut bool) bool {
 	return a.status >= 500 || slices.Contains([]int{401, 407, 408, 425, 429, 307, 308}, a.status) || cut && a.err != nil
 }

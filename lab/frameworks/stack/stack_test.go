@@ -9,15 +9,15 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 )
 
-// The comparison finds a layer that breaks an answer on one side of the middleware, and a
-// difference that is listed and gone.
+// The comparison finds a layer that breaks a response on one side of the middleware, and
+// a difference that is listed and gone.
 func TestStacksThatDifferAreFound(t *testing.T) {
 	t.Parallel()
 	n := 0
 	broken := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n++
-			w.Header().Set("X-Count", strconv.Itoa(n)) // of each answer, so that none equals another
+			w.Header().Set("X-Count", strconv.Itoa(n)) // of each response, so that none equals another
 			next.ServeHTTP(w, r)
 		})
 	}
@@ -44,7 +44,7 @@ func TestStacksThatDifferAreFound(t *testing.T) {
 	}
 }
 
-// A handler whose kept answer comes from another run is found.
+// A handler whose kept response comes from another run is found.
 func TestSecondRunIsFound(t *testing.T) {
 	t.Parallel()
 	runs := new(counter)

@@ -3,8 +3,8 @@ package labtest
 import "testing"
 
 // Breadth skips a test that repeats others for breadth if the tests run with -short, as
-// "make test" runs them. The text names what is repeated, in the plural: the last line of
-// "make test" counts the skips by it.
+// "make test" runs them. The text names the repeated tests, in the plural: the last line
+// of "make test" counts the skips by it.
 func Breadth(tb testing.TB, text string) {
 	tb.Helper()
 	if testing.Short() {

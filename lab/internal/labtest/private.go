@@ -40,7 +40,11 @@ func RecordPrivate(tb testing.TB, st store.Store, sealed bool) Private {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	guard, err := protocol.New(engine, protocol.Config{Seal: protocol.Sealing{On: sealed, Secret: secret}})
+	var policy protocol.Config
+	if sealed {
+		policy.Seal.Secret = secret
+	}
+	guard, err := protocol.Over(engine, policy)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestNetHTTPServesRouters(t *testing.T) {
 }
 
 // Timeouts belong outside of the middleware. Outside, the client gets its 503, the
-// handler goes on, and the retry gets its answer. Inside, the timeout's 503 is the
+// handler goes on, and the retry gets its response. Inside, the timeout's 503 is the
 // handler's answer: it is released, and the retry runs while the first handler still
 // does.
 func TestTimeoutHandlerBelongsOutside(t *testing.T) {

@@ -171,7 +171,8 @@ var differences = []stack.Difference{
 	},
 }
 
-// A handler that outlives the timeout outside is recorded, and its retry gets the answer.
+// A handler that outlives the timeout outside is recorded, and its retry gets the
+// response.
 func TestTimeoutOutside(t *testing.T) {
 	t.Parallel()
 	stack.RunLate(t, http.StatusServiceUnavailable, false, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-func TestSIGTERMDrainsWhatRunsAndExits0(t *testing.T) {
+func TestSIGTERMDrainsRunningRequestsAndExits0(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	conn := server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 500, Body: "done"}})

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
 
-func TestEachFlagOfThePolicyDoesWhatItSays(t *testing.T) {
+func TestEachPolicyFlagTakesEffect(t *testing.T) {
 	t.Parallel()
 	failure := &adaptertest.Program{Status: 500}
 	large := &adaptertest.Program{BodySize: 11}
@@ -110,7 +110,7 @@ func TestRetentionEndsAReplayAndPurgeDeletesItsRecord(t *testing.T) {
 	server.do(t, m).wantRun(t, "2")
 }
 
-func TestWaitAnswersADuplicateWithTheReplayAndMaxWaitersBoundsIt(t *testing.T) {
+func TestWaitReplaysToDuplicatesUpToMaxWaiters(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-wait", "20s", "-max-waiters", "1")
 	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 1000}}
@@ -149,7 +149,7 @@ func TestWithoutWaitADuplicateIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestOuterLayerIsThisRequestsOwn(t *testing.T) {
+func TestOuterLayerIsPerRequest(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-outer")
 	m := message{target: "/t/x", key: "k", fields: []string{"Origin: https://a.example"}}
@@ -168,7 +168,7 @@ func TestOuterLayerIsThisRequestsOwn(t *testing.T) {
 	}
 }
 
-func TestFlagThatCannotBeEndsTheServerAtOnce(t *testing.T) {
+func TestInvalidFlagEndsTheServerAtOnce(t *testing.T) {
 	t.Parallel()
 	taken := start(t)
 	for name, c := range map[string]struct {
@@ -187,8 +187,8 @@ func TestFlagThatCannotBeEndsTheServerAtOnce(t *testing.T) {
 		"short retention":     {"-retention 1us", "Config.Retention", 2},
 		"negative wait":       {"-wait -1s", "Config.Wait", 2},
 		"negative waiters":    {"-max-waiters -1", "Config.Waiting", 2},
-		"negative body":       {"-max-request -1", "Config.MaxRequestBody", 2},
-		"large body":          {"-max-response 999999999", "Config.MaxResponseBody", 2},
+		"negative body":       {"-max-request -1", "Config.Limits.RequestBody", 2},
+		"large body":          {"-max-response 999999999", "Config.Limits.ResponseBody", 2},
 		"negative records":    {"-max-records -1", "-max-records", 2},
 		"negative pool":       {"-pool -1", "-pool", 2},
 		"negative purge":      {"-purge -1s", "-purge", 2},

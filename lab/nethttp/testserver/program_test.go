@@ -12,7 +12,7 @@ import (
 
 // Every field of a program, over net/http and the memory store: the first response, and
 // that of its retry.
-func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
+func TestEachProgramFieldTakesEffect(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	pattern := string(adaptertest.PatternBody(2000))
@@ -144,7 +144,7 @@ func TestEachFieldOfAProgramDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// both is the check that the first answer and its replay have that status and body.
+// both is the check that the first response and its replay have that status and body.
 func both(status int, body string) func(*testing.T, answer, answer) {
 	return func(t *testing.T, first, retry answer) {
 		t.Helper()
@@ -159,7 +159,7 @@ func both(status int, body string) func(*testing.T, answer, answer) {
 	}
 }
 
-// cutShort is the check that no answer is whole, and that the retry ran again.
+// cutShort is the check that no response is whole, and that the retry ran again.
 func cutShort(body string) func(*testing.T, answer, answer) {
 	return func(t *testing.T, first, retry answer) {
 		t.Helper()
@@ -171,7 +171,7 @@ func cutShort(body string) func(*testing.T, answer, answer) {
 	}
 }
 
-func TestWithoutAProgramTheAnswerIsTheDefault(t *testing.T) {
+func TestWithoutAProgramTheResponseIsTheDefault(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	a := server.do(t, message{target: "/t/plain"}).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
@@ -188,7 +188,7 @@ func TestWithoutAProgramTheAnswerIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestProgramThatCannotBeIsRefusedAndLeavesTheKeyFree(t *testing.T) {
+func TestInvalidProgramIsRefusedAndLeavesTheKeyFree(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	m := message{target: "/t/bad", key: "k", fields: []string{adaptertest.ProgramHeader + `: {"stauts":1}`}}
@@ -199,7 +199,7 @@ func TestProgramThatCannotBeIsRefusedAndLeavesTheKeyFree(t *testing.T) {
 	server.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
 }
 
-func TestEchoTellsWhatTheHandlerSaw(t *testing.T) {
+func TestEchoReportsTheRequestOfTheHandler(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	m := message{method: http.MethodPatch, target: "/t/a%2Fb/c?q=%20&r", key: "k", program: &adaptertest.Program{Echo: true}, body: "abc"}
@@ -220,7 +220,7 @@ func TestEchoTellsWhatTheHandlerSaw(t *testing.T) {
 	}
 }
 
-func TestDelayEndsWhenTheContextDoesUnlessThatIsIgnored(t *testing.T) {
+func TestDelayEndsWithTheContextUnlessIgnored(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	for op, ignore := range map[string]bool{"gives-up": false, "works-on": true} {
@@ -251,7 +251,7 @@ func TestTenantIsTheScope(t *testing.T) {
 	server.do(t, m).wantCode(t, http.StatusForbidden, "scope-missing")
 }
 
-func TestUnroutedPathsStandBehindTheMiddleware(t *testing.T) {
+func TestUnroutedPathsAreBehindTheMiddleware(t *testing.T) {
 	t.Parallel()
 	server := start(t)
 	m := message{target: "/u/x/y", key: "k"}

@@ -115,7 +115,7 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	}
 }
 
-func TestEffectIsThatOfTheRecordsOwner(t *testing.T) {
+func TestEffectBelongsToTheRecordsOwner(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{"postgres", "postgres-tx"} {
 		t.Run(store, func(t *testing.T) {

@@ -28,7 +28,7 @@ type answer struct {
 	status        int // 0: the connection ended before a whole header
 	header        http.Header
 	body          string
-	err           error // of reading the answer
+	err           error // of reading the response
 	trailer       http.Header
 	informational []interim
 }
@@ -64,7 +64,7 @@ func (p *process) send(t *testing.T, m message) net.Conn {
 	return conn
 }
 
-// do sends m and reads the answer to its end.
+// do sends m and reads the response to its end.
 func (p *process) do(t *testing.T, m message) answer {
 	t.Helper()
 	conn := p.send(t, m)
@@ -72,7 +72,7 @@ func (p *process) do(t *testing.T, m message) answer {
 	return receive(conn, m.method)
 }
 
-// receive reads an answer to a request of that method.
+// receive reads a response to a request of that method.
 func receive(conn io.Reader, method string) answer {
 	var a answer
 	r := bufio.NewReader(conn)
@@ -93,7 +93,7 @@ func receive(conn io.Reader, method string) answer {
 	}
 }
 
-// want fails the test unless the answer has that status.
+// want fails the test unless the response has that status.
 func (a answer) want(t *testing.T, status int) answer {
 	t.Helper()
 	if a.status != status || a.err != nil {
@@ -102,8 +102,8 @@ func (a answer) want(t *testing.T, status int) answer {
 	return a
 }
 
-// wantRun fails the test unless the answer came from the n-th run of its op, by a handler
-// or as a replay.
+// wantRun fails the test unless the response came from the n-th run of its op, by a
+// handler or as a replay.
 func (a answer) wantRun(t *testing.T, n string) answer {
 	t.Helper()
 	if got := a.header.Get(adaptertest.ExecHeader); got != n {
@@ -112,7 +112,7 @@ func (a answer) wantRun(t *testing.T, n string) answer {
 	return a
 }
 
-// wantCode fails the test unless the answer is a problem of the middleware.
+// wantCode fails the test unless the response is a problem of the middleware.
 func (a answer) wantCode(t *testing.T, status int, code string) {
 	t.Helper()
 	var problem struct{ Code string }
@@ -121,7 +121,7 @@ func (a answer) wantCode(t *testing.T, status int, code string) {
 	}
 }
 
-// echo reads the answer to a program with echo.
+// echo reads the response to a program with echo.
 func (a answer) echo(t *testing.T) adaptertest.Echo {
 	t.Helper()
 	var e adaptertest.Echo

@@ -33,11 +33,7 @@ func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) h
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: telemetry, Detach: repriseotel.Detach})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.New(engine, protocol.Config{Name: "orders", Annotate: repriseotel.Annotate})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Name: "orders", Annotate: repriseotel.Annotate})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +42,7 @@ func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) h
 		server.Close()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		_ = engine.Close(ctx)
+		_ = guard.Close(ctx)
 		_ = tracer.Shutdown(ctx)
 	})
 	post(t, server)

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -98,11 +97,7 @@ type service struct {
 
 func serve(t *testing.T, h2 bool, options ...connect.ClientOption) *service {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +126,7 @@ func serve(t *testing.T, h2 bool, options ...connect.ClientOption) *service {
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		_ = engine.Close(context.WithoutCancel(t.Context()))
+		_ = guard.Close(context.WithoutCancel(t.Context()))
 	})
 	client, base := &http.Client{Transport: transport}, "http://"+ln.Addr().String()
 	s.unary = connect.NewClient[wrapperspb.StringValue, wrapperspb.StringValue](client, base+procedure, options...)
@@ -170,10 +165,10 @@ func (s *service) stream(ctx context.Context, how string) (a answer) {
 	return a
 }
 
-// TestRetriesGetTheFirstAnswer calls each protocol twice with one key: the answer is the
-// same, trailers and errors included, and the service ran once. An error that is worth a
-// retry is released where its status tells so.
-func TestRetriesGetTheFirstAnswer(t *testing.T) {
+// TestRetriesGetTheFirstResponse calls each protocol twice with one key: the response is
+// the same, trailers and errors included, and the service ran once. An error that is
+// worth a retry is released where its status tells so.
+func TestRetriesGetTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]struct {
 		options []connect.ClientOption

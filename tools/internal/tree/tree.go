@@ -30,8 +30,8 @@ func Root(t *testing.T) string {
 	return ""
 }
 
-// Copy returns the folder of a copy of the project, without what a build made and without
-// version control.
+// Copy returns the folder of a copy of the project, without built files and version
+// control.
 func Copy(t *testing.T) string {
 	t.Helper()
 	from, to := Root(t), t.TempDir()
@@ -87,8 +87,8 @@ func Write(t *testing.T, dir, path, text string) {
 }
 
 // Run runs a program in a tree, away from the make and the workspace mode that run the
-// test itself, with more variables in its environment. It returns what the program
-// printed, both streams, and whether it exited with 0.
+// test itself, with more variables in its environment. It returns the program's output,
+// both streams, and whether it exited with 0.
 func Run(t *testing.T, dir string, env []string, name string, args ...string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

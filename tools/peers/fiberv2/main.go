@@ -93,11 +93,7 @@ func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
 }
 
 func newReprise(store reprise.Store) ([]fiber.Handler, error) {
-	engine, err := reprise.New(store, reprise.Config{Retention: retention})
-	if err != nil {
-		return nil, err
-	}
-	guard, err := protocol.New(engine, protocol.Config{})
+	guard, err := protocol.New(store, protocol.Config{Engine: reprise.Config{Retention: retention}})
 	if err != nil {
 		return nil, err
 	}

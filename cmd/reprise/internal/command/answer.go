@@ -26,9 +26,9 @@ type answer struct {
 }
 
 // errResult says that a record was written by reprise.Do.
-var errResult = errors.New("not an HTTP answer, but a result of reprise.Do")
+var errResult = errors.New("not an HTTP response, but a result of reprise.Do")
 
-// answerOf reads the answer of a record; nil means that it has none.
+// answerOf reads the response of a record; nil means that it has none.
 func answerOf(r *store.Record) *answer {
 	if r.State != store.StateCompleted {
 		return nil
@@ -81,7 +81,7 @@ func nextFor(r *store.Record) string {
 	return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(int64(len(a.response.Body)))
 }
 
-// fieldJSON is a field of an answer in the output for programs.
+// fieldJSON is a field of a response in the output for programs.
 type fieldJSON struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -89,7 +89,7 @@ type fieldJSON struct {
 	Remove bool   `json:"remove,omitempty"`
 }
 
-// answerJSON is an answer in the output for programs.
+// answerJSON is a response in the output for programs.
 type answerJSON struct {
 	Status   int         `json:"status,omitempty"`
 	Header   []fieldJSON `json:"header"`
@@ -136,8 +136,8 @@ func fieldsJSON(h protocol.Header) []fieldJSON {
 	return list
 }
 
-// answerLines returns an answer for a person: status and fields, and its body if it is to
-// be revealed.
+// answerLines returns a response for a person: status and fields, and its body if it is
+// to be revealed.
 func answerLines(a *answer, reveal bool) [][]any {
 	r := a.response
 	var lines [][]any
@@ -171,7 +171,7 @@ func answerLines(a *answer, reveal bool) [][]any {
 	return lines
 }
 
-// printAnswer prints an answer for a person.
+// printAnswer prints a response for a person.
 func (c *session) printAnswer(a *answer, reveal bool) {
 	for _, line := range answerLines(a, reveal) {
 		c.out.Line(append([]any{"  "}, line...)...)

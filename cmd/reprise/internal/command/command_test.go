@@ -94,7 +94,7 @@ func TestMigrationsArePrintedInOrder(t *testing.T) {
 	}
 }
 
-func TestEveryFindingOfPostgresThatALineMendsHasOne(t *testing.T) {
+func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 	t.Parallel()
 	st := &connect.Store{Kind: connect.Postgres, User: `odd "role`, Config: reprisepg.Config{Schema: "billing"}}
 	for code, want := range map[string]string{
@@ -151,7 +151,7 @@ func TestErrorsArePrintedOnOneLine(t *testing.T) {
 	}
 }
 
-func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
+func TestResultsOfDoAreNotShownAsUnreadable(t *testing.T) {
 	t.Parallel()
 	payload, err := reprise.EncodeResult(nil, "private", nil)
 	if err != nil {
@@ -160,7 +160,7 @@ func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 	record := store.Record{State: store.StateCompleted, Payload: payload}
 	a := answerOf(&record)
 	lines := fmt.Sprint(answerLines(a, true))
-	if !strings.Contains(lines, "not an HTTP answer, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
+	if !strings.Contains(lines, "not an HTTP response, but a result of reprise.Do: it is a value of 9 bytes") || strings.Contains(lines, "private") {
 		t.Errorf("shown as %s", lines)
 	}
 	if out := newAnswerJSON(a, true); out.Body != nil || !strings.Contains(out.Problem, "a value of 9 bytes") {
@@ -171,10 +171,14 @@ func TestResultsOfDoAreNotTakenForUnreadableAnswers(t *testing.T) {
 	}
 }
 
-func TestSealedAnswersAreSaidToBeSealed(t *testing.T) {
+func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 	t.Parallel()
+	secret, err := protocol.NewSecret("2026-11", make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, readable := range []bool{true, false} {
-		payload, err := protocol.Sealing{On: true, ClearHead: readable}.SealResponse(
+		payload, err := protocol.Sealing{Secret: secret, ClearHead: readable}.SealResponse(
 			protocol.Response{Status: 201, Body: []byte("private")}, protocol.SealedFor{Key: "k"})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ const (
 	ExitFine        = 0   // done, or no findings
 	ExitFindings    = 1   // findings, no record found, or a change was refused
 	ExitUsage       = 2   // the command line is wrong; no server was changed or queried
-	ExitUnsafe      = 3   // a guarantee does not hold, or the store could not answer
+	ExitUnsafe      = 3   // a guarantee does not hold, or the store is unavailable
 	ExitInterrupted = 130 // a signal ended the command
 )
 
@@ -53,8 +53,8 @@ func unsafe(format string, args ...any) error {
 	return &failure{code: ExitUnsafe, err: fmt.Errorf(format, args...)}
 }
 
-// codeOf returns the exit code for an error. One that no command made is cobra's, about
-// the command line.
+// codeOf returns the exit code for an error. An error of no command is cobra's, about the
+// command line.
 func codeOf(err error) int {
 	var f *failure
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// defaultRetention is how long an answer of an operator is replayed, as the engine keeps
+// defaultRetention is how long a response of an operator is replayed, as the engine keeps
 // those of handlers.
 const defaultRetention = 24 * time.Hour
 
@@ -107,7 +107,7 @@ func (d *decision) check(c *session, answered bool) error {
 	return d.encode(response)
 }
 
-// encode makes a response the answer, unless a replay could not serve it.
+// encode encodes a response, unless a replay could not serve it.
 func (d *decision) encode(response protocol.Response) (err error) {
 	if d.payload, err = protocol.EncodeResponse(response); err != nil {
 		return usage("a replay could not serve this answer: %w", err)
@@ -116,7 +116,7 @@ func (d *decision) encode(response protocol.Response) (err error) {
 	return nil
 }
 
-// response returns the answer that the flags describe.
+// response returns the response that the flags describe.
 func (d *decision) response(in io.Reader) (protocol.Response, error) {
 	r := protocol.Response{Status: d.status}
 	var fields []protocol.Field

@@ -58,7 +58,7 @@ func (c *session) printRecord(r *store.Record, reveal bool) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "The client gets next: "}, nextFor(r))
 }
 
-// printFacts prints everything about a record but its answer.
+// printFacts prints everything about a record but its response.
 func (c *session) printFacts(r *store.Record) {
 	for _, f := range factsOf(r, time.Now()) {
 		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, f.name), " ", f.value)

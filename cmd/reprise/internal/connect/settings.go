@@ -33,7 +33,7 @@ type Settings struct {
 	Timeout time.Duration
 }
 
-// The environment variables, each with the flag that it stands for. A password does not
+// The environment variables, each with the flag that it replaces. A password does not
 // belong on a command line, where other users of the machine see it.
 var environment = []struct{ name, flag string }{
 	{"REPRISE_REDIS_URL", "redis-url"},

@@ -6,8 +6,8 @@ import (
 )
 
 // JSON returns a JSON text in which every character that a terminal might obey, or that
-// cannot be seen, is a \u escape: the value that it stands for is the same. In JSON such
-// characters stand only in strings, and line ends only between values.
+// cannot be seen, is a \u escape: the value stays the same. In JSON such characters occur
+// only in strings, and line ends only between values.
 func JSON(text []byte) []byte {
 	dst := make([]byte, 0, len(text))
 	for len(text) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
 
-func TestNothingThatATerminalObeysIsLeft(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ in, field string }{
 		"plain":                {"order 17 paid", "order 17 paid"},
@@ -58,7 +58,7 @@ func TestFoldKeepsTheLinesApart(t *testing.T) {
 	}
 }
 
-func TestAWriterIsIndifferentToWhereTheTextIsCut(t *testing.T) {
+func TestWriterEscapesAcrossWrites(t *testing.T) {
 	t.Parallel()
 	const text = "a\x1b[31m é 東 😀 \u202e \xff\xf0\x9f\x98 end \xe6\x9d"
 	want := safe.Text(text)

@@ -46,7 +46,7 @@ func (p *Prompt) Line(ctx context.Context, question string) (string, error) {
 }
 
 // Secret asks a person for one line that the terminal does not show. Where standard input
-// is no terminal, it reads all of it, up to limit bytes, without its last line end.
+// is not a terminal, it reads all of it, up to limit bytes, without its last line end.
 func (p *Prompt) Secret(ctx context.Context, question string, limit int) (string, error) {
 	f := p.Terminal()
 	if f == nil {

@@ -15,8 +15,8 @@ type Table struct {
 	rows  [][]Piece
 }
 
-// NewTable returns a table with these headings. One that starts with ">" is of a column
-// whose cells stand at the right.
+// NewTable returns a table with these headings. A heading that starts with ">" is of a
+// column whose cells are aligned right.
 func NewTable(heads ...string) *Table { return &Table{heads: heads} }
 
 // Row adds a row.

@@ -26,19 +26,19 @@ const (
 type Flags uint8
 
 const (
-	// Omitted: the response was complete, but its body was not kept, because it was
+	// Omitted says that the response was complete, but its body was not kept, because it was
 	// over the limit or because the handler decided so.
 	Omitted Flags = 1 << iota
 
-	// Cut: there is no complete response. It was cut short, its connection was
+	// Cut says that there is no complete response. It was cut short, its connection was
 	// hijacked, the handler panicked after its first byte, or a part of it cannot be
 	// kept.
 	Cut
 
 	_ // not used: a sealed response is an envelope, see envelope.go
 
-	// Offloaded: the response is complete, and its body is a blob. The record has a
-	// [BlobRef] in its place.
+	// Offloaded says that the response is complete, and its body is a blob. The record has a
+	// [Blob] in its place.
 	Offloaded
 
 	knownFlags = Omitted | Cut | Offloaded

@@ -22,7 +22,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -126,11 +125,7 @@ func serve(ctx context.Context, addr, url string, open opener) error {
 	if err != nil {
 		return err
 	}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		return err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
 		return err
 	}
@@ -152,7 +147,7 @@ func serve(ctx context.Context, addr, url string, open opener) error {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(closing), engine.Close(closing)) // first the requests, then their background work
+	return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
 }
 
 // customer names the owner of a key. A real service takes it from the credentials that it

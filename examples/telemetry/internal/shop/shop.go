@@ -59,15 +59,14 @@ func start(handler func(*protocol.Guard) http.Handler) error {
 	if err != nil {
 		return err
 	}
-	engine, err := reprise.New(telemetry.Store(memstore.New()), reprise.Config{Observer: telemetry, Detach: repriseotel.Detach})
+	guard, err := protocol.New(telemetry.Store(memstore.New()), protocol.Config{
+		Name: "orders", Required: true, Annotate: repriseotel.Annotate,
+		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
+	})
 	if err != nil {
 		return err
 	}
-	unwatch, err := telemetry.Watch("orders", engine)
-	if err != nil {
-		return err
-	}
-	guard, err := protocol.New(engine, protocol.Config{Name: "orders", Required: true, Annotate: repriseotel.Annotate})
+	unwatch, err := telemetry.Watch("orders", guard.Engine())
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func start(handler func(*protocol.Guard) http.Handler) error {
 
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(err, engine.Close(closing), unwatch(), tracer.Shutdown(closing))
+	return errors.Join(err, guard.Close(closing), unwatch(), tracer.Shutdown(closing))
 }
 
 // serve serves until ctx ends.

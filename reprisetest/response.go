@@ -15,8 +15,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Answer is a response, with its whole body.
-type Answer struct {
+// Response is a response, with its whole body.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -26,11 +26,11 @@ type Answer struct {
 // control names the fields by which a guard marks its responses.
 var control = new(protocol.Config).ControlFields()
 
-// Replayed reports whether the answer is a replay.
-func (a *Answer) Replayed() bool { return a.Header.Get(control.Replayed) == "true" }
+// Replayed reports whether the response is a replay.
+func (a *Response) Replayed() bool { return a.Header.Get(control.Replayed) == "true" }
 
-// String returns the answer as a person reads it.
-func (a *Answer) String() string {
+// String returns the response as a person reads it.
+func (a *Response) String() string {
 	if a.Panic != nil {
 		return fmt.Sprintf("a panic: %v", a.Panic)
 	}
@@ -47,7 +47,7 @@ func (a *Answer) String() string {
 	return b.String()
 }
 
-// Func makes a handler of a function that answers requests itself, such as the Test
+// Func makes a handler of a function that handles requests itself, such as the Test
 // method of a Fiber app:
 //
 //	reprisetest.Func(func(r *http.Request) (*http.Response, error) { return app.Test(r, -1) })
@@ -101,7 +101,7 @@ func read(tb testing.TB, r *http.Request) message {
 }
 
 // send serves the request once, with a copy of it.
-func (m message) send(tb testing.TB, h http.Handler) (a *Answer) {
+func (m message) send(tb testing.TB, h http.Handler) (a *Response) {
 	tb.Helper()
 	r := m.r.Clone(tb.Context())
 	r.Body = io.NopCloser(bytes.NewReader(m.body))
@@ -112,11 +112,11 @@ func (m message) send(tb testing.TB, h http.Handler) (a *Answer) {
 	w := httptest.NewRecorder()
 	defer func() {
 		if p := recover(); p != nil {
-			a = &Answer{Header: http.Header{}, Panic: p}
+			a = &Response{Header: http.Header{}, Panic: p}
 		}
 	}()
 	h.ServeHTTP(w, r)
 	result := w.Result()
 	defer result.Body.Close()
-	return &Answer{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes()}
+	return &Response{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes()}
 }

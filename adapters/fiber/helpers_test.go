@@ -20,10 +20,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// patience bounds what a test waits for.
+// patience bounds every wait of a test.
 const patience = 10 * time.Second
 
-// service is a Fiber app on a real listener, with the middleware over a store of its own.
+// service is a Fiber app on a real listener, with the middleware over a new store.
 type service struct {
 	app     *fiber.App
 	protect fiber.Handler
@@ -31,7 +31,7 @@ type service struct {
 	addr    string
 }
 
-// options is what a service differs in. The zero value has every default.
+// options are the differences of a service. The zero value has every default.
 type options struct {
 	fiber  fiber.Config
 	store  store.Store
@@ -53,7 +53,7 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	guard, err := protocol.New(engine, o.guard)
+	guard, err := protocol.Over(engine, o.guard)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	return s
 }
 
-// handle serves POST /x by h, which is counted, behind the middleware and what else
-// stands before it.
+// handle serves POST /x by h, which is counted, behind the middleware and the handlers
+// outside.
 func handle(h fiber.Handler, outside ...fiber.Handler) func(*service) {
 	return func(s *service) {
 		s.app.Post("/x", append(outside, s.protect, s.counted(h))...)
@@ -161,7 +161,7 @@ func rawRequest(lines ...string) string {
 // key is the field line of a key.
 func key(name string) string { return "Idempotency-Key: " + name }
 
-// do sends one request on a connection of its own.
+// do sends one request on a new connection.
 func (s *service) do(tb testing.TB, raw string) answer {
 	tb.Helper()
 	c := s.dial(tb)

@@ -1,0 +1,183 @@
+package protocol
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+const (
+	defaultHeader = "Idempotency-Key"
+	defaultBody   = 1 << 20
+	maxKeptBody   = 63 << 20 // leaves room for the rest of a payload
+	maxKeyLength  = 4096
+
+	defaultMaxBlob     = 256 << 20
+	defaultBlobTimeout = 10 * time.Second
+	maxBlobTimeout     = time.Hour
+	defaultMaxSpool    = 4 << 30
+)
+
+var (
+	defaultMethods = []string{"POST", "PATCH"}
+	neverKeyed     = []string{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}
+)
+
+// withDefaults fills in the defaults and returns [store.ErrInvalid] for the first
+// invalid field.
+func (c Config) withDefaults() (Config, error) {
+	if !reflect.ValueOf(c.Engine).IsZero() {
+		return c, invalid("Engine", "is set, but the guard uses an engine that exists: New makes one from it")
+	}
+	c = c.clone()
+	if c.Key.names == nil {
+		c.Key = KeyHeader(defaultHeader)
+	}
+	if c.Methods == nil {
+		c.Methods = defaultMethods
+	}
+	if c.Problems.Base == "" {
+		c.Problems.Base = defaultProblemBase
+	}
+	orDefault(&c.Limits.Key, defaultKeyLimit)
+	orDefault(&c.Limits.RequestBody, defaultBody)
+	orDefault(&c.Limits.ResponseBody, defaultBody)
+
+	if err := c.Key.check(); err != nil {
+		return c, err
+	}
+	if err := checkMethods(c.Methods); err != nil {
+		return c, err
+	}
+	if len(c.Name) > store.MaxLabel || !syntax.Printable(c.Name) {
+		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
+	}
+	for _, n := range c.Fingerprint.Headers {
+		if !syntax.ValidName(n) {
+			return c, invalid("Fingerprint.Headers", "%q is not a field name", n)
+		}
+	}
+	c.Fingerprint.Headers = sortedNames(c.Fingerprint.Headers)
+	for _, f := range []struct {
+		name              string
+		value, least, top int
+	}{
+		{"KeyMode", int(c.KeyMode), 0, int(Strict)},
+		{"Limits.Key", c.Limits.Key, minKeyLimit, maxKeyLength},
+		{"MaxAttempts", c.MaxAttempts, 0, math.MaxInt32},
+		{"Limits.RequestBody", c.Limits.RequestBody, 1, math.MaxInt32},
+		{"Limits.ResponseBody", c.Limits.ResponseBody, 1, maxKeptBody},
+		{"Oversize", int(c.Oversize), 0, int(Unavailable)},
+		{"Preset", int(c.Preset), 0, int(reprise.AtMostOnce)},
+	} {
+		if f.value < f.least || f.value > f.top {
+			return c, invalid(f.name, "%d, want %d to %d", f.value, f.least, f.top)
+		}
+	}
+	if !validURI(c.Problems.Base) {
+		return c, invalid("Problems.Base", "%q is not a URI", c.Problems.Base)
+	}
+	if url := c.Announce.PolicyURL; url != "" && !validURI(url) {
+		return c, invalid("Announce.PolicyURL", "%q is not a URI", url)
+	}
+	if c.Retention != 0 && (c.Retention < store.MinDuration || c.Retention > store.MaxDuration) {
+		return c, invalid("Retention", "%v, want %v to %v", c.Retention, store.MinDuration, store.MaxDuration)
+	}
+	if c.Horizon != 0 && (c.Horizon < store.MinDuration || c.Horizon > store.MaxDuration-c.Retention) {
+		return c, invalid("Horizon", "%v, want 0, or %v to %v: %v together with the retention",
+			c.Horizon, store.MinDuration, store.MaxDuration-c.Retention, store.MaxDuration)
+	}
+	if c.Wait < 0 {
+		return c, invalid("Wait", "%v is negative", c.Wait)
+	}
+	if err := c.Seal.check(); err != nil {
+		return c, err
+	}
+	if err := c.Offload.prepare(c.Limits.ResponseBody); err != nil {
+		return c, err
+	}
+	if c.FailOpen && c.Preset == reprise.AtMostOnce {
+		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
+	}
+	return c, nil
+}
+
+// prepare fills in the defaults of a group that is on and returns [store.ErrInvalid] for
+// the first invalid field. kept is the longest body that a record keeps.
+func (c *Offloading) prepare(kept int) error {
+	if c.Blobs == nil {
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"ReadOnly", c.ReadOnly},
+			{"MaxBody", c.MaxBody != 0},
+			{"Timeout", c.Timeout != 0},
+			{"Dir", c.Dir != ""},
+			{"MaxSpool", c.MaxSpool != 0},
+		} {
+			if f.set {
+				return invalid("Offload."+f.name, "is set without Blobs: set Blobs, or leave Offload out")
+			}
+		}
+		return nil
+	}
+	orDefault(&c.MaxBody, defaultMaxBlob)
+	orDefault(&c.Timeout, defaultBlobTimeout)
+	orDefault(&c.MaxSpool, max(defaultMaxSpool, c.MaxBody))
+	switch {
+	case c.MaxBody < 1 || c.MaxBody > record.MaxBlob:
+		return invalid("Offload.MaxBody", "%d, want 1 to %d", c.MaxBody, int64(record.MaxBlob))
+	case c.writes() && c.MaxBody <= int64(kept):
+		return invalid("Offload.MaxBody", "%d, want more than Limits.ResponseBody, %d", c.MaxBody, kept)
+	case c.MaxSpool < c.MaxBody:
+		return invalid("Offload.MaxSpool", "%d, want at least MaxBody, %d", c.MaxSpool, c.MaxBody)
+	case c.Timeout < time.Millisecond || c.Timeout > maxBlobTimeout:
+		return invalid("Offload.Timeout", "%v, want %v to %v", c.Timeout, time.Millisecond, maxBlobTimeout)
+	}
+	return nil
+}
+
+// checkMethods refuses a list that would protect nothing without a word (R9).
+func checkMethods(methods []string) error {
+	if len(methods) == 0 {
+		return invalid("Methods", "the list is empty, so nothing would be protected; nil means POST and PATCH")
+	}
+	for _, m := range methods {
+		switch {
+		case !syntax.ValidName(m):
+			return invalid("Methods", "%q is not a method", m)
+		case m != strings.ToUpper(m):
+			return invalid("Methods", "%q is never matched, because methods are case-sensitive; write %q", m, strings.ToUpper(m))
+		case slices.Contains(neverKeyed, m):
+			return invalid("Methods", "%s is never keyed; remove it", m)
+		}
+	}
+	return nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return fmt.Errorf("%w: Config.%s: %s", store.ErrInvalid, field, fmt.Sprintf(format, args...))
+}
+
+// clone returns a copy of c that shares no list with it.
+func (c Config) clone() Config {
+	c.Methods = slices.Clone(c.Methods)
+	c.Fingerprint.Headers, c.Keep.Headers = slices.Clone(c.Fingerprint.Headers), slices.Clone(c.Keep.Headers)
+	c.Seal.OtherSecrets = slices.Clone(c.Seal.OtherSecrets)
+	return c
+}
+
+func orDefault[T int | int64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}

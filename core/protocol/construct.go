@@ -1,0 +1,112 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// New returns a guard for a policy, over an engine that it makes from the store and
+// Config.Engine:
+//
+//	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
+//
+// Make one engine per process and store: for a second policy use [Guard.With], and [Over]
+// for an engine that exists. Call [Guard.Close] before the program ends. New starts no
+// goroutine. The error wraps [store.ErrInvalid] and names the invalid field of cfg.
+func New(st store.Store, cfg Config) (*Guard, error) {
+	if st == nil {
+		return nil, fmt.Errorf("%w: New needs a store", store.ErrInvalid)
+	}
+	engine, err := reprise.New(st, cfg.Engine)
+	if err != nil {
+		return nil, fmt.Errorf("Config.Engine: %w", err)
+	}
+	cfg.Engine = reprise.Config{}
+	g, err := newGuard(engine, cfg)
+	if err != nil {
+		return nil, err // the engine started nothing, so there is nothing to close
+	}
+	g.owned = true
+	return g, nil
+}
+
+// Over returns a guard for a policy over an engine that the caller has made and closes.
+// Config.Engine must be unset. The error is that of [New].
+func Over(engine *reprise.Engine, cfg Config) (*Guard, error) {
+	if engine == nil {
+		return nil, fmt.Errorf("%w: Over needs an engine", store.ErrInvalid)
+	}
+	return newGuard(engine, cfg)
+}
+
+func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	fields, err := newFieldPolicy(cfg.Keep.Headers, cfg.ControlFields())
+	if err != nil {
+		return nil, err
+	}
+	if most := store.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
+		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
+	}
+	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
+		return nil, err
+	}
+	announce := newAnnouncement(&cfg, engine.Config().Retention)
+	return &Guard{
+		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
+		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
+	}, nil
+}
+
+// With returns another guard over the same engine, whose policy is that of g except for
+// what change sets:
+//
+//	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
+//
+// It is how routes, tenants or API versions get a policy of their own; [Config.Select]
+// chooses between guards by the request. The new guard counts its own Stats. Make guards
+// when the service starts, not for each request. Config.Engine is unset, and must stay
+// so, because the engine is shared. The error is that of [New].
+func (g *Guard) With(change func(*Config)) (*Guard, error) {
+	cfg := g.cfg.clone()
+	change(&cfg)
+	other, err := newGuard(g.engine, cfg)
+	if err != nil {
+		return nil, err
+	}
+	other.owned = g.owned
+	return other, nil
+}
+
+// Config returns the policy of the guard with its defaults filled in, for a page or a
+// program that shows it. Retention is zero where it is the engine's, and Engine is always
+// unset: see [Guard.Engine]. The defaults of a group that is off are not filled in.
+func (g *Guard) Config() Config { return g.cfg.clone() }
+
+// Engine returns the engine of the guard: for [reprise.Do], for other guards ([Over]) and
+// for programs that show its configuration and Stats.
+func (g *Guard) Engine() *reprise.Engine { return g.engine }
+
+// Close drains and stops the engine that [New] made, as [reprise.Engine.Close] does: it
+// takes no new operations, waits until handlers and background work have ended or ctx
+// ends, and returns an error if something is unfinished then. Every guard over the engine
+// answers 503 store-unavailable from then on, those of [Guard.With] and [Over] too.
+// Closing again waits again. The store stays open.
+//
+// The engine that [Over] was given belongs to its caller. Close of such a guard, or of
+// one made from it by With, closes nothing and returns an error that wraps
+// [store.ErrMisconfigured].
+func (g *Guard) Close(ctx context.Context) error {
+	if !g.owned {
+		return fmt.Errorf("%w: Close: Over was given the engine of this guard: close that engine instead", store.ErrMisconfigured)
+	}
+	return g.engine.Close(ctx)
+}

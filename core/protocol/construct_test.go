@@ -1,0 +1,202 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// request has a key, and no body.
+func request(key string) protocol.Request {
+	return protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}}
+}
+
+func TestNewMakesItsEngineFromTheConfig(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t, reprise.Config{Lease: time.Minute}, protocol.Config{Required: true})
+	if got := guard.Engine().Config(); got.Lease != time.Minute || got.Retention != 24*time.Hour {
+		t.Errorf("the engine has %+v", got)
+	}
+	if got := guard.Config().Engine; got.Lease != 0 {
+		t.Errorf("Config returns the engine's configuration, too: %+v", got)
+	}
+	if err := guard.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t, reprise.Config{}, protocol.Config{})
+	for name, c := range map[string]struct {
+		of   func() (*protocol.Guard, error)
+		says string
+	}{
+		"New without a store": {func() (*protocol.Guard, error) { return protocol.New(nil, protocol.Config{}) }, "New needs a store"},
+		"New with an invalid engine": {func() (*protocol.Guard, error) {
+			return protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Lease: 1}})
+		}, "Config.Engine: "},
+		"New with an invalid policy": {func() (*protocol.Guard, error) {
+			return protocol.New(memstore.New(), protocol.Config{Wait: -1})
+		}, "Config.Wait"},
+		"Over without an engine": {func() (*protocol.Guard, error) { return protocol.Over(nil, protocol.Config{}) }, "Over needs an engine"},
+		"Over with another engine": {func() (*protocol.Guard, error) {
+			return protocol.Over(guard.Engine(), protocol.Config{Engine: reprise.Config{Lease: time.Minute}})
+		}, "Config.Engine: is set"},
+		"With another lease": {func() (*protocol.Guard, error) {
+			return guard.With(func(c *protocol.Config) { c.Engine.Lease = time.Minute })
+		}, "Config.Engine: is set"},
+		"With another observer": {func() (*protocol.Guard, error) {
+			return guard.With(func(c *protocol.Config) { c.Engine.Observer = reprise.Observers() })
+		}, "Config.Engine: is set"},
+		"With another Detach": {func() (*protocol.Guard, error) {
+			return guard.With(func(c *protocol.Config) { c.Engine.Detach = context.WithoutCancel })
+		}, "Config.Engine: is set"},
+	} {
+		got, err := c.of()
+		if got != nil || !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, %v; want an error that says %q", name, got, err, c.says)
+		}
+	}
+}
+
+// A goroutine that is left blocked ends the bubble of synctest with a panic.
+func TestNewThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := protocol.New(memstore.New(), protocol.Config{Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}}); err == nil {
+			t.Error("accepted")
+		}
+	})
+}
+
+// Guards over one engine share its records and its end.
+func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		orders := newGuard(t, reprise.Config{}, protocol.Config{Name: "orders"})
+		refunds, err := orders.With(func(c *protocol.Config) { c.Name, c.Required = "refunds", true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refunds.Engine() != orders.Engine() {
+			t.Error("With made an engine")
+		}
+		running := refunds.Admit(t.Context(), request("key"), scope)
+		if running.Exchange == nil {
+			t.Fatalf("%+v", running.Response)
+		}
+		if a := orders.Admit(t.Context(), request("key"), scope); a.Response.Status != 409 {
+			t.Errorf("the other guard answers %d, want 409: the records are not shared", a.Response.Status)
+		}
+		closed := make(chan error)
+		go func() { closed <- orders.Close(t.Context()) }()
+		synctest.Wait()
+		for name, guard := range map[string]*protocol.Guard{"orders": orders, "refunds": refunds} {
+			if a := guard.Admit(t.Context(), request("late"), scope); a.Response.Status != 503 {
+				t.Errorf("%s answers %d while it closes, want 503", name, a.Response.Status)
+			}
+		}
+		select {
+		case err := <-closed:
+			t.Errorf("Close returned %v while a handler of the other guard ran", err)
+		default:
+		}
+		running.Exchange.Finish(protocol.Captured{Status: 201})
+		running.Exchange.Close()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if err := refunds.Close(t.Context()); err != nil {
+			t.Errorf("closing the other one, too: %v", err)
+		}
+	})
+}
+
+func TestCloseReportsWhatIsUnfinished(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t, reprise.Config{}, protocol.Config{})
+	running := guard.Admit(t.Context(), request("key"), scope)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := guard.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the cause", err)
+	}
+	running.Exchange.Finish(protocol.Captured{Status: 201})
+	running.Exchange.Close()
+	if err := guard.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The engine that Over was given serves its other guards until its maker closes it.
+func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
+	t.Parallel()
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := protocol.Over(engine, protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := guard.With(func(*protocol.Config) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []*protocol.Guard{guard, other} {
+		if err := g.Close(t.Context()); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%v, want ErrMisconfigured", err)
+		}
+		if g.Engine() != engine {
+			t.Error("the engine is another one")
+		}
+	}
+	a := guard.Admit(t.Context(), request("key"), scope)
+	if a.Exchange == nil {
+		t.Fatalf("closed: %+v", a.Response)
+	}
+	a.Exchange.Finish(protocol.Captured{Status: 201})
+	a.Exchange.Close()
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeySourceNamesItsHeaders(t *testing.T) {
+	t.Parallel()
+	for want, source := range map[string]protocol.KeySource{
+		"Idempotency-Key":     {},
+		"X-Key":               protocol.KeyHeader("X-Key"),
+		"X-Key X-Request-Key": protocol.KeyHeader("X-Key", "X-Request-Key"),
+	} {
+		if got := strings.Join(source.Headers(), " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		guard := newGuard(t, reprise.Config{}, protocol.Config{Key: source, Required: true})
+		if got := strings.Join(guard.Config().Key.Headers(), " "); got != want {
+			t.Errorf("the guard says %s, want %s", got, want)
+		}
+		a := guard.Admit(t.Context(), protocol.Request{Method: "POST"}, scope)
+		if detail := string(a.Response.Body); !strings.Contains(detail, "the "+source.Headers()[0]+" header") {
+			t.Errorf("the problem says %s", detail)
+		}
+		if err := guard.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	source := protocol.KeyHeader("X-Key", "X-Alias")
+	source.Headers()[0] = "changed"
+	if got := source.Headers()[0]; got != "X-Key" {
+		t.Errorf("the caller of Headers changed the source: %s", got)
+	}
+}
