@@ -13,9 +13,9 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// On a machine with an empty module cache, and a proxy that refuses a dependency of a
-// framework, all other modules are built. The start and the last line name the missing
-// ones, also after a failure.
+// On a machine with an empty module cache, and a proxy that refuses what a framework
+// needs, everything else is built. The start and the last line name what is missing, also
+// after a failure.
 func TestRefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 	t.Parallel()
 	dir := tree.Copy(t)
@@ -47,7 +47,7 @@ func TestRefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 }
 
 // refusing returns the environment of a machine with an empty module cache, and a proxy
-// that has the modules in the cache of this machine but responds 403 for some.
+// that has what the module cache of this one has but answers 403 for some modules.
 func refusing(t *testing.T, modules ...string) []string {
 	t.Helper()
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
@@ -75,6 +75,6 @@ func refusing(t *testing.T, modules ...string) []string {
 	t.Cleanup(proxy.Close)
 	return []string{
 		"GOPROXY=" + proxy.URL, "GONOSUMDB=*", "GOMODCACHE=" + t.TempDir(),
-		"GOFLAGS=-trimpath -buildvcs=false -modcacherw", // -trimpath: the build cache is valid in other folders
+		"GOFLAGS=-trimpath -buildvcs=false -modcacherw", // -trimpath: what was built in another folder need not be built again
 	}
 }
