@@ -81,8 +81,8 @@ func newMarks(names ControlFields) marks {
 	}
 }
 
-// mark adds the marker of a replay to the header of a record. A record of before the marker
-// had its name may have a field of that name, which the marker replaces.
+// mark adds the marker of a replay to the header of a record. A record from before the
+// marker had its name may have a field of that name, which the marker replaces.
 func (m *marks) mark(h Header) Header {
 	marker := m.replayed[0]
 	if marker.Name != fieldReplayed { // which is in no record
