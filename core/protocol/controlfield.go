@@ -23,7 +23,7 @@ type ControlFields struct {
 	Replayed string // "true" on a replay
 	Status   string // "unrecorded" or "unprotected": a retry may run again
 	Body     string // "omitted" on a replay whose body was not kept
-	Expires  string // until when a response is replayed, see Config.Expires
+	Expires  string // until when a response is replayed, see Announcing.Expires
 }
 
 // ControlFields returns the names that a guard of this policy uses.
