@@ -185,7 +185,8 @@ prose: ## Count the words of convoluted sentences in comments, and those wider t
 	@$(call tool,prose,)
 
 check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
-	@cd tools
+	@$(servers)
+	cd tools
 	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
 bench: ## Measure over HTTP beside floors, in twenty minutes: SUITES=list BENCHFLAGS='-rounds 12'

@@ -11,7 +11,7 @@ import (
 
 // How a call that joined a shared claim treats its result: a result that may be older
 // than the call, or that depends on a field of the leading call, makes it ask again.
-func TestAnswerToASharedClaim(t *testing.T) {
+func TestResultOfASharedClaim(t *testing.T) {
 	t.Parallel()
 	const again = Outcome(0) // ask again
 	plain := func(*call) {}

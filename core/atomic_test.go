@@ -127,7 +127,7 @@ func TestDiscardEffectsReachesTheStore(t *testing.T) {
 }
 
 // binding and Atomic together, as the transactional store has them.
-func TestAtomicAttemptRunsInWhatTheStoreBinds(t *testing.T) {
+func TestAtomicAttemptRunsInTheBoundContext(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		type transaction struct{}
 		inner := setupAtomic(t, time.Minute).store

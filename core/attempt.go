@@ -66,7 +66,7 @@ func (a *Attempt) View() AttemptView { return AttemptView{a} }
 func (a *Attempt) Atomic() bool { return a.atomic }
 
 // Unprotected reports whether the attempt runs without a claim, because
-// [Operation.FailOpen] allows it. Its answer is not recorded; end it by Release.
+// [Operation.FailOpen] allows it. Its result is not recorded; end it by Release.
 func (a *Attempt) Unprotected() bool { return a.unprotected }
 
 // ID returns the operation's ID, for logs.
@@ -107,7 +107,7 @@ func (c *call) start(g grant, late bool) (Result, error) {
 func (a *Attempt) releaseUnrun() {
 	a.unrun = true
 	a.engine.work.retain() // the release ends the attempt, and Begin ends too
-	_ = a.Release()        // it goes on in the background if it must
+	_ = a.Release()        // it continues in the background if necessary
 }
 
 // end makes sure that an attempt is ended once.
@@ -168,8 +168,8 @@ func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 	return event, true
 }
 
-// loseLease stops an attempt whose lease can no longer be relied on, and reports whether
-// the observer is to be notified. One that is being released is not stopped: its claim
+// loseLease stops an attempt whose lease is no longer reliable, and reports whether the
+// observer is to be notified. An attempt that is being released is not stopped: its claim
 // may be gone because it was released.
 func (a *Attempt) loseLease() (notify bool) {
 	a.engine.table.remove(a)

@@ -15,8 +15,8 @@ import (
 // releases claims of unknown outcome. It is a heap of tasks, served by a few goroutines
 // that start with the first task and end with the last.
 //
-// The tasks share one backoff: after a failure one worker at a time tries, so a store
-// that is in trouble is not called more often because more requests failed.
+// The tasks share one backoff: after a failure one worker at a time tries, so a failing
+// store is called at a bounded rate.
 type background struct {
 	engine *Engine
 	limits BackgroundLimits

@@ -16,7 +16,7 @@ import (
 )
 
 // Every claim of unknown outcome has to be released. A goroutine for each of them was 124
-// MiB for 20,000, and 23,000 calls a second to a store that was in trouble.
+// MiB for 20,000, and 23,000 calls a second to a failing store.
 func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const claims = 20_000
@@ -150,7 +150,7 @@ func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotFitIsDroppedAndItsLeaseLapses(t *testing.T) {
+func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{Background: limits})
@@ -202,7 +202,7 @@ func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
 
 // A task that always fails does not keep the others from being done, nor is it tried
 // without pause.
-func TestOneTaskThatFailsHoldsNobodyUp(t *testing.T) {
+func TestFailingTaskDelaysNoOther(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var down atomic.Bool
@@ -279,7 +279,7 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 	}
 }
 
-// A store that keeps leases and never takes an answer blocked its key until the process
+// A store that keeps leases and never takes a result blocked its key until the process
 // ended.
 func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 }
 
 // A task that can never succeed is given up like one without room.
-func TestBackgroundReportsWhatItGivesUp(t *testing.T) {
+func TestBackgroundReportsTasksThatItGivesUp(t *testing.T) {
 	for _, final := range []error{store.ErrCorrupt, store.ErrInvalid} {
 		inTimeNamed(t, final.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -517,7 +517,7 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 }
 
 // A completion that the store refuses is given up when its lease is lost, at once; one
-// that is on its way to the store then, when it has its answer.
+// that is on its way to the store then, when it has its result.
 func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"waiting": 0, "on its way": 3 * time.Second} {
 		inTimeNamed(t, name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 	return err
 }
 
-// apply applies the answer to a try, and reports whether the task is to be done again.
+// apply applies the result of a try, and reports whether to repeat the task.
 func (b *background) apply(ctx context.Context, t *task, err error) (again bool) {
 	a := t.attempt
 	f, _ := classify(err)

@@ -99,8 +99,8 @@ func (b *background) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// look lets the worker that sleeps look again: the engine is closing. One that is about
-// to sleep has said so before it let go of b.mu, so it finds the request.
+// look lets the worker that sleeps look again: the engine is closing. A worker that is
+// about to sleep has set its flag before it unlocks b.mu, so it finds the request.
 func (b *background) look() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *background) poke() {
 	}
 }
 
-// reschedule moves the backoff by the answer to a try, and puts the task back if it is to
+// reschedule moves the backoff by the result of a try, and puts the task back if it is to
 // be done again. b.mu is held.
 func (b *background) reschedule(t *task, err error, again bool) {
 	probe := t.probe

@@ -16,7 +16,7 @@ const (
 	longestPause = time.Second           // between tries in the background
 )
 
-// begin finds the answer for the operation, counts it, and notifies the observer.
+// begin finds the result for the operation, counts it, and notifies the observer.
 func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	at := now()
 	c := newCall(ctx, e, op, at)
@@ -47,7 +47,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	return res, err
 }
 
-// outcomeOf returns the outcome of a request that got no definite answer.
+// outcomeOf returns the outcome of a request that got no definite result.
 func outcomeOf(err error) Outcome {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
@@ -60,7 +60,7 @@ func outcomeOf(err error) Outcome {
 }
 
 // decode lets the caller's decoder read a payload. Every failure is ErrCorrupt: the
-// operation is completed, and its answer cannot be read.
+// operation is completed, and its result cannot be read.
 func (c *call) decode(op *Operation, payload []byte) (annotation string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -124,7 +124,7 @@ func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Res
 	return c.engine.table.publish(claim, res, err), err
 }
 
-// await waits for the answer to a claim that another call leads, within the budget of
+// await waits for the result of a claim that another call leads, within the budget of
 // this one.
 func (c *call) await(budget context.Context, claim *sharedClaim) error {
 	select {
@@ -132,15 +132,15 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 		return nil
 	case <-budget.Done():
 		select {
-		case <-claim.done: // both at once: the answer is worth more
+		case <-claim.done: // both are ready: prefer the result
 			return nil
 		default:
-			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no answer within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
+			return fmt.Errorf("%w: the claim of a simultaneous duplicate got no result within %v", store.ErrUnavailable, c.engine.cfg.ClaimTimeout)
 		}
 	}
 }
 
-// claim asks the store, from sent on, until it has a definite answer, the budget is used
+// claim asks the store, from sent on, until it has a definite result, the budget is used
 // up, or asking again is of no use. A claim that may be written but will not run is
 // released in the background.
 //

@@ -52,7 +52,7 @@ func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 	})
 }
 
-func TestBindThatFailsRunsNothingAndFreesTheKey(t *testing.T) {
+func TestFailedBindFreesTheKeyWithoutARun(t *testing.T) {
 	for name, bind := range map[string]func(context.Context, store.ID, store.Owner) context.Context{
 		"panic": func(context.Context, store.ID, store.Owner) context.Context { panic("a bug in the store") },
 		"nil":   func(context.Context, store.ID, store.Owner) context.Context { return nil },

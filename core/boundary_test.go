@@ -65,7 +65,7 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 
 // A completion that the background makes once the store is back is reported as the end
 // that it is, once.
-func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
+func TestLateBackgroundSuccessIsNoError(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		name, kind := "completed", "completed"
 		if released {
@@ -99,9 +99,9 @@ func TestWhatTheBackgroundMendsIsNoError(t *testing.T) {
 	}
 }
 
-// A completion that goes on in the background, and finds the record with another owner,
-// ends with the loss of the lease.
-func TestABackgroundCompletionThatLostItsLeaseSaysSo(t *testing.T) {
+// A completion in the background that finds another owner in the record ends with the
+// loss of the lease.
+func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var lost atomic.Bool
@@ -141,7 +141,7 @@ func (r reader) Decode([]byte) (string, error) {
 	return r.answered, r.err
 }
 
-func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
+func TestUnreadablePayloadIsCorruptAndReported(t *testing.T) {
 	plain := errors.New("not my format")
 	for name, r := range map[string]reader{
 		"read":    {answered: "note"},
@@ -173,7 +173,7 @@ func TestAnAnswerThatCannotBeReadIsCorruptAndReported(t *testing.T) {
 	}
 }
 
-func TestAnAnswerSaysHowLongItWasWaitedFor(t *testing.T) {
+func TestResultHasTheTimeThatItWasWaitedFor(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		first := b.claim(t, order("k"))

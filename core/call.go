@@ -11,14 +11,14 @@ import (
 )
 
 // call is one call to Begin: an operation, and the owner that would run it. Most calls
-// end in an answer and not in a claim, so a call stays on the stack; an [Attempt] is made
+// end in a result and not in a claim, so a call stays on the stack; an [Attempt] is made
 // of one that was granted.
 type call struct {
 	engine      *Engine
 	id          store.ID
 	owner       store.Owner
 	fingerprint store.Fingerprint
-	retention   time.Duration // of the answer
+	retention   time.Duration // of the result
 	horizon     time.Duration // how much longer the operation is remembered
 	maxAttempts int
 	preset      Preset
@@ -60,8 +60,8 @@ func (c *call) claimRequest(takeover bool) store.ClaimRequest {
 // remembered returns how long the store keeps the record.
 func (c *call) remembered() time.Duration { return c.retention + c.horizon }
 
-// found returns the answer of the store as the policy of the call has it: a record whose
-// retention has ended, and which is remembered, has no answer any more.
+// found returns the result of the store as the policy of the call has it: a record whose
+// retention has ended, and which is remembered, has no result any more.
 func (c *call) found(r store.ClaimResult) Result {
 	res := Result{Outcome: Outcome(r.Outcome), Payload: r.Payload}
 	switch {

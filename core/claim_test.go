@@ -70,7 +70,7 @@ func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
 	}
 }
 
-func TestClaimIsNotRepeatedWhereThatIsOfNoUse(t *testing.T) {
+func TestClaimIsNotRepeatedInVain(t *testing.T) {
 	for _, failure := range []error{store.ErrFull, store.ErrCorrupt, store.ErrMisconfigured, store.ErrInvalid, store.ErrClosed} {
 		inTimeNamed(t, failure.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -137,7 +137,7 @@ func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 	}
 }
 
-func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
+func TestClaimOfUnknownOutcomeIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var claims, releases owners
@@ -147,7 +147,7 @@ func TestClaimWithoutDefiniteAnswerIsReleasedTwiceAClaimBudgetApart(t *testing.T
 		}
 		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
 			if releases.add(o) <= 2 {
-				return store.ErrUnavailable // and repeated until it has an answer
+				return store.ErrUnavailable // and repeated until it has a result
 			}
 			return nil
 		}
@@ -327,7 +327,7 @@ func TestShortLeaseIsRenewedInTime(t *testing.T) {
 	})
 }
 
-func TestStoreThatPanicsHasNoDefiniteAnswer(t *testing.T) {
+func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 	inTimeNamed(t, "before it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		bug := func() error { panic("a bug in the store") }

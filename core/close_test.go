@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCloseWaitsForWhatRuns(t *testing.T) {
+func TestCloseWaitsForRunningAttempts(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, order("k"))
@@ -86,7 +86,7 @@ func TestCloseWaitsForTheWorkInTheBackground(t *testing.T) {
 }
 
 // Attempts that are left lapse: they are cancelled, and not released.
-func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
+func TestCloseCancelsRemainingAttemptsAtItsDeadline(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var releases atomic.Int64
@@ -133,7 +133,7 @@ func TestCloseThatRunsOutOfTimeCancelsWhatIsLeft(t *testing.T) {
 }
 
 // A batch that hangs and does not heed its context delays no cancellation.
-func TestCloseTellsHandlersThoughARenewalHangs(t *testing.T) {
+func TestCloseCancelsHandlersThoughARenewalHangs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		let := make(chan struct{})
@@ -234,7 +234,7 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 	}
 }
 
-func TestManyOperationsAtOnceLeaveNothingBehind(t *testing.T) {
+func TestManyOperationsAtOnceLeakNothing(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var all sync.WaitGroup

@@ -7,11 +7,11 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Completion is the answer to keep.
+// Completion is the result to keep.
 type Completion struct {
 	Payload []byte // kept as it is; the caller may reuse it after Complete
 
-	// DiscardEffects keeps the answer of an Atomic attempt and rolls its effects back.
+	// DiscardEffects keeps the result of an Atomic attempt and rolls its effects back.
 	DiscardEffects bool
 }
 
@@ -20,15 +20,15 @@ type Completion struct {
 type CompleteResult struct {
 	// End is one of these:
 	//
-	//	EndRecorded    the answer is kept: send it
-	//	EndUnrecorded  the effect is done, and the record may not be: send the answer, marked
-	//	EndSuperseded  another attempt completed first: send its answer, Payload
+	//	EndRecorded    the result is kept: send it
+	//	EndUnrecorded  the effect is done, and the record may not be: send the result, marked
+	//	EndSuperseded  another attempt completed first: send its result, Payload
 	//	EndContested   another attempt runs, or may have run: 409
 	//	EndNotApplied  Atomic: rolled back, a retry runs again: 503
 	//	EndUndecided   Atomic: whether it was committed is unknown: 503
 	End AttemptEnd
 
-	Payload []byte // of EndSuperseded: the answer that was kept instead; it must not be modified
+	Payload []byte // of EndSuperseded: the result that was kept instead; it must not be modified
 	Err     error  // why the end is not EndRecorded; nil where it is
 }
 
@@ -55,10 +55,10 @@ func endOfAtomic(err error) AttemptEnd {
 	return EndUndecided
 }
 
-// Complete ends the attempt and keeps its answer. Call it before the response leaves: the
+// Complete ends the attempt and keeps its result. Call it before the response leaves: the
 // result says which response may. It is bounded by Config.CompleteTimeout. A completion
 // that the store could not take by then is repeated in the background, while the lease is
-// kept, until the store has a definite answer, or refuses it and the lease has passed, or
+// kept, until the store has a definite result, or refuses it and the lease has passed, or
 // Config.Background.Age has passed, or the engine closes. The error is
 // [store.ErrInvalid], for an attempt that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
@@ -118,8 +118,8 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
 }
 
-// completeLater lets the response leave, unrecorded, and goes on completing where that is
-// of use.
+// completeLater lets the response leave, unrecorded, and repeats the completion where
+// that is useful.
 func (a *Attempt) completeLater(r store.CompleteRequest, err error) CompleteResult {
 	if f, _ := classify(err); f.repeatEnd {
 		a.observe(Event{End: EndUnrecorded, Err: err})
@@ -152,7 +152,7 @@ func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) er
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, store.ErrLeaseLost) { // which is an answer
+		if !errors.Is(err, store.ErrLeaseLost) { // which is a result
 			a.observe(Event{Kind: EventStoreError, Err: err})
 		}
 		if f, _ := classify(err); !f.repeatEnd || f.refused || a.atomic || !pause(ctx, wait) {

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCompletedAnswerIsReplayed(t *testing.T) {
+func TestCompletedResponseIsReplayed(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		op := order("k")
@@ -113,7 +113,7 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 	})
 }
 
-func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) {
+func TestCompletionInTheBackgroundEndsWithADefiniteResult(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls, lost atomic.Int64
@@ -141,7 +141,7 @@ func TestCompletionInTheBackgroundEndsWithTheStoresDefiniteAnswer(t *testing.T) 
 	})
 }
 
-func TestCompletionThatIsOfNoUseToRepeatIsNot(t *testing.T) {
+func TestCompletionIsNotRepeatedInVain(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var calls owners
@@ -256,7 +256,7 @@ func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
 	})
 }
 
-// The store lost its data, and is down when the record is to be made anew.
+// The store lost its data, and is down when the record must be made anew.
 func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -23,14 +23,14 @@ type Config struct {
 	ClaimTimeout time.Duration
 
 	// CompleteTimeout bounds how long a response waits for its completion or release,
-	// repetitions included. After it the work goes on in the background. Default 2 s; 10
+	// repetitions included. After it the work continues in the background. Default 2 s; 10
 	// ms to 1 min.
 	CompleteTimeout time.Duration
 
 	// MaxRun cancels the context of a handler that runs longer, with the cause
-	// [ErrRunTooLong]. The lease is kept while the handler goes on. Zero is no bound: then
-	// only the handler ends a run, since neither a client disconnect nor a deadline outside
-	// of Begin does.
+	// [ErrRunTooLong]. The lease is kept while the handler runs. Zero is no bound: then only
+	// the handler ends a run, since neither a client disconnect nor a deadline outside of
+	// Begin does.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see
@@ -58,7 +58,7 @@ type Config struct {
 // BackgroundLimits bounds an engine's work after the responses left.
 type BackgroundLimits struct {
 	Tasks int   // completions and releases, in all; default 1,000
-	Bytes int64 // of the answers to be kept; default 64 MiB
+	Bytes int64 // of the results to be kept; default 64 MiB
 
 	// Age is how long a completion or release is repeated. Then it is given up, and its
 	// lease is not renewed any more. Default 10 min; 1 s to 10 years.

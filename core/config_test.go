@@ -103,7 +103,7 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 }
 
 // The engine's requests follow the operation and the configuration.
-func TestRetentionOfTheOperationComesBeforeTheEngines(t *testing.T) {
+func TestRetentionOfTheOperationOverridesTheEngines(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Retention: time.Hour})
 		short := order("short")

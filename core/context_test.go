@@ -297,7 +297,7 @@ func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
 
 // frameworkContext finds values by strings only, as that of Gin does.
 type frameworkContext struct {
-	context.Context //nolint:containedctx // it stands for a framework's
+	context.Context //nolint:containedctx // in place of a framework's
 
 	values map[string]any
 }

@@ -35,7 +35,7 @@ import (
 // A kept result is returned to every later caller. After a release the next caller runs
 // fn again. In the transaction of a transactional store the effects of fn are kept with a
 // value, and rolled back in every other case: for a refusal that has effects, return a
-// value. A panic goes on to the caller of Do. The text of a kept error is in the record,
+// value. A panic reaches the caller of Do. The text of a kept error is in the record,
 // where operators read it.
 //
 // A value or error that the codec cannot write and read back ends the operation without a
@@ -49,7 +49,7 @@ import (
 //
 //	Do returned                                          the message
 //	no error: fn ran, or its result was replayed          ack
-//	Kept, Answer: fn said Keep, now or before             ack; the refusal is the answer
+//	Kept, Answer: fn said Keep, now or before             ack; the refusal is the result
 //	EndUnrecorded: fn ran, the record may not exist       ack; the value is returned beside the error
 //	InProgress: another attempt runs                      nack, after Remaining
 //	a released error of fn                                nack, after a pause of the consumer's
@@ -147,7 +147,7 @@ func (d *doing[T]) abandon() {
 // release gives the claim up, so that fn runs again.
 func (d *doing[T]) release(err, cause error) error {
 	if failed := d.attempt.Release(); cause == nil {
-		cause = failed // it goes on in the background, or the claim lapses
+		cause = failed // it continues in the background, or the claim lapses
 	}
 	return &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
 }

@@ -195,7 +195,7 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 }
 
 // The outcomes of Begin with which fn does not run.
-func TestDoSaysWhyTheFunctionDidNotRun(t *testing.T) {
+func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 	unavailable := func(err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
 			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -286,7 +286,7 @@ type decoder struct{}
 func (*decoder) Decode([]byte) (string, error) { return "", nil }
 
 // The ends of the completion, for each result of fn.
-func TestDoSaysWhatBecameOfTheCompletion(t *testing.T) {
+func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 	answer := func(context.Context) error { return reprise.Keep(errSoldOut) }
 	failure := func(context.Context) error { return errSoldOut }
 	refuse := func(err error) func(*doer) {

@@ -1,9 +1,9 @@
-// Package reprise runs an operation once and gives every retry the first answer.
+// Package reprise runs an operation once and gives every retry the first result.
 //
 // An [Engine] decides over a [Store] that keeps the records. [Engine.Begin] claims an
 // operation by its scope and key and answers with one [store.Outcome]: run it, replay it,
 // come back later, or refuse it. The caller that runs it ends the [Attempt] with
-// Complete, which keeps the answer for every retry, or with Release, which lets the next
+// Complete, which keeps the result for every retry, or with Release, which lets the next
 // request run.
 //
 // It guarantees that at any instant of the store's clock at most one owner holds an

@@ -31,7 +31,7 @@ type DoError struct {
 	// With EndUnrecorded a retry may run instead.
 	Kept bool
 
-	// Answer says that fn returned Err with [Keep]: it is an answer, and no failure.
+	// Answer says that fn returned Err with [Keep]: it is a result, and no failure.
 	Answer bool
 
 	// Remaining, of InProgress, is the rest of the other attempt's lease. Zero is unknown.

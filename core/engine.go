@@ -68,7 +68,7 @@ func (e *Engine) Config() Config { return e.cfg }
 // the transaction in which their effects commit: see [store.ContextBinder].
 func (e *Engine) Binds() bool { return e.store.binder != nil }
 
-// Result is the answer to [Engine.Begin].
+// Result is the result of [Engine.Begin].
 type Result struct {
 	Outcome Outcome
 	Attempt *Attempt // of Claimed and Unprotected: run it, and end it by Complete or Release
@@ -83,9 +83,9 @@ type Result struct {
 // Begin claims op and returns how to go on. It takes one round trip to the store, or none
 // when this process knows the outcome: simultaneous duplicates share one claim.
 //
-// The claim is bounded by Config.ClaimTimeout and not by ctx: a client that leaves does
-// not stop it. With op.Wait, Begin waits for another attempt to end until ctx ends or
-// op.Wait has passed, and then answers InProgress. The context of the attempt carries the
+// The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
+// not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
+// op.Wait has passed, and then returns InProgress. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
@@ -192,7 +192,7 @@ type Stats struct {
 	Leases  int // attempts of Running whose lease is kept; the others have lost theirs
 	Waiting int // callers that wait for an attempt of another
 
-	SharedClaims uint64 // duplicates that got the answer to another caller's claim
+	SharedClaims uint64 // duplicates that got the result of another caller's claim
 
 	Background        int    // completions and releases that the background still has to make
 	BackgroundBytes   int64  // of their payloads

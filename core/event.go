@@ -58,7 +58,7 @@ type Event struct {
 	// of [Engine.Stats]. The others with an Outcome or an End are:
 	//
 	//	Unprotected    a streaming call with a key passed through
-	//	EndUnrecorded  a response left before its record, and the background goes on:
+	//	EndUnrecorded  a response left before its record, and the background continues:
 	//	               EndRecorded or EndDropped follows, and is counted
 	//	EndReleased    a claim that no caller got was released
 	//	EndDropped     the release of such a claim was given up
@@ -111,7 +111,7 @@ var kindNames = [...]string{
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over
 // a lapsed record is a "takeover", an attempt that ended as EndRecorded is "completed",
-// and a request that got no answer because of itself, its policy or the store is
+// and a request that got no result because of itself, its policy or the store is
 // "refused". Every other event has the name of its Outcome, End or Kind.
 func (e Event) Name() string {
 	switch {

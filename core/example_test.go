@@ -31,7 +31,7 @@ func ExampleNew() {
 	// reprise: invalid argument: Config.Lease is 1ms, want 1s to 87600h0m0s
 }
 
-// charge runs once for each key of a tenant; a retry gets the first answer.
+// charge runs once for each key of a tenant; a retry gets the first result.
 func charge(ctx context.Context, engine *reprise.Engine, key, request string) (string, error) {
 	begun, err := engine.Begin(ctx, reprise.Operation{
 		Scope:       "tenant-7",

@@ -55,7 +55,7 @@ func (c *call) startUnprotected(err error) (Result, error) {
 	return Result{Outcome: Unprotected, Attempt: a}, nil
 }
 
-// discard ends an attempt that the table turned away. The call to Begin goes on without
+// discard ends an attempt that the table turned away. The call to Begin continues without
 // it.
 func (a *Attempt) discard() {
 	switch {

@@ -75,7 +75,7 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 }
 
 // Those that shared a claim of a policy that fails closed are on their own when it fails,
-// and exclude each other all the same.
+// but still exclude each other.
 func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -163,7 +163,7 @@ func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
 	}
 }
 
-func TestFailOpenOpensForNothingElse(t *testing.T) {
+func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
 	for _, err := range []error{store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})

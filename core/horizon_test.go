@@ -25,7 +25,7 @@ func once(key string) reprise.Operation {
 	return op
 }
 
-func TestAfterItsRetentionAnAnswerIsExpiredUntilTheHorizonEnds(t *testing.T) {
+func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, once("k"))
@@ -72,7 +72,7 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 
 // An operator's resolution is replayed for the retention of the policy, even if the store
 // keeps it longer.
-func TestAResolvedAnswerIsReplayedBeforeItExpires(t *testing.T) {
+func TestResolvedRecordIsReplayedBeforeItExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := memstore.New()
 		b := setupOver(t, st, reprise.Config{})
@@ -122,7 +122,7 @@ func TestAHorizonIsTurnedOnAndOffAgain(t *testing.T) {
 }
 
 // A duplicate that shares the claim of another one does not share its policy.
-func TestASharedClaimAnswersEachByItsOwnHorizon(t *testing.T) {
+func TestSharedClaimAppliesTheHorizonOfEachCall(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := slowClaims(b)
@@ -154,7 +154,7 @@ func TestASharedClaimAnswersEachByItsOwnHorizon(t *testing.T) {
 	})
 }
 
-func TestAWaitingDuplicateIsAnsweredByItsHorizon(t *testing.T) {
+func TestWaitingDuplicateGetsTheOutcomeOfItsHorizon(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, once("k"))
@@ -185,7 +185,7 @@ func TestAHorizonNeedsAStoreThatKnowsTheValidity(t *testing.T) {
 }
 
 // The validity is asked for only where there is a horizon.
-func TestWithoutAHorizonNobodyAsksForTheValidity(t *testing.T) {
+func TestWithoutAHorizonTheValidityIsNotRequested(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -221,7 +221,7 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 
 // Only a completed record expires, and only where the operation has a horizon: without
 // one, a record that the store keeps longer than a shortened retention is replayed.
-func TestOnlyAnAnswerExpires(t *testing.T) {
+func TestOnlyACompletedRecordExpires(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		for age, outcomes := range map[time.Duration]map[store.Outcome][2]reprise.Outcome{ // without a horizon, and with one
 			0:            {store.Completed: {reprise.Replayed, reprise.Replayed}},
@@ -244,9 +244,9 @@ func TestOnlyAnAnswerExpires(t *testing.T) {
 	})
 }
 
-// An answer that is old enough for one retention is not too old for another: duplicates
+// A result that is old enough for one retention is not too old for another: duplicates
 // of two retentions wait apart.
-func TestWaitersOfTwoRetentionsAreAnsweredApart(t *testing.T) {
+func TestWaitersOfTwoRetentionsDoNotShareAResult(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		var ended atomic.Bool

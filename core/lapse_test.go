@@ -70,9 +70,9 @@ func TestMaxAttemptsAllowsThatMany(t *testing.T) {
 	})
 }
 
-// After the local deadline the table of the process no longer speaks for an attempt,
-// whose handler may not even notice.
-func TestHandlerThatIgnoresItsContextDoesNotKeepTheStoreFromAnswering(t *testing.T) {
+// After the local deadline the table of the process no longer has an attempt, even if its
+// handler does not notice.
+func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		claims := 0

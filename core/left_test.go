@@ -39,7 +39,7 @@ func counted(b *bench) (claims *atomic.Int64) {
 	return claims
 }
 
-func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
+func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
 	for _, status := range []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost} {
 		inTimeNamed(t, status.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -76,7 +76,7 @@ func TestRenewalThatIsOutTouchesNothingOfTheNextAttempt(t *testing.T) {
 	}
 }
 
-func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
+func TestHandlerThatLostItsLeaseDoesNotAffectTheNextAttempt(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
 		"completes": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "late", reprise.EndContested) },
 		"releases":  release,
@@ -110,7 +110,7 @@ func TestHandlerThatLostItsLeaseTouchesNothingOfTheNextAttempt(t *testing.T) {
 	}
 }
 
-func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
+func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		sent, answer := make(chan struct{}), make(chan struct{})
 		var late reprise.Event
@@ -152,7 +152,7 @@ func TestLateObserverSeesNothingOfTheNextRequest(t *testing.T) {
 	})
 }
 
-func TestBackgroundCompletesWithNothingOfTheNextRequest(t *testing.T) {
+func TestBackgroundCompletesWithoutDataOfTheNextRequest(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }

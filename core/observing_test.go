@@ -175,7 +175,7 @@ func TestReportPassesTheCallersEventOn(t *testing.T) {
 }
 
 // Not parallel: it replaces the default logger.
-func TestEngineWithoutAnObserverLogsWhatAnOperatorMustKnow(t *testing.T) {
+func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	log := &buffer{}
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
@@ -288,7 +288,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%+v is logged as %q", e, text)
 		}
 	}
-	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no answer") {
+	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
 	}
 	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
@@ -324,9 +324,9 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 	})
 }
 
-// The log for operators says how many messages of a kind it left out, where it left some
-// out, and tells a stream with a key from a store that is away.
-func TestOperatorLogSaysWhatItLeftOut(t *testing.T) {
+// The log for operators counts the skipped messages of each kind, and distinguishes a
+// stream with a key from an unreachable store.
+func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}
 		log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(text, nil)))

@@ -31,7 +31,7 @@ type Operation struct {
 	// Preset decides how failures and lapsed attempts are treated.
 	Preset Preset
 
-	// Retention is how long an answer is replayed, counted from its completion by the
+	// Retention is how long a result is replayed, counted from its completion by the
 	// store's clock: 1 ms to 10 years. Zero is the engine's default.
 	Retention time.Duration
 

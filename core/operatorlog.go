@@ -110,7 +110,7 @@ func notice(e *Event) (slog.Level, string) {
 	case e.Outcome == Failed:
 		return slog.LevelError, "reprise: a request was refused because a function of its policy failed"
 	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
-		return slog.LevelError, "reprise: a request was refused because the store gave no answer"
+		return slog.LevelError, "reprise: a request was refused because the store gave no definite result"
 	default:
 		return 0, ""
 	}
@@ -131,8 +131,8 @@ func storeNotice(err error) string {
 	}
 }
 
-// due reports whether a message is to be logged now, and how often it was not since the
-// last time.
+// due reports whether to log a message now, and how often it was skipped since the last
+// time.
 func (l *operatorLog) due(message string) (skipped int, due bool) {
 	at := now()
 	l.mu.Lock()

@@ -11,11 +11,11 @@ import (
 //
 // A request is a call to [Engine.Begin], or a request that the package protocol refuses
 // before it calls Begin. A caller that leaves while it waits for another attempt counts
-// as InProgress: that is the answer it would have got.
+// as InProgress: that is the result it would have got.
 type Outcome uint8
 
 // The outcomes of a request. The zero value is not one of them. Those that a store
-// answers have the numbers of [store.Outcome].
+// returns have the numbers of [store.Outcome].
 const (
 	Claimed    = Outcome(store.Claimed)    // an attempt started: the handler runs
 	InProgress = Outcome(store.InProgress) // refused: another attempt is running
@@ -26,9 +26,9 @@ const (
 
 // The outcomes that no store answers.
 const (
-	Expired         Outcome = iota + 1 + Lapsed // refused: the retention of the answer has ended, and its horizon has not
+	Expired         Outcome = iota + 1 + Lapsed // refused: the retention of the result has ended, and its horizon has not
 	Unprotected                                 // an attempt started without a claim: see Operation.FailOpen
-	Unavailable                                 // refused: the store gave no definite answer, or the engine is closed
+	Unavailable                                 // refused: the store gave no definite result, or the engine is closed
 	Corrupt                                     // refused: the record is unreadable
 	KeyMissing                                  // refused: the policy requires a key
 	KeyInvalid                                  // refused: the key is malformed
@@ -55,16 +55,16 @@ func Outcomes() []Outcome { return enumerate[Outcome](len(outcomeNames)) }
 // caller ended has exactly one, which the engine counts under the label of its policy
 // (see [Stats]), and which exactly one counted [Event] carries.
 //
-// An attempt whose completion goes on in the background has not ended: its response left
-// unrecorded, and it ends as EndRecorded or EndDropped.
+// An attempt whose completion continues in the background has not ended: its response
+// left unrecorded, and it ends as EndRecorded or EndDropped.
 type AttemptEnd uint8
 
 // The ends of an attempt. The zero value is not one of them.
 const (
-	EndRecorded   AttemptEnd = iota + 1 // its answer is kept
+	EndRecorded   AttemptEnd = iota + 1 // its result is kept
 	EndReleased                         // its claim is forgotten: the next request runs
 	EndUnrecorded                       // its response left, and no record will have it: the claim lapses, or there was none
-	EndSuperseded                       // another attempt completed first, and its answer was sent
+	EndSuperseded                       // another attempt completed first, and its result was sent
 	EndContested                        // another attempt runs, or may have run: 409
 	EndNotApplied                       // Atomic: rolled back, a retry runs again
 	EndUndecided                        // Atomic: whether it was committed is unknown

@@ -16,8 +16,8 @@ import (
 
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the response leaves. It is bounded and repeated as Complete is; an error other
-// than [store.ErrInvalid] says that the release goes on in the background, or, where
-// repeating is of no use, that the claim lapses.
+// than [store.ErrInvalid] says that the release continues in the background, or, where to
+// repeat it is useless, that the claim lapses.
 func (a *Attempt) Release() error {
 	if err := a.end(stateReleasing); err != nil {
 		return err

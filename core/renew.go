@@ -108,7 +108,7 @@ func (r *renewer) wait(ctx context.Context) {
 	}
 }
 
-// serve is the goroutine. It ends with ctx, when the batch that is out has its answer.
+// serve is the goroutine. It ends with ctx, when the batch that is out has its result.
 func (r *renewer) serve(ctx context.Context) {
 	defer close(r.done)
 	timer := time.NewTimer(0)
@@ -239,7 +239,7 @@ func (r *renewer) align(at instant) {
 	heap.Init(&r.due)
 }
 
-// renew sends one batch and applies its answers.
+// renew sends one batch and applies its results.
 func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	ctx, cancel := context.WithTimeout(ctx, renewalTimeout(r.lease))
 	defer cancel()
@@ -270,7 +270,7 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 	}
 }
 
-// apply applies the answer to one renewal that was sent at the given instant, and reports
+// apply applies the result of one renewal that was sent at the given instant, and reports
 // whether the lease is lost.
 func (r *renewer) apply(a *Attempt, status store.RenewStatus, sent instant) (lost bool) {
 	r.mu.Lock()

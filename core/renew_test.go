@@ -182,7 +182,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 	}
 }
 
-func TestAnswersToARenewal(t *testing.T) {
+func TestStatusesOfARenewal(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer func(try int, rs []store.RenewRequest) ([]store.RenewStatus, error)
@@ -268,7 +268,7 @@ func TestLossOfOneLeavesTheOthers(t *testing.T) {
 	})
 }
 
-// Attempts that end while their renewal is out are not called lost by its answer.
+// Attempts that end while their renewal is out are not called lost by its result.
 func TestEndDuringARenewal(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

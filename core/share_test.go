@@ -90,7 +90,7 @@ func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
 	})
 }
 
-func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
+func TestResultOlderThanTheRequestIsNotShared(t *testing.T) {
 	for name, end := range map[string]struct {
 		how  func(*testing.T, *reprise.Attempt)
 		want reprise.Outcome
@@ -119,7 +119,7 @@ func TestAnswerThatIsOlderThanTheRequestIsNotItsAnswer(t *testing.T) {
 
 // The claim that is shared is of a request that the key does not belong to. The right one
 // is not answered so.
-func TestOwnerOfTheKeyIsNotAnsweredForAnother(t *testing.T) {
+func TestResultForTheOwnerIsNotShared(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
@@ -155,7 +155,7 @@ func TestClaimThatFailsLeavesEachOnItsOwn(t *testing.T) {
 	})
 }
 
-func TestAClaimThatHangsHoldsNobodyLongerThanTheBudget(t *testing.T) {
+func TestHangingClaimHoldsNoCallBeyondTheBudget(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {

@@ -94,7 +94,7 @@ func wait(op reprise.Operation, d time.Duration) reprise.Operation {
 	return op
 }
 
-// want begins op and fails the test unless the answer is the wanted one.
+// want begins op and fails the test unless the result is the wanted one.
 func (b *bench) want(t *testing.T, op reprise.Operation, outcome reprise.Outcome) reprise.Result {
 	t.Helper()
 	res, err := b.Begin(t.Context(), op)

@@ -27,7 +27,7 @@ func (t *table) row(id store.ID) *tableRow {
 }
 
 // sharedClaim is a claim that is on its way to the store. The call that leads it asks;
-// those that join it wait for the answer.
+// those that join it wait for the result.
 type sharedClaim struct {
 	id          store.ID
 	fingerprint store.Fingerprint
@@ -69,7 +69,7 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	return 0, claim, true
 }
 
-// publish ends a claim with its answer, for those that joined it. An attempt enters the
+// publish ends a claim with its result, for those that joined it. An attempt enters the
 // table in the same step.
 func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 	row := t.row(claim.id)
@@ -93,7 +93,7 @@ func (t *table) publish(claim *sharedClaim, res Result, err error) Result {
 	return res
 }
 
-// add enters the attempt of an answer that was not shared.
+// add enters the attempt of a result that was not shared.
 func (t *table) add(res Result) Result {
 	if res.Attempt == nil {
 		return res
@@ -136,7 +136,7 @@ func (row *tableRow) find(c *call) Outcome {
 	}
 }
 
-// enter adds the attempt of an answer, if it has one. Only this table excludes others
+// enter adds the attempt of a result, if it has one. Only this table excludes others
 // from an attempt that runs without a granted claim, so neither an unprotected attempt
 // that is not alone enters, nor a protected one beside an unprotected one.
 func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
@@ -167,8 +167,8 @@ func (row *tableRow) runsUnprotected(id store.ID) bool {
 // ok when the call has to ask again.
 //
 // A record that is completed stays so, and an attempt of this process was just begun; any
-// other answer may be older than the call. That of a second claim is not: it was sent
-// after the first one, which the call joined, had its answer.
+// other result may be older than the call. That of a second claim is not: it was sent
+// after the first one, which the call joined, had its result.
 func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	if s.err != nil {
 		return Result{}, false
@@ -194,8 +194,8 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	return res, ok
 }
 
-// rememberedAs reports whether the answer to a completed operation is the same for c as
-// for the leading call, as far as the age of the answer decides.
+// rememberedAs reports whether the result of a completed operation is the same for c as
+// for the leading call, as far as the age of the result decides.
 func (s *sharedClaim) rememberedAs(c *call) bool {
 	return s.horizon == c.horizon && (c.horizon == 0 || s.retention == c.retention)
 }

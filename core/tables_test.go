@@ -163,13 +163,13 @@ func TestCloseWakesABackgroundThatIsAboutToSleep(t *testing.T) {
 
 // A claim that was answered and that referred to the next one of its row kept that one,
 // and those behind it, from being collected.
-func TestAnsweredClaimRefersToNoOther(t *testing.T) {
+func TestFinishedClaimRefersToNoOther(t *testing.T) {
 	t.Parallel()
 	var table table
 	first, second := &call{id: store.ID{1}}, &call{id: store.ID{1, 0, 2}}
 	_, older, _ := table.join(first)
 	_, newer, _ := table.join(second)
-	table.join(second) // a duplicate waits for its answer
+	table.join(second) // a duplicate waits for its result
 	if newer.next != older {
 		t.Fatal("not in one row")
 	}

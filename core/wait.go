@@ -12,7 +12,7 @@ import (
 )
 
 // waiters are the callers of this process that wait for attempts of others. Those that
-// wait for the same operation form a queue, and only its head asks the store: an answer
+// wait for the same operation form a queue, and only its head asks the store: a result
 // serves the whole queue, a claim that is granted is the head's, and then the next one
 // asks.
 type waiters struct {
@@ -40,7 +40,7 @@ type queue struct {
 	waiters  []*waiter     // the first is the head
 	wake     chan struct{} // asks the head to look now; capacity 1
 	answered bool
-	done     chan struct{} // closed when there is an answer for all
+	done     chan struct{} // closed when there is a result for all
 	result   Result        // valid when done is closed
 	err      error
 }
@@ -79,7 +79,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 		return q.result, q.err
 	case <-patient.Done():
 		select {
-		case <-q.done: // both at once: the answer is worth more
+		case <-q.done: // both are ready: prefer the result
 			return q.result, q.err
 		default:
 			return Result{Outcome: InProgress}, nil
@@ -89,7 +89,7 @@ func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (
 	}
 }
 
-// poll asks as the head of a queue until the answer is another than InProgress, or its
+// poll asks as the head of a queue until the result is another than InProgress, or its
 // client's patience ends.
 func (c *call) poll(client, patient context.Context, q *queue) (Result, error) {
 	e := c.engine
@@ -207,8 +207,7 @@ func (r *waiters) drop(q *queue) {
 }
 
 // wake makes the heads that wait for id look now. Most of the time there are no waiters;
-// a head that joins only now looks at the store later than the change it would be woken
-// for.
+// a head that joins only now reads the store after the change, and needs no signal.
 func (r *waiters) wake(id store.ID) {
 	if r.total.Load() == 0 {
 		return

@@ -41,7 +41,7 @@ func (s *answers) begin(ctx context.Context, e *reprise.Engine, op reprise.Opera
 	synctest.Wait()
 }
 
-// of returns the answers with an outcome; zero: the errors.
+// of returns the results with an outcome; zero: the errors.
 func (s *answers) of(outcome reprise.Outcome) (list []answer) {
 	synctest.Wait()
 	s.mu.Lock()
@@ -181,7 +181,7 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 	})
 }
 
-func TestWaitersOfARefusedTakeoverAreTold(t *testing.T) {
+func TestWaitersOfARefusedTakeoverAreNotified(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		crashed := setupOver(t, b.store.Store, reprise.Config{})
@@ -288,7 +288,7 @@ func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
 	})
 }
 
-func TestWaitersAreToldOfAStoreThatFails(t *testing.T) {
+func TestWaitersAreNotifiedOfAFailingStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
@@ -369,7 +369,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 }
 
 // A store with a push must know which attempts have waiters.
-func TestOnlyClaimsOfWaitersSayThatTheyWait(t *testing.T) {
+func TestOnlyClaimsOfWaitersAreMarked(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))

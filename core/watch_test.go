@@ -123,7 +123,7 @@ func (a *asked) Unwrap() store.Store { return a.Store }
 
 // A store signals the end of an attempt only to waiters, so the claims of waiters are
 // marked, and others are not.
-func TestOnlyTheClaimsOfWaitersSaySo(t *testing.T) {
+func TestOnlyWaitersAskForASignal(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := memstore.New()
 		b := setupOver(t, st, reprise.Config{})

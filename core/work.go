@@ -17,7 +17,7 @@ type openWork struct {
 
 // begin counts one more piece of work, unless close was called.
 func (w *openWork) begin() bool {
-	w.count.Add(1) // first: what close does not see counted, sees it closed
+	w.count.Add(1) // first: work that close does not see counted must see it closed
 	if w.closed.Load() {
 		w.done()
 		return false
@@ -37,7 +37,7 @@ func (w *openWork) done() {
 
 // close refuses new work from now on. It may be called more than once.
 func (w *openWork) close() {
-	w.retain() // nothing is idle before it has closed
+	w.retain() // never idle before it has closed
 	w.closed.Store(true)
 	w.once.closing.Do(func() { close(w.closing) })
 	w.done()

@@ -305,3 +305,12 @@ func TestFunc(t *testing.T) {
 		t.Errorf("a function that fails: %q", got)
 	}
 }
+
+func TestReplayIsFoundByTheMarkerOfThePolicy(t *testing.T) {
+	t.Parallel()
+	var db orders
+	h := guarded(t, protocol.Config{Announce: protocol.Announcing{ReplayedHeader: "X-Order-Repeated"}}, db.create)
+	if _, again := reprisetest.Replay(t, reprisetest.Marked(h, "X-Order-Repeated"), order()); !again.Replayed() {
+		t.Errorf("the retry is %v, want a replay", again)
+	}
+}

@@ -2,6 +2,7 @@ package reprisetest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -21,13 +22,25 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 	Panic  any // the panic value of the handler; a server would have cut the connection
+
+	marker string // of replays; empty: the default
 }
 
 // control names the fields by which a guard marks its responses.
 var control = new(protocol.Config).ControlFields()
 
 // Replayed reports whether the response is a replay.
-func (a *Response) Replayed() bool { return a.Header.Get(control.Replayed) == "true" }
+func (a *Response) Replayed() bool { return a.Header.Get(cmp.Or(a.marker, control.Replayed)) == "true" }
+
+// Marked returns h for a guard whose policy has a name of its own for the field that
+// marks replays: see protocol.Announcing.
+func Marked(h http.Handler, name string) http.Handler { return markedHandler{h, name} }
+
+type markedHandler struct {
+	http.Handler
+
+	marker string
+}
 
 // String returns the response as a person reads it.
 func (a *Response) String() string {
@@ -118,5 +131,6 @@ func (m message) send(tb testing.TB, h http.Handler) (a *Response) {
 	h.ServeHTTP(w, r)
 	result := w.Result()
 	defer result.Body.Close()
-	return &Response{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes()}
+	named, _ := h.(markedHandler)
+	return &Response{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes(), marker: named.marker}
 }

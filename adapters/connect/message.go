@@ -103,9 +103,9 @@ func respond(message proto.Message, r protocol.CallResult) connect.AnyResponse {
 	return res
 }
 
-// decode returns the message of a replay. One whose type this program does not have, such
-// as that of another release, is a message that has the bytes as its unknown fields,
-// which no codec but that of protocol buffers writes.
+// decode returns the message of a replay. A message of a type that this program lacks,
+// such as one of another release, has the bytes as its unknown fields, which only the
+// codec of protocol buffers writes.
 func decode(req connect.AnyRequest, name string, body []byte) (proto.Message, error) {
 	if known, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
 		if m := dynamicpb.NewMessage(known.Descriptor()); proto.Unmarshal(body, m) == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-func TestR32ReturnedErrorIsTheAnswerThatEchoMakes(t *testing.T) {
+func TestR32ReturnedErrorIsTheResponseOfEcho(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	b.Use(b.guarded)

@@ -67,7 +67,7 @@ func TestEveryWayToWriteInEchoIsReplayed(t *testing.T) {
 
 // R17: Echo's own response takes 103 as the final status, so handlers write it behind
 // that; it goes out at once.
-func TestR17InformationalAnswers(t *testing.T) {
+func TestR17InformationalResponses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	b.POST("/hints", func(c echo.Context) error {
@@ -111,7 +111,7 @@ func TestR13HooksRunOnTheirOwnSide(t *testing.T) {
 }
 
 // Loggers outside see the sent response, and no error that has a response already.
-func TestOuterLayersSeeWhatWasSent(t *testing.T) {
+func TestOuterLayersSeeTheSentResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	type state struct {

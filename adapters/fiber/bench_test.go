@@ -20,9 +20,9 @@ type load struct {
 	answer  []byte
 }
 
-// newLoad returns a load of requests of 64 bytes to a handler that answers 256 bytes:
-// without the middleware, without a key, with a new key each time, or always with the
-// same.
+// newLoad returns a load of requests of 64 bytes to a handler that responds with 256
+// bytes: without the middleware, without a key, with a new key each time, or always with
+// the same.
 func newLoad(tb testing.TB, kind string) *load {
 	tb.Helper()
 	body := []byte(strings.Repeat("x", 256))
@@ -47,7 +47,7 @@ func newLoad(tb testing.TB, kind string) *load {
 		l.serial = l.request[at : at+16]
 	}
 	l.conn.send(tb, string(l.request))
-	first := l.conn.receive(tb) // learns how long the answers are
+	first := l.conn.receive(tb) // learns how long the responses are
 	if first.status != 201 {
 		tb.Fatalf("got %d %s", first.status, first.body)
 	}
@@ -58,7 +58,7 @@ func newLoad(tb testing.TB, kind string) *load {
 	return l
 }
 
-// once sends a request and reads its answer.
+// once sends a request and reads its response.
 func (l *load) once(tb testing.TB) {
 	if l.serial != nil {
 		l.next++

@@ -114,7 +114,7 @@ func (s *flakyStore) Complete(ctx context.Context, r store.CompleteRequest) erro
 
 // fasthttp gives its request contexts to other requests. The engine's work after the
 // response does not see their values.
-func TestNothingOfAReusedContextIsRead(t *testing.T) {
+func TestReusedContextIsNotRead(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	values := make(map[string]map[any]bool) // by the digest of the scope

@@ -27,7 +27,7 @@ const patience = 10 * time.Second
 type service struct {
 	app     *fiber.App
 	protect fiber.Handler
-	runs    atomic.Int64 // a handler that is to be counted adds to it
+	runs    atomic.Int64 // runs of a handler that counts them
 	addr    string
 }
 
@@ -169,7 +169,7 @@ func (s *service) do(tb testing.TB, raw string) answer {
 	return c.receive(tb)
 }
 
-// wantReplay sends a request twice and checks that the second answer is the first,
+// wantReplay sends a request twice and checks that the second response is the first,
 // marked.
 func (s *service) wantReplay(tb testing.TB, raw string) (first answer) {
 	tb.Helper()

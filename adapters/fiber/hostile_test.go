@@ -40,7 +40,7 @@ var ambiguous = map[string]string{
 	"a length behind a bare line end": framed([]string{"X-One: 1\nContent-Length: 4"}, "body"),
 }
 
-func TestR27bAmbiguousRequestsRunNothing(t *testing.T) {
+func TestR27bAmbiguousRequestsDoNotRun(t *testing.T) {
 	t.Parallel()
 	for name, raw := range ambiguous {
 		for _, config := range []fiber.Config{{}, {StreamRequestBody: true}, {DisableHeaderNormalizing: true}} {

@@ -108,9 +108,9 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// discard reads the rest of a body stream, or closes the connection after the answer:
-// fasthttp would take the rest for the next request. An answer that closes the connection
-// anyway waits for no body.
+// discard reads the rest of a body stream, or closes the connection after the response:
+// fasthttp would take the rest for the next request. A response that closes the
+// connection anyway waits for no body.
 func (in *input) discard(answer protocol.Response) {
 	if option, _ := answer.Header.Get(fiber.HeaderConnection); option == "close" {
 		return

@@ -178,7 +178,7 @@ func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
 
 // For fasthttp a body is whole that lacks no more than the empty line after its last
 // chunk, and a stream also one that breaks off between two chunks.
-func TestR27BrokenBodiesRunNothing(t *testing.T) {
+func TestR27BrokenBodiesDoNotRun(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []bool{false, true} {
 		s := serve(t, options{fiber: fiber.Config{StreamRequestBody: stream}}, handle(echo))
@@ -202,7 +202,7 @@ func TestR27BrokenBodiesRunNothing(t *testing.T) {
 			}
 			resp, err := http.ReadResponse(c.r, nil)
 			if err != nil {
-				continue // closed without an answer
+				continue // closed without a response
 			}
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusBadRequest || !resp.Close {

@@ -55,7 +55,7 @@ func TestR12EveryWayToWriteIsReplayed(t *testing.T) {
 	}
 }
 
-func TestR16ReplayHasTheMediaTypeOfTheFirstAnswer(t *testing.T) {
+func TestR16ReplayHasTheMediaTypeOfTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	const standard = "text/plain; charset=utf-8"
 	bare := func(c *fiber.Ctx) error { return c.Send([]byte("body")) }
@@ -126,7 +126,7 @@ func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
 	}
 }
 
-func TestUnmatchedRoutesReplayTheirAnswer(t *testing.T) {
+func TestUnmatchedRoutesReplayTheirResponse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, func(s *service) {
 		s.app.Use("/nowhere", s.protect)
@@ -140,7 +140,7 @@ func TestUnmatchedRoutesReplayTheirAnswer(t *testing.T) {
 	}
 }
 
-func TestR33PanicsLeaveNothingBehind(t *testing.T) {
+func TestR33PanicsLeaveNoPartialResponse(t *testing.T) {
 	t.Parallel()
 	h := func(c *fiber.Ctx) error {
 		c.Set("X-Made", "half")
@@ -177,7 +177,7 @@ func TestR33PanicsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestRecoveryOutsideFindsTheResponseOfItsOwn(t *testing.T) {
+func TestRecoveryOutsideFindsItsResponse(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]fiber.Handler{
 		"of bytes":    func(c *fiber.Ctx) error { return c.SendString("half of it") },
@@ -201,7 +201,7 @@ func TestRecoveryOutsideFindsTheResponseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestRecoveryInsideMakesTheAnswer(t *testing.T) {
+func TestRecoveryInsideMakesTheResponse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce}}, func(s *service) {
 		s.app.Post("/x", s.protect, recovery.New(), s.counted(func(*fiber.Ctx) error { panic("broken") }))
@@ -258,7 +258,7 @@ func TestScopeIsCopied(t *testing.T) {
 	}
 }
 
-func TestR33AnswersOfATimeoutAreNotKept(t *testing.T) {
+func TestR33ResponsesOfATimeoutAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{}, handle(func(c *fiber.Ctx) error {
 		c.Context().TimeoutErrorWithCode("too late", 503)

@@ -79,7 +79,7 @@ func tidy(x *protocol.Exchange, h *fasthttp.ResponseHeader) {
 // write makes r the response. Fields that outer layers set stay, unless r has them too.
 func write(resp *fasthttp.Response, r protocol.Response) {
 	h := &resp.Header
-	h.SetNoDefaultContentType(true) // the first answer had none, or r has it (R16)
+	h.SetNoDefaultContentType(true) // the first response had none, or r has it (R16)
 	for f := range r.Header.All() { // first, because newer releases of fasthttp fill the gap with the last field
 		if !f.Add {
 			h.Del(f.Name)

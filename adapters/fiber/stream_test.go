@@ -240,7 +240,7 @@ func (downStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, 
 	return store.ClaimResult{}, store.ErrUnavailable
 }
 
-func TestR40UnprotectedAnswersSaySo(t *testing.T) {
+func TestR40UnprotectedResponsesAreMarked(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]fiber.Handler{
 		"plain":  echo,

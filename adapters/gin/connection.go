@@ -23,9 +23,9 @@ func (w *writer) Flush() {
 	}
 }
 
-// CloseNotify implements [http.CloseNotifier]: it notifies of the end of the run, or of
-// the loss of its lease. It does not notify of a client that left, because a stream that
-// ended then would be recorded as if it were complete.
+// CloseNotify implements [http.CloseNotifier]: it signals the end of the run, or the loss
+// of its lease. A client disconnect is not signalled, because a stream that ended then
+// would be recorded as if it were complete.
 func (w *writer) CloseNotify() <-chan bool {
 	over := make(chan bool, 1)
 	context.AfterFunc(w.ctx, func() { over <- true })

@@ -63,7 +63,7 @@ func TestHijackAfterTheBodyFails(t *testing.T) {
 
 // R17: Gin's own writer takes 103 as the final status; behind the middleware it goes out
 // at once, and past layers that can be passed.
-func TestR17InformationalAnswers(t *testing.T) {
+func TestR17InformationalResponses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	other := b.middleware(protocol.Config{Endpoint: "other"})
@@ -87,9 +87,9 @@ func TestR17InformationalAnswers(t *testing.T) {
 	}
 }
 
-// R23: neither the context of a handler nor CloseNotify, on which c.Stream relies, tells
-// of a client that left. A stream that ended with its client would be replayed as if it
-// were complete.
+// R23: neither the context of a handler nor CloseNotify, on which c.Stream relies,
+// signals a client disconnect. A stream that ended with its client would be replayed as
+// if it were complete.
 func TestR23StreamOutlivesItsClient(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// timeout answers while the chain runs on in a goroutine, as the layer of gin-contrib
-// does. It waits for a value of over instead of a clock, and tells ended when the chain
+// timeout responds while the chain still runs in a goroutine, as the layer of gin-contrib
+// does. It waits for a value of over instead of a clock, and signals ended when the chain
 // returned.
 func timeout(over <-chan struct{}, ended chan<- struct{}, abort bool) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -111,8 +111,8 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 }
 
 // Gin reuses its contexts: a chain that outlived its timeout may find another request in
-// its own. Its writes went to that request, so it has no response to keep, and it
-// restores nothing.
+// its own. Its writes went to that request, so it has no response to keep, and the
+// context is not restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -66,7 +66,7 @@ func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
 }
 
 // Loggers outside see the sent response, and handlers see their own.
-func TestWriterKnowsWhatWasSent(t *testing.T) {
+func TestWriterReportsTheSentResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	type state struct {

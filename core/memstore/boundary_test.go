@@ -38,7 +38,7 @@ func TestACompletedAnswerKnowsItsValidityAndItsAge(t *testing.T) {
 	})
 }
 
-func TestInspectShowsWhatIsLeftOfALease(t *testing.T) {
+func TestInspectShowsTheRestOfALease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		mustClaim(t, s, op.claim(), store.Claimed)

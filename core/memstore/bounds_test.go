@@ -28,7 +28,7 @@ func TestNegativeBoundsAreRefused(t *testing.T) {
 }
 
 // Live and valid records stay, and are still replayed; only a new key finds no room.
-func TestFullStoreRefusesNewKeysAndKeepsWhatItHolds(t *testing.T) {
+func TestFullStoreRefusesNewKeysAndKeepsItsRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 3})
 		running, done, lapsed, next := newOperation(), newOperation(), newOperation(), newOperation()
@@ -103,7 +103,7 @@ func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
 }
 
 // Purge is never called here: claims alone keep expired records from piling up.
-func TestClaimsSweepWhatIsDead(t *testing.T) {
+func TestClaimsSweepExpiredRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const keys, alive = 20_000, 100
 		s, op := memstore.New(), newOperation()
@@ -143,7 +143,7 @@ func TestPurgeDeletesUpToItsLimit(t *testing.T) {
 
 // A completion moves the end of a record either way: a record deleted at its first end
 // would run again, and one that stayed until then would occupy its room needlessly.
-func TestWhatCompletesEndsByItsCompletion(t *testing.T) {
+func TestCompletedRecordEndsByItsCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, later, earlier := memstore.New(), newOperation(), newOperation()
 		earlier.id = store.ID(numbered(2))
@@ -220,7 +220,7 @@ func TestNoScopeFillsTheStore(t *testing.T) {
 
 // Records that a scope has already are replayed as ever, and a caller without a scope is
 // served.
-func TestFullScopeIsAnsweredForWhatItHolds(t *testing.T) {
+func TestFullScopeStillReplaysItsRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Records: 100})
 		fill(t, s, 1, "answer")

@@ -172,7 +172,7 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestEndedContextExecutesNothing(t *testing.T) {
+func TestEndedContextChangesNoRecord(t *testing.T) {
 	t.Parallel()
 	s, op := memstore.New(), newOperation()
 	mustClaim(t, s, op.claim(), store.Claimed)

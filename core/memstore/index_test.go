@@ -9,7 +9,7 @@ import (
 
 // After any sequence of insertions and removals the index finds exactly the entries of a
 // map, also for IDs that share the 8 bytes that it hashes.
-func TestIndexFindsWhatAMapFinds(t *testing.T) {
+func TestIndexAgreesWithAMap(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string

@@ -8,7 +8,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestInspectShowsWhatIsSeen(t *testing.T) {
+func TestInspectShowsVisibleRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		_, err := s.Inspect(t.Context(), op.id)
@@ -35,7 +35,7 @@ func TestInspectShowsWhatIsSeen(t *testing.T) {
 	})
 }
 
-func TestListIsBoundedAndShowsNothingDead(t *testing.T) {
+func TestListIsBoundedAndOmitsExpiredRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()
 		for n := range 50 {

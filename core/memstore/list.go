@@ -46,7 +46,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 }
 
-// position is where a listing goes on: in a shard, behind an ID.
+// position is the start of the next page: a shard, and an ID in it.
 type position struct {
 	shard int
 	after []byte // nil: at the start

@@ -43,7 +43,7 @@ func TestListPagesThroughEveryRecordOnce(t *testing.T) {
 	})
 }
 
-// One lapsed record among many is found, and no step looks at more than a part of them.
+// One lapsed record among many is found, and each step reads a part of them only.
 func TestListGoesInBoundedSteps(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()

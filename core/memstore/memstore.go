@@ -27,7 +27,7 @@ import (
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1
-// KiB the bytes hold about 200,000 records, with answers of 256 bytes about 460,000.
+// KiB the bytes hold about 200,000 records, with results of 256 bytes about 460,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20

@@ -98,7 +98,7 @@ type expiryEntry struct {
 	rec *record
 }
 
-// expiry is a heap, the earliest entry on top: dead records are found without looking at
+// expiry is a heap, the earliest entry on top: expired records are found without reading
 // the others. The entries hold the instants, so keeping the order touches no record but
 // those that move.
 type expiry []expiryEntry

@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// announcement is what a policy adds to the responses of handlers. The zero value adds
-// nothing.
+// announcement is the fields that a policy adds to the responses of handlers. The zero
+// value adds none.
 type announcement struct {
 	expires   bool
 	retention time.Duration
@@ -26,8 +26,8 @@ func newAnnouncement(cfg *Config, retention time.Duration) announcement {
 	return a
 }
 
-// fields returns what is added to a response whose own fields are these. One that is
-// recorded, at an instant, has an expiry.
+// fields returns the added fields of a response with these fields of its handler. A
+// response that is recorded, at an instant, has an expiry.
 func (a *announcement) fields(own []Field, recorded bool, at time.Time) []Field {
 	if !a.expires && a.link.Name == "" {
 		return nil
@@ -54,9 +54,9 @@ func withoutExpiry(fields []Field) []Field {
 func sfDate(t time.Time) string { return "@" + strconv.FormatInt(t.Unix(), 10) }
 
 // Announce returns the fields to set on a response that leaves before Finish, as a
-// stream; a field with Add goes beside what the response has under its name. Its header
-// is that which [Exchange.After] took. There is no expiry among them: whether the
-// response will be recorded is known only at its end. Its replays have one.
+// stream; a field with Add goes beside the values that the response has under its name.
+// Its header is that which [Exchange.After] took. There is no expiry among them: whether
+// the response will be recorded is known only at its end. Its replays have one.
 func (x *Exchange) Announce() []Field {
 	return x.guard.announce.fields(x.scratch.committed, false, time.Time{})
 }

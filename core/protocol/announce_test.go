@@ -90,7 +90,7 @@ func contains(h protocol.Header, f protocol.Field) bool {
 
 // Only a response that retries get, and that was recorded before it left, says until when
 // it is replayed.
-func TestExpiryOfWhatIsReplayed(t *testing.T) {
+func TestExpiryOfReplays(t *testing.T) {
 	t.Parallel()
 	const expires = "Idempotency-Key-Expires"
 	long := protocol.Captured{Status: 200, Body: make([]byte, 9)}
@@ -124,7 +124,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 			}
 			added := finished(t, a, c.fields, c.captured).Added
 			if c.captured.Sent {
-				added = announced // it has left: what Finish says is too late
+				added = announced // it has left: the fields of Finish are too late
 			}
 			if got := slices.ContainsFunc(added, func(f protocol.Field) bool { return f.Name == expires }); got != c.first {
 				t.Errorf("the first response has the fields %v", added)
@@ -140,7 +140,7 @@ func TestExpiryOfWhatIsReplayed(t *testing.T) {
 	}
 }
 
-// What the policy adds never makes a response too large to be kept.
+// The added fields never make a response too large to be kept.
 func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
@@ -180,7 +180,7 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	a.Exchange.Finish(protocol.Captured{Status: 201})
 }
 
-// The link is added to what Problems.Write returns, once.
+// The link is added to the result of Problems.Write, once.
 func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	t.Parallel()
 	for name, links := range map[string][]string{"none": nil, "other": {"</a>; rel=help"}, "same": {announcedLink}} {
@@ -207,8 +207,8 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	}
 }
 
-// By default nothing is added.
-func TestNothingIsAddedByDefault(t *testing.T) {
+// By default no field is added.
+func TestNoFieldIsAddedByDefault(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
 	a := admitted(t, guard, "k")

@@ -11,17 +11,17 @@ import (
 // files, and in memory.
 //
 // A name is the day on which the blob was written and the SHA-256 of its bytes, such as
-// "20261122/9f86d081…": letters, digits and one slash. A blob never changes. What is read
-// is compared with its record before any of it leaves, so a store that loses or damages a
-// blob makes no wrong response.
+// "20261122/9f86d081…": letters, digits and one slash. A blob never changes. A body is
+// compared with its record before the first byte is sent, so a store that loses or
+// damages a blob causes no wrong response.
 //
-// Nothing deletes a blob when its record ends: a sweep, or a lifecycle rule of the
-// bucket, deletes those that are older than every record. It deletes by the day in the
-// name, or by the age of the object, which is at most a day younger. It cannot meet a
-// writer: a name is written only on its own day.
+// A blob outlives its record: a sweep, or a lifecycle rule of the bucket, deletes those
+// that are older than every record. It deletes by the day in the name, or by the age of
+// the object, which is at most a day younger. It cannot meet a writer: a name is written
+// only on its own day.
 //
-// Both methods are called from many goroutines. They return soon after ctx ends, and use
-// nothing that they were given after they returned. A panic is taken for an error.
+// Both methods are called from many goroutines. They return soon after ctx ends, and do
+// not use their arguments after they returned. A panic counts as an error.
 type BlobStore interface {
 	// Put stores body under name, whole or not at all: a reader of the name never finds a
 	// part. A name that is there already has the same bytes; it is written again, or its

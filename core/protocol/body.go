@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// errBodyClosed is what reading the request body returns once the exchange is over.
+// errBodyClosed is the error of reading the request body once the exchange is over.
 var errBodyClosed = errors.New("reprise: request body read after the request was answered")
 
 // Body is the body of a keyed request, read in full and given to the handler as it was
@@ -104,10 +104,9 @@ func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) 
 
 var errBodyGone = errors.New("protocol: the body was read before the middleware, and left no form")
 
-// readParsed returns what stands for the body of a request that another layer, or the
-// scope function, read before the middleware: the form that it parsed. A body that is
-// gone cannot be compared, so such a request is refused; a coded one may just have been
-// empty.
+// readParsed returns the substitute for a body that another layer, or the scope function,
+// read before the middleware: the form that it parsed. A body that is gone cannot be
+// compared, so such a request is refused; a coded one may just have been empty.
 func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code, err error) {
 	form := req.Parsed.ParsedForm()
 	switch {
@@ -120,7 +119,7 @@ func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code
 	}
 }
 
-// readForm returns what stands for the body of a request whose form was parsed before.
+// readForm returns the notation of a request's form that was parsed before.
 func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
 	form, err := req.Form()
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *scratch) useForm(form *multipart.Form, limit int) (body []byte, problem
 }
 
 // unreadBody says that the body of a request could not be read. Its text, which may be
-// logged, has nothing of the cause but its kind: parsers quote what the client sent.
+// logged, has only the kind of the cause: parsers quote the client's input.
 type unreadBody struct{ cause error }
 
 // Error implements error.
@@ -161,7 +160,7 @@ func (e *unreadBody) Error() string {
 // Unwrap returns the cause, whose text may have bytes of the request.
 func (e *unreadBody) Unwrap() error { return e.cause }
 
-// readAtMost appends what it reads to buf until r ends, or buf has the length most.
+// readAtMost appends bytes from r to buf until r ends, or buf has the length most.
 func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 	for len(buf) < most {
 		var err error
@@ -176,7 +175,7 @@ func readAtMost(buf []byte, r io.Reader, most int) ([]byte, error) {
 	return buf, nil
 }
 
-// appendRead appends what one call of r.Read returns, until buf has the length most.
+// appendRead appends the bytes of one call of r.Read, until buf has the length most.
 func appendRead(buf []byte, r io.Reader, most int) ([]byte, error) {
 	if len(buf) == cap(buf) {
 		buf = append(buf, 0)[:len(buf)]

@@ -19,8 +19,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// What an observer, and so a log, is told of a body that cannot be read names the kind of
-// failure, and quotes nothing of what the client sent.
+// The error of an unreadable body, which an observer may log, names the kind of failure,
+// and does not quote the client.
 func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 	t.Parallel()
 	for want, cause := range map[string]error{
@@ -53,8 +53,8 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 	}
 }
 
-// The limit of a body is part of what is accepted, in whatever form the body comes; a
-// byte more is refused, and nothing is stored.
+// The limit of a body is inclusive, for a body in any form; a byte more is refused, and
+// no record is stored.
 func TestR26LimitOfABodyIsIncluded(t *testing.T) {
 	t.Parallel()
 	const limit = 100
@@ -124,7 +124,7 @@ func admissionCode(t *testing.T, a protocol.Admission) protocol.Code {
 	return problemCode(w)
 }
 
-// An outer layer may have a limit of its own, and says so by its error.
+// An outer layer may have its own limit, and reports it by its error.
 func TestR26LimitOfAnOuterLayer(t *testing.T) {
 	t.Parallel()
 	large := errors.New("too large for the outer layer")
@@ -147,7 +147,7 @@ func TestR26LimitOfAnOuterLayer(t *testing.T) {
 	}
 }
 
-// parsed is what a framework parsed of a request.
+// parsed is a request that a framework parsed.
 type parsed struct{ form *multipart.Form }
 
 func (p parsed) ParsedForm() *multipart.Form {
@@ -157,7 +157,7 @@ func (p parsed) ParsedForm() *multipart.Form {
 	return p.form
 }
 
-// asked fails the test of a request whose form nobody has a use for.
+// asked fails the test if the form of a request is read needlessly.
 type asked struct{ t *testing.T }
 
 func (a asked) ParsedForm() *multipart.Form {
@@ -169,9 +169,9 @@ func values(name string, list ...string) *multipart.Form {
 	return &multipart.Form{Value: map[string][]string{name: list}}
 }
 
-// Where a layer outside read the body, the form that it parsed counts. A body that was
-// declared, and of which nothing is left, cannot be compared: it is refused, unless a
-// coding may have made nothing of it.
+// Where a layer outside read the body, the form that it parsed counts. A declared body
+// that was consumed cannot be compared: it is refused, unless a coding may have made it
+// empty.
 func TestBodyThatWasReadBefore(t *testing.T) {
 	t.Parallel()
 	file := &multipart.Form{File: map[string][]*multipart.FileHeader{"f": {{Size: 5}}}} // which cannot be opened
@@ -208,7 +208,7 @@ func TestBodyThatWasReadBefore(t *testing.T) {
 	}
 }
 
-// A form is compared by its parts, whoever parsed it.
+// A form is compared by its parts, for any parser.
 func TestFormsAreCompared(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

@@ -9,10 +9,10 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
-// Call is the part of a unary call of gRPC or Connect that the protocol looks at, in the
-// terms of no library. It is to such a call what [Request] is to a request of HTTP.
+// Call is the protocol's view of a unary call of gRPC or Connect, independent of a
+// library. It corresponds to the [Request] of HTTP.
 //
-// A call is the same call whatever carried it: its fingerprint has the procedure and the
+// A call is the same call over all protocols: its fingerprint has the procedure and the
 // message, and neither the codec nor the compression. A retry in JSON gets the replay of
 // a call in binary form.
 type Call struct {
@@ -30,14 +30,14 @@ type Call struct {
 	Safe bool
 }
 
-// CallAdmission is what to do with a call: exactly one of three things.
+// CallAdmission is the decision about a call: exactly one of three.
 type CallAdmission struct {
 	Pass     bool       // run the handler, untouched
 	Exchange *Exchange  // not nil: run the handler with its context, and end it with FinishCall
 	Result   CallResult // otherwise: answer with it; the handler does not run
 }
 
-// CallResult is what a unary call returns to its client: a message or an error, and
+// CallResult is the result of a unary call for its client: a message or an error, and
 // metadata.
 type CallResult struct {
 	Code    uint32   // of gRPC: 0 is OK
@@ -54,7 +54,7 @@ type CallResult struct {
 	Header, Trailer Header
 }
 
-// CallReply is what to send after a handler ran.
+// CallReply is the reply to send after a handler ran.
 type CallReply struct {
 	Replace bool       // send Result instead of the handler's own
 	Result  CallResult // with Replace
@@ -73,10 +73,10 @@ func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, err
 	return CallAdmission{Result: g.result(ctx, admission.Response)}
 }
 
-// errStream is what the observer gets for a streaming call with a key.
+// errStream is the error that the observer gets for a streaming call with a key.
 var errStream = errors.New("reprise: a streaming call came with a key; only unary calls are protected")
 
-// PassStream tells a client and the observer that a streaming call runs unprotected,
+// PassStream informs a client and the observer that a streaming call runs unprotected,
 // although it has a key. It returns the field to add to the header of the response; its
 // name is empty if there is no key, or if a unary call would pass through untouched: one
 // of a safe procedure, one that Config.Skip leaves out, and every call if Config.Methods
@@ -140,7 +140,8 @@ func isDiagnostic(procedure string) bool {
 	return false
 }
 
-// callMetadata is the metadata of a call without what only says how the message was sent.
+// callMetadata is the metadata of a call without the fields about how the message was
+// sent.
 type callMetadata struct {
 	all interface{ Values(name string) []string }
 }
@@ -153,8 +154,8 @@ func (m callMetadata) Values(name string) []string {
 	return m.all.Values(name)
 }
 
-// appendCallFields appends the metadata of a handler. What belongs to the protocol that
-// carries the call, or to a single call, is left out.
+// appendCallFields appends the metadata of a handler. Fields of the protocol that carries
+// the call, or of a single call, are left out.
 func appendCallFields(dst []Field, metadata Header, trailer bool) []Field {
 	for f := range metadata.All() {
 		own := !trailer && (f.Name == fieldType || f.Name == fieldCode)

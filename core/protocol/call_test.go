@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// callGuard returns a guard over a store of its own.
+// callGuard returns a guard over a new store.
 func callGuard(t *testing.T, cfg Config, observer reprise.Observer) *Guard {
 	t.Helper()
 	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: observer})
@@ -62,7 +62,7 @@ func do(t *testing.T, g *Guard, c Call, result CallResult) (got CallResult, ran 
 	return result, true
 }
 
-// TestCallReplay shows what a replay has of a message and of an error.
+// TestCallReplay shows the parts of a message and of an error that a replay has.
 func TestCallReplay(t *testing.T) {
 	t.Parallel()
 	header := NewHeader(Field{Name: "x-order", Value: "1"}, Field{Name: "x-order", Value: "2", Add: true}, Field{Name: "x-raw-bin", Value: "AAEC"})
@@ -106,8 +106,8 @@ func TestCallReplay(t *testing.T) {
 	}
 }
 
-// TestCallKeepsNoProtocolFields has a handler set what belongs to gRPC, to Connect, to
-// one call and to the protocol of the key.
+// TestCallKeepsNoProtocolFields has a handler set fields that belong to gRPC, to Connect,
+// to one call and to the protocol of the key.
 func TestCallKeepsNoProtocolFields(t *testing.T) {
 	t.Parallel()
 	g := callGuard(t, Config{Keep: Keeping{Headers: []string{"x-order"}}}, nil)
@@ -128,7 +128,7 @@ func TestCallKeepsNoProtocolFields(t *testing.T) {
 	}
 }
 
-// TestCallFingerprint shows what makes a call another call.
+// TestCallFingerprint shows which differences make another call.
 func TestCallFingerprint(t *testing.T) {
 	t.Parallel()
 	g := callGuard(t, Config{}, nil)
@@ -245,8 +245,8 @@ func TestCallOfOthers(t *testing.T) {
 	}
 }
 
-// A record that no call made is reported where a call meets it, and counts as corrupt
-// only if nobody can have written it.
+// A record that no call made is reported where a call meets it, and is corrupt only if no
+// guard can have written it.
 func TestCallThatMeetsAnotherRecordReportsIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -317,9 +317,9 @@ func (awayStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, 
 	return store.ClaimResult{}, store.ErrUnavailable
 }
 
-// What belongs to gRPC or Connect is in no record, wherever the handler put it: neither
-// is what a handler wants to remove. Content-Type and Grpc-Status of the header are those
-// of the record itself.
+// Fields that belong to gRPC or Connect are in no record, wherever the handler put them;
+// neither are fields that a handler removes. Content-Type and Grpc-Status of the header
+// are those of the record itself.
 func TestCallFieldsOfARecord(t *testing.T) {
 	t.Parallel()
 	list := NewHeader(
@@ -357,7 +357,7 @@ func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 	}
 }
 
-// TestStreamWithKey shows who is told about it.
+// TestStreamWithKey shows who is notified.
 func TestStreamWithKey(t *testing.T) {
 	t.Parallel()
 	var events []reprise.Event

@@ -47,8 +47,7 @@ func (r CallResult) Response() Response {
 	return Response{Status: grpcStatuses[code], Header: Header{fields: append(header, own...)}, Body: body, Trailer: r.Trailer}
 }
 
-// result returns what a call gets for a response of the middleware: a replay or a
-// refusal.
+// result returns a call's result for a response of the middleware: a replay or a refusal.
 func (g *Guard) result(ctx context.Context, r Response) CallResult {
 	if r.problem != nil {
 		return problemResult(r.problem)
@@ -67,8 +66,8 @@ func (g *Guard) result(ctx context.Context, r Response) CallResult {
 var errStoredCall = record.Corrupt("is not that of a call")
 
 // callResult reads a kept response, or returns the code of the problem with it. A
-// response that no call made, such as an operator's answer to a lapsed record, has the
-// code that its status stands for; as a success it has no message.
+// response that no call made, such as an operator's for a lapsed record, has the code of
+// its status; as a success it has no message.
 func callResult(r Response) (CallResult, Code) {
 	result := CallResult{Header: callMetadataOf(r.Header), Trailer: callMetadataOf(r.Trailer)}
 	media, _ := r.Header.Get(fieldType)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What is not a google.rpc.Status is refused, however it is broken. Fields that are not
-// known are skipped.
+// Bytes that are not a google.rpc.Status are refused, for any defect. Unknown fields are
+// skipped.
 func TestStatusOfACallIsReadOrRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ const maxJSONDepth = 100
 // same JSON value, and differs for different values. It is meant to be hashed, not read:
 // each value is a letter followed by
 //
-//	z null, t true, f false: nothing
+//	z null, t true, f false: no more
 //	n number: "-" if negative ‖ digits without leading and trailing zeros ‖ "e" ‖ exponent ‖ ";"; zero is 0e0
 //	s string: u64 length ‖ bytes
 //	a array:  its values ‖ "."
@@ -41,8 +41,8 @@ type canonicalizer struct {
 	out  []byte
 }
 
-// next returns the first byte of the next thing to read. It skips commas and colons,
-// which add nothing to the order in valid JSON.
+// next returns the first byte of the next token. It skips commas and colons, which do not
+// affect the order in valid JSON.
 func (c *canonicalizer) next() byte {
 	c.rest = bytes.TrimLeft(c.rest, " \t\r\n,:")
 	return c.rest[0]
@@ -142,7 +142,7 @@ func (c *canonicalizer) string() bool {
 	}
 }
 
-// escape reads what follows a backslash. Half of a surrogate pair is no character.
+// escape reads the rest of an escape sequence. Half of a surrogate pair is invalid.
 func (c *canonicalizer) escape() bool {
 	letter := c.rest[0]
 	c.rest = c.rest[1:]

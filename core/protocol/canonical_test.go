@@ -38,14 +38,14 @@ func TestCanonicalJSONComparesValues(t *testing.T) {
 	}
 }
 
-func TestCanonicalJSONTellsValuesApart(t *testing.T) {
+func TestCanonicalJSONDistinguishesValues(t *testing.T) {
 	t.Parallel()
 	bodies := []string{
 		`null`, `true`, `false`, `0`, `1`, `-1`, `10`, `1e1000`, `0.1`, `11`, `"1"`, `""`, `"z"`, `[]`, `{}`, `[[]]`, `[{}]`, `[null]`, `["a"]`,
 		`["a","b"]`, `["b","a"]`, `["ab"]`, `[1,2]`, `[12]`, `[[1],2]`, `[[1,2]]`, `[1,[2]]`, `{"a":1}`, `{"a":"1"}`, `{"A":1}`, `{"a":{"b":1}}`,
 		`{"a":{},"b":1}`, `{"a":null}`, `{"a":[],"b":[]}`, `{"a":["b"]}`, `["a",{"b":1}]`,
 		`9007199254740992`, `9007199254740993`, // one floating-point number, two amounts
-		`"\ufffd"`, `"\ud800"`, `"\udc00"`, `"\ud800\ud800"`, `"\ud800x"`, "\"\xff\"", // what a lenient decoder takes for one string
+		`"\ufffd"`, `"\ud800"`, `"\udc00"`, `"\ud800\ud800"`, `"\ud800x"`, "\"\xff\"", // strings that a lenient decoder takes for one
 		`{"a":1,"a":1}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":1}`, // and for one object
 		`1e1000000000000000`, `1e1000000000000001`, `{"a":1`, `{"a":1} x`, ``,
 	}
@@ -110,7 +110,7 @@ func TestCanonicalJSONFallsBackToBytes(t *testing.T) {
 	}
 }
 
-// What the request is sent to counts with canonical JSON as well.
+// The target of the request counts with canonical JSON as well.
 func TestCanonicalJSONCountsTheOtherParts(t *testing.T) {
 	t.Parallel()
 	first, other := jsonRequest("application/json"), jsonRequest("application/json")

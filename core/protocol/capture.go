@@ -8,7 +8,7 @@ type Capture struct {
 	x        *Exchange
 	declared int64 // negative: not declared
 	size     int64
-	stopped  bool // reading stopped at the limit, so nobody knows how the body ends
+	stopped  bool // reading stopped at the limit, so the end of the body is unknown
 	overflew bool // the body has left the memory
 }
 
@@ -40,7 +40,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// overflow moves what was read out of memory, once.
+// overflow moves the captured bytes out of memory, once.
 func (c *Capture) overflow() {
 	if c.overflew {
 		return
@@ -74,7 +74,7 @@ func (c *Capture) ReadFrom(src io.Reader) (int64, error) {
 // its end.
 func (c *Capture) readMemory(src io.Reader, most int64) error {
 	s := c.x.scratch
-	for c.size < most { // what was read stays, also where src panics
+	for c.size < most { // the captured bytes stay, also where src panics
 		var err error
 		s.response, err = appendRead(s.response, src, int(most))
 		c.size = int64(len(s.response))
@@ -85,7 +85,7 @@ func (c *Capture) readMemory(src io.Reader, most int64) error {
 	return nil
 }
 
-// readSpool is readMemory for what follows, as long as it can be kept.
+// readSpool is readMemory for the rest, as long as it can be kept.
 func (c *Capture) readSpool(src io.Reader) error {
 	buf := copyBuffers.Get().(*[copyBuffer]byte)
 	defer copyBuffers.Put(buf)
@@ -100,12 +100,12 @@ func (c *Capture) readSpool(src io.Reader) error {
 	return nil
 }
 
-// Bytes returns what was read, which is valid until the exchange is closed. It is empty
-// for a body over the limit that is sent as it is read.
+// Bytes returns the captured body, which is valid until the exchange is closed. It is
+// empty for a body over the limit that is sent as it is read.
 func (c *Capture) Bytes() []byte { return c.x.scratch.response }
 
-// Oversize reports whether the body is already too long to be kept. Nothing is gained
-// then by reading it on for a client that has left.
+// Oversize reports whether the body is already too long to be kept. Then it is useless to
+// read on for a client that has left.
 func (c *Capture) Oversize() bool { return c.over() && c.x.spool == nil }
 
 // over reports whether the body is too long for memory.
@@ -120,8 +120,8 @@ func (c *Capture) Whole(err error) bool {
 	return err == io.EOF //nolint:errorlint // a wrapped one is a failure, as for io.Copy
 }
 
-// Captured returns what [Exchange.Finish] needs to know of a body whose source ended with
-// err: nil and [io.EOF] are its end. A body that is not whole was cut short (R33).
+// Captured describes, for [Exchange.Finish], a body whose source ended with err: nil and
+// [io.EOF] are its end. A body that is not whole was cut short (R33).
 func (c *Capture) Captured(status int, err error) Captured {
 	if err == nil {
 		err = io.EOF

@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// source is a body that a handler gives to its framework as a reader. It counts what was
-// read of it, and fails the test where nothing could be read.
+// source is a body that a handler gives to its framework as a reader. It counts the bytes
+// read from it, and fails the test if it is read when it may not be.
 type source struct {
 	t    *testing.T
 	left int

@@ -11,7 +11,7 @@ import (
 // default. Fields that belong together are in groups, such as Limits.
 type Config struct {
 	// Name is a short name of the policy in events, metrics and records: up to 32 bytes of
-	// printable US-ASCII, and nothing of a client. It may be empty.
+	// printable US-ASCII, without data of a client. It may be empty.
 	Name string
 
 	// Engine tunes the engine that [New] makes. [Over] and [Guard.With] refuse it, because
@@ -44,12 +44,12 @@ type Config struct {
 	// KeyMode says which forms of a key are accepted. The default is Compat.
 	KeyMode KeyMode
 
-	// Endpoint is a stable name of your own that becomes part of the operation's
-	// identity, for APIs whose clients use one key for several calls. By default a key
-	// that comes back at another endpoint is refused with 422.
+	// Endpoint is a stable name of your choice that becomes part of the operation's
+	// identity, for APIs whose clients use one key for several calls. By default a key that
+	// comes back at another endpoint is refused with 422.
 	Endpoint string
 
-	// Preset says what happens to failures and to lapsed attempts. The default is
+	// Preset decides how failures and lapsed attempts are treated. The default is
 	// [reprise.Recoverable].
 	Preset reprise.Preset
 
@@ -58,10 +58,10 @@ type Config struct {
 	Retention time.Duration
 
 	// Horizon is for operations that must not run again after their retention either: how
-	// much longer a key is remembered. When the retention of a response has ended, a
-	// retry gets 409 result-expired until the horizon has ended too; then the key is new.
-	// A lapsed record is remembered as long. Together they are 10 years at most. The
-	// default remembers nothing beyond the retention. See docs/options.md.
+	// much longer a key is remembered. When the retention of a response has ended, a retry
+	// gets 409 result-expired until the horizon has ended too; then the key is new. A lapsed
+	// record is remembered as long. Together they are 10 years at most. By default the
+	// memory ends with the retention. See docs/options.md.
 	Horizon time.Duration
 
 	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
@@ -80,20 +80,21 @@ type Config struct {
 	// Limits bounds keys and bodies.
 	Limits Limits
 
-	// Oversize says what retries get if the body was not kept. The default is Summary.
+	// Oversize is the response of retries whose body was not kept. The default is
+	// Summary.
 	Oversize Oversize
 
 	// Offload keeps the bodies that are longer than Limits.ResponseBody. By default they
 	// are not kept.
 	Offload Offloading
 
-	// Fingerprint says what counts as the same request.
+	// Fingerprint decides which requests count as the same one.
 	Fingerprint Fingerprinting
 
 	// Keep says which responses are kept, and which of their fields.
 	Keep Keeping
 
-	// Seal encrypts the responses that records keep. By default nothing is encrypted. It
+	// Seal encrypts the responses that records keep. By default no response is encrypted. It
 	// is one for all guards that share keys, and docs/sealing.md says in which order a
 	// deployment turns it on.
 	Seal Sealing
@@ -102,12 +103,12 @@ type Config struct {
 	// traceparent of its trace: replays give it to the observer (see
 	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
 	// is called with the context of the handler after the handler returned. Up to 255 bytes
-	// of printable US-ASCII; anything else keeps nothing.
+	// of printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 
-	// Announce says what responses tell clients about the policy.
+	// Announce adds fields to responses that tell clients about the policy.
 	Announce Announcing
 
-	// Problems says what refusals look like.
+	// Problems is the form of refusals.
 	Problems ProblemFormat
 }

@@ -46,11 +46,15 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Problems.Base == "" {
 		c.Problems.Base = defaultProblemBase
 	}
+	c.Announce.ReplayedHeader = c.ControlFields().Replayed
 	orDefault(&c.Limits.Key, defaultKeyLimit)
 	orDefault(&c.Limits.RequestBody, defaultBody)
 	orDefault(&c.Limits.ResponseBody, defaultBody)
 
 	if err := c.Key.check(); err != nil {
+		return c, err
+	}
+	if err := c.checkMarker(); err != nil {
 		return c, err
 	}
 	if err := checkMethods(c.Methods); err != nil {
@@ -145,7 +149,7 @@ func (c *Offloading) prepare(kept int) error {
 	return nil
 }
 
-// checkMethods refuses a list that would protect nothing without a word (R9).
+// checkMethods refuses a list that protects no request (R9).
 func checkMethods(methods []string) error {
 	if len(methods) == 0 {
 		return invalid("Methods", "the list is empty, so nothing would be protected; nil means POST and PATCH")

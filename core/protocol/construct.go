@@ -28,7 +28,7 @@ func New(st store.Store, cfg Config) (*Guard, error) {
 	cfg.Engine = reprise.Config{}
 	g, err := newGuard(engine, cfg)
 	if err != nil {
-		return nil, err // the engine started nothing, so there is nothing to close
+		return nil, err // an engine that began no operation has no goroutine to stop
 	}
 	g.owned = true
 	return g, nil
@@ -66,12 +66,12 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}, nil
 }
 
-// With returns another guard over the same engine, whose policy is that of g except for
-// what change sets:
+// With returns another guard over the same engine. Its policy is that of g with the
+// fields that change sets:
 //
 //	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
 //
-// It is how routes, tenants or API versions get a policy of their own; [Config.Select]
+// It is how routes, tenants or API versions get their own policies; [Config.Select]
 // chooses between guards by the request. The new guard counts its own Stats. Make guards
 // when the service starts, not for each request. Config.Engine is unset, and must stay
 // so, because the engine is shared. The error is that of [New].
@@ -102,7 +102,7 @@ func (g *Guard) Engine() *reprise.Engine { return g.engine }
 // Closing again waits again. The store stays open.
 //
 // The engine that [Over] was given belongs to its caller. Close of such a guard, or of
-// one made from it by With, closes nothing and returns an error that wraps
+// one made from it by With, leaves it open and returns an error that wraps
 // [store.ErrMisconfigured].
 func (g *Guard) Close(ctx context.Context) error {
 	if !g.owned {

@@ -64,13 +64,13 @@ func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	} {
 		got, err := c.of()
 		if got != nil || !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, %v; want an error that says %q", name, got, err, c.says)
+			t.Errorf("%s: a guard: %t, %v; want an error that says %q", name, got != nil, err, c.says)
 		}
 	}
 }
 
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
-func TestNewThatFailsLeavesNothing(t *testing.T) {
+func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		if _, err := protocol.New(memstore.New(), protocol.Config{Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}}); err == nil {
@@ -122,7 +122,7 @@ func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
 	})
 }
 
-func TestCloseReportsWhatIsUnfinished(t *testing.T) {
+func TestCloseReportsUnfinishedAttempts(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
 	running := guard.Admit(t.Context(), request("key"), scope)

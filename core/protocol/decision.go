@@ -21,19 +21,19 @@ const (
 // about: there is none for a request without a key, and none after the handler's response
 // was taken.
 
-// Keep records the response whatever its status, so that retries get a replay of it.
+// Keep records the response with any status, so that retries get a replay of it.
 func Keep(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = KeepResponse })
 }
 
-// Release releases the claim whatever the response, so that the next request with the key
+// Release releases the claim after any response, so that the next request with the key
 // runs the handler.
 func Release(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
 }
 
 // OmitBody records the response without its body, for bodies that must not be stored.
-// Retries get what Config.Oversize says.
+// Retries get the substitute of Config.Oversize.
 func OmitBody(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
 }

@@ -6,8 +6,8 @@ import reprise "github.com/reprise-go/reprise/core"
 // API of.
 
 // Keeps reports whether a whole response with this status is kept, unless its handler
-// decides otherwise. If Config.Keep.Decide
-// panics, the attempt ends as if the handler did.
+// decides otherwise. If Config.Keep.Decide panics, the attempt ends as if the handler
+// did.
 func (g *Guard) Keeps(status int) (kept bool) {
 	defer func() {
 		if recover() != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A result of Do is no response, and a response no result of Do: who meets the other's
-// record calls it corrupt, and runs nothing.
-func TestResultsOfDoAndResponsesAreToldApart(t *testing.T) {
+// A result of Do is no response, and a response no result of Do: each takes a record of
+// the other for corrupt, and does not run.
+func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 	t.Parallel()
 	result, err := reprise.EncodeResult(nil, map[string]int{"status": 200}, nil)
 	if err != nil {

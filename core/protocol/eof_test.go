@@ -36,7 +36,7 @@ func TestWrappedEndIsAFailure(t *testing.T) {
 	}{
 		"wrapped end":           {-1, unpacked{strings.NewReader("ha")}, true},
 		"end":                   {-1, strings.NewReader("ha"), false},
-		"longer than declared":  {4, strings.NewReader("12345"), true}, // at the limit of what is kept
+		"longer than declared":  {4, strings.NewReader("12345"), true}, // at the limit of kept bodies
 		"longer than is kept":   {-1, strings.NewReader("12345"), false},
 		"shorter than declared": {4, strings.NewReader("123"), true},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// What an adapter does with a guard, for a framework that writes as net/http does.
+// How an adapter uses a guard, for a framework that writes as net/http does.
 func Example() {
 	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// Exchange is one run of a handler: the context and the body to run it with, and what
-// becomes of its response. An adapter runs the handler, finishes the exchange once, and
-// closes it after the response was sent:
+// Exchange is one run of a handler: the context and the body to run it with, and the fate
+// of its response. An adapter runs the handler, finishes the exchange once, and closes it
+// after the response was sent:
 //
 //   - where the framework writes as net/http does, through a [Recorder];
 //   - where the framework holds the response in memory, with [Exchange.Finish].
@@ -29,9 +29,9 @@ type Exchange struct {
 	spool   *spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
-	announced  []Field // what the policy adds to a response that is recorded
+	announced  []Field // fields that the policy adds to a recorded response
 
-	mu       sync.Mutex // guards what follows, and scratch against Close
+	mu       sync.Mutex // guards the fields below, and scratch against Close
 	decision Decision
 	omitBody bool
 	finished bool
@@ -66,8 +66,8 @@ func (x *Exchange) Mark() Field {
 }
 
 // Close releases the buffers of the exchange. Call it after the response was sent. A
-// handler that still uses what the exchange gave it gets an error, never the bytes of
-// another request.
+// handler that still uses its context or body gets an error, never the bytes of another
+// request.
 func (x *Exchange) Close() {
 	x.mu.Lock()
 	s := x.scratch
@@ -81,10 +81,9 @@ func (x *Exchange) Close() {
 	s.free()
 }
 
-// Before takes the response header as the outer layers left it to the handler. What is
-// kept is the difference between it and what After takes. Before and After are for
-// frameworks that hold the response in memory; a [Recorder] calls neither. The strings
-// are copied.
+// Before takes the response header as the outer layers left it to the handler. The
+// difference to the header that After takes is kept. Before and After are for frameworks
+// that hold the response in memory; a [Recorder] calls neither. The strings are copied.
 func (x *Exchange) Before(header iter.Seq2[string, string]) {
 	x.scratch.outer = x.scratch.outer[:0]
 	for name, value := range header {
@@ -118,7 +117,7 @@ type Captured struct {
 
 	Oversize bool // the body is longer than Config.Limits.ResponseBody
 	Sent     bool // the response has left already, as a stream
-	Panicked bool // the handler did not return, and had written nothing
+	Panicked bool // the handler did not return, and had written no byte
 	Cut      bool // the response was cut short, or the handler took the connection
 
 	// Unkeepable says that the response has a part which the framework cannot send again,
@@ -126,7 +125,7 @@ type Captured struct {
 	Unkeepable bool
 }
 
-// Reply is what to send.
+// Reply is the reply to send.
 type Reply struct {
 	Replace  bool     // send Response instead of the handler's own
 	Response Response // with Replace
@@ -134,14 +133,14 @@ type Reply struct {
 	Added    []Field  // without Replace: fields to set on the handler's own; one with Add goes beside those of its name
 
 	// Stream, without Replace, is the body of a response that was not sent, and that the
-	// exchange took because it is too long for memory. Length is its length, and whoever
-	// sends it closes it. Nil leaves the body where the handler left it.
+	// exchange took because it is too long for memory. Length is its length. The adapter
+	// that sends it closes it. Nil leaves the body where the handler left it.
 	Stream io.ReadCloser
 	Length int64
 }
 
-// Finish resolves the attempt before its response leaves, and says what to send: the
-// response is kept, or the claim is released. Call it once.
+// Finish resolves the attempt before its response leaves, and returns the reply to send:
+// the response is kept, or the claim is released. Call it once.
 func (x *Exchange) Finish(c Captured) Reply {
 	x.flushSpool()
 	reply := x.finish(c)
@@ -157,7 +156,7 @@ func (x *Exchange) finish(c Captured) Reply {
 	decision, omit := x.takeDecision()
 	c.Oversize = c.Oversize || len(c.Body) > x.guard.cfg.Limits.ResponseBody
 	if x.attempt.Unprotected() {
-		_ = x.attempt.Release() // nothing is recorded
+		_ = x.attempt.Release() // no response is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
 	}
 	if x.attempt.Atomic() && c.Oversize && !x.canOffload(&c) {
@@ -191,7 +190,7 @@ func (x *Exchange) finish(c Captured) Reply {
 	return x.resolve(c, e, decision, policy, omit)
 }
 
-// resolve keeps or releases, and returns what to send.
+// resolve keeps or releases, and returns the reply to send.
 func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bool) Reply {
 	s := stored{Status: c.Status}
 	meaning := x.meaning(c.Status)
@@ -199,7 +198,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
-			return x.instead(CodeNotApplied) // a success of what was rolled back must not leave
+			return x.instead(CodeNotApplied) // a success that was rolled back must not leave
 		}
 		return Reply{Added: x.Announce()}
 	case keepEmpty:
@@ -220,7 +219,7 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	return x.reply(c, end)
 }
 
-// encode returns what the record keeps of a response, in the memory of the exchange.
+// encode returns the stored form of a response, in the memory of the exchange.
 func (x *Exchange) encode(s *stored) []byte {
 	m, seal := x.scratch, &x.guard.cfg.Seal
 	if !seal.on() {
@@ -239,10 +238,10 @@ func (x *Exchange) encode(s *stored) []byte {
 // sealedFor names the operation for its envelope. x.mu is held, or the handler has
 // returned.
 func (x *Exchange) sealedFor() *record.SealedFor {
-	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.asked.fingerprint, Key: string(x.scratch.key)}
+	return &record.SealedFor{ID: x.attempt.ID(), Fingerprint: x.scratch.identity.fingerprint, Key: string(x.scratch.key)}
 }
 
-// takeDecision returns what the handler decided, and refuses decisions from then on.
+// takeDecision returns the handler's decision, and refuses decisions from then on.
 func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -250,8 +249,8 @@ func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	return x.decision, x.omitBody
 }
 
-// fill sets what is stored of a whole response. ok is false if its effects must be rolled
-// back, because they commit with a body that cannot be kept now.
+// fill sets the stored parts of a whole response. ok is false if its effects must be
+// rolled back, because they commit with a body that cannot be kept now.
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	g := x.guard
 	m := x.scratch
@@ -291,7 +290,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	return ok
 }
 
-// reply is the table of what a client gets after its handler ran.
+// reply is the table of a client's replies after its handler ran.
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ledger is a store whose claims are Atomic, and which remembers what completions wanted
-// to be rolled back.
+// ledger is a store whose claims are Atomic, and which remembers the completions that
+// were to be rolled back.
 type ledger struct {
 	atomically
 
@@ -89,7 +89,7 @@ func TestEffectsOfAFailureAreRolledBack(t *testing.T) {
 }
 
 // A success whose effects were rolled back never leaves as one; a failure does, and so
-// does what has left already.
+// does a response that has left already.
 func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -113,7 +113,7 @@ func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	// With no atomic store, what the client gets is the handler's own.
+	// Without an atomic store, the client gets the handler's own response.
 	for _, c := range []protocol.Captured{{Status: 200, Cut: true}, {Status: 200, Oversize: true}} {
 		if reply := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c); reply.Replace {
 			t.Errorf("%+v is replaced by %d", c, reply.Response.Status)
@@ -121,7 +121,7 @@ func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
 	}
 }
 
-// There is nothing to leave out of an empty body: its replay is the response itself.
+// An empty body cannot be omitted: its replay is the response itself.
 func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -138,8 +138,9 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 	}
 }
 
-// Captured.Body is ignored with Oversize: whoever sets it has not got the whole body.
-func TestBodyOfWhatIsTooLargeIsIgnored(t *testing.T) {
+// Captured.Body is ignored with Oversize: an adapter that sets it does not have the whole
+// body.
+func TestBodyOfAnOversizeResponseIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 999, 1000} {
 		o := offload(t, nil)
@@ -151,8 +152,8 @@ func TestBodyOfWhatIsTooLargeIsIgnored(t *testing.T) {
 	}
 }
 
-// Payload makes what the record keeps of a response that is kept whole, and refuses
-// another one.
+// Payload makes the stored form of a response that is kept whole, and refuses another
+// one.
 func TestPayloadKeepsWholeResponses(t *testing.T) {
 	t.Parallel()
 	many := make([]protocol.Field, 65)

@@ -15,13 +15,13 @@ type Field struct {
 	Name  string
 	Value string
 
-	// Add says what happens to what the response already has under Name: false replaces
-	// it, true adds the line after it. A field with the two values a and b is (a, false),
-	// (b, true).
+	// Add decides about the values that the response already has under Name: false replaces
+	// them, true adds the line after them. A field with the two values a and b is (a,
+	// false), (b, true).
 	Add bool
 
-	// Remove says that the field removes what the response has under Name, and adds
-	// nothing. Value is empty then.
+	// Remove says that the field removes the values that the response has under Name, and
+	// adds none. Value is empty then.
 	Remove bool
 }
 
@@ -87,8 +87,8 @@ func (h Header) has(f Field) bool {
 	return false
 }
 
-// Response is what an adapter writes: a replay or a refusal. Body must not be modified:
-// it may be part of a stored record, or shared by many responses.
+// Response is a response for an adapter to write: a replay or a refusal. Body must not be
+// modified: it may be part of a stored record, or shared by many responses.
 type Response struct {
 	Status  int
 	Header  Header
@@ -96,18 +96,17 @@ type Response struct {
 	Trailer Header // sent after the body; usually empty
 
 	// Stream, if it is not nil, is the body in place of Body, and Length its length, which
-	// is declared. Whoever writes the response reads Stream once, and closes it in any
-	// case, as [Response.Write] does. A Stream that ends early, with an error, breaks off
-	// the response. It is not safe for concurrent use.
+	// is declared. The writer of the response reads Stream once, and closes it in any case,
+	// as [Response.Write] does. A Stream that ends early, with an error, breaks off the
+	// response. It is not safe for concurrent use.
 	Stream io.ReadCloser
 	Length int64
 
-	problem *Problem // of a refusal of a [Call]; it then has nothing else
+	problem *Problem // of a refusal of a [Call]; the other fields are empty then
 }
 
-// cleanValue returns a field value with every CR, LF and NUL replaced by a space, as a
-// server does at best: they would end the line, and begin another (RFC 9110, section
-// 5.5).
+// cleanValue returns a field value with every CR, LF and NUL replaced by a space, as the
+// best of servers do: they would end the line, and begin another (RFC 9110, section 5.5).
 func cleanValue(value string) string {
 	if !syntax.HasLineBytes(value) {
 		return value

@@ -107,7 +107,7 @@ func TestHeaderAllDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What would end a line becomes a space, wherever in a value it stands.
+// A byte that would end a line becomes a space, anywhere in a value.
 func TestLineBytesOfAValueBecomeSpaces(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{

@@ -15,8 +15,8 @@ type fieldPolicy struct {
 }
 
 // newFieldPolicy returns the policy that keeps the fields called allow, in any case; an
-// empty list keeps none, and nil keeps all. Either way some are never kept. Naming one of
-// those is an error, and so is what is not a field name.
+// empty list keeps none, and nil keeps all. Either way some are never kept. To name one
+// of those is an error, and so is an invalid field name.
 func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) {
 	if allow == nil {
 		return fieldPolicy{control: control}, nil
@@ -47,7 +47,7 @@ func (p *fieldPolicy) keeps(name string) bool {
 		return true
 	}
 	switch string(lower) {
-	case "content-encoding", "content-range", "content-type", // without them nobody can read the stored body
+	case "content-encoding", "content-range", "content-type", // without them the stored body is unusable
 		"grpc-message", "grpc-status", "grpc-status-details-bin": // and these are the response of a call that failed
 		return true
 	}
@@ -56,10 +56,10 @@ func (p *fieldPolicy) keeps(name string) bool {
 }
 
 // filter appends to dst the fields of src that are kept, and counts the Set-Cookie lines
-// that are not. It drops what the policy does not keep, what a Connection field of src
-// names, and what cannot be sent (see [validField]). It keeps every removal: that is
-// about what outer layers set. It does not allocate if dst has room. dst and src must not
-// overlap.
+// that are not. It drops fields that the policy does not keep, fields that a Connection
+// field of src names, and fields that cannot be sent (see [validField]). It keeps every
+// removal, which is about the fields of outer layers. It does not allocate if dst has
+// room. dst and src must not overlap.
 func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	hopByHop := hasConnection(src)
 	orphaned := "" // the field whose first value was dropped: its next one replaces instead

@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A Fingerprinter digests what a request asks for. A key that comes back with another
+// A Fingerprinter digests the content of a request. A key that comes back with another
 // fingerprint is refused with 422.
 //
 // r.Body has been read and must not be touched; body has all of its bytes, as they were
@@ -73,11 +73,10 @@ func CanonicalJSON(r *Request, key string, body []byte) (store.Fingerprint, erro
 	return fingerprint("json", r, key, canonical), nil
 }
 
-// NoFingerprint is a [Fingerprinter] that does not bind a key to its request: whatever
-// comes with the key later gets the response to the first request. It is for clients that
-// cannot repeat a request exactly, and it gives up the protection against reused keys. It
-// never fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖
-// part(key)).
+// NoFingerprint is a [Fingerprinter] that does not bind a key to its request: every later
+// request with the key gets the response to the first. It is for clients that cannot
+// repeat a request exactly, and it gives up the protection against reused keys. It never
+// fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖ part(key)).
 func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
@@ -119,7 +118,7 @@ func withFields(fp store.Fingerprint, r *Request, names []string) store.Fingerpr
 	return fp
 }
 
-// sortedNames returns field names in lower case, each once, in an order of their own.
+// sortedNames returns field names in lower case, each once, sorted.
 func sortedNames(names []string) []string {
 	lower := make([]string, len(names))
 	for i, name := range names {
@@ -133,7 +132,7 @@ func sortedNames(names []string) []string {
 type digester struct {
 	hash     hash.Hash
 	parts    []byte // all but the content
-	charsets []byte // a part of its own, because it is read together with the media types
+	charsets []byte // a separate part, because it is read together with the media types
 }
 
 var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}

@@ -23,8 +23,8 @@ func digest(t *testing.T, f Fingerprinter, r Request, key, body string) store.Fi
 	return got
 }
 
-// The vectors were computed by a program of its own, from the layouts in the comments. A
-// change of one of them answers 422 to the retries of everything in flight.
+// An independent program computed the vectors, from the layouts in the comments. After a
+// change of one of them, all retries of requests in flight get 422.
 func TestFingerprintGoldenVectors(t *testing.T) {
 	t.Parallel()
 	everyByte := make([]byte, 256)
@@ -213,8 +213,8 @@ func FuzzFingerprintInjective(f *testing.F) {
 	})
 }
 
-// cutText cuts text at four places, in order of their appearance, each taken modulo what
-// is left.
+// cutText cuts text at four places, in order of their appearance, each taken modulo the
+// rest.
 func cutText(text string, places ...uint) (parts [5]string) {
 	for i, place := range places {
 		at := int(place % uint(len(text)+1))
@@ -229,8 +229,8 @@ func digestParts(t *testing.T, p [5]string) store.Fingerprint {
 	return digest(t, DefaultFingerprint, Request{Method: p[1], Path: p[2], RawQuery: p[3]}, p[0], p[4])
 }
 
-// FuzzMediaType checks that folding is stable: a line in another case, or what it was
-// split into, is the same type.
+// FuzzMediaType checks that folding is stable: a line in another case, or its parts
+// joined again, is the same type.
 func FuzzMediaType(f *testing.F) {
 	for _, line := range []string{
 		"text/plain; charset=utf-8", "text/plain;q=\"a;\\\";charset=x\";charset=\"y\"", ";", "a;charset", "\";", "a;charset=\"", "",
@@ -282,7 +282,7 @@ func BenchmarkFingerprint(b *testing.B) {
 	}
 }
 
-// An empty charset is none, quoted or not; a quote that nobody closed is a value.
+// An empty charset is none, quoted or not; an unclosed quote is a value.
 func TestR24EmptyCharsetIsNone(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string]string{"": "", ";charset=": "", `;charset=""`: "", `;charset="`: `"`, `;charset="a"`: "a", `;charset="a`: `"a`, ";charset": ""} {

@@ -13,7 +13,7 @@ import (
 // formPart is a part of a form: a value, or a file where it has a file name.
 type formPart struct{ name, file, content string }
 
-// notation returns what appendForm makes of a form with these parts.
+// notation returns the notation of appendForm for a form with these parts.
 func notation(t *testing.T, parts ...formPart) string {
 	t.Helper()
 	var body bytes.Buffer

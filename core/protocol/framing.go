@@ -39,18 +39,17 @@ func (s HeaderSection) Count(name string) (lines int) {
 	return lines
 }
 
-// cut returns the first line without its end, what follows it, and whether the end was
-// CRLF.
+// cut returns the first line without its end, the rest, and whether the end was CRLF.
 func (s HeaderSection) cut() (line string, rest HeaderSection, crlf bool) {
 	text, after, _ := strings.Cut(string(s), "\n")
 	line, crlf = strings.CutSuffix(text, "\r")
 	return line, HeaderSection(after), crlf
 }
 
-// errFraming is what the observer gets with a request whose section has a flaw.
+// errFraming is the error that the observer gets for a request whose section has a flaw.
 var errFraming = fmt.Errorf("%w: the framing of the request is ambiguous", store.ErrInvalid)
 
-// flaw is what makes a header section mean different things to different recipients.
+// flaw is the reason why recipients may read a header section differently.
 type flaw uint8
 
 // The flaws, the worst last.
@@ -106,8 +105,8 @@ func (s HeaderSection) flaw(http10 bool) flaw {
 	return worst
 }
 
-// closing adds to a refusal that the connection is not to be used again, if its request
-// has a flaw: what follows on the connection may be a part of it.
+// closing makes a refusal close the connection, if its request has a flaw: the next bytes
+// on the connection may be a part of it.
 func (f flaw) closing(a Admission) Admission {
 	if f != sound {
 		a.Response.Header = a.Response.Header.with(Field{Name: "Connection", Value: "close"})

@@ -19,7 +19,7 @@ func TestR27bFlawsOfAHeaderSection(t *testing.T) {
 	}{
 		{lines: "", want: sound},
 		{lines: "Content-Length: 0\r\n", want: sound},
-		{lines: "content-LENGTH:\t18446744073709551616 \r\n", want: sound}, // too much of a body has an answer of its own
+		{lines: "content-LENGTH:\t18446744073709551616 \r\n", want: sound}, // too long a body has its own problem
 		{lines: "Transfer-Encoding: chunked\r\n", want: sound},
 		{lines: "transfer-encoding:CHUNKED\r\n", want: sound},
 		{lines: "X-Empty:\r\nX-Odd: \x01\x7f\xff\ta:b\r\n", want: sound},
@@ -127,8 +127,8 @@ func (h oneLine) Values(name string) []string {
 	return nil
 }
 
-// A refusal says first what the client can mend: a key that is missing, repeated or
-// malformed counts before the framing, which counts before nothing else.
+// A refusal names first the mistake that the client can correct: a missing, repeated or
+// malformed key comes before the framing.
 func TestRefusalsNameTheKeyBeforeTheFraming(t *testing.T) {
 	t.Parallel()
 	const sound, ambiguous, malformed = "A: 1\r\n", "A: 1\n", "A: 1\r\n b\r\n"

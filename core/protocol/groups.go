@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Limits bounds what a guard reads and keeps.
+// Limits bounds the keys and bodies that a guard reads and keeps.
 type Limits struct {
 	// Key bounds the decoded key, in bytes: 36 to 4,096. The default is 255.
 	Key int
 
-	// RequestBody bounds the body of a keyed request, in bytes. A larger one is refused
-	// with 413. The default is 1 MiB.
+	// RequestBody bounds the body of a keyed request, in bytes. A larger one is refused with
+	// 413. The default is 1 MiB.
 	RequestBody int
 
 	// ResponseBody bounds the response body that is kept in the record, in bytes, up to 63
-	// MiB. The first client gets a larger one in full. It is offloaded, or its retries get
-	// what Config.Oversize says. The default is 1 MiB.
+	// MiB. The first client gets a larger one in full. It is offloaded, or its retries
+	// get the response of Config.Oversize. The default is 1 MiB.
 	ResponseBody int
 }
 
-// Oversize says what a retry gets if the body of the first response was not kept.
+// Oversize is the response of a retry if the body of the first one was not kept.
 type Oversize uint8
 
 const (
@@ -40,12 +40,12 @@ const (
 //
 // A body is not kept if it is longer than MaxBody, if it has trailers, and if the blob
 // store fails or is slower than Timeout: the client has the response then, its retries
-// get what Config.Oversize says, and Stats and the observer tell
+// get the response of Config.Oversize, and Stats and the observer tell
 // ([reprise.EventBlobError]). Where the effects commit with the response, they are rolled
 // back instead: 503 not-applied, or 500 response-too-large for a body that can never be
 // kept.
 //
-// The zero value offloads nothing, and cannot replay an offloaded body: retries get 503.
+// The zero value does not offload and cannot replay an offloaded body: retries get 503.
 // So a deployment gives every process the Blobs with ReadOnly before the first one
 // offloads, and keeps them so until the last record has ended after it stops.
 type Offloading struct {
@@ -79,16 +79,16 @@ type Offloading struct {
 // writes reports whether bodies are offloaded.
 func (c *Offloading) writes() bool { return c.Blobs != nil && !c.ReadOnly }
 
-// Fingerprinting says what counts as the same request.
+// Fingerprinting decides which requests count as the same one.
 type Fingerprinting struct {
-	// Func digests what a request asks for. The default is [DefaultFingerprint].
+	// Func digests the content of a request. The default is [DefaultFingerprint].
 	Func Fingerprinter
 
-	// Headers names request fields that change what a request asks for, and adds them to
+	// Headers names request fields that belong to the content of a request, and adds them to
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
 	// process serves several hosts: without it, and with one key space for all of them, a
-	// request to the live host may get the replay of the sandbox host's response. A change
-	// of the list answers the retries of requests that are in flight or recorded with 422.
+	// request to the live host may get the replay of the sandbox host's response. After a
+	// change of the list, retries of requests that are in flight or recorded get 422.
 	Headers []string
 }
 
@@ -106,7 +106,7 @@ type Keeping struct {
 	Decide func(status int) Decision
 }
 
-// Announcing says what responses tell clients about the policy.
+// Announcing adds fields to responses that tell clients about the policy.
 type Announcing struct {
 	// Expires announces the end of the retention: a response that is recorded carries
 	// Idempotency-Key-Expires, a Date of RFC 9651 such as @1795305600, and its replays
@@ -116,6 +116,11 @@ type Announcing struct {
 	// carries none, but its replays do. A value that the handler set stays.
 	Expires bool
 
+	// ReplayedHeader is the name of the field that marks a replay with the value true. The
+	// default is Idempotent-Replayed, which a handler cannot set either way. Clients have
+	// to know the name: a contract has it, and so does [Guard.ControlFields].
+	ReplayedHeader string
+
 	// PolicyURL is the URI of the page on which the API publishes its policy, such as
 	// that of package contract. Responses to requests with a key, and all problems, then
 	// carry Link: <…>; rel="describedby", beside the links that they have. A kept
@@ -124,14 +129,14 @@ type Announcing struct {
 	PolicyURL string
 }
 
-// ProblemFormat says what refusals look like.
+// ProblemFormat is the form of refusals.
 type ProblemFormat struct {
 	// Base is the URI to which a problem's code is appended to form its type. The default
 	// is this project's documentation.
 	Base string
 
 	// Write makes the response to a problem. Nil writes application/problem+json. It gets
-	// the request for what a company's own error format needs, such as the language and
+	// the request for the values of a company's own error format, such as the language and
 	// the request ID, and the context, whose values are those of the request or of the
 	// handler. It must not read the body, and must not put anything into the answer that a
 	// client could not see otherwise. It is called from many goroutines.

@@ -68,7 +68,7 @@ func codeOfStatus(status int) uint32 {
 }
 
 // meaning returns the status by which a response is kept or released: its own, or the one
-// that its Grpc-Status stands for, because every response of gRPC has the status 200.
+// of its Grpc-Status, because every response of gRPC has the status 200.
 func (x *Exchange) meaning(status int) int {
 	lines := group(x.scratch.trailers, "Grpc-Status")
 	if lines == nil {

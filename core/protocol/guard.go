@@ -25,7 +25,7 @@ type Guard struct {
 	spooled  atomic.Int64 // the bytes of all spools
 }
 
-// Stats counts what a guard did that leaves no other trace. The numbers only grow.
+// Stats counts a guard's actions that leave no other trace. The numbers only grow.
 type Stats struct {
 	DroppedCookies  uint64 // Set-Cookie lines that were not kept (R14)
 	HeadersTooLarge uint64 // responses with too many or too long fields to keep: their retries get 409 result-unavailable
@@ -53,7 +53,7 @@ func (g *Guard) Stats() Stats {
 	}
 }
 
-// Admission is what to do with a request: exactly one of three things.
+// Admission is the decision about a request: exactly one of three.
 type Admission struct {
 	Pass     bool      // run the handler, untouched
 	Exchange *Exchange // not nil: run the handler in it
@@ -133,8 +133,8 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if s == nil {
 		return answer
 	}
-	op.Decoder, s.asked = s, asked{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
-	res, _ := g.engine.Begin(ctx, op) // the outcome says what the error means for a client
+	op.Decoder, s.identity = s, requestIdentity{guard: g, scope: op.Scope, key: op.Key, fingerprint: op.Fingerprint}
+	res, _ := g.engine.Begin(ctx, op) // the outcome classifies the error for a client
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
@@ -154,7 +154,7 @@ var errUnchecked = errors.New("reprise: the request was not checked to its end: 
 // refuseLines refuses a request that has not exactly one sound key line.
 func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, lines int) Admission {
 	switch {
-	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // nobody knows whether it has a key (R8)
+	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // it may have a hidden key (R8)
 		return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
 	case lines == 0:
 		return g.refuse(ctx, req, CodeKeyMissing, nil)
@@ -167,8 +167,8 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 	return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
 }
 
-// check checks a request with one key line, and fills in what to begin. The scratch,
-// which then has the body, is nil if there is an answer instead.
+// check checks a request with one key line, and fills in the operation to begin. The
+// scratch, which then has the body, is nil if there is a response instead.
 func (g *Guard) check(
 	ctx context.Context, req *Request, scope func() (string, error), line string, op *reprise.Operation,
 ) (*scratch, []byte, Admission) {
@@ -206,8 +206,8 @@ func (g *Guard) runs(ctx context.Context, principal, key string) bool {
 	return inside && ctx.Err() == nil && view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
 }
 
-// answer returns what a client gets if the handler does not run. The engine has counted
-// it.
+// answer returns the client's response if the handler does not run. The engine has
+// counted it.
 func (g *Guard) answer(ctx context.Context, req *Request, outcome reprise.Outcome, replay *stored) Response {
 	if outcome == reprise.Replayed {
 		return g.replay(ctx, req, replay)

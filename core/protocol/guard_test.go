@@ -57,8 +57,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 	}
 }
 
-// R1: method, key lines, presence, grammar, scope, body. What comes later is not even
-// asked for.
+// R1: method, key lines, presence, grammar, scope, body. Later parts are not read.
 func TestR1OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 4}, Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")})
@@ -136,7 +135,7 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 }
 
 // R43: no principal has the name of the key space that all share.
-func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
+func TestR43SharedKeySpaceIsNoPrincipal(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	seen := map[store.ID]string{}
@@ -160,7 +159,7 @@ func TestR43SharedKeySpaceIsNobodysName(t *testing.T) {
 	}
 }
 
-// failing store answers: what each becomes, with and without FailOpen (R40, R42).
+// failures of the store: the response to each, with and without FailOpen (R40, R42).
 func TestR40FailuresOfTheStore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -241,7 +240,7 @@ func (garbage) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, er
 	return store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x01garbage of some length")}, nil
 }
 
-// P11: a request that is not keyed costs nothing.
+// P11: a request that is not keyed needs no allocation.
 func TestP11UnkeyedRequestsAllocateNothing(t *testing.T) { //nolint:paralleltest // counts allocations
 	b := setup(t, protocol.Config{})
 	header := http.Header{"Content-Type": {"application/json"}}
@@ -277,7 +276,7 @@ func BenchmarkUnkeyed(b *testing.B) {
 
 // A chain may meet the middleware twice, on a group and on its route: the run must not
 // take itself for its duplicate.
-func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
+func TestRequestWithinItsRunPasses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	var ctx context.Context
@@ -301,7 +300,7 @@ func TestRunOfAnOperationIsNotItsOwnDuplicate(t *testing.T) {
 
 var unread = readerFunc(func([]byte) (int, error) { panic("the body was read") })
 
-// The bounds of a policy are part of what it may say.
+// The bounds of a policy are inclusive.
 func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -359,7 +358,7 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: -1}},
 			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1<<40 + 1}},
 		},
-		"Offload.MaxBody: ": { // beside what records keep
+		"Offload.MaxBody: ": { // besides the records' limits
 			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1001}, Limits: protocol.Limits{ResponseBody: 1000}},
 			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1002}, Limits: protocol.Limits{ResponseBody: 1000}},
 			protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 999}, Limits: protocol.Limits{ResponseBody: 1000}},

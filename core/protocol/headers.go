@@ -11,8 +11,8 @@ import (
 )
 
 // This file handles header maps as net/http and the frameworks on it have them: one map,
-// shared by every layer of a handler chain. What a handler set is found by comparing the
-// map before and after it.
+// shared by every layer of a handler chain. A comparison of the map before and after a
+// handler finds its changes.
 
 // appendMap appends the fields of header. A name without values, which tells net/http to
 // leave a field out, adds none.
@@ -55,8 +55,8 @@ func groupLen(list []Field) int {
 	return n
 }
 
-// appendChanges appends what turns before into after: nothing for a name whose values are
-// the same, only the values that were added if the earlier ones come first, all values
+// appendChanges appends the fields that turn before into after: none for a name whose
+// values are the same, only the added values if the earlier ones come first, all values
 // otherwise, and a removal for a name that is gone.
 func appendChanges(dst, before, after []Field) []Field {
 	for rest := after; len(rest) > 0; {
@@ -133,7 +133,7 @@ func appendTrailers(dst []Field, header map[string][]string) []Field {
 	return dst
 }
 
-// appendLate appends what header has of its trailer fields, as net/http wants to find
+// appendLate appends the trailer fields of header, in the form in which net/http expects
 // them after the body.
 func appendLate(dst []Field, header map[string][]string) []Field {
 	announced := header["Trailer"]

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is kept of a header map that outer layers share is what came in below them, in a
-// form that makes the same of it again over what an outer layer sets for another request.
+// Of a header map that outer layers share, the changes from inside are kept, in a form
+// that makes the same changes to the header of another request.
 func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 	t.Parallel()
 	type header = map[string][]string
@@ -61,7 +61,7 @@ func TestRestoreUndoesEveryChange(t *testing.T) {
 	}
 }
 
-func TestR17TrailersAreTold(t *testing.T) {
+func TestR17TrailersAreAnnounced(t *testing.T) {
 	t.Parallel()
 	header := map[string][]string{
 		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},

@@ -16,8 +16,8 @@ type KeyMode uint8
 // The modes. In both, a value that starts with a quote is a String of RFC 9651, and two
 // notations of one string are the same key.
 const (
-	// Compat also accepts a bare value of letters, digits and . _ ~ : + / = - only, which
-	// is what most clients send. It is the same key as its quoted form.
+	// Compat also accepts a bare value of letters, digits and . _ ~ : + / = - only, as most
+	// clients send it. It is the same key as its quoted form.
 	Compat KeyMode = iota
 
 	// Strict accepts strings only, as the draft of the header requires.
@@ -84,8 +84,8 @@ const (
 // then ignored.
 const maxKeyParameters = 1024
 
-// keyError says what is wrong with a key, as the end of the sentence "The Idempotency-Key
-// header …". It is a constant and contains nothing that the client sent.
+// keyError describes the mistake of a key, as the end of the sentence "The
+// Idempotency-Key header …". It is a constant without input of the client.
 type keyError string
 
 func (e keyError) Error() string { return "reprise: the key " + string(e) }
@@ -150,7 +150,7 @@ func (g keyGrammar) parse(line string) (key string, err error) {
 // US-ASCII, and the first is a quote.
 func parseString(line string) (string, error) {
 	if inner := line[1:]; strings.IndexByte(inner, '"') == len(inner)-1 && strings.IndexByte(inner, '\\') < 0 && inner != "" {
-		return inner[:len(inner)-1], nil // nothing to decode
+		return inner[:len(inner)-1], nil // no escapes to decode
 	}
 	item, err := httpsfv.UnmarshalItem([]string{line})
 	if err != nil {

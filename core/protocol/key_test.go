@@ -112,7 +112,7 @@ func TestR5MaximumIsConfigurable(t *testing.T) {
 	}
 }
 
-// keyErrors are all that parse may answer, and what a guard adds to them.
+// keyErrors are all errors of parse, and those that a guard adds.
 var keyErrors = []keyError{
 	errKeyEmpty, errKeyTooLong, errKeyBytes, errKeyBare, errKeyUnquoted, errKeyString, errKeyRepeated,
 }
@@ -141,7 +141,7 @@ func TestCommonKeysDoNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzKey checks of any line: one answer for each, never a panic, errors that are
+// FuzzKey checks of any line: one result for each, never a panic, errors that are
 // constants, and keys that are the same however they are spelled.
 func FuzzKey(f *testing.F) {
 	for _, line := range []string{

@@ -16,14 +16,13 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Requests use the buffers of those before them. The tests of this file show that nothing
-// which refers to a request when it has ended touches the next one: a handler that goes
-// on, a client that left, a request that waited. What the engine keeps is tested in
-// package reprise.
+// Requests use the buffers of those before them. The tests of this file show that no
+// reference to an ended request affects the next one: a handler that goes on, a client
+// that left, a request that waited. Package reprise tests the references of the engine.
 
-// echo sends a request whose handler answers with what it read, and fails the test unless
-// the client gets that, and a retry too. meanwhile is called between the handler's
-// reading and its writing.
+// echo sends a request whose handler echoes its body, and fails the test unless the
+// client gets that, and a retry too. meanwhile is called between the handler's reading
+// and its writing.
 func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
 	b.t.Helper()
 	answer := func(v protocol.Admission, handler bool) string {
@@ -58,7 +57,7 @@ func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
 // bodyOf is the body of the nth request: long enough that buffers are used again.
 func bodyOf(n int) string { return strings.Repeat(fmt.Sprintf("%06d", n), 300) }
 
-func TestHandlerThatGoesOnTouchesNothingOfTheNextRequest(t *testing.T) {
+func TestAbandonedHandlerDoesNotAffectTheNextRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	stop := make(chan struct{})
@@ -151,7 +150,7 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 }
 
 // Clients that leave while they wait give their buffers back once, and get no run.
-func TestClientThatLeavesTouchesNothingOfTheNextRequest(t *testing.T) {
+func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	for n := range 30 {

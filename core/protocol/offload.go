@@ -17,7 +17,7 @@ import (
 // completed. A replay comes back through another one, so that its digest is known before
 // the first byte leaves.
 
-// startSpool begins to spool a body that has outgrown what is kept in memory, from its
+// startSpool begins to spool a body that has outgrown its limit in memory, from its
 // start, if the policy offloads it.
 func (x *Exchange) startSpool(start []byte) {
 	if !x.guard.cfg.Offload.writes() || x.attempt.Unprotected() || x.request.isCall() {
@@ -63,7 +63,7 @@ func (x *Exchange) canOffload(c *Captured) bool {
 	return cfg.Offload.writes() && !x.request.isCall() && len(x.scratch.trailers) == 0 && (x.spool != nil || len(c.Body) > cfg.Limits.ResponseBody)
 }
 
-// dropSpool removes what was spooled.
+// dropSpool removes the spool.
 func (x *Exchange) dropSpool() {
 	if x.spool != nil {
 		x.spool.Close()
@@ -82,13 +82,13 @@ func (x *Exchange) flushSpool() {
 	}
 }
 
-// offload writes the body to the blob store: what was spooled, or what the framework has
-// in memory.
+// offload writes the body to the blob store: the spooled one, or the one that the
+// framework has in memory.
 func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 	if x.spool == nil {
 		x.startSpool(c.Body)
 		x.flushSpool()
-		defer x.dropSpool() // the framework sends what it has
+		defer x.dropSpool() // the framework sends its copy
 	}
 	if x.spool == nil {
 		return record.Blob{}, false
@@ -113,7 +113,7 @@ func (x *Exchange) blobFailed(err error) {
 
 // putBlob writes a spool to the blob store.
 func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // losing the lease is told by the completion
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
 	defer cancel()
 	defer recovered("Config.Offload.Blobs.Put", &err)
 	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))
@@ -123,7 +123,7 @@ func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err err
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
 	spool, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Stream: spool.body(), Length: s.Blob.Length()}
+		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Stream: spool.body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
 	var damaged record.DamagedBlob
@@ -132,7 +132,7 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 		g.reportBlob(ctx, store.ID{}, err)
 		return g.problem(ctx, req, CodeResultUnavailable)
 	}
-	if ctx.Err() == nil { // the client waits for the answer
+	if ctx.Err() == nil { // the client waits for the response
 		g.counts.blobsUnread.Add(1)
 		g.reportBlob(ctx, store.ID{}, err)
 	}

@@ -201,7 +201,7 @@ func (o *offloading) retry(key string) *httptest.ResponseRecorder {
 	return o.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { o.t.Error("the handler ran again") })
 }
 
-// wantSummary demands that a retry gets what stands for a body that was not kept.
+// wantSummary demands that a retry gets the substitute for a body that was not kept.
 func (o *offloading) wantSummary(key string) {
 	o.t.Helper()
 	w := o.replay(key)
@@ -305,7 +305,7 @@ func TestR35LostOrDamagedBlobIsNeverReplayed(t *testing.T) {
 				t.Error("the client is asked to come back")
 			}
 			o.wantReport(o.guard.Stats().BlobsLost, "is not replayed")
-			if name != "missing" { // whoever restores the blob restores the replays
+			if name != "missing" { // a restored blob restores the replays
 				o.store.change(func([]byte) []byte { return original })
 				if !bytes.Equal(o.replay("key").Body.Bytes(), original) {
 					t.Error("the restored blob is not replayed")
@@ -361,7 +361,7 @@ func (r waitingReader) Read([]byte) (int, error) {
 	return 0, r.ctx.Err()
 }
 
-func TestR35ClientGetsItsResponseWhateverTheBlobStoreDoes(t *testing.T) {
+func TestR35ClientGetsItsResponseDespiteTheBlobStore(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(ctx context.Context, name string, body *io.SectionReader) error{
 		"refuses": func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") },
@@ -515,7 +515,7 @@ func TestR35BodyCutShortIsNotOffloaded(t *testing.T) {
 	}
 }
 
-// goneWire is the way to a client that left.
+// goneWire is the wire of a client that left.
 type goneWire struct{ httptest.ResponseRecorder }
 
 func (*goneWire) Write([]byte) (int, error) { return 0, errors.New("connection reset") }
@@ -539,7 +539,7 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 	if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
 		t.Error("the retry does not get the body")
 	}
-	// A client that leaves a replay leaves nothing behind, which the bench looks at.
+	// A client that leaves a replay leaves no spool or goroutine, as the bench checks.
 	o.admit("key", "body").Response.Write(http.Header{}, gone)
 }
 
@@ -563,7 +563,7 @@ func TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore(t *testing.T) {
 	}
 }
 
-func TestR35GuardWithoutBlobsRunsNothingAgain(t *testing.T) {
+func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
 	t.Parallel()
 	o := offload(t, nil)
 	body := large(5000)
@@ -669,7 +669,7 @@ func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 	o.wantSummary("omitted")
 }
 
-func TestDecodeTellsWhereTheBodyIs(t *testing.T) {
+func TestDecodeNamesTheBlob(t *testing.T) {
 	t.Parallel()
 	records := memstore.New()
 	o := offloadIn(t, records, nil)

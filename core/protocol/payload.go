@@ -11,12 +11,12 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Payload returns the form in which the record of the handler with this context keeps
-// r, for a handler that completes its operation itself, in a transaction of its own.
-// The fields that the guard never keeps are left out, as they are of a response that
-// the handler writes. A handler that writes r afterwards is recorded with the same bytes.
-// The error wraps [store.ErrInvalid]: outside of a protected handler, and for a
-// response that is not kept whole.
+// Payload returns the form in which the record of the handler with this context keeps r,
+// for a handler that completes its operation in its own transaction. The fields that the
+// guard never keeps are left out, as they are of a response that the handler writes. A
+// handler that writes r afterwards is recorded with the same bytes. The error wraps
+// [store.ErrInvalid]: outside of a protected handler, and for a response that is not kept
+// whole.
 func Payload(ctx context.Context, r Response) ([]byte, error) {
 	x := exchangeOf(ctx)
 	if x == nil || x.attempt.Unprotected() {
@@ -64,14 +64,14 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	return slices.Clone(x.own.sealed), nil
 }
 
-// ownPayload is what [Payload] made for the handler of an exchange. The handler completes
-// with it and then writes the same response, of which Finish has to make the same
-// payload: a store takes another one for the answer of another attempt. Without this an
-// envelope would differ by its nonce and an expiry by the time in between.
+// ownPayload is the result of [Payload] for the handler of an exchange. The handler
+// completes with it and then writes the same response, for which Finish must make the
+// same payload: a store takes another one for the response of another attempt. Without
+// this an envelope would differ by its nonce and an expiry by the time in between.
 type ownPayload struct {
 	at     time.Time // from which the expiry counts; zero: Payload was not called
 	sum    [sha256.Size]byte
-	sealed []byte // the envelope of what has this sum; nil: none
+	sealed []byte // the envelope of the plaintext with this sum; nil: none
 }
 
 // ownAt returns the instant from which the expiry of the payloads of a handler counts.

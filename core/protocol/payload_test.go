@@ -10,11 +10,11 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// A handler that completes its operation with Payload, in a transaction of its own, and
-// then writes the same response, is kept under the same bytes: the store would take other
-// ones for the answer of another attempt. That is so although an envelope has a random
-// nonce and a time, and an expiry has a time.
-func TestTheExchangeKeepsWhatPayloadMade(t *testing.T) {
+// A handler that completes its operation with Payload, in its own transaction, and then
+// writes the same response, is kept under the same bytes: the store would take others for
+// the response of another attempt. That is so although an envelope has a random nonce and
+// a time, and an expiry has a time.
+func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*protocol.Config){
 		"plain":   func(*protocol.Config) {},

@@ -20,7 +20,7 @@ import (
 // observer gets it as the error of a refused request.
 type panicError struct {
 	function string // "Config.Fingerprint.Func", "scope", …
-	value    any    // of the panic
+	value    any    // the panic value
 	where    string // the file and line
 }
 
@@ -95,7 +95,7 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 	return g.cfg.Fingerprint.Func(&req, key, body)
 }
 
-// annotation returns what is kept beside the response of a handler with ctx.
+// annotation returns the text to keep beside the response of a handler with ctx.
 func (g *Guard) annotation(ctx context.Context) string {
 	if g.cfg.Annotate == nil {
 		return ""

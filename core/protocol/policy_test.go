@@ -321,8 +321,7 @@ func TestExchangeKnowsItsOwnContext(t *testing.T) {
 	}
 }
 
-// Decide is asked about whole responses only: what a panic or a cut leaves is decided by
-// the preset.
+// Decide is called for whole responses only: after a panic or a cut, the preset decides.
 func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -373,7 +372,7 @@ func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
 	}
 }
 
-// What is kept beside a response reaches the observer of a replay, and no client.
+// The annotation of a response reaches the observer of a replay, and no client.
 func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	t.Parallel()
 	type trace struct{}

@@ -26,21 +26,21 @@ func validURI(text string) bool {
 	return text != ""
 }
 
-// problems holds the answers of one guard. It is immutable and safe for concurrent use.
+// problems holds the responses of one guard. It is immutable and safe for concurrent use.
 type problems struct {
 	headerName string
 	link       Field // to the policy; none if its name is empty
 	ready      map[Code]prepared
 }
 
-// prepared is a problem with its answer.
+// prepared is a problem with its response.
 type prepared struct {
 	problem  Problem
 	response Response
 }
 
-// newProblems returns the answers whose type URIs begin with base, whose details name the
-// header headerName, and which link to the policy.
+// newProblems returns the responses whose type URIs begin with base, whose details name
+// the header headerName, and which link to the policy.
 func newProblems(base, headerName string, link Field) problems {
 	ps := problems{headerName: headerName, link: link, ready: make(map[Code]prepared, len(problemTable))}
 	for i := range problemTable {
@@ -75,7 +75,7 @@ func (ps *problems) ofBlob() Problem {
 // answer returns the response for code in the standard form.
 func (ps *problems) answer(code Code) Response { return ps.ready[code].response }
 
-// completed adds to the response of a configured function what it may not lack: a status,
+// completed adds the required parts to the response of a configured function: a status,
 // that no cache stores it, and the link to the policy.
 func (ps *problems) completed(r Response, p Problem) Response {
 	if r.Status == 0 {
@@ -99,7 +99,7 @@ func (ps *problems) completed(r Response, p Problem) Response {
 
 var noStore = Field{Name: "Cache-Control", Value: "no-store"}
 
-// response is the standard form of an answer: RFC 9457, in JSON.
+// response is the standard form of a response: RFC 9457, in JSON.
 func (ps *problems) response(p Problem) Response {
 	return Response{Status: p.Status, Header: ps.header(p), Body: problemBody(p)}
 }
@@ -141,7 +141,7 @@ func problemBody(p Problem) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// retryAfterField rounds up to whole seconds, so that nobody comes back too soon.
+// retryAfterField rounds up to whole seconds, so that no client comes back too soon.
 func retryAfterField(d time.Duration) Field {
 	seconds := int64(d / time.Second)
 	if d%time.Second > 0 {

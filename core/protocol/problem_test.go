@@ -24,7 +24,7 @@ func setupProblems() problems { return newProblems(defaultProblemBase, testHeade
 
 func (ps *problems) answerKey(err error) Response { return ps.response(ps.ofKey(err)) }
 
-// problemDocument is what a client reads.
+// problemDocument is a problem as a client reads it.
 type problemDocument struct {
 	Type, Title, Detail, Code string
 	Status                    int
@@ -48,8 +48,8 @@ func decodeProblem(t *testing.T, r Response) problemDocument {
 	return d
 }
 
-// wantedCodes is R45, R46's list of what makes sense to retry, and how the problems look
-// to clients of RPC and in metrics.
+// wantedCodes is R45, R46's list of retryable problems, and how the problems look to
+// clients of RPC and in metrics.
 var wantedCodes = []struct {
 	code    Code
 	status  int
@@ -183,7 +183,7 @@ func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 	}
 }
 
-func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
+func TestKeyProblemsDescribeTheMistake(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, err := range keyErrors {
@@ -203,7 +203,7 @@ func TestKeyProblemsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestR45OwnAnswersLackNothing(t *testing.T) {
+func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	p := ps.of(CodeInProgress)
@@ -219,7 +219,7 @@ func TestR45OwnAnswersLackNothing(t *testing.T) {
 }
 
 // A problem that is not worth a retry names no time for one, in any form.
-func TestR46OwnAnswersHaveNoTimeForARetryThatIsOfNoUse(t *testing.T) {
+func TestR46ConfiguredProblemsHaveNoRetryAfterInVain(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
 	for _, want := range wantedCodes {
@@ -292,9 +292,9 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	}
 }
 
-// FuzzProblem answers with any configuration to any key: the body is always one JSON
-// document, it never changes with what the client sent, and nothing of a field can end
-// its line.
+// FuzzProblem makes the problem of any configuration for any key: the body is always one
+// JSON document, does not depend on the client's input, and no field value can end its
+// line.
 func FuzzProblem(f *testing.F) {
 	f.Add(defaultProblemBase, "Idempotency-Key", "\"\x00<script>\"", int64(time.Second))
 	f.Add("urn:x\"},{", "X-\\u0000", "key with bytes \xff", int64(-1))

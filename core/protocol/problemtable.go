@@ -31,19 +31,19 @@ const (
 	CodeInternalError     Code = "internal-error"
 )
 
-// Problem is an answer of the middleware itself, in the terms of RFC 9457 and of gRPC. It
-// contains nothing from the request.
+// Problem is a response of the middleware, in the terms of RFC 9457 and of gRPC. It
+// contains no data from the request.
 type Problem struct {
 	Code       Code
 	Status     int             // of HTTP
 	GRPC       uint32          // the status code of gRPC and Connect
-	Outcome    reprise.Outcome // that the request is counted as; 0: one that other answers have too
+	Outcome    reprise.Outcome // that the request is counted as; 0: one that other responses have too
 	Title      string          // the same for every problem of the code
 	Type       string          // a URI, the base of the guard's configuration followed by the code
 	When       string          // a sentence for documents: when the code is given
 	Detail     string          // a sentence or two for a person
 	Retryable  bool            // whether the same request with the same key may succeed later
-	RetryAfter time.Duration   // how long the client should wait before; 0: the answer does not say
+	RetryAfter time.Duration   // how long the client should wait before; 0: the response does not say
 }
 
 // How long a client is asked to wait before it tries again.
@@ -60,8 +60,8 @@ type problemRow struct {
 	only func(*Guard) bool // which guards answer with the code; nil: all
 }
 
-// problemTable has every code. All that is said of a code elsewhere comes from here, or
-// is compared with it: the answers of HTTP and of RPC, the outcomes of requests,
+// problemTable has every code. Every other statement about a code comes from here, or is
+// compared with it: the responses of HTTP and of RPC, the outcomes of requests,
 // contracts, suites, the client and docs/problems.md.
 var problemTable = [...]problemRow{
 	{
@@ -182,7 +182,7 @@ func Codes() []Code {
 	return codes
 }
 
-// Problem returns what a guard with the default configuration answers for the code. It is
+// Problem returns a guard's problem for the code, with the default configuration. It is
 // the zero value for a code that is not one of the constants.
 func (c Code) Problem() Problem {
 	for i := range problemTable {
@@ -206,7 +206,7 @@ func (g *Guard) Problems() []Problem {
 }
 
 // codeOfOutcome returns the code for a request whose handler does not run. Without a
-// definite answer of the store it is store-unavailable.
+// definite result of the store it is store-unavailable.
 func codeOfOutcome(outcome reprise.Outcome) Code {
 	for i := range problemTable {
 		if r := &problemTable[i]; r.Outcome == outcome && outcome != 0 {

@@ -19,9 +19,9 @@ type Wire interface {
 
 // Recorder stands between a handler and its [Wire]. It holds the response back until the
 // attempt is resolved. A handler that flushes, or whose body grows over the limit,
-// streams from then on, unless the effects commit with the response. What is written
-// after the exchange was finished is refused. It is safe for concurrent use as far as the
-// header map is.
+// streams from then on, unless the effects commit with the response. A write after the
+// exchange was finished is refused. It is safe for concurrent use as far as the header
+// map is.
 //
 // An adapter embeds a Recorder in the writer that it gives to the handler, and then calls
 // Start, Finish after the handler returned, and Close in any case:
@@ -64,8 +64,8 @@ func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sni
 }
 
 // WriteHeader takes the status, and the header as it is now. An informational status is
-// sent at once and decides nothing (R17). Only the first final status counts. A status
-// that net/http does not send panics, as it does there.
+// sent at once and is not final (R17). Only the first final status counts. A status that
+// net/http does not send panics, as it does there.
 func (r *Recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("invalid WriteHeader code %d", status))
@@ -82,9 +82,9 @@ func (r *Recorder) WriteHeader(status int) {
 }
 
 // Write takes a part of the body. It succeeds although the client has left: the handler
-// goes on, and its response is kept for the retry (R23). Only when the response streams
-// and its body is too long to be kept, so that nobody has a use for the rest, Write fails
-// as it does without the middleware.
+// continues, and its response is kept for the retry (R23). Only when the response streams
+// and its body is too long to be kept, so that the rest is useless, Write fails as it
+// does without the middleware.
 func (r *Recorder) Write(p []byte) (int, error) { return write(r, p) }
 
 // WriteString is Write for strings.
@@ -131,7 +131,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	return len(p), nil
 }
 
-// overflow moves a body that is too long for memory out of it. next is what follows.
+// overflow moves a body that is too long for memory out of it. next is the next part.
 func (r *Recorder) overflow(next []byte) {
 	r.oversize = true
 	s := r.x.scratch
@@ -147,8 +147,8 @@ func (r *Recorder) overflow(next []byte) {
 	s.response = again(s.response)
 }
 
-// Flush sends what was written, and the rest of the response as it is written from now
-// on. It does nothing, and returns false, if the effects commit with the response.
+// Flush sends the written part, and the rest of the response as it is written from now
+// on. If the effects commit with the response, it is a no-op and returns false.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -241,9 +241,9 @@ func (r *Recorder) wrongLength() bool {
 }
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
-// its goroutine. The panic goes on. If nothing has been sent, the header is as it was
-// before the handler. After Finish it does nothing, so that it can be deferred; Close
-// calls it.
+// its goroutine. The panic continues. If no byte has been sent, the header is as it was
+// before the handler. After Finish it is a no-op, so that it can be deferred; Close calls
+// it.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -276,7 +276,7 @@ func (r *Recorder) commit(status int) {
 	r.x.scratch.committed = committed
 }
 
-// declaredLength returns the Content-Length in header, -1 if there is none that is valid.
+// declaredLength returns the Content-Length in header, -1 if it is missing or invalid.
 func declaredLength(header map[string][]string) int64 {
 	lines := header["Content-Length"]
 	if len(lines) == 0 {
@@ -289,7 +289,7 @@ func declaredLength(header map[string][]string) int64 {
 	return n
 }
 
-// goLive sends what was held back.
+// goLive sends the part that was held back.
 func (r *Recorder) goLive() {
 	if r.live {
 		return
@@ -335,7 +335,7 @@ func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
 }
 
 // nameType adds the media type that the framework would guess, so that a replay has the
-// one of the first response. Only what was set below the middleware speaks against it: an
+// one of the first response. Only a field from below the middleware prevents that: an
 // outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
 // start is the start of the body.
 func (r *Recorder) nameType(start []byte) {

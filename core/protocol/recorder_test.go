@@ -20,7 +20,7 @@ import (
 )
 
 // bench is a guard over a memory store, and a way to send it requests without a network:
-// what has to hold over one is shown by the conformance suite.
+// the conformance suite covers the network.
 type bench struct {
 	t     *testing.T
 	guard *protocol.Guard
@@ -52,7 +52,7 @@ func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protoco
 	}, scope)
 }
 
-// run sends a request to a handler and returns what the client gets.
+// run sends a request to a handler and returns the client's response.
 func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) *httptest.ResponseRecorder {
 	b.t.Helper()
 	w := httptest.NewRecorder()
@@ -78,7 +78,7 @@ func (b *bench) replay(key string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestR12ReplayIsTheFirstAnswer(t *testing.T) {
+func TestR12ReplayIsTheFirstResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	body := make([]byte, 256)
@@ -234,7 +234,7 @@ func TestR33PanicsGoByThePreset(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenAfterTheExchange(t *testing.T) {
+func TestWritesAfterTheExchangeAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	var late *protocol.Recorder
@@ -427,7 +427,7 @@ func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 	}
 }
 
-// What nobody has a use for ends when the client has left.
+// Writes without a use for the record end when the client has left.
 func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
@@ -495,7 +495,7 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSentAgainIsNotKept(t *testing.T) {
+func TestFieldsThatCannotBeSentAgainAreNotKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	a := b.admit("k", "body")
@@ -506,7 +506,8 @@ func TestWhatCannotBeSentAgainIsNotKept(t *testing.T) {
 	}
 }
 
-// R14: what was sent is what is kept, and a line end in a value ends no line.
+// R14: the stored fields are those that were sent, and a line end in a value ends no
+// line.
 func TestLineEndsInValuesAreReplayedAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -521,14 +522,14 @@ func TestLineEndsInValuesAreReplayedAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// The guess of the media type is about the handler's bytes, whatever an outer layer makes
-// of them.
+// The guess of the media type is about the handler's bytes, even if an outer layer
+// transforms them.
 func TestR16MediaTypeBehindACompressor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	serve := func(again bool) http.Header {
 		w := httptest.NewRecorder()
-		w.Header().Set("Content-Encoding", "gzip") // by the outer layer, for what it will make of the body
+		w.Header().Set("Content-Encoding", "gzip") // by the outer layer, for the transformed body
 		a := b.admit("k", "body")
 		if again {
 			a.Response.Write(w.Header(), w)
@@ -548,7 +549,7 @@ func TestR16MediaTypeBehindACompressor(t *testing.T) {
 	}
 }
 
-// Every response of gRPC has the status 200: what counts is its Grpc-Status.
+// Every response of gRPC has the status 200: its Grpc-Status decides.
 func TestR31StatusOfGRPC(t *testing.T) {
 	t.Parallel()
 	for code, kept := range map[string]bool{"0": true, "3": true, "5": true, "14": false, "16": false, "8": false, "17": false, "99": false, "-1": false, "x": false} {
@@ -585,7 +586,7 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 	}
 }
 
-// Whoever recovers the panic of a policy writes a response of its own, without the
+// A layer that recovers the panic of a policy writes its own response, without the
 // handler's fields.
 func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	t.Parallel()
@@ -610,7 +611,7 @@ func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	}
 }
 
-// live is a wire that remembers what was sent, and when.
+// live is a wire that records the sent bytes, and when.
 type live struct {
 	header   http.Header
 	statuses []int
@@ -670,7 +671,7 @@ func TestR17InterimResponsesLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing can be written to a response that has no body, except nothing.
+// A response that has no body accepts only empty writes.
 func TestR16ResponseWithoutABody(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{204, 304} {
@@ -693,7 +694,7 @@ func TestR16ResponseWithoutABody(t *testing.T) {
 
 // R33: a length of 0 is a length, and a handler that writes more than it declared gets an
 // error.
-func TestR33BodyWhereNoneIsDeclared(t *testing.T) {
+func TestR33BodyWithoutADeclaredLength(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	for body, kept := range map[string]bool{"": true, "x": false} {
@@ -714,8 +715,8 @@ func TestR33BodyWhereNoneIsDeclared(t *testing.T) {
 	}
 }
 
-// A Flush sends the status that the handler wrote, or else 200, and what was written.
-func TestR34FlushSendsWhatThereIs(t *testing.T) {
+// A Flush sends the handler's status, or else 200, and the written bytes.
+func TestR34FlushSendsTheWrittenPart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(*protocol.Recorder)
@@ -736,7 +737,7 @@ func TestR34FlushSendsWhatThereIs(t *testing.T) {
 		_, _ = rec.WriteString("<html>")
 		rec.Finish()
 		rec.Close()
-		// What no client was told of the media type, no replay says.
+		// A media type that was not sent is not replayed.
 		if again := b.replay("k"); again.Code != c.status || !slices.Equal(again.Header()["Content-Type"], c.media) {
 			t.Errorf("%s: replayed %d %v", name, again.Code, again.Header())
 		}
@@ -824,8 +825,7 @@ func TestR33HeaderOfAHandlerThatDidNotReturn(t *testing.T) {
 	}
 }
 
-// What the policy adds goes beside the handler's own links, on the first response and on
-// its replay.
+// The added links go beside the handler's own, on the first response and on its replay.
 func TestAddedLinksGoBesideTheHandlersOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency", Expires: true}})
@@ -841,7 +841,7 @@ func TestAddedLinksGoBesideTheHandlersOwn(t *testing.T) {
 }
 
 // R17: a trailer field with two values has both of them, first and replayed, and none of
-// what the header had under its name.
+// the header's values under its name.
 func TestR17TrailersHaveAllTheirValues(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

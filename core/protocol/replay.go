@@ -31,17 +31,18 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	case s.Flags&record.Offloaded != 0:
 		return g.replayBlob(ctx, req, s)
 	}
-	return Response{Status: s.Status, Header: Header{fields: g.marks.replayed, stored: s.Header}, Body: s.Body, Trailer: Header{stored: s.Trailer}}
+	return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body, Trailer: Header{stored: s.Trailer}}
 }
 
-// withholds reports whether retries get 409 result-unavailable instead of what is stored.
+// withholds reports whether retries get 409 result-unavailable instead of the stored
+// response.
 func (g *Guard) withholds(req *Request, s *stored) bool {
 	return s.Flags&record.Cut != 0 || s.Flags&record.Offloaded != 0 && req.isCall() ||
 		s.Flags&record.Omitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall())
 }
 
-// summary returns what stands for a response whose body was not kept, without the fields
-// that described that body.
+// summary returns the substitute for a response whose body was not kept, without the
+// fields that described that body.
 func (g *Guard) summary(s *stored) Response {
 	fields := make([]Field, 0, s.Header.Len()+3)
 	for f := range (Header{stored: s.Header}).All() {

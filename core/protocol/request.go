@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Request is the part of an HTTP request that the protocol looks at, in the terms of no
-// framework. An adapter fills it for each request. Nothing of it is kept after the
-// request, so an adapter may pass buffers that its framework reuses.
+// Request is the protocol's view of an HTTP request, independent of a framework. An
+// adapter fills it for each request. It is not kept after the request, so an adapter may
+// pass buffers that its framework reuses.
 type Request struct {
 	Method   string // as sent, case-sensitive
 	Path     string // the escaped path, as sent: "/a%2Fb" and "/a/b" are two paths

@@ -8,9 +8,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ErrUnscoped is what a scope function returns as its error to put a key in the one key
-// space that all clients share. Anyone who learns another client's key can then replay
-// its response. Every adapter's Unscoped returns it.
+// ErrUnscoped is the error with which a scope function puts a key in the one key space
+// that all clients share. Anyone who learns another client's key can then replay its
+// response. Every adapter's Unscoped returns it.
 var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 
 // Why a scope is refused.

@@ -12,30 +12,30 @@ type stored = record.Response[Field]
 
 // scratch is the memory of an exchange, reused by later ones.
 type scratch struct {
-	request   []byte  // the request's body
-	response  []byte  // the response's body
-	payload   []byte  // its encoded form
-	outer     []Field // the header when the handler started
-	committed []Field // the header when the handler wrote it
-	changed   []Field // the difference of the two
-	kept      []Field // and what is kept of that
-	trailers  []Field // what the handler set to be sent after the body
-	decoded   stored  // the response from a record, of a request that gets a replay
-	encoded   []byte  // the response's encoded form, before it is sealed
-	asked     asked   // whose response that is
-	key       []byte  // the client's key, of a request that runs
+	request   []byte          // the request's body
+	response  []byte          // the response's body
+	payload   []byte          // its encoded form
+	outer     []Field         // the header when the handler started
+	committed []Field         // the header when the handler wrote it
+	changed   []Field         // the difference of the two
+	kept      []Field         // and the kept ones of them
+	trailers  []Field         // the handler's fields to send after the body
+	decoded   stored          // the response from a record, of a request that gets a replay
+	encoded   []byte          // the response's encoded form, before it is sealed
+	identity  requestIdentity // of the request with that response
+	key       []byte          // the client's key, of a request that runs
 }
 
-// asked is what a request asks for, from its check to the answer of Begin.
-type asked struct {
+// requestIdentity is the identity of a request, from its check to the result of Begin.
+type requestIdentity struct {
 	guard       *Guard
 	scope, key  string // views
 	fingerprint store.Fingerprint
 }
 
-// Decode implements Decoder of [reprise.Operation].
+// Decode implements the Decoder of [reprise.Operation].
 func (s *scratch) Decode(payload []byte) (annotation string, err error) {
-	a := &s.asked
+	a := &s.identity
 	if record.IsSealed(payload) {
 		who := record.SealedFor{ID: store.DeriveID(a.scope, a.guard.cfg.Endpoint, a.key), Fingerprint: a.fingerprint, Key: a.key}
 		s.decoded, err = a.guard.decode(payload, &who)
@@ -78,14 +78,13 @@ func again(b []byte) []byte {
 	return b[:0]
 }
 
-// emptied returns the memory of fields without what they refer to.
+// emptied returns the memory of fields without their references.
 func emptied(fields []Field) []Field {
 	clear(fields)
 	return fields[:0]
 }
 
-// wiped returns the memory of b for reuse without what was in it, or nil if there is too
-// much of it.
+// wiped returns the memory of b for reuse without its content, or nil if it is too large.
 func wiped(b []byte) []byte {
 	clear(b[:cap(b)])
 	return again(b)

@@ -10,40 +10,39 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Sealing says how a guard encrypts the responses that records keep, so that who reads
-// the store, or a copy of it, learns nothing of them. The zero value seals nothing.
+// Sealing says how a guard encrypts the responses that records keep, so that a reader of
+// the store, or of a copy of it, cannot see them. The zero value does not seal.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
 // from the client's Idempotency-Key and from Secret. No store ever has either of the two.
 // So only a request with the same key can have the response: an operator cannot read it.
 //
-// A guard reads what is not sealed, and what was sealed with Secret or with one of
-// OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
+// A guard reads responses that are not sealed, and those sealed with Secret or with one
+// of OtherSecrets. See docs/sealing.md for turning it on and for the rotation of secrets.
 type Sealing struct {
-	// Secret seals the responses that are recorded from now on. Without it nothing is
+	// Secret seals the responses that are recorded from now on. Without it no response is
 	// sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
-	// OtherSecrets only open responses: secrets of before, until the retention of what
-	// they sealed has ended, and the next one, which every process must have before the
-	// first one seals with it.
+	// OtherSecrets only open responses: former secrets, until the retention of their
+	// responses has ended, and the next one, which every process must have before the first
+	// one seals with it.
 	OtherSecrets []Secret
 
 	// ClearHead leaves status, header, trailer and annotation readable for operators. The
-	// body is sealed, and nothing of the rest can be changed without notice.
+	// body is sealed, and any change of the rest is detected.
 	ClearHead bool
 
 	// Strict answers record-corrupt to every response that is not sealed with a secret. It
-	// closes the way for an attacker who can write to the store, and closes it for an
-	// operator too, who can then resolve a record only by forgetting it or with
-	// [Sealing.Seal]. Set it when the
-	// retention of what was recorded before sealing has ended.
+	// closes the way for an attacker who can write to the store, and for an operator too,
+	// who can then resolve a record only by forgetting it or with [Sealing.Seal]. Set it
+	// when the retention of the responses that were recorded before sealing has ended.
 	Strict bool
 
-	// MaxAge answers record-corrupt to what was sealed longer ago, by the clocks of the
-	// processes. It bounds how long somebody who can write to the store can put an old
-	// response of the same operation back. It is at least the Retention, which a sealed
-	// response otherwise outlives, plus what the clocks differ by. Zero is no bound.
+	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
+	// processes. It bounds how long a writer to the store can put back an old response of
+	// the same operation. It is at least the Retention, which a sealed response otherwise
+	// outlives, plus the difference of the clocks. Zero is no bound.
 	MaxAge time.Duration
 }
 
@@ -189,11 +188,11 @@ func (c *Sealing) open(payload []byte, who *record.SealedFor) ([]byte, error) {
 	return e.Open(key, who)
 }
 
-// Seal returns the envelope of a payload of package stored, which is not sealed: what a
-// guard with this policy replays to the request with the client's Idempotency-Key,
-// decoded, whose ID and fingerprint these are. It is for operators who know that key, and
-// for tests. The error wraps [store.ErrInvalid] if the policy is invalid, or the payload
-// no response.
+// Seal returns the envelope of a payload of package stored, which is not sealed: a guard
+// with this policy replays it to the request with the client's Idempotency-Key, decoded,
+// and with this ID and fingerprint. It is for operators who know that key, and for tests.
+// The error wraps [store.ErrInvalid] if the policy is invalid, or the payload no
+// response.
 func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err

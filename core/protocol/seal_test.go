@@ -42,7 +42,7 @@ func sealedSample(c *Sealing, body []byte) (encoded, payload []byte) {
 	return encoded, c.appendSealed(nil, encoded, &testSealedFor)
 }
 
-func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
+func TestSealedResponseIsReplayedAndHidden(t *testing.T) {
 	t.Parallel()
 	secret := testSecret(t, "2026-11")
 	body := bytes.Repeat([]byte("the account of Jane Doe "), 200)
@@ -72,9 +72,8 @@ func TestSealedAnswerComesBackAndShowsNothing(t *testing.T) {
 	}
 }
 
-// Whatever is done to an envelope, and whoever else it is given to, nothing of it is
-// served.
-func TestSealedAnswerOfAnotherIsCorrupt(t *testing.T) {
+// A modified envelope, or one of another operation, is never served.
+func TestSealedResponseOfAnotherIsCorrupt(t *testing.T) {
 	t.Parallel()
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
 	c := Sealing{Secret: secret, ClearHead: true}
@@ -238,7 +237,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 	}
 }
 
-// FuzzOpenSealed opens anything. What is opened was sealed here.
+// FuzzOpenSealed opens anything. An opened envelope was sealed here.
 func FuzzOpenSealed(f *testing.F) {
 	file, err := os.ReadFile("internal/record/testdata/sealed.json")
 	if err != nil {

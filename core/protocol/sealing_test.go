@@ -26,8 +26,7 @@ func secret(t *testing.T, id string) protocol.Secret {
 	return s
 }
 
-// setupSealed returns a guard over a memory store of its own, and what its engine
-// reports.
+// setupSealed returns a guard over a new memory store, and the reports of its engine.
 func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
 	t.Helper()
 	store, log := memstore.New(), new(eventLog)
@@ -69,8 +68,8 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 	}
 }
 
-// The order in which a deployment turns sealing on and off: whatever is recorded on the
-// way is replayed afterwards, and only Strict refuses what is not sealed.
+// The order in which a deployment turns sealing on and off: every response recorded on
+// the way is replayed afterwards, and only Strict refuses unsealed ones.
 func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	t.Parallel()
 	b, store, log := setupSealed(t, protocol.Config{Name: "orders"})
@@ -126,8 +125,8 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	}
 }
 
-// What is copied from one record into another is not replayed to its client.
-func TestSealedAnswersDoNotMove(t *testing.T) {
+// A response that is copied into another record is not replayed to its client.
+func TestSealedResponsesDoNotMove(t *testing.T) {
 	t.Parallel()
 	stolen := map[string][]byte{}
 	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
@@ -152,7 +151,7 @@ func TestSealedAnswersDoNotMove(t *testing.T) {
 	}
 }
 
-// swapping is a store whose every answer is one payload.
+// swapping is a store whose every result has one payload.
 type swapping struct {
 	*memstore.Store
 
@@ -167,9 +166,9 @@ func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimR
 	return res, err
 }
 
-// An attempt that finds the answer of another one in the record opens it, whether its own
-// policy seals or not.
-func TestSealedAnswerOfAnotherAttemptIsSent(t *testing.T) {
+// An attempt that finds the response of another one in the record opens it, whether its
+// own policy seals or not.
+func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
 		store := &spying{Store: memstore.New()}

@@ -15,15 +15,15 @@ import (
 )
 
 // spool is a body on its way to the blob store or back, in a temporary file. The file has
-// no name where the system lets an open file be removed, so that nothing is left of it
-// when the process dies. It is not safe for concurrent use.
+// no name where the system lets an open file be removed, so that it disappears when the
+// process dies. It is not safe for concurrent use.
 //
 // The bytes of the file are those of the blob, and encrypted where the record is sealed.
 // Write is the only way in, body the only
 // way to a client, and section the way to the blob store.
 type spool struct {
 	g     *Guard
-	limit int64 // of what is written
+	limit int64 // of the written bytes
 
 	file  *os.File
 	name  string // of the file, to be removed at the end; empty: it has none any more
@@ -77,7 +77,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// encrypt makes the spool encrypt what is written to it from now on.
+// encrypt makes the spool encrypt the bytes written from now on.
 func (s *spool) encrypt() {
 	s.seal = record.NewBlobSealer()
 	s.key = s.seal.Key()
@@ -169,7 +169,7 @@ func (s *spool) end(reason error) error {
 		return s.ended
 	}
 	s.ended = reason
-	_ = s.file.Close() // nobody needs its bytes
+	_ = s.file.Close() // its bytes are not needed
 	if s.name != "" {
 		_ = os.Remove(s.name)
 	}

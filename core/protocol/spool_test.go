@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is in the temporary file is what is in the blob store.
+// The temporary file has the same bytes as the blob store.
 func TestSealedSpoolIsEncrypted(t *testing.T) {
 	t.Parallel()
 	s, err := newSpool(&Guard{cfg: Config{Offload: Offloading{Dir: t.TempDir(), MaxSpool: 1 << 20}}}, 1<<20)
@@ -100,7 +100,7 @@ func TestSpoolRemovesItsOwnFile(t *testing.T) {
 	}
 }
 
-// A body that may be offloaded grows in few steps, up to what records keep.
+// A body that may be offloaded grows in few steps, up to the records' limit.
 func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
 	t.Parallel()
 	grow := func(cfg Config, size int) (steps, room int) {

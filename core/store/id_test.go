@@ -87,7 +87,7 @@ func TestOwnersAreRandomAndNotZero(t *testing.T) {
 	}
 }
 
-func TestParseIDReadsWhatStringWrote(t *testing.T) {
+func TestParseIDReadsTheResultOfString(t *testing.T) {
 	t.Parallel()
 	id := store.DeriveID("scope", "endpoint", "key")
 	for _, text := range []string{id.String(), strings.ToUpper(id.String())} {

@@ -18,12 +18,12 @@ type Inspector interface {
 	// this release cannot read is a Record in StateUnreadable, not an error.
 	Inspect(ctx context.Context, id ID) (Record, error)
 
-	// List returns the next page of the records that are seen and that q selects, in no
-	// particular order. One call looks at about 10,000 records at most, whether they
-	// match or not, so a caller can show progress and stop. It is for people: a record
-	// that matches during the whole listing is shown at least once; one that changes
-	// meanwhile may be missing, shown twice, or out of date. The error wraps ErrInvalid
-	// when a field of q is out of its range, or q.After is a cursor of another store.
+	// List returns the next page of the visible records that q selects, in no particular
+	// order. One call reads about 10,000 records at most, whether they match or not, so a
+	// caller can show progress and stop. It is for people: a record that matches during the
+	// whole listing is shown at least once; one that changes meanwhile may be missing, shown
+	// twice, or out of date. The error wraps ErrInvalid when a field of q is out of its
+	// range, or q.After is a cursor of another store.
 	List(ctx context.Context, q Query) (Page, error)
 
 	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
@@ -45,7 +45,7 @@ type RecordState uint8
 const (
 	StateRunning    RecordState = iota + 1 // an attempt holds it, and its lease runs
 	StateLapsed                            // the lease of its last attempt ran out: the outcome is unknown
-	StateCompleted                         // it has an answer, which retries get
+	StateCompleted                         // it has a result, which retries get
 	StateUnreadable                        // this release does not know its form; requests get an error
 )
 
@@ -116,15 +116,15 @@ type Page struct {
 	Records []Record // may be empty although there are more
 	Next    string   // where the next page starts, for [Query].After; empty at the end
 	Scanned int      // how many records this call looked at
-	Total   int64    // an estimate of how many there are to look at in the whole listing; 0 is unknown
+	Total   int64    // an estimate of the records that the whole listing reads; 0 is unknown
 }
 
 // Resolution is an operator's decision about a lapsed record. See [Inspector].
 type Resolution struct {
 	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
 	Forget    bool          // forget the record: the next request with the key runs
-	Payload   []byte        // or keep this as its answer: see stored.Encode; ignored with Forget
-	Retention time.Duration // of the answer; ignored with Forget
+	Payload   []byte        // or keep this as its result: see stored.Encode; ignored with Forget
+	Retention time.Duration // of the result; ignored with Forget
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every

@@ -18,7 +18,7 @@ import (
 // and how the operation ended.
 //
 // An implementation is linearizable per ID: every operation takes effect at one instant
-// between its call and its answer, as if the operations on one ID ran one after the
+// between its call and its result, as if the operations on one ID ran one after the
 // other. Different IDs never affect each other. All methods are safe for concurrent use,
 // by any number of processes over one backing store.
 //
@@ -43,12 +43,12 @@ import (
 // # Repetition
 //
 // A reply may be lost and the call repeated, by the engine or by a client library on its
-// own. Repeating a call with the same [Owner] gives the answer of the first call, and
+// own. Repeating a call with the same [Owner] gives the result of the first call, and
 // writes again: newer servers acknowledge replication only for commands that propagated.
 //
 // # Errors
 //
-// Outcomes are values, errors are failures. A nil error is a definite answer. Every other
+// Outcomes are values, errors are failures. A nil error is a definite result. Every other
 // error wraps exactly one of the sentinels of this package. An error that the
 // implementation cannot classify, such as a network error after the request may have
 // left, is [ErrUnknown]; so is a context that ended while the call was on its way. A
@@ -160,7 +160,7 @@ type ClaimRequest struct {
 	Validity bool
 }
 
-// ClaimResult is the definite answer to a claim. Fields that do not belong to the outcome
+// ClaimResult is the definite result of a claim. Fields that do not belong to the outcome
 // are zero.
 type ClaimResult struct {
 	Outcome Outcome
@@ -203,10 +203,10 @@ type RenewRequest struct {
 	Lease time.Duration
 }
 
-// RenewStatus is the answer to one [RenewRequest].
+// RenewStatus is the result of one [RenewRequest].
 type RenewStatus uint8
 
-// The answers to a renewal. The zero value is not one of them.
+// The statuses of a renewal. The zero value is not one of them.
 const (
 	Renewed        RenewStatus = iota + 1 // the lease runs again from now
 	RenewBusy                             // the record is locked by its own completion and unchanged; ask again

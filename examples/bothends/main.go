@@ -2,6 +2,8 @@
 // order was taken, and the client still gets the response:
 //
 //	go run ./examples/bothends
+//
+//run:prints "order 1 after 2 attempts, replayed: true"
 package main
 
 import (

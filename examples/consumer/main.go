@@ -10,9 +10,12 @@
 // unless a process dies, or is stopped for longer than its lease, between the row and the
 // record. docs/consumers.md describes the remedy.
 //
-//	nats-server -js &
-//	go run . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres
-//	nats pub payments.in '{"account":"7","amount":500}' -H Nats-Msg-Id:payment-1
+//	GOWORK=off go run -C examples/consumer github.com/nats-io/nats-server/v2 -js -p 4222 &
+//	GOWORK=off go run -C examples/consumer . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres &
+//	psql postgres://localhost/postgres -c "INSERT INTO accounts VALUES ('7', 1000)"
+//	GOWORK=off go run -C examples/consumer . -nats-url nats://localhost:4222 -publish payment-1
+//
+//run:long; background until "Server is ready"; background until "consuming"; needs postgres; prints "payment-1 is published"
 package main
 
 import (
@@ -44,6 +47,7 @@ type options struct {
 	workers        int
 	ackWait        time.Duration // until JetStream delivers a message again
 	heartbeat      time.Duration // how often a running payment asks for more time
+	publish        string        // the id of a payment to publish, instead of consuming
 	work           time.Duration // how long a payment takes at most, to watch redeliveries
 }
 
@@ -55,9 +59,14 @@ func main() {
 	flag.DurationVar(&o.ackWait, "ack-wait", 30*time.Second, "deliver a message again after this time")
 	flag.DurationVar(&o.heartbeat, "heartbeat", 10*time.Second, "ask for more time this often; a third of -ack-wait")
 	flag.DurationVar(&o.work, "work", 0, "make each payment take up to this long")
+	flag.StringVar(&o.publish, "publish", "", "publish a payment to account 7 under this message `ID`, and exit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, o)
+	work := run
+	if o.publish != "" {
+		work = publishOne
+	}
+	err := work(ctx, o)
 	stop()
 	if err != nil {
 		slog.Error("consumer", slog.Any("error", err))
@@ -80,7 +89,7 @@ func run(ctx context.Context, o options) error {
 	defer pool.Close()
 	config := reprisepg.Config{TxTimeout: 10 * time.Second}
 	if err := migrate(ctx, pool, config); err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	store, err := reprisepg.OpenTransactional(ctx, pool, config)
 	if err != nil {
@@ -91,7 +100,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 
-	conn, err := nats.Connect(o.nats, nats.MaxReconnects(-1))
+	conn, err := dial(o)
 	if err != nil {
 		return err
 	}
@@ -114,6 +123,32 @@ func run(ctx context.Context, o options) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
 	return errors.Join(engine.Close(closing), conn.FlushWithContext(closing)) // the last acknowledgements
+}
+
+func dial(o options) (*nats.Conn, error) {
+	conn, err := nats.Connect(o.nats, nats.MaxReconnects(-1))
+	if err != nil {
+		return nil, fmt.Errorf("%w; the program needs NATS with JetStream at -nats-url (GOWORK=off go run -C examples/consumer github.com/nats-io/nats-server/v2 -js)", err)
+	}
+	return conn, nil
+}
+
+// publishOne sends a payment as its publisher does.
+func publishOne(ctx context.Context, o options) error {
+	conn, err := dial(o)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	if _, err := js.Publish(ctx, "payments.in", []byte(`{"account":"7","amount":500}`), jetstream.WithMsgID(o.publish)); err != nil {
+		return err
+	}
+	fmt.Println(o.publish, "is published")
+	return nil
 }
 
 // subscribe makes the stream and the consumer that all processes of this program share.

@@ -2,11 +2,15 @@
 // and the response that its retries get commit together, or not at all.
 //
 //	DATABASE_URL=postgres://127.0.0.1/postgres go run ./examples/echo-postgres
+//	curl -i -X POST -H 'X-Buyer: ada' localhost:8080/shows/hamlet/tickets -H 'Idempotency-Key: 7c1f'   # twice
+//
+//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
 package main
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -45,7 +49,7 @@ func serve() error {
 	defer pool.Close()
 	store, err := openStore(ctx, pool)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at DATABASE_URL (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	e, guard, err := newAPI(store)
 	if err != nil {

@@ -3,6 +3,9 @@
 // as well.
 //
 //	go run ./examples/echo5-memory
+//	curl -i -X POST -u ada:pw-of-ada localhost:8080/places -H 'Idempotency-Key: 7c1f'   # twice
+//
+//run:background until 8080; prints "HTTP/1.1 201"
 package main
 
 import (

@@ -2,11 +2,15 @@
 // message twice, in any process.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/fiber-redis
+//	curl -i localhost:8080/messages --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"To":"+49","Text":"hi"}'   # twice
+//
+//run:background until 8080; needs redis; prints "HTTP/1.1 20"
 package main
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -40,7 +44,7 @@ func serve() error {
 	defer client.Close()
 	store, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs Redis 7.0 or newer at REDIS_ADDR (Debian and Ubuntu: apt-get install redis-server)", err)
 	}
 	app, guard, err := newApp(store, func(to, _ string) { slog.Info("sent", slog.String("to", to)) })
 	if err != nil {

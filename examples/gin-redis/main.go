@@ -3,11 +3,15 @@
 // booking and its record leaves a seat empty; echo-postgres has no such gap.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
+//	curl -i -X POST -u ada:pw-of-ada localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'   # twice
+//
+//run:background until 8080; needs redis; prints "HTTP/1.1 20"
 package main
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -41,7 +45,7 @@ func serve() error {
 	defer client.Close()
 	store, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs Redis 7.0 or newer at REDIS_ADDR (Debian and Ubuntu: apt-get install redis-server)", err)
 	}
 	router, guard, err := newRouter(client, store)
 	if err != nil {

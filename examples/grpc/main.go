@@ -3,6 +3,8 @@
 // stands for that of yours.
 //
 //	go run ./examples/grpc
+//
+//run:prints "3 orders were taken"
 package main
 
 import (

@@ -6,6 +6,8 @@
 //
 // The records are in a private Redis if redis-server is installed, or else in memory; or
 // in the Redis of -redis-url.
+//
+//run:background until 8080
 package main
 
 import (

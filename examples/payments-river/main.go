@@ -5,8 +5,10 @@
 // until the bank has answered; and it sends a key that is derived from the client's, so
 // the bank charges once however often it is asked. Kill the process at any moment.
 //
-//	go run . -postgres-url postgres://localhost/postgres -bank-url http://localhost:9090
+//	GOWORK=off go run -C examples/payments-river . -postgres-url postgres://localhost/postgres -bank-url http://localhost:9090
 //	curl -i localhost:8080/orders -H 'Idempotency-Key: 7c1f' -d '{"amount":500,"note":"lunch"}'
+//
+//run:long; background until 8080; needs postgres; prints "HTTP/1.1 202"
 package main
 
 import (
@@ -66,7 +68,7 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	defer pool.Close()
 	config := reprisepg.Config{TxTimeout: 10 * time.Second}
 	if err := migrate(ctx, pool, config); err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	store, err := reprisepg.OpenTransactional(ctx, pool, config)
 	if err != nil {

@@ -4,6 +4,8 @@
 //
 //	go run ./examples/payments -postgres-url postgres://localhost/postgres
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
+//
+//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
 package main
 
 import (
@@ -51,7 +53,7 @@ func serve(ctx context.Context, addr, url string) error {
 	}
 	defer pool.Close()
 	if _, err := pool.Exec(ctx, schema); err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	config := reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
 	if err := reprisepg.Migrate(ctx, pool, config); err != nil {

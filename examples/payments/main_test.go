@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -118,8 +119,8 @@ type service struct {
 func build(t *testing.T, url string) *service {
 	t.Helper()
 	s := &service{binary: filepath.Join(t.TempDir(), "payments"), url: url}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := program.BuildTo(s.binary); err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.kill(t) })
 	return s

@@ -3,6 +3,8 @@
 //
 //	go run ./examples/quickstart          # serve, and print curl lines to try
 //	go run ./examples/quickstart -demo    # show the clients' responses, and check them
+//
+//run:background until 8080; prints "made 4 orders."
 package main
 
 import (

@@ -3,13 +3,15 @@
 // variants of a comparison run in shuffled rounds of one run, and its result is the
 // median of the ratios in each round.
 //
-//	go run ./lab/bench                        every suite, about 20 minutes on two cores
+//	go run ./lab/bench                           # every suite, about 20 minutes on two cores
 //	go run ./lab/bench -suites redis -rounds 12
-//	go run ./lab/bench -full                  with 10⁶ keys, and an hour at a fixed rate
+//	go run ./lab/bench -full                     # with 10⁶ keys, and an hour at a fixed rate
 //	go run ./lab/bench -out docs/engineering/benchmarks.json && go run ./lab/bench pages
 //
 // docs/engineering/benchmarks.md describes the measurements of each suite, and their
 // limits. The program tools/peers measures other libraries in the same way.
+//
+//run:not run: it measures for minutes
 package main
 
 import "github.com/reprise-go/reprise/lab/bench/suites"

@@ -20,7 +20,6 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // Every request that has a key, or is refused, has one counted outcome, and every attempt
@@ -33,9 +32,6 @@ func TestEveryRequestAndEveryAttemptIsCountedOnce(t *testing.T) {
 	t.Run("rounds", func(t *testing.T) {
 		for seed := range rounds {
 			inBubble(t, fmt.Sprint("seed=", seed), func(t *testing.T) {
-				if seed > 0 {
-					labtest.Breadth(t, "batches of random runs")
-				}
 				c := newCounting(t, uint64(seed))
 				c.run()
 				mu.Lock()

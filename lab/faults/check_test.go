@@ -47,7 +47,7 @@ type holder struct {
 	asked       int64 // when it asked for the claim
 	from, until int64 // when it believed that it holds the lease, unless it ended before
 	end         int64 // 0: it did not say
-	completed   bool  // the store said so, and with replicas that the completion is confirmed
+	completed   bool  // the store confirmed it, and with replicas the completion, too
 }
 
 // operation is everything that is known of one operation.
@@ -81,9 +81,9 @@ func check(o *operation, p preset) []violation {
 	return found
 }
 
-// confirmed returns the operation without the responses that were replayed from a
-// completion of which its server was not told that it is confirmed. Such a response may
-// be lost with the primary although no confirmed write is: the operation runs again.
+// confirmed returns the operation without the responses replayed from a completion that
+// was not confirmed to its server. Such a response may be lost with the primary although
+// no confirmed write is: the operation runs again.
 func (o *operation) confirmed() *operation {
 	unconfirmed := make(map[uint64]bool)
 	for _, h := range o.holders {

@@ -40,6 +40,9 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 	}
 }
 
+// further is left to make check.
+const further = "histories of a further deployment"
+
 // acked is a configuration that confirms each write, and so repeats some.
 var acked = repriseredis.Config{Durability: repriseredis.Acked(1)}
 
@@ -61,6 +64,9 @@ func TestRedisIsLinearizable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if c.NoCombining {
+				labtest.Breadth(t, further)
+			}
 			server := servers.Redis.Shared(t)
 			checked(t, redisDeployment(t, c, func() redis.UniversalClient { return labtest.RedisClient(t, server.Addr()) }), everything...)
 		})
@@ -72,6 +78,7 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, further)
 		watched := servers.Redis.StartSentinel(t)
 		inBoth(t, func(t *testing.T, c repriseredis.Config) *deployment {
 			t.Helper()
@@ -86,6 +93,7 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, further)
 		cluster := servers.Redis.StartCluster(t)
 		inBoth(t, func(t *testing.T, c repriseredis.Config) *deployment {
 			t.Helper()
@@ -98,6 +106,7 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 	t.Run("valkey", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, further)
 		server := servers.Valkey.Shared(t)
 		checked(t, redisDeployment(t, repriseredis.Config{}, func() redis.UniversalClient { return labtest.RedisClient(t, server.Addr()) }), everything...)
 	})
@@ -158,6 +167,9 @@ func TestPostgresIsLinearizable(t *testing.T) {
 	} {
 		t.Run("leased/"+name, func(t *testing.T) {
 			t.Parallel()
+			if mode != 0 {
+				labtest.Breadth(t, further)
+			}
 			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{ExecMode: mode}, false), everything...)
 		})
 	}
@@ -169,10 +181,12 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		isolated := labtest.SessionParam("default_transaction_isolation", level)
 		t.Run("leased/"+level, func(t *testing.T) {
 			t.Parallel()
+			labtest.Breadth(t, further)
 			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, isolated), everything...)
 		})
 		t.Run("transactional/"+level, func(t *testing.T) {
 			t.Parallel()
+			labtest.Breadth(t, further)
 			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, isolated), everythingAtomic...)
 		})
 	}
@@ -182,10 +196,12 @@ func TestPostgresIsLinearizable(t *testing.T) {
 	})
 	t.Run("transactional/database sql", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, further)
 		checked(t, sqlDeployment(t, server, true), everythingAtomic...)
 	})
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, further)
 		server := servers.StartPostgres(t)
 		bouncer := server.StartPgBouncer(t, "default_pool_size=20")
 		c := reprisepg.Config{ExecMode: pgx.QueryExecModeExec}

@@ -17,7 +17,7 @@ const (
 	release  kind = "release"
 )
 
-// input is a call of a store, with all that a store is told.
+// input is a call of a store, with its arguments.
 type input struct {
 	kind      kind
 	id        store.ID

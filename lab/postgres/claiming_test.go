@@ -141,9 +141,9 @@ func TestPostgresAttemptsArePrepared(t *testing.T) {
 	}
 }
 
-// TestPostgresUndecidedClaims: an owner whose claim had no result is not told that its
-// operation is in progress while the lock may be its own, neither where a transaction is
-// free nor where none is; and it runs when the lock is free.
+// TestPostgresUndecidedClaims: an owner whose claim had no result never gets InProgress
+// while the lock may be its own, with or without a free transaction; and it runs when the
+// lock is free.
 func TestPostgresUndecidedClaims(t *testing.T) {
 	t.Parallel()
 	c := newPgCut(t, servers.SharedPostgres(t), labtest.MaxConns(3)) // one slot

@@ -181,10 +181,11 @@ func TestPostgresSQLTransactionalKills(t *testing.T) {
 	l.kill(t, 100, "application_name = '"+name+"'")
 }
 
-// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same where a pooler stands
-// between, and speaks for the server when it is gone.
+// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same behind a pooler, which
+// replies in place of a dead server.
 func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.StartPostgres(t)
 	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
 	f := pgSetup(t, server)

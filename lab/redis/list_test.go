@@ -136,8 +136,8 @@ func TestRedisSmallPagesShowEverything(t *testing.T) {
 	}
 }
 
-// Records that come and go meanwhile, and tables that grow and shrink, hide none that
-// stays.
+// Records that come and go during the listing, and tables that grow and shrink, hide no
+// record that stays.
 func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())

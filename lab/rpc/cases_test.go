@@ -24,6 +24,7 @@ var ruleCases = []ruleCase{
 	{"R12-message", "a retry gets the same message, and the handler does not run", message},
 	{"R13-metadata", "header and trailer are replayed with value, number, order and bytes; those of outer layers are not", metadataKept},
 	{"R14-fields", "fields of a single response are not kept", fieldsNotKept},
+	{"R15-marker", "the mark of a replay may have another name, and then no other", marker},
 	{"R17-trailer", "a trailer is replayed as a trailer", trailerKept},
 	{"R20-duplicates", "of simultaneous calls one runs, and the others get ABORTED with the time to wait", duplicates},
 	{"R20-wait", "in wait mode a duplicate gets the replay", waiting},

@@ -45,6 +45,19 @@ func marks(e *env) {
 	}
 }
 
+func marker(e *env) {
+	config := protocol.Config{Announce: protocol.Announcing{ReplayedHeader: "X-Order-Repeated"}}
+	own := []pair{{"x-order-repeated", "handler"}, {"x-order", "1"}}
+	s := e.serve(setup{Config: config, handler: always(outcome{header: own, trailer: own})})
+	first, again := e.call(s, keyed("k")), e.call(s, keyed("k"))
+	if first.get("x-order-repeated") != "" || first.get("x-order") != "1" {
+		e.Errorf("the first answer has %v, %v", first.header, first.trailer)
+	}
+	if again.get("x-order-repeated") != "true" || again.replayed() || again.get("x-order") != "1" {
+		e.Errorf("the replay has %v, %v", again.header, again.trailer)
+	}
+}
+
 func message(e *env) {
 	for _, body := range [][]byte{nil, allBytes(), []byte(strings.Repeat("x", 300_000))} {
 		s := e.serve(setup{handler: always(outcome{body: body})})

@@ -220,7 +220,7 @@ func (s *pointStore) Complete(ctx context.Context, r store.CompleteRequest) erro
 // complete completes, or makes a mistake of the kind that tests want to be found.
 func (s *pointStore) complete(ctx context.Context, r store.CompleteRequest) error {
 	switch s.points.mistake {
-	case "unfenced": // an owner that lost its lease is told that it completed
+	case "unfenced": // an owner that lost its lease gets success
 		if err := s.Store.Complete(ctx, r); !errors.Is(err, store.ErrLeaseLost) {
 			return err
 		}

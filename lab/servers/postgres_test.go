@@ -44,17 +44,27 @@ func TestPostgresStartsWithSettingsAndRecovers(t *testing.T) {
 func TestPostgresPausedRepliesOnlyAfterResume(t *testing.T) {
 	t.Parallel()
 	s := servers.StartPostgres(t)
-	// A connection that is in use is frozen as well.
-	answer := make(chan error, 1)
-	go func() {
-		_, err := s.Exec(t.Context(), "SELECT pg_sleep(0.2)")
-		answer <- err
-	}()
-	eventually(t, 10*time.Second, "the query runs", func() bool {
-		return query(t, s, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2)'") == "1"
-	})
-	s.Pause(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	// A connection that is in use is frozen as well. On a slow machine the query may have
+	// ended before the pause: then it is tried again.
+	const asleep = time.Second
+	var answer chan error
+	for paused := false; !paused; {
+		began, result := time.Now(), make(chan error, 1)
+		go func() {
+			_, err := s.Exec(t.Context(), "SELECT pg_sleep(1)")
+			result <- err
+		}()
+		eventually(t, 10*time.Second, "the query runs", func() bool {
+			return len(result) > 0 || query(t, s, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1)'") == "1"
+		})
+		s.Pause(t)
+		answer = result
+		if paused = time.Since(began) < asleep; !paused {
+			s.Resume(t)
+			<-result
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), asleep+asleep/2)
 	defer cancel()
 	if _, err := s.Exec(ctx, "SELECT 1"); err == nil {
 		t.Error("a paused server answered")

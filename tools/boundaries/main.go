@@ -14,6 +14,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func check(ctx context.Context, dir, work string, folders []string) ([]string, e
 		return nil, err
 	}
 	if len(folders) == 0 {
-		return nil, fmt.Errorf("no modules are named")
+		return nil, errors.New("no modules are named")
 	}
 	modules, bad, err := loadModules(ctx, dir)
 	if err != nil {

@@ -51,7 +51,7 @@ func check(dir string) (unresolved []string, names int, err error) {
 	r := &report{project: p}
 	for _, page := range p.pages {
 		r.page(page)
-		if path.Base(page.file) == "README.md" && strings.HasPrefix(page.file, "docs/") {
+		if path.Base(page.File) == "README.md" && strings.HasPrefix(page.File, "docs/") {
 			r.index(page)
 		}
 	}

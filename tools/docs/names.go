@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/reprise-go/reprise/tools/internal/markdown"
 )
 
 var (
@@ -27,55 +29,55 @@ var (
 )
 
 // page resolves the names in a Markdown file.
-func (r *report) page(p *page) {
-	for _, l := range p.links {
+func (r *report) page(p *markdown.Page) {
+	for _, l := range p.Links {
 		r.link(p, l)
 	}
-	for _, s := range p.code {
+	for _, s := range p.Code {
 		r.span(p, s)
 	}
-	for _, t := range p.tables {
+	for _, t := range p.Tables {
 		r.table(p, t)
 	}
-	for _, b := range p.blocks {
-		switch b.language {
+	for _, b := range p.Blocks {
+		switch b.Language {
 		case "go":
-			r.goCode(p.file, b.line, b.text, true)
+			r.goCode(p.File, b.Line, b.Text, true)
 		case "", "sh":
-			for i, line := range strings.Split(b.text, "\n") {
+			for i, line := range strings.Split(b.Text, "\n") {
 				line, _, _ = strings.Cut(line, "  ") // the rest is a comment
-				r.makeCall(p.file, b.line+i, line)
+				r.makeCall(p.File, b.Line+i, line)
 			}
 		}
 	}
 }
 
 // index holds an index against its folder: it links every page there.
-func (r *report) index(p *page) {
+func (r *report) index(p *markdown.Page) {
 	for _, other := range r.pages {
-		if other == p || path.Dir(other.file) != path.Dir(p.file) {
+		if other == p || path.Dir(other.File) != path.Dir(p.File) {
 			continue
 		}
-		name := path.Base(other.file)
-		r.want(slices.ContainsFunc(p.links, func(l span) bool { return l.text == name }), p.file, 1, "the index lacks %s", name)
+		name := path.Base(other.File)
+		r.want(slices.ContainsFunc(p.Links, func(l markdown.Span) bool { return l.Text == name }), p.File, 1, "the index lacks %s", name)
 	}
 }
 
 // table compares a table of a struct's fields with the struct: it names every field, and
 // no other.
-func (r *report) table(p *page, t table) {
-	pkg, typ, _ := strings.Cut(t.typ.text, ".")
+func (r *report) table(p *markdown.Page, t markdown.Table) {
+	pkg, typ, _ := strings.Cut(t.Type.Text, ".")
 	fields := r.fields(pkg, typ)
 	if fields == nil {
 		return // not a struct; goName reports missing names
 	}
 	listed := map[string]bool{}
-	for _, f := range t.fields {
-		listed[f.text] = true
-		r.want(fields[f.text], p.file, f.line, "%s has no field %s", t.typ.text, f.text)
+	for _, f := range t.Fields {
+		listed[f.Text] = true
+		r.want(fields[f.Text], p.File, f.Line, "%s has no field %s", t.Type.Text, f.Text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		r.want(listed[name], p.file, t.typ.line, "the table of %s lacks %s", t.typ.text, name)
+		r.want(listed[name], p.File, t.Type.Line, "the table of %s lacks %s", t.Type.Text, name)
 	}
 }
 
@@ -90,23 +92,23 @@ func (r *report) fields(pkg, typ string) map[string]bool {
 }
 
 // link resolves the target of a link.
-func (r *report) link(p *page, l span) {
-	if strings.Contains(l.text, "://") || strings.HasPrefix(l.text, "mailto:") {
+func (r *report) link(p *markdown.Page, l markdown.Span) {
+	if strings.Contains(l.Text, "://") || strings.HasPrefix(l.Text, "mailto:") {
 		return
 	}
-	file, anchor, _ := strings.Cut(l.text, "#")
+	file, anchor, _ := strings.Cut(l.Text, "#")
 	target := p
 	if file != "" {
-		full := path.Join(path.Dir(p.file), file)
-		r.want(r.exists(full), p.file, l.line, "the link %s leads nowhere", l.text)
-		i := slices.IndexFunc(r.pages, func(q *page) bool { return q.file == full })
+		full := path.Join(path.Dir(p.File), file)
+		r.want(r.exists(full), p.File, l.Line, "the link %s leads nowhere", l.Text)
+		i := slices.IndexFunc(r.pages, func(q *markdown.Page) bool { return q.File == full })
 		if i < 0 {
 			return
 		}
 		target = r.pages[i]
 	}
 	if anchor != "" {
-		r.want(target.anchors[anchor], p.file, l.line, "no heading of %s has the anchor #%s", target.file, anchor)
+		r.want(target.Anchors[anchor], p.File, l.Line, "no heading of %s has the anchor #%s", target.File, anchor)
 	}
 }
 
@@ -117,29 +119,29 @@ func (r *report) exists(file string) bool {
 
 // span resolves a code span: a make target, a setting, a test, a Go name, or a path.
 // Other spans are not names.
-func (r *report) span(p *page, s span) {
-	if makeCall.MatchString(s.text) {
-		r.makeCall(p.file, s.line, s.text)
+func (r *report) span(p *markdown.Page, s markdown.Span) {
+	if makeCall.MatchString(s.Text) {
+		r.makeCall(p.File, s.Line, s.Text)
 		return
 	}
-	if m := setting.FindString(s.text); m != "" {
-		r.want(r.settings[m], p.file, s.line, "nothing reads %s", m)
+	if m := setting.FindString(s.Text); m != "" {
+		r.want(r.settings[m], p.File, s.Line, "nothing reads %s", m)
 		return
 	}
-	if m := testRef.FindStringSubmatch(s.text); m != nil {
-		r.want(r.hasTest(m[1], m[2] != ""), p.file, s.line, "there is no test %s", s.text)
+	if m := testRef.FindStringSubmatch(s.Text); m != nil {
+		r.want(r.hasTest(m[1], m[2] != ""), p.File, s.Line, "there is no test %s", s.Text)
 		return
 	}
-	if m := goName.FindStringSubmatch(s.text); m != nil {
-		r.goName(p.file, s.line, m[1], m[2], m[3])
+	if m := goName.FindStringSubmatch(s.Text); m != nil {
+		r.goName(p.File, s.Line, m[1], m[2], m[3])
 		return
 	}
-	if module.MatchString(s.text) {
-		r.want(r.isRequired(s.text), p.file, s.line, "no go.mod requires %s", s.text)
+	if module.MatchString(s.Text) {
+		r.want(r.isRequired(s.Text), p.File, s.Line, "no go.mod requires %s", s.Text)
 		return
 	}
-	if m := localPath.FindStringSubmatch(s.text); m != nil {
-		r.path(p, s.line, m[1])
+	if m := localPath.FindStringSubmatch(s.Text); m != nil {
+		r.path(p, s.Line, m[1])
 	}
 }
 
@@ -182,7 +184,7 @@ var isTarget = regexp.MustCompile(`^[a-z][a-z/_-]*$`)
 
 // path resolves the path of a file, a folder or a package, from the root or from the
 // page.
-func (r *report) path(p *page, line int, name string) {
+func (r *report) path(p *markdown.Page, line int, name string) {
 	first, _, nested := strings.Cut(name, "/")
 	switch {
 	case foreignPaths[first] || version.MatchString(name):
@@ -190,11 +192,11 @@ func (r *report) path(p *page, line int, name string) {
 	case nested && !r.exists(first) && isStandard(name):
 		return
 	}
-	there := r.exists(name) || r.exists(path.Join(path.Dir(p.file), name))
+	there := r.exists(name) || r.exists(path.Join(path.Dir(p.File), name))
 	if !nested {
 		there = there || r.hasFile(name)
 	}
-	r.want(there, p.file, line, "there is no %s", name)
+	r.want(there, p.File, line, "there is no %s", name)
 }
 
 // hasFile reports whether a Go file of that name is in some package; a page may name it

@@ -11,12 +11,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/tools/internal/markdown"
 )
 
 // project is the names that documents may use.
 type project struct {
 	dir      string
-	pages    []*page
+	pages    []*markdown.Page
 	comments []comment             // every comment in a Go file
 	packages map[string]*goPackage // by their folder
 	exported map[string]bool       // every exported name and member, of any package
@@ -102,7 +104,7 @@ func (p *project) read(file string) error {
 	case err != nil:
 		return err
 	case isPage:
-		p.pages = append(p.pages, readPage(file, string(text)))
+		p.pages = append(p.pages, markdown.Read(file, string(text)))
 		return nil
 	case isModule:
 		for _, m := range modulePath.FindAllSubmatch(text, -1) {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/reprise-go/reprise/tools/internal/servers"
 )
 
 // A program is one of the folder examples that a user copies and runs.
@@ -68,15 +70,15 @@ func (r *release) runPrograms(ctx context.Context, u *consumer) error {
 			return refuse("no program of examples imports %s: give one a row in tools/release/programs.go", m.folder)
 		}
 	}
-	var started []*server
+	var started []*servers.Server
 	defer func() {
 		for _, s := range started {
-			s.stop()
+			s.Stop()
 		}
 	}()
-	for _, start := range []func(context.Context) (*server, error){startRedis, startPostgres} {
+	for _, start := range []func(context.Context) (*servers.Server, error){servers.Redis, servers.Postgres} {
 		s, err := start(ctx)
-		if errors.As(err, new(notInstalled)) {
+		if errors.As(err, new(servers.NotInstalled)) {
 			r.leftOut = append(r.leftOut, err.Error()+": the programs that need it are built and do not run")
 			continue
 		} else if err != nil {
@@ -90,12 +92,12 @@ func (r *release) runPrograms(ctx context.Context, u *consumer) error {
 	})
 }
 
-func (r *release) runProgram(ctx context.Context, u *consumer, p program, servers []*server) error {
+func (r *release) runProgram(ctx context.Context, u *consumer, p program, started []*servers.Server) error {
 	dir, err := u.newModule(ctx, "examples-"+p.folder)
 	if err != nil {
 		return err
 	}
-	addr, err := freeAddr(ctx)
+	addr, err := servers.FreeAddr(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,11 +126,11 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, server
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "program"))
 	if p.env != "" {
-		i := slices.IndexFunc(servers, func(s *server) bool { return strings.HasPrefix(s.env, p.env+"=") })
+		i := slices.IndexFunc(started, func(s *servers.Server) bool { return strings.HasPrefix(s.Env, p.env+"=") })
 		if i < 0 {
 			return nil
 		}
-		cmd.Env = append(environment(), servers[i].env)
+		cmd.Env = append(environment(), started[i].Env)
 	}
 	if err := p.run(ctx, cmd, addr); err != nil {
 		return fmt.Errorf("examples/%s: %w", p.folder, err)

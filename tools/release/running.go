@@ -6,20 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
 	"time"
 )
-
-func freeAddr(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
 
 // run starts the built program and checks that it behaves as its row says.
 func (p program) run(ctx context.Context, cmd *exec.Cmd, addr string) error {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -119,20 +120,8 @@ func TestConsoleNeedsNoMoreThanGo(t *testing.T) {
 }
 
 // goOnly returns the arguments with which env runs a command on a machine that has only
-// Go, make, git and a C compiler: no server, no browser, and an empty HOME. The module
-// and build caches are those of this machine.
+// Go, make, git and a C compiler.
 func goOnly(t *testing.T, command ...string) []string {
 	t.Helper()
-	path := t.TempDir()
-	link(t, path, "go", "make", "git", "cc", "gcc", "as", "ld")
-	link(t, path, basics...)
-	arguments := []string{"-i", "PATH=" + path, "HOME=" + t.TempDir()}
-	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} {
-		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		arguments = append(arguments, name+"="+strings.TrimSpace(string(value)))
-	}
-	return append(arguments, command...)
+	return slices.Concat([]string{"-i"}, tree.GoOnly(t), command)
 }

@@ -29,6 +29,7 @@ func TestLinterRefusesImports(t *testing.T) {
 		{"store/redis/bad/x.go", root + "conformance", "redis"},
 		{"store/redis/up/x.go", root + "core/protocol", "floors"},
 		{"store/postgres/bad/x_test.go", root + "conformance", "postgres"},
+		{"adapters/internal/bad/x.go", "github.com/gin-gonic/gin", "adapters"},
 		{"adapters/nethttp/bad/x.go", root + "core/memstore", "memory"},
 		{"adapters/gin/bad/x.go", "github.com/labstack/echo/v4", "gin"},
 		{"adapters/echo/bad/x_test.go", "github.com/gin-gonic/gin", "echo"},

@@ -13,34 +13,14 @@ import (
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// basics are programs that every machine has.
-var basics = []string{
-	"awk", "bash", "cat", "cp", "dirname", "env", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sort", "tail",
-	"touch", "tr", "uname", "xargs",
-}
-
 // machine returns a PATH with the basics, make, and more programs of this machine. It has
 // no getconf and, if they are not named, no Go, git or C compiler.
 func machine(t *testing.T, programs ...string) string {
 	t.Helper()
 	path := t.TempDir()
-	link(t, path, basics...)
-	link(t, path, append(programs, "make")...)
+	tree.Link(t, path, tree.Basics...)
+	tree.Link(t, path, append(programs, "make")...)
 	return path
-}
-
-// link puts programs of this machine into a folder.
-func link(t *testing.T, folder string, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		program, err := exec.LookPath(name)
-		if err == nil {
-			err = os.Symlink(program, filepath.Join(folder, name))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // fake puts programs into a folder, each a line of shell.

@@ -162,7 +162,7 @@ func servers(t *testing.T, programs map[string]string, env ...string) (output st
 	path := t.TempDir()
 	for _, name := range []string{"bash", "cat", "dirname", "gcc", "go", "head", "id", "sort", "tr"} {
 		if _, replaced := programs[name]; !replaced {
-			link(t, path, name)
+			tree.Link(t, path, name)
 		}
 	}
 	fake(t, path, programs)

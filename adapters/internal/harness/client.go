@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Client follows no redirection and decodes no content.
@@ -21,6 +23,9 @@ var Client = &http.Client{
 	Timeout:       Patience,
 }
 
+// marker is the field that marks a replay.
+var marker = new(protocol.Config).ControlFields().Replayed
+
 // A Response is a response that a client read to its end.
 type Response struct {
 	Status int
@@ -29,13 +34,13 @@ type Response struct {
 }
 
 // Replayed reports whether the response is marked as a replay.
-func (r Response) Replayed() bool { return r.Header.Get("Idempotent-Replayed") == "true" }
+func (r Response) Replayed() bool { return r.Header.Get(marker) == "true" }
 
 // Kept returns the fields that a replay has in common with the first response. A layer
 // outside may set X-Outer, which is not kept.
 func (r Response) Kept() http.Header {
 	h := r.Header.Clone()
-	for _, own := range []string{"Date", "Content-Length", "Idempotent-Replayed", "X-Outer"} {
+	for _, own := range []string{"Date", "Content-Length", marker, "X-Outer"} {
 		h.Del(own)
 	}
 	return h

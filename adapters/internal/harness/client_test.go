@@ -33,7 +33,7 @@ func wrong(t *testing.T) *App {
 	return app
 }
 
-func TestTwiceRejectsWhatIsNoReplay(t *testing.T) {
+func TestTwiceRejectsANewRun(t *testing.T) {
 	t.Parallel()
 	app := wrong(t)
 	for path, failures := range map[string]int{"/mark": 0, "/nothing": 1, "/mark/early": 1, "/mark/body": 1, "/mark/field": 1, "/mark/body/field": 2} {

@@ -41,8 +41,8 @@ func encode(tb testing.TB, add func(*multipart.Writer) error) (contentType, body
 }
 
 // CheckForm fails the test unless a form that was parsed before the middleware reads it
-// reaches the handler at path, which answers "paid " and the amount, and is compared with
-// that of the first request.
+// reaches the handler at path, which responds with "paid " and the amount, and is
+// compared with that of the first request.
 func (a *App) CheckForm(path, key string, form Form) {
 	a.tb.Helper()
 	for _, row := range []struct {

@@ -65,7 +65,7 @@ func TestInnerHasContextAndBodyOfTheExchange(t *testing.T) {
 	}).Twice("POST", "/")
 }
 
-func TestReturnFormKeepsWhatTheServerHas(t *testing.T) {
+func TestReturnFormKeepsTheFormOfTheServer(t *testing.T) {
 	t.Parallel()
 	first, second := new(multipart.Form), new(multipart.Form)
 	outer := &http.Request{MultipartForm: first}

@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -66,7 +67,7 @@ func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) sto
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)
 	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
-		return store.ClaimResult{Outcome: store.Completed, Payload: rec.payload, Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
+		return store.ClaimResult{Outcome: store.Completed, Payload: bytes.Clone(rec.payload), Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
 	case live && own && !s.has(claimNotRepeatable):
 		if !s.has(repeatKeepsLease) {
 			s.grant(rec, r, now)

@@ -36,7 +36,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	}
 	view := s.view(id, rec, now)
 	if !s.has(inspectHidesPayload) {
-		view.Payload = rec.payload
+		view.Payload = bytes.Clone(rec.payload)
 	}
 	return view, nil
 }

@@ -1,4 +1,4 @@
-// Package chance draws what the engine leaves to chance: its jitter.
+// Package chance draws the engine's random numbers: its jitter.
 package chance
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seed, in a simulation, is what draws follow from; nil everywhere else.
+// seed, in a simulation, determines the draws; nil everywhere else.
 var seed *uint64
 
 // Seed makes every later draw of the process follow from n and from the instant of the
@@ -14,7 +14,7 @@ var seed *uint64
 // simulations, and is called while no engine runs.
 func Seed(n uint64) { seed = &n }
 
-// Below draws from 0 to n-1. Nobody gains by guessing it. It panics unless n is positive.
+// Below draws from 0 to n-1. It is not for secrets. It panics unless n is positive.
 func Below[T ~int64](n T) T {
 	if seed != nil {
 		r := rand.New(rand.NewPCG(*seed, uint64(time.Now().UnixNano()))) //nolint:gosec // to be repeated

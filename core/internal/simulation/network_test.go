@@ -44,15 +44,15 @@ type network struct {
 	store.Store
 	seed   uint64        // of this process
 	faulty *atomic.Bool  // shared: whether anything is lost at all
-	lost   *atomic.Int64 // shared: what was
+	lost   *atomic.Int64 // shared: the lost messages
 	dead   chan struct{} // closed when the process is
 
 	mu     sync.Mutex
-	paused time.Time // the process does nothing until then
+	paused time.Time // the process is stopped until then
 	late   sync.WaitGroup
 }
 
-// pause stops the process for d: what it does next, it does after awake.
+// pause stops the process for d: its next action comes after awake.
 func (n *network) pause(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -158,8 +158,8 @@ func (n *network) send(ctx context.Context, d *dice, do func(context.Context)) e
 	return nil
 }
 
-// sent makes a call over n, and forgets its answer where the reply is lost. The process
-// looks at the answer, or at the time, when it is awake.
+// sent makes a call over n, and forgets its result where the reply is lost. The process
+// looks at the result, or at the time, when it is awake.
 func sent[T any](ctx context.Context, n *network, d *dice, do func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T

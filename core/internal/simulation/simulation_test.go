@@ -24,7 +24,7 @@ const budget = 2 * time.Second
 func inTime(d time.Duration) { <-time.After(d) }
 
 // simulation is a bubble with processes that pause and crash over a lossy network, and
-// clients that retry until they have their answer. It notes what must never be.
+// clients that retry until they have a response. It records violations.
 type simulation struct {
 	universe
 	seed    uint64
@@ -61,13 +61,13 @@ type simHandler struct {
 	process *simProcess
 }
 
-// violate notes what must never be, of a key. The lock is held.
+// violate records a violation of a key. The lock is held.
 func (s *simulation) violate(key, format string, args ...any) {
 	s.note(key, "VIOLATION: "+format, args...)
 	s.violations = append(s.violations, key)
 }
 
-// say notes what happened to a key.
+// say records an event of a key.
 func (s *simulation) say(key, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *simulation) boot(place int) *simProcess {
 	return s.running[place]
 }
 
-// crash ends a process at once: nothing that it does gets out any more, and its handlers
+// crash ends a process at once: its messages are dropped from then on, and its handlers
 // are gone.
 func (s *simulation) crash(place int) {
 	s.mu.Lock()
@@ -171,7 +171,7 @@ func (s *simulation) leave(key string, h *simHandler) {
 	delete(s.handlers[key], h)
 }
 
-// recorded notes an answer that the store keeps. There is one for each key.
+// recorded notes a result that the store keeps. There is one for each key.
 func (s *simulation) recorded(key, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *simulation) recorded(key, answer string) {
 }
 
 // handle runs a handler to its end, and reports false when its process crashed under it.
-// Some do not look at their context.
+// Some ignore their context.
 func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attempt) bool {
 	h := &simHandler{a.Context(), p}
 	s.enter(key, h)
@@ -197,7 +197,7 @@ func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attem
 		work = d.upTo(4 * s.lease)
 	}
 	p.net.pass(ctx, work)
-	p.net.awake(d) // it goes on, or finds that it was cancelled, not before
+	p.net.awake(d) // it continues, or finds that it was cancelled, not before
 	return !p.net.isDead()
 }
 
@@ -276,7 +276,7 @@ func (s *simulation) client(ctx context.Context, key, n int) {
 	}
 }
 
-// simulate runs the universe of a seed and returns it with what it noted.
+// simulate runs the universe of a seed and returns it with its records.
 func simulate(t *testing.T, seed uint64) *simulation {
 	t.Helper()
 	s := &simulation{seed: seed, universe: draw(seed)}

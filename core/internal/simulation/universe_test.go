@@ -31,7 +31,7 @@ func draw(seed uint64) universe {
 	}
 }
 
-// chronicle is what happened in a universe, in order.
+// chronicle is the events of a universe, in order.
 type chronicle struct {
 	began time.Time
 	lines []line

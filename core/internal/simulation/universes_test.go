@@ -23,7 +23,7 @@ const (
 )
 
 // TestMain gives the simulations one processor: on more, goroutines that a single instant
-// wakes run in an order of their own.
+// wakes run in random order.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1) // a goroutine that helps the collector loses its place; simulate collects
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // TestUniverses runs processes that pause and crash over a network that loses requests
 // and replies, or delivers them late. REPRISE_SEED runs the universe of that seed alone,
-// and prints what happened in it. REPRISE_SOAK runs more of them, for that long.
+// and prints its events. REPRISE_SOAK runs more of them, for that long.
 func TestUniverses(t *testing.T) {
 	if text := os.Getenv(oneUniverseIs); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -98,7 +98,7 @@ func TestASeedFixesItsUniverse(t *testing.T) {
 	}
 }
 
-// report fails the test for what must never be, with the history of the key.
+// report fails the test for violations, with the history of the key.
 func (s *simulation) report(t *testing.T) {
 	t.Helper()
 	for _, key := range s.violations {
@@ -106,7 +106,7 @@ func (s *simulation) report(t *testing.T) {
 	}
 }
 
-// tally counts what universes had in them.
+// tally counts the situations of universes.
 type tally struct {
 	Universes, Lost, Pauses, Crashes, Executions, Takeovers, Late, Replays int
 }

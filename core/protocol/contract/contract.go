@@ -16,20 +16,20 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Policy is what a guard does, as a value with every default filled in. From it come the
-// contract that clients and API teams need:
+// Policy is the behaviour of a guard, as a value with every default filled in. It is the
+// source of the contract that clients and API teams need:
 //
 //   - an OpenAPI 3.1 document of components ([Policy.OpenAPIJSON], [Policy.OpenAPIYAML]);
 //   - the fields that CORS has to allow and to expose ([Policy.CORS]);
-//   - the page on which the API publishes its policy ([Policy.Markdown]), or one from a
-//     template of your own, whose data a Policy is.
+//   - the page on which the API publishes its policy ([Policy.Markdown]), or one from
+//     your template, with a Policy as its data.
 //
-// It says what a guard knows of itself. Change what you know better before you generate:
-// Transactional, Fingerprint, Problems.
+// It has the facts that a guard knows about itself. Change those that you know better
+// before you generate: Transactional, Fingerprint, Problems.
 type Policy struct {
 	Name string // of the configuration; may be empty
 
-	// Which requests are keyed, and what a key is.
+	// Keyed requests, and the form of keys.
 	Header       string
 	Aliases      []string
 	KeyMode      protocol.KeyMode
@@ -39,11 +39,11 @@ type Policy struct {
 	Endpoint     string // part of the identity of a key; may be empty
 	Selective    bool   // Config.Select or Config.Skip may exempt requests from this policy
 
-	// What counts as the same request.
+	// Requests that count as the same.
 	Fingerprint        string   // the end of the sentence "A retry must have …", as Markdown
 	FingerprintHeaders []string // request fields that count too
 
-	// What happens to it.
+	// How a request is treated.
 	Preset      reprise.Preset
 	MaxAttempts int // 0: unlimited
 	Wait        time.Duration
@@ -63,12 +63,12 @@ type Policy struct {
 	KeepHeaders     []string // nil: all but those that belong to a single response
 	NotKept         []StatusRange
 
-	// What responses say.
+	// The fields of responses.
 	Control     protocol.ControlFields
 	Expires     bool
 	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
-	OwnProblems bool               // Config.Problems.Write decides what they look like
+	OwnProblems bool               // Config.Problems.Write decides their form
 }
 
 // StatusRange is a range of statuses, with its ends.
@@ -123,7 +123,7 @@ func (p Policy) Keeps(status int) bool {
 	return !slices.ContainsFunc(p.NotKept, func(r StatusRange) bool { return r.From <= status && status <= r.To })
 }
 
-// describeFingerprint says what a retry must have in common with its first request.
+// describeFingerprint describes the parts that a retry must share with its first request.
 func describeFingerprint(f protocol.Fingerprinter) string {
 	same := func(other protocol.Fingerprinter) bool {
 		return reflect.ValueOf(f).Pointer() == reflect.ValueOf(other).Pointer()
@@ -221,8 +221,8 @@ type CORS struct {
 	AllowMethods  []string // Access-Control-Allow-Methods
 }
 
-// CORS returns what a browser has to be allowed for this policy, besides what the API
-// needs anyway.
+// CORS returns the permissions that a browser needs for this policy, besides those that
+// the API needs anyway.
 func (p Policy) CORS() CORS {
 	c := CORS{AllowHeaders: append([]string{p.Header}, p.Aliases...), AllowMethods: slices.Clone(p.Methods)}
 	for _, f := range p.markers() {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func contractGuard(t testing.TB, cfg protocol.Config) *protocol.Guard {
 	return guard
 }
 
-// The documents change only when somebody wants it: go test -update.
+// The documents change on request only: go test -update.
 func TestContractDocuments(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range contracts {
@@ -85,8 +86,9 @@ func TestContractDocuments(t *testing.T) {
 	}
 }
 
-// The policy says what the guard does, status by status, also where a function decides.
-func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
+// The policy describes the guard's behaviour, status by status, also where a function
+// decides.
+func TestPolicyAgreesWithTheGuard(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"default": "307–308 401 407–408 425 429 500–599", "payments": "307–308 401 407–408 425 429", "own-errors": "307–308 400–599",
@@ -106,6 +108,16 @@ func TestPolicyKeepsWhatTheGuardKeeps(t *testing.T) {
 	bad := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { panic("a bug") }}}))
 	if bad.Keeps(200) {
 		t.Error("a policy whose Decide panics keeps 200")
+	}
+}
+
+func TestContractNamesTheMarkerOfThePolicy(t *testing.T) {
+	t.Parallel()
+	const name = "X-Order-Repeated"
+	policy := Of(contractGuard(t, protocol.Config{Announce: protocol.Announcing{ReplayedHeader: name}}))
+	if !slices.Contains(policy.CORS().ExposeHeaders, name) || slices.Contains(policy.CORS().ExposeHeaders, "Idempotent-Replayed") ||
+		!strings.Contains(string(policy.Markdown()), "| `"+name+"` | true |") {
+		t.Errorf("the CORS lists are %+v, and the page is\n%s", policy.CORS(), policy.Markdown())
 	}
 }
 
@@ -144,7 +156,7 @@ func FuzzKeyPattern(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		if key != strings.Trim(key, " \t") {
-			return // a server trims the value before anybody compares it
+			return // a server trims the value before it is compared
 		}
 		for _, c := range all {
 			accepted := accepts(t, c.guard, key)
@@ -199,7 +211,7 @@ func TestPatternCountsAsFarAsItCan(t *testing.T) {
 	}
 }
 
-func TestSpansAndSizesAsPeopleSayThem(t *testing.T) {
+func TestSpansAndSizesForPeople(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		24 * time.Hour: "24 hours", 48 * time.Hour: "2 days", time.Hour: "1 hour", 90 * time.Minute: "90 minutes",

@@ -10,7 +10,7 @@ import (
 )
 
 // OpenAPIJSON returns an OpenAPI 3.1 document of components, as JSON. Its bytes depend on
-// the policy only. An operation refers to them, in a file of its own or after they were
+// the policy only. An operation refers to them, in a separate file or after they were
 // merged into its document:
 //
 //   - #/components/parameters/IdempotencyKey, the header;

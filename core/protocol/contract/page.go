@@ -12,10 +12,10 @@ import (
 
 // Markdown returns the page on which the API publishes its policy, as the draft of the
 // header asks servers to do: for the people who write clients. Its bytes depend on the
-// policy only. For another form give the Policy to a template of your own.
+// policy only. For another form give the Policy to your own template.
 //
-// Names and texts of the policy stand on the page as they are, whatever characters they
-// have; only Fingerprint may have Markdown of its own.
+// Names and texts of the policy appear on the page as they are, with any characters; only
+// Fingerprint may contain Markdown.
 func (p Policy) Markdown() []byte {
 	var b bytes.Buffer
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -178,7 +178,7 @@ func code(text string) string {
 		fence += "`"
 	}
 	if strings.Trim(text, " ") != text || strings.Trim(text, "`") != text {
-		text = " " + text + " " // of which nothing is shown
+		text = " " + text + " " // which shows no mark
 	}
 	return fence + text + fence
 }

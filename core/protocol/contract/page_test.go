@@ -31,7 +31,7 @@ func TestPageShowsNamesAsTheyAre(t *testing.T) {
 	}
 }
 
-// A policy that offloads bodies still has summaries: of what it could not store.
+// A policy that offloads bodies still has summaries: of those that it could not store.
 func TestContractOfAPolicyThatOffloads(t *testing.T) {
 	t.Parallel()
 	policy := Of(contractGuard(t, protocol.Config{Offload: protocol.Offloading{Blobs: blobs{}, MaxBody: 8 << 20}}))
@@ -52,7 +52,7 @@ func TestContractOfAPolicyThatOffloads(t *testing.T) {
 
 type blobs struct{ protocol.BlobStore }
 
-// A page that has nothing to list says nothing of it.
+// The page omits empty lists.
 func TestPageOfAPolicyThatKeepsEverything(t *testing.T) {
 	t.Parallel()
 	const line = "are not kept, and the next request with the key runs"

@@ -112,8 +112,8 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// plain returns text for YAML, without quotes where nobody can take it for anything but
-// text: JSON's quotes are those of YAML.
+// plain returns text for YAML, without quotes where it can only be text: JSON's quotes
+// are those of YAML.
 func plain(text string) string {
 	if text == "" || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/") != "" ||
 		!('A' <= text[0]&^0x20 && text[0]&^0x20 <= 'Z') {

@@ -19,10 +19,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// What a record has instead of a whole response. See [Decode].
+// The errors for records without a whole response. See [Decode].
 var (
-	// ErrBodyOmitted says that the body was not kept. Retries get what Config.Oversize
-	// says.
+	// ErrBodyOmitted says that the body was not kept. Retries get the substitute of
+	// Config.Oversize.
 	ErrBodyOmitted = errors.New("reprise: the body of the response was not kept")
 
 	// ErrResultUnavailable says that there is no response: it was cut short, or a part of
@@ -45,10 +45,10 @@ type response = record.Response[protocol.Field]
 // [protocol.Payload], which applies the policy of its guard.
 //
 // A response that a replay could not serve is refused, with an error that wraps
-// [store.ErrInvalid] and names what is wrong: a status outside of 200 to 999, a field
-// that cannot be sent or is never kept (such as Content-Length, which every replay
-// computes, or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63
-// MiB, and a body for a status that has none. What it returns, [Decode] reads.
+// [store.ErrInvalid] and names the mistake: a status outside of 200 to 999, a field that
+// cannot be sent or is never kept (such as Content-Length, which every replay computes,
+// or Set-Cookie), more than 64 fields or 16 KiB of them, a body of more than 63 MiB, and
+// a body for a status that has none. [Decode] reads the result.
 func Encode(r protocol.Response) ([]byte, error) {
 	if r.Stream != nil {
 		return nil, refuseResponse("the body is a stream")
@@ -58,13 +58,13 @@ func Encode(r protocol.Response) ([]byte, error) {
 		return nil, err
 	}
 	payload := record.Append(make([]byte, 0, s.Size()), &s)
-	if _, err := record.Decode[protocol.Field](payload); err != nil { // the last word has what reads it
+	if _, err := record.Decode[protocol.Field](payload); err != nil { // the decoder has the last word
 		return nil, fmt.Errorf("%w: the response cannot be kept: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
 	}
 	return payload, nil
 }
 
-// encodable reports what of a response a replay could not serve.
+// encodable reports the part of a response that a replay could not serve.
 func encodable(s *response) error {
 	switch {
 	case s.Status < 200 || s.Status > 999:
@@ -97,7 +97,7 @@ func refuseResponse(format string, args ...any) error {
 }
 
 // Decode reads the payload of a record, with the checks of a replay. The response
-// is what a retry gets, without the fields that mark it as a replay. The error wraps
+// is that of a retry, without the fields that mark it as a replay. The error wraps
 // [store.ErrCorrupt] for a payload whose retries get 500 record-corrupt.
 //
 // Some records have no whole response. Then the error wraps [ErrBodyOmitted], and the
@@ -106,8 +106,8 @@ func refuseResponse(format string, args ...any) error {
 // Length of that.
 //
 // A response that is sealed (see [protocol.Sealing]) cannot be read without the client's
-// key: then the error wraps [ErrSealed], and the response has nothing, or, with
-// Sealing.ClearHead, the status and the fields, which are not verified.
+// key: then the error wraps [ErrSealed], and the response is empty, or, with
+// Sealing.ClearHead, has the status and the fields, which are not verified.
 // [protocol.Sealing.Open] opens it.
 //
 // The response is a view into payload, which must not be modified.
@@ -157,9 +157,9 @@ func header(section record.Section) protocol.Header {
 	return protocol.NewHeader(fields...)
 }
 
-// Annotation returns what [protocol.Config].Annotate kept beside the response in a
-// payload, and an empty text where there is nothing, or the payload is unreadable or
-// sealed as a whole.
+// Annotation returns the text of [protocol.Config].Annotate beside the response in a
+// payload. It is empty if there is none, or if the payload is unreadable or sealed as a
+// whole.
 func Annotation(payload []byte) string {
 	if record.IsSealed(payload) {
 		e, err := record.ParseEnvelope(payload)
@@ -172,12 +172,11 @@ func Annotation(payload []byte) string {
 	return s.Annotation
 }
 
-// Resolve ends a lapsed record whose fence is still fence, with r as the answer that its
-// retries get for the given time: see [store.Inspector]. It is the way to resolve a
-// record whose requests a guard reads, because it writes nothing that a replay could not
-// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that
-// the record is not the one that was inspected. A store without an Inspector is
-// ErrInvalid.
+// Resolve ends a lapsed record whose fence is still fence, with r as the response to its
+// retries for the given time: see [store.Inspector]. It is the way to resolve a record
+// whose requests a guard reads, because it refuses a response that a replay could not
+// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that the
+// record is not the one that was inspected. A store without an Inspector is ErrInvalid.
 func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r protocol.Response, retention time.Duration) error {
 	inspector, ok := store.As[store.Inspector](st)
 	if !ok {
@@ -190,7 +189,7 @@ func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r p
 	return inspector.Resolve(ctx, id, store.Resolution{Fence: fence, Payload: payload, Retention: retention})
 }
 
-// BlobRef is what a record keeps of a body that a [protocol.BlobStore] has.
+// BlobRef is a record's reference to a body in a [protocol.BlobStore].
 type BlobRef struct {
 	SHA256 [32]byte // of its bytes
 	Size   int64    // how many they are; at least 1

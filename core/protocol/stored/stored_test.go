@@ -19,7 +19,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestEncodeRefusesWhatAReplayCouldNotServe(t *testing.T) {
+func TestEncodeRefusesUnservableResponses(t *testing.T) {
 	t.Parallel()
 	field := func(name, value string) protocol.Response {
 		return protocol.Response{Status: 201, Header: protocol.NewHeader(protocol.Field{Name: name, Value: value})}
@@ -66,8 +66,8 @@ func TestEncodeRefusesWhatAReplayCouldNotServe(t *testing.T) {
 }
 
 // An operator who resolved a record with JSON made every retry a 500 until the record's
-// retention ended, and nothing said so before.
-func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
+// retention ended, without a warning.
+func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()
@@ -148,7 +148,7 @@ func TestAnswerOfAnOperatorIsWhatTheRetryGets(t *testing.T) {
 	})
 }
 
-func TestDecodeOfWhatWasNotKept(t *testing.T) {
+func TestDecodeOfAPartialRecord(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		captured protocol.Captured
@@ -209,8 +209,8 @@ func sameResponse(a, b protocol.Response) bool {
 		slices.Equal(slices.Collect(a.Trailer.All()), slices.Collect(b.Trailer.All()))
 }
 
-// FuzzEncode encodes any response: what is accepted comes back as it was, and
-// what comes back is encoded as the same bytes.
+// FuzzEncode encodes any response: an accepted one is decoded unchanged, and encoded
+// again as the same bytes.
 func FuzzEncode(f *testing.F) {
 	f.Add(201, "Content-Type", "application/json", "Link", "</a>", true, false, []byte(`{"id":7}`))
 	f.Add(204, "X", "", "Set-Cookie", "a=b", false, false, []byte{})
@@ -231,7 +231,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		got, err := stored.Decode(payload)
 		if remove {
-			r.Header = got.Header // Add means nothing for a removal
+			r.Header = got.Header // Add is meaningless for a removal
 		}
 		if err != nil || !sameResponse(got, r) {
 			t.Fatalf("encoded %+v, decoded %+v, %v", r, got, err)
@@ -242,8 +242,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// The bounds of what can be kept are part of it.
-func TestEncodeKeepsWhatIsWithinTheBounds(t *testing.T) {
+// The bounds of a kept response are inclusive.
+func TestEncodeBoundsAreInclusive(t *testing.T) {
 	t.Parallel()
 	many := make([]protocol.Field, 64)
 	for i := range many {
@@ -272,8 +272,8 @@ func TestEncodeKeepsWhatIsWithinTheBounds(t *testing.T) {
 	}
 }
 
-// What nobody can read has no annotation.
-func TestAnnotationOfWhatCannotBeRead(t *testing.T) {
+// An unreadable record has no annotation.
+func TestAnnotationOfAnUnreadableRecordIsEmpty(t *testing.T) {
 	t.Parallel()
 	for what, payload := range map[string][]byte{
 		"nothing": nil, "garbage": []byte("\x01garbage of some length"), "half an envelope": {0x81}, "an envelope of another version": []byte("\x82 of some length"),

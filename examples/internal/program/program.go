@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,12 +40,22 @@ func (m Main) Run() int {
 var built string // the path of the program
 
 var build = sync.OnceValue(func() error {
-	out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput() //nolint:gosec // the path is our own
+	return BuildTo(built)
+})
+
+// BuildTo compiles the program in the folder of the tests. It has the race detector if
+// they have it, so that they share compiled packages.
+func BuildTo(path string) error {
+	args := []string{"build", "-o", path}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, ".")...).CombinedOutput() //nolint:gosec,noctx // the path is our own, and the tests share the program
 	if err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	return nil
-})
+}
 
 // Build compiles the program in the folder of the tests, once, and returns its path. The
 // tests need a TestMain that calls [Main.Run].

@@ -1,11 +1,13 @@
 // Nethttp is the orders API of this example on net/http: its instrumentation, then
 // Reprise, then the order.
 //
-//	go run . # in this folder
+//	GOWORK=off go run -C examples/telemetry/nethttp .
 //	curl -X POST localhost:8080/orders -H 'Idempotency-Key: "7c1f"'   # twice
 //	curl -s localhost:8080/metrics | grep reprise_
 //
 // Spans are printed to standard output: the second one is linked to the first.
+//
+//run:long; background until 8080; prints "reprise_"
 package main
 
 import (

@@ -134,7 +134,7 @@ func (l *running) send(c *conn, h *Histogram, i int) error {
 			if l.sent.Add(1) > int64(l.Count) {
 				return nil
 			}
-		case due.Sub(l.begin) >= l.Duration:
+		case n > 0 && due.Sub(l.begin) >= l.Duration: // each connection sends at least one
 			return nil
 		}
 		if l.Kind == New {

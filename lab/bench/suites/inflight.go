@@ -13,7 +13,7 @@ import (
 )
 
 // Shares of the time that a handler takes: within which all requests arrive, the instants
-// between which every handler runs, and the lease, which is renewed meanwhile.
+// between which every handler runs, and the lease, which is renewed.
 const (
 	arrive     = 0.2
 	allBegan   = 0.5

@@ -107,6 +107,45 @@ func Run(t *testing.T, dir string, env []string, name string, args ...string) (o
 	return out.String(), err == nil
 }
 
+// Basics are programs that every machine has.
+var Basics = []string{
+	"awk", "bash", "cat", "cp", "dirname", "env", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "mv", "rm", "sed", "sh", "sort", "tail",
+	"touch", "tr", "uname", "xargs",
+}
+
+// Link puts programs of this machine into a folder.
+func Link(t *testing.T, folder string, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		program, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(folder, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// GoOnly returns the environment of a machine that has only Go, make, git, a C compiler
+// and the programs named: no server, no browser, and an empty HOME. The folder of its
+// programs comes first, then HOME. The module and build caches are those of this machine.
+func GoOnly(t *testing.T, programs ...string) []string {
+	t.Helper()
+	path := t.TempDir()
+	Link(t, path, "go", "make", "git", "cc", "gcc", "as", "ld")
+	Link(t, path, slices.Concat(Basics, programs)...)
+	env := []string{"PATH=" + path, "HOME=" + t.TempDir()}
+	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} {
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, name+"="+strings.TrimSpace(string(value)))
+	}
+	return env
+}
+
 func copyFile(from, to, name string) error {
 	text, err := os.ReadFile(filepath.Join(from, name))
 	if err != nil {

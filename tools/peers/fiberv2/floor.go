@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // floor does the minimum that the design of Reprise requires of any middleware, and is
@@ -57,7 +58,7 @@ func (f *floor) handle(c *fiber.Ctx) error {
 		return c.SendStatus(fiber.StatusConflict)
 	default:
 		c.Set(fiber.HeaderContentType, kept.contentType)
-		c.Set("Idempotent-Replayed", "true")
+		c.Set(new(protocol.Config).ControlFields().Replayed, "true")
 		return c.Status(kept.status).Send(kept.body)
 	}
 

@@ -79,7 +79,7 @@ func (b *Blob) append(dst []byte) []byte {
 	return dst
 }
 
-// decodeBlob reads what append wrote. ok is false for anything else.
+// decodeBlob parses the result of append. ok is false for anything else.
 func decodeBlob(ref []byte) (b Blob, ok bool) {
 	switch {
 	case len(ref) == blobSize && ref[0] == blobVersion:

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Whatever a record says, the name of its blob is a day and a digest: it leaves no folder
-// and no prefix.
+// In any record, the name of a blob is a day and a digest: it leaves no folder and no
+// prefix.
 func TestNoRecordNamesAnythingButABlob(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[0-9]{8}/[0-9a-f]{64}$`)

@@ -9,9 +9,9 @@ import (
 )
 
 // A guard that seals encrypts the bodies that it offloads, too, on their way into the
-// spool, so that neither the blob store nor the temporary file has them in the clear. A
-// blob has a random key of its own, which the sealed record keeps; the digest and the
-// size in the record are those of the encrypted bytes.
+// spool, so that neither the blob store nor the temporary file has them in the clear.
+// Each blob has a random key, which the sealed record keeps; the digest and the size in
+// the record are those of the encrypted bytes.
 //
 // The body is cut into chunks of 64 KiB, of which the last one may be shorter and is
 // never empty. Each is
@@ -66,9 +66,9 @@ type BlobSealer struct {
 	*blobCipher
 
 	key    BlobKey
-	chunk  []byte // what is not sealed yet; full only until more comes
+	chunk  []byte // clear bytes; full only until more comes
 	sealed []byte
-	size   int64 // of what was written
+	size   int64 // of the written bytes
 	ended  bool
 }
 

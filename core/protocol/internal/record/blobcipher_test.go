@@ -21,7 +21,7 @@ func sealBlob(tb testing.TB, body []byte, piece int) (sealed []byte, key BlobKey
 			tb.Fatal(err)
 		}
 	}
-	for range 2 { // the second one does nothing
+	for range 2 { // the second one is a no-op
 		if err := s.End(out); err != nil {
 			tb.Fatal(err)
 		}

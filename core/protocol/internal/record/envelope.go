@@ -44,7 +44,7 @@ const envelopeHead = 2
 // sealLabel separates the keys of this version and purpose from all others.
 const sealLabel = "reprise/seal/1\x00"
 
-// What can be wrong with an envelope.
+// The defects of an envelope.
 var (
 	errEnvelopeVersion = Corrupt("is sealed in a version that this release does not know")
 	errEnvelopeFlags   = Corrupt("is sealed with flags that this release does not know")
@@ -138,13 +138,13 @@ func (b *sealBuffers) aead(secret []byte, who *SealedFor) cipher.AEAD {
 	return aead
 }
 
-// associated returns the associated data: what else than the plaintext is authenticated.
+// associated returns the associated data: the authenticated data besides the plaintext.
 func (b *sealBuffers) associated(start []byte, who *SealedFor) []byte {
 	b.data = append(append(append(b.data[:0], who.ID[:]...), who.Fingerprint[:]...), start...)
 	return b.data
 }
 
-// Secret is a master secret. The zero value is none.
+// Secret is a master secret. The zero value is no secret.
 type Secret struct {
 	ID  string // up to 32 bytes of printable US-ASCII
 	Key []byte
@@ -193,13 +193,13 @@ func (e *Envelope) Open(key []byte, who *SealedFor) ([]byte, error) {
 }
 
 // ClearHead returns the encoded form of the head that is in the clear, as that of a
-// response without a body, which nobody has verified; nil if there is none.
+// response without a body. It is not verified, and nil if there is none.
 func (e *Envelope) ClearHead() []byte {
 	switch {
 	case len(e.head) == 0:
 		return nil
 	case len(e.head) < headSize:
-		return e.head // which nothing decodes
+		return e.head // which cannot be decoded
 	}
 	alone := append(make([]byte, 0, len(e.head)+sumSize), e.head...)
 	alone[1] = 0                              // the flags speak of the body,

@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// sealedVector is an envelope that a program of its own made from
-// docs/engineering/adr/0016-sealed-answers.md. Whoever changes one makes the records of
+// sealedVector is an envelope that an independent program made from
+// docs/engineering/adr/0016-sealed-answers.md. A change of one makes the records of
 // running deployments unreadable.
 type sealedVector struct {
 	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
@@ -102,7 +102,7 @@ func sealedSample(body []byte) (encoded, payload []byte) {
 }
 
 // An envelope is as long as it says, and has a nonce and a tag in any case.
-func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
+func TestEnvelopeHasItsDeclaredLength(t *testing.T) {
 	t.Parallel()
 	_, payload := sealedSample(bytes.Repeat([]byte("a"), 1000))
 	e, err := ParseEnvelope(payload)
@@ -133,7 +133,7 @@ func TestEnvelopeIsAsLongAsItSays(t *testing.T) {
 	}
 }
 
-// The head in the clear is the response without its body, or nothing that decodes.
+// The head in the clear is the response without its body, or cannot be decoded.
 func TestClearHeadIsTheResponseWithoutItsBody(t *testing.T) {
 	t.Parallel()
 	_, payload := sealedSample([]byte("body"))

@@ -1,6 +1,6 @@
 // Package record is the codec of the responses that records keep: their layout, their
 // sealing, and the chunks of sealed blobs. It has pure functions over bytes, which know
-// neither a policy nor a guard. What is read is untrusted input, and checked.
+// neither a policy nor a guard. Payloads are untrusted input, and validated.
 package record
 
 import (
@@ -129,8 +129,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// What can be wrong with a stored response. The errors are made once, so that refusing
-// garbage costs nothing.
+// The defects of a stored response. The errors are made once, so that to refuse garbage
+// is cheap.
 var (
 	errVersion = Corrupt("has a version that this release does not know")
 	errFlags   = Corrupt("has flags that this release does not know")
@@ -254,10 +254,10 @@ func append32(dst []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(n)) //nolint:gosec // store.MaxPayload bounds it
 }
 
-// Decode reads what [Append] wrote. A record is untrusted input: everything
-// is checked here, so that readers of the result need not. The header and the body are
-// views into payload, which must not be modified from then on. It never allocates. The
-// error wraps [store.ErrCorrupt].
+// Decode parses the result of [Append]. A record is untrusted input: it is validated
+// here, so that readers of the result need not. The header and the body are views into
+// payload, which must not be modified from then on. It never allocates. The error wraps
+// [store.ErrCorrupt].
 func Decode[F AnyField](payload []byte) (Response[F], error) {
 	if len(payload) == 0 || payload[0] != version && payload[0] != annotatedVersion {
 		return Response[F]{}, errVersion
@@ -357,8 +357,9 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 }
 
 // isForged reports whether no guard can have written a field called name: no release
-// keeps cookies, or the fields that say where a message ends. A later release may add to
-// what is never kept, so other fields of that list are no sign of a forged record.
+// keeps cookies, or the fields that say where a message ends. A later release may add
+// fields that are never kept, so other fields of that list are no sign of a forged
+// record.
 func isForged(name string) bool {
 	switch len(name) {
 	case 2:

@@ -24,9 +24,9 @@ var sampleFields = []Field{
 	{Name: "X-Empty", Value: ""},
 }
 
-// goldenStored were computed by a program of its own, from
-// docs/engineering/adr/0003-stored-response.md. Whoever changes one of them makes the
-// records of running deployments unreadable.
+// goldenStored were computed by an independent program, from
+// docs/engineering/adr/0003-stored-response.md. A change of one of them makes the records
+// of running deployments unreadable.
 var goldenStored = []struct {
 	name   string
 	stored stored
@@ -104,7 +104,7 @@ func fieldsOf(s Section) (list []Field) {
 	return list
 }
 
-// checkDecoded decodes payload and compares with what was encoded.
+// checkDecoded decodes payload and compares the result with the original.
 func checkDecoded(t *testing.T, payload []byte, want *stored) {
 	t.Helper()
 	got, err := Decode[Field](payload)
@@ -208,8 +208,8 @@ func withSum(content []byte) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clone(content), crc32.Checksum(content, castagnoli))
 }
 
-// refused are payloads with a correct checksum, as somebody could write who has access to
-// the store.
+// refused are payloads with a correct checksum, as an attacker with access to the store
+// could write them.
 func refused() map[string][]byte {
 	head := func(flags byte, status, fields uint16, section, body uint32) []byte {
 		b := []byte{version, flags}
@@ -295,7 +295,7 @@ func refused() map[string][]byte {
 	}
 }
 
-func TestR42WhatCannotBeReadIsCorrupt(t *testing.T) {
+func TestR42UnreadablePayloadIsCorrupt(t *testing.T) {
 	t.Parallel()
 	for name, payload := range refused() {
 		if _, err := Decode[Field](payload); !errors.Is(err, store.ErrCorrupt) {
@@ -347,8 +347,8 @@ func TestP10StoredResponsesAreCodedWithoutAllocations(t *testing.T) {
 	}
 }
 
-// FuzzDecodeStored decodes anything, as it is and with the checksum that it lacks. What
-// is accepted is within the limits and has one encoding only.
+// FuzzDecodeStored decodes anything, as it is and with the checksum that it lacks. An
+// accepted payload is within the limits and has one encoding only.
 func FuzzDecodeStored(f *testing.F) {
 	for _, c := range goldenStored {
 		payload := Append(nil, &c.stored)

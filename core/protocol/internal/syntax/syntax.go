@@ -73,7 +73,7 @@ func AppendLower(b []byte, s string) []byte {
 	return b
 }
 
-// Printable reports whether text has nothing but Printable US-ASCII.
+// Printable reports whether text is printable US-ASCII only.
 func Printable(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {

@@ -123,7 +123,7 @@ func serve(ctx context.Context, addr, url string, open opener) error {
 		defer closeDB()
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
 	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {

@@ -1,4 +1,5 @@
-package main
+// Package servers starts private servers for tests and tools outside of the lab.
+package servers
 
 import (
 	"context"
@@ -14,33 +15,50 @@ import (
 	"time"
 )
 
-// notInstalled is the name of a program that this machine does not have.
-type notInstalled string
+// NotInstalled is the name of a program that this machine does not have.
+type NotInstalled string
 
-func (n notInstalled) Error() string { return string(n) + " is not installed" }
+func (n NotInstalled) Error() string { return string(n) + " is not installed" }
 
-// A server is a private one, which listens on a socket in a temporary folder.
-type server struct {
-	env  string // for the programs that use it
-	stop func()
+// A Server is a private one, with its files in a temporary folder.
+type Server struct {
+	// Env names it to the programs that use it: REDIS_ADDR=host:port, or DATABASE_URL=URL.
+	Env  string
+	Stop func()
 }
 
-// startRedis starts a Redis that keeps its records in memory.
-func startRedis(ctx context.Context) (*server, error) {
+// FreeAddr returns an address of the loopback interface that is free at the moment.
+func FreeAddr(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// Redis starts an empty Redis.
+func Redis(ctx context.Context) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, notInstalled("redis-server")
+		return nil, NotInstalled("redis-server")
 	}
-	dir, err := os.MkdirTemp("", "redis") // its path fits into the name of a socket
+	addr, err := FreeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.CommandContext(ctx, program, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "")
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redis")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, "--bind", host, "--port", port, "--dir", dir, "--appendonly", "yes")
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &server{env: "REDIS_ADDR=" + socket, stop: func() {
+	s := &Server{Env: "REDIS_ADDR=" + addr, Stop: func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = os.RemoveAll(dir)
@@ -48,26 +66,26 @@ func startRedis(ctx context.Context) (*server, error) {
 	ready, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		conn, err := new(net.Dialer).DialContext(ready, "unix", socket)
+		conn, err := new(net.Dialer).DialContext(ready, "tcp", addr)
 		if err == nil {
 			return s, conn.Close()
 		}
 		select {
 		case <-ready.Done():
-			s.stop()
+			s.Stop()
 			return nil, fmt.Errorf("redis-server does not listen: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// startPostgres starts a PostgreSQL with an empty database.
-func startPostgres(ctx context.Context) (*server, error) {
+// Postgres starts a PostgreSQL with an empty database.
+func Postgres(ctx context.Context) (*Server, error) {
 	program, err := exec.LookPath("pg_ctl")
 	if debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_ctl"); err != nil && len(debian) > 0 {
 		program = debian[len(debian)-1]
 	} else if err != nil {
-		return nil, notInstalled("postgresql")
+		return nil, NotInstalled("postgresql")
 	}
 	dir, err := os.MkdirTemp("", "postgres")
 	if err != nil {
@@ -93,7 +111,7 @@ func startPostgres(ctx context.Context) (*server, error) {
 		}
 		return nil
 	}
-	s := &server{env: "DATABASE_URL=postgres:///postgres?user=postgres&host=" + dir, stop: func() {
+	s := &Server{Env: "DATABASE_URL=postgres:///postgres?user=postgres&host=" + dir, Stop: func() {
 		_ = control(context.WithoutCancel(ctx), "stop", "--mode=immediate")
 		_ = os.RemoveAll(dir)
 	}}
@@ -102,7 +120,7 @@ func startPostgres(ctx context.Context) (*server, error) {
 		err = control(ctx, "start", "--wait", "--options=-h '' -k "+dir)
 	}
 	if err != nil {
-		s.stop()
+		s.Stop()
 		return nil, err
 	}
 	return s, nil
