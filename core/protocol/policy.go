@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// This file calls the functions of a policy. One that panics must never leave a key held
-// (R33b): before the handler its panic is an error.
+// This file calls the functions of a policy, and scope functions. One that panics must
+// never leave a key held (R33b): before the handler its panic is an error.
 
 // panicError says that a function of a policy, or a scope function, panicked. The
 // observer gets it as the error of a refused request.
@@ -146,4 +146,35 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 func (g *Guard) ownProblem(ctx context.Context, req Request, p Problem) (r Response, err error) {
 	defer recovered("Config.Problems.Write", &err)
 	return g.cfg.Problems.Write(ctx, &req, p), nil
+}
+
+// ErrUnscoped is the error with which a scope function puts a key in the one key space
+// that all clients share. Anyone who learns another client's key can then replay its
+// response. Every adapter's Unscoped returns it.
+var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
+
+// Why a scope is refused.
+var (
+	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", store.ErrInvalid)
+	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", store.ErrInvalid)
+)
+
+// principalOf returns the name that scope returns, or why it is refused.
+func principalOf(scope func() (string, error)) (name string, err error) {
+	defer recovered("the scope function", &err)
+	name, err = scope()
+	switch {
+	case errors.Is(err, ErrUnscoped):
+		return record.SharedScope, nil
+	case err != nil:
+		return "", err
+	case name == "":
+		return "", errScopeEmpty
+	}
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == 0x7f {
+			return "", errScopeControl
+		}
+	}
+	return name, nil
 }
