@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -63,6 +64,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
+		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 )
 
 // Exchange is one run of a handler: the context and the body to run it with, and the fate
@@ -26,7 +27,7 @@ type Exchange struct {
 	request *Request // for Config.Problems.Write and of a Call; else nil
 	capture Capture
 	scratch *scratch
-	spool   *spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
+	spool   *spool.Spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 
 	annotation string  // of Config.Annotate
 	announced  []Field // fields that the policy adds to a recorded response
@@ -145,7 +146,7 @@ func (x *Exchange) Finish(c Captured) Reply {
 	x.flushSpool()
 	reply := x.finish(c)
 	if x.spool != nil && !c.Sent && !reply.Replace {
-		reply.Stream, reply.Length = x.spool.body(), x.spool.length()
+		reply.Stream, reply.Length = x.spool.Body(), x.spool.Length()
 		x.spool = nil
 	}
 	x.dropSpool()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -22,7 +23,7 @@ type Guard struct {
 	announce announcement
 	marks    marks
 	counts   counts
-	spooled  atomic.Int64 // the bytes of all spools
+	spools   spool.Files
 }
 
 // Stats counts a guard's actions that leave no other trace. The numbers only grow.

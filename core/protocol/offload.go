@@ -9,6 +9,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -24,12 +25,12 @@ func (x *Exchange) startSpool(start []byte) {
 		return
 	}
 	var err error
-	if x.spool, err = newSpool(x.guard, x.guard.cfg.Offload.MaxBody); err != nil {
+	if x.spool, err = x.guard.spools.New(x.guard.cfg.Offload.MaxBody); err != nil {
 		x.blobFailed(err)
 		return
 	}
 	if x.guard.cfg.Seal.on() {
-		x.spool.encrypt()
+		x.spool.Encrypt()
 	}
 	x.spoolMore(start)
 }
@@ -76,7 +77,7 @@ func (x *Exchange) flushSpool() {
 	if x.spool == nil {
 		return
 	}
-	if _, err := x.spool.ref(); err != nil {
+	if _, err := x.spool.Ref(); err != nil {
 		x.spool = nil
 		x.blobFailed(err)
 	}
@@ -93,7 +94,7 @@ func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 	if x.spool == nil {
 		return record.Blob{}, false
 	}
-	ref, err := x.spool.ref()
+	ref, err := x.spool.Ref()
 	if err == nil {
 		err = x.guard.putBlob(x.Context(), ref, x.spool)
 	}
@@ -112,18 +113,18 @@ func (x *Exchange) blobFailed(err error) {
 }
 
 // putBlob writes a spool to the blob store.
-func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
+func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Offload.Timeout) // the completion reports a lost lease
 	defer cancel()
 	defer recovered("Config.Offload.Blobs.Put", &err)
-	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.section(ctx))
+	return g.cfg.Offload.Blobs.Put(ctx, ref.Name(), s.Section(ctx))
 }
 
 // replayBlob returns a stored response whose body is a blob, or the problem with it.
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
-	spool, err := g.fetchBlob(ctx, s.Blob)
+	body, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Stream: spool.body(), Length: s.Blob.Length()}
+		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Stream: body.Body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
 	var damaged record.DamagedBlob
@@ -142,11 +143,11 @@ func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Respons
 var errNoBlobs = fmt.Errorf("%w: the record needs Config.Offload.Blobs", store.ErrMisconfigured)
 
 // fetchBlob reads a blob into a spool and checks it. The caller closes the spool.
-func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err error) {
+func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool.Spool, err error) {
 	if g.cfg.Offload.Blobs == nil {
 		return nil, errNoBlobs
 	}
-	s, err := newSpool(g, ref.Size)
+	s, err := g.spools.New(ref.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err e
 	if err := g.readBlob(ctx, ref, s); err != nil {
 		return nil, err
 	}
-	got, err := s.ref()
+	got, err := s.Ref()
 	switch {
 	case err != nil:
 		return nil, err
@@ -169,12 +170,12 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool, err e
 	case got.SHA256 != ref.SHA256:
 		return nil, record.DamagedBlob("has other bytes than were written")
 	}
-	s.key = ref.Key
+	s.DecryptWith(ref.Key)
 	return s, nil
 }
 
 // readBlob reads a blob into a spool, as far as it goes.
-func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool) (err error) {
+func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (err error) {
 	defer recovered("Config.Offload.Blobs.Open", &err)
 	r, err := g.cfg.Offload.Blobs.Open(ctx, ref.Name())
 	if err != nil {
@@ -184,7 +185,7 @@ func (g *Guard) readBlob(ctx context.Context, ref record.Blob, s *spool) (err er
 	buf := copyBuffers.Get().(*[copyBuffer]byte)
 	defer copyBuffers.Put(buf)
 	_, err = io.CopyBuffer(struct{ io.Writer }{s}, struct{ io.Reader }{readUntil{ctx, r}}, buf[:])
-	if errors.Is(err, errSpoolLimit) {
+	if errors.Is(err, spool.ErrLimit) {
 		return record.DamagedBlob(fmt.Sprintf("has more than %d bytes", ref.Size))
 	}
 	return err

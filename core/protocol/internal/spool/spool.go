@@ -1,4 +1,5 @@
-package protocol
+// Package spool keeps bodies in temporary files, on their way to a blob store or back.
+package spool
 
 import (
 	"bufio"
@@ -9,20 +10,30 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
-// spool is a body on its way to the blob store or back, in a temporary file. The file has
+// Files makes the spools of a guard, and bounds their bytes together. It is safe for
+// concurrent use, and must not be copied after its first use.
+type Files struct {
+	Dir string // of the files; empty: [os.TempDir]
+	Max int64  // bytes of all of them at a time
+
+	used atomic.Int64
+}
+
+// Spool is a body on its way to the blob store or back, in a temporary file. The file has
 // no name where the system lets an open file be removed, so that it disappears when the
 // process dies. It is not safe for concurrent use.
 //
 // The bytes of the file are those of the blob, and encrypted where the record is sealed.
-// Write is the only way in, body the only
-// way to a client, and section the way to the blob store.
-type spool struct {
-	g     *Guard
+// Write is the only way in, Body the only way to a client, and Section the way to the
+// blob store.
+type Spool struct {
+	files *Files
 	limit int64 // of the written bytes
 
 	file  *os.File
@@ -35,21 +46,25 @@ type spool struct {
 	ended error              // why the spool is of no use; nil while it is
 }
 
-const spoolBuffer = 16 << 10
+const bufferSize = 16 << 10
 
 var (
-	errSpoolLimit  = errors.New("reprise: the body is longer than Config.Offload.MaxBody")
-	errSpoolFull   = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
-	errSpoolClosed = errors.New("reprise: a temporary file was used after it was closed")
+	// ErrLimit says that a body is longer than its limit.
+	ErrLimit = errors.New("reprise: the body is longer than Config.Offload.MaxBody")
+
+	// ErrFull says that the bodies of all spools are as long as Files.Max together.
+	ErrFull = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
+
+	errClosed = errors.New("reprise: a temporary file was used after it was closed")
 )
 
-// newSpool returns a spool for a body of at most limit bytes. Its caller closes it.
-func newSpool(g *Guard, limit int64) (*spool, error) {
-	f, err := os.CreateTemp(g.cfg.Offload.Dir, "reprise-*.spool")
+// New returns a spool for a body of at most limit bytes. Its caller closes it.
+func (d *Files) New(limit int64) (*Spool, error) {
+	f, err := os.CreateTemp(d.Dir, "reprise-*.spool")
 	if err != nil {
 		return nil, fmt.Errorf("reprise: no temporary file for a response body: %w", err)
 	}
-	s := &spool{g: g, limit: limit, file: f, out: bufio.NewWriterSize(f, spoolBuffer), sum: sha256.New()}
+	s := &Spool{files: d, limit: limit, file: f, out: bufio.NewWriterSize(f, bufferSize), sum: sha256.New()}
 	if os.Remove(f.Name()) != nil { // as on Windows
 		s.name = f.Name()
 	}
@@ -58,12 +73,12 @@ func newSpool(g *Guard, limit int64) (*spool, error) {
 
 // Write implements [io.Writer]. After an error the spool is of no use, and its file is
 // gone.
-func (s *spool) Write(p []byte) (int, error) {
+func (s *Spool) Write(p []byte) (int, error) {
 	switch {
 	case s.ended != nil:
 		return 0, s.ended
-	case s.length()+int64(len(p)) > s.limit:
-		return 0, s.end(errSpoolLimit)
+	case s.Length()+int64(len(p)) > s.limit:
+		return 0, s.end(ErrLimit)
 	}
 	var err error
 	if s.seal != nil {
@@ -77,17 +92,21 @@ func (s *spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// encrypt makes the spool encrypt the bytes written from now on.
-func (s *spool) encrypt() {
+// Encrypt makes the spool encrypt the bytes written from now on.
+func (s *Spool) Encrypt() {
 	s.seal = record.NewBlobSealer()
 	s.key = s.seal.Key()
 }
 
+// DecryptWith makes Body decrypt the file, which was written as it is, with a key; nil
+// leaves it as it is.
+func (s *Spool) DecryptWith(key *record.BlobKey) { s.key = key }
+
 // write writes bytes of the blob.
-func (s *spool) write(p []byte) error {
-	if s.g.spooled.Add(int64(len(p))) > s.g.cfg.Offload.MaxSpool {
-		s.g.spooled.Add(-int64(len(p)))
-		return s.end(errSpoolFull)
+func (s *Spool) write(p []byte) error {
+	if s.files.used.Add(int64(len(p))) > s.files.Max {
+		s.files.used.Add(-int64(len(p)))
+		return s.end(ErrFull)
 	}
 	s.size += int64(len(p))
 	s.sum.Write(p)
@@ -97,16 +116,16 @@ func (s *spool) write(p []byte) error {
 	return nil
 }
 
-// length returns how long the body is.
-func (s *spool) length() int64 {
+// Length returns how long the body is.
+func (s *Spool) Length() int64 {
 	if s.seal != nil {
 		return s.seal.Size()
 	}
 	return s.size
 }
 
-// ref flushes the spool, and returns the reference to its bytes as a blob of today.
-func (s *spool) ref() (record.Blob, error) {
+// Ref flushes the spool, and returns the reference to its bytes as a blob of today.
+func (s *Spool) Ref() (record.Blob, error) {
 	if s.ended != nil {
 		return record.Blob{}, s.ended
 	}
@@ -123,8 +142,8 @@ func (s *spool) ref() (record.Blob, error) {
 	return ref, nil
 }
 
-// section returns the bytes of a flushed spool, to be read until ctx ends.
-func (s *spool) section(ctx context.Context) *io.SectionReader {
+// Section returns the bytes of a flushed spool, to be read until ctx ends.
+func (s *Spool) Section(ctx context.Context) *io.SectionReader {
 	return io.NewSectionReader(readerUntil{ctx, s.file}, 0, s.size)
 }
 
@@ -142,29 +161,29 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 	return r.r.ReadAt(p, off)
 }
 
-// body returns a reader of the whole body for a client, which closes the spool.
-func (s *spool) body() io.ReadCloser {
+// Body returns a reader of the whole body for a client, which closes the spool.
+func (s *Spool) Body() io.ReadCloser {
 	file := io.NewSectionReader(s.file, 0, s.size)
 	if s.key != nil {
-		return &spoolBody{Reader: record.NewBlobOpener(file, s.key), spool: s}
+		return &body{Reader: record.NewBlobOpener(file, s.key), spool: s}
 	}
-	return &spoolBody{Reader: file, spool: s}
+	return &body{Reader: file, spool: s}
 }
 
-type spoolBody struct {
+type body struct {
 	io.Reader
 
-	spool *spool
+	spool *Spool
 }
 
 // Close implements [io.Closer].
-func (b *spoolBody) Close() error {
+func (b *body) Close() error {
 	b.spool.Close()
 	return nil
 }
 
 // end removes the file for a reason, and returns it.
-func (s *spool) end(reason error) error {
+func (s *Spool) end(reason error) error {
 	if s.ended != nil {
 		return s.ended
 	}
@@ -173,9 +192,9 @@ func (s *spool) end(reason error) error {
 	if s.name != "" {
 		_ = os.Remove(s.name)
 	}
-	s.g.spooled.Add(-s.size)
+	s.files.used.Add(-s.size)
 	return reason
 }
 
 // Close removes the file.
-func (s *spool) Close() { _ = s.end(errSpoolClosed) }
+func (s *Spool) Close() { _ = s.end(errClosed) }

@@ -1,0 +1,101 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// The temporary file has the same bytes as the blob store.
+func TestSealedSpoolIsEncrypted(t *testing.T) {
+	t.Parallel()
+	s, err := (&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Encrypt()
+	body := bytes.Repeat([]byte("private "), 20_000)
+	if _, err := s.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := s.Ref()
+	if err != nil || ref.Length() != int64(len(body)) || s.Length() != ref.Length() {
+		t.Fatalf("%+v, %v", ref, err)
+	}
+	file, err := io.ReadAll(s.Section(t.Context()))
+	if err != nil || int64(len(file)) != ref.Size || bytes.Contains(file, []byte("private")) {
+		t.Errorf("the file has %d bytes, %v", len(file), err)
+	}
+	got, err := io.ReadAll(s.Body())
+	if err != nil || !bytes.Equal(got, body) {
+		t.Errorf("the body has %d bytes, %v", len(got), err)
+	}
+}
+
+// The files of a guard are within MaxSpool together, which is included.
+func TestSpoolsHaveTheirRoom(t *testing.T) {
+	t.Parallel()
+	files := &Files{Dir: t.TempDir(), Max: 100}
+	open := func() *Spool {
+		s, err := files.New(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+	first, second := open(), open()
+	if _, err := first.Write(make([]byte, 60)); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.Write(make([]byte, 40)); err != nil {
+		t.Errorf("the last byte: %v", err)
+	}
+	if _, err := second.Write(make([]byte, 1)); !errors.Is(err, ErrFull) || files.used.Load() != 60 {
+		t.Errorf("a byte more: %v, and %d bytes are counted", err, files.used.Load())
+	}
+	first.Close()
+	third := open()
+	if _, err := third.Write(make([]byte, 100)); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+	if _, err := open().Write(make([]byte, 1)); !errors.Is(err, ErrFull) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+// A spool removes its own file and no other: where its file has no name any more, the
+// name may be another process's.
+func TestSpoolRemovesItsOwnFile(t *testing.T) {
+	t.Parallel()
+	files := &Files{Dir: t.TempDir(), Max: 100}
+	s, err := files.New(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := s.file.Name()
+	switch {
+	case s.name == "":
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("the file of another is gone: %v", err)
+		}
+	case runtime.GOOS != "windows": // which does not remove a file that is open
+		t.Errorf("the file still has the name %s", name)
+	}
+	if s, err = files.New(100); err != nil {
+		t.Fatal(err)
+	}
+	s.name = name // as where open files cannot be removed
+	s.Close()
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
+	}
+}
