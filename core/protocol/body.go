@@ -6,6 +6,8 @@ import (
 	"io"
 	"mime/multipart"
 	"sync"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 )
 
 // errBodyClosed is the error of reading the request body once the exchange is over.
@@ -129,10 +131,10 @@ func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, 
 }
 
 func (s *scratch) useForm(form *multipart.Form, limit int) (body []byte, problem Code, err error) {
-	if formSize(form) > int64(limit) {
+	if canonical.FormSize(form) > int64(limit) {
 		return nil, CodeRequestTooLarge, nil
 	}
-	s.request, err = appendForm(s.request[:0], form)
+	s.request, err = canonical.AppendForm(s.request[:0], form)
 	if err != nil {
 		return nil, CodeRequestInvalid, &unreadBody{err}
 	}

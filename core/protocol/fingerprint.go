@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -66,11 +67,11 @@ func CanonicalJSON(r *Request, key string, body []byte) (store.Fingerprint, erro
 	if !isJSON(r) {
 		return DefaultFingerprint(r, key, body)
 	}
-	canonical, ok := appendCanonicalJSON(make([]byte, 0, len(body)+len(body)/2), body)
+	text, ok := canonical.AppendJSON(make([]byte, 0, len(body)+len(body)/2), body)
 	if !ok {
 		return DefaultFingerprint(r, key, body)
 	}
-	return fingerprint("json", r, key, canonical), nil
+	return fingerprint("json", r, key, text), nil
 }
 
 // NoFingerprint is a [Fingerprinter] that does not bind a key to its request: every later
@@ -148,19 +149,19 @@ func fingerprint(form string, r *Request, key string, content []byte) store.Fing
 	b = appendPart(b, r.Path)
 	b = appendPart(b, r.RawQuery)
 
-	b, at := openPart(b)
+	b, at := canonical.OpenPart(b)
 	d.charsets = d.charsets[:0]
 	for i, line := range r.values("Content-Type") {
 		media, charset := splitMediaType(line)
 		b = appendElement(b, i, media)
 		d.charsets = appendElement(d.charsets, i, charset)
 	}
-	closePart(b, at)
+	canonical.ClosePart(b, at)
 	b = appendPart(b, d.charsets)
 
-	b, at = openPart(b)
+	b, at = canonical.OpenPart(b)
 	b = appendCodings(b, r.values("Content-Encoding"))
-	closePart(b, at)
+	canonical.ClosePart(b, at)
 
 	b = binary.BigEndian.AppendUint64(b, uint64(len(content)))
 	d.hash.Reset()
@@ -177,15 +178,6 @@ func fingerprint(form string, r *Request, key string, content []byte) store.Fing
 func appendPart[S string | []byte](b []byte, s S) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 	return append(b, s...)
-}
-
-// openPart reserves room for the length of the part that follows; closePart fills it in.
-func openPart(b []byte) (opened []byte, at int) {
-	return binary.BigEndian.AppendUint64(b, 0), len(b)
-}
-
-func closePart(b []byte, at int) {
-	binary.BigEndian.PutUint64(b[at:], uint64(len(b[at+8:])))
 }
 
 // appendElement appends element i of a list, in lower case.

@@ -1,4 +1,4 @@
-package protocol
+package canonical
 
 import (
 	"encoding/binary"
@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// appendForm appends the values and files of a multipart form in a notation that is the
+// AppendForm appends the values and files of a multipart form in a notation that is the
 // same for the same parts: it is compared, never parsed. Names are sorted, because a
 // framework that parses a form early keeps no order between them. Every part has its
 // length before it, so that no two forms look alike.
-func appendForm(dst []byte, form *multipart.Form) ([]byte, error) {
+func AppendForm(dst []byte, form *multipart.Form) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(form.Value)) {
 		for _, value := range form.Value[name] {
 			dst = appendFormPart(appendFormPart(append(dst, 'v'), name), value)
@@ -53,9 +53,9 @@ func appendFormPart(dst []byte, part string) []byte {
 	return append(dst, part...)
 }
 
-// formSize returns how long the notation of form is at least, so that a form over the
+// FormSize returns how long the notation of form is at least, so that a form over the
 // limit is refused before its files are read.
-func formSize(form *multipart.Form) (size int64) {
+func FormSize(form *multipart.Form) (size int64) {
 	for name, values := range form.Value {
 		for _, value := range values {
 			size += int64(len(name) + len(value))

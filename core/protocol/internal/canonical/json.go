@@ -1,7 +1,10 @@
-package protocol
+// Package canonical writes JSON values and multipart forms in a notation that is the same
+// for the same content. It is hashed and compared, never parsed.
+package canonical
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -9,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds the depth of the recursion, and how often a byte is moved while
+// MaxDepth bounds the depth of the recursion, and how often a byte is moved while
 // members are sorted.
-const maxJSONDepth = 100
+const MaxDepth = 100
 
-// appendCanonicalJSON appends a form of text that is the same for every notation of the
+// AppendJSON appends a form of text that is the same for every notation of the
 // same JSON value, and differs for different values. It is meant to be hashed, not read:
 // each value is a letter followed by
 //
@@ -23,8 +26,8 @@ const maxJSONDepth = 100
 //	a array:  its values ‖ "."
 //	o object: its members, each a string and a value, sorted by the bytes of their canonical names ‖ "."
 //
-// ok is false if text can be read in more than one way; see [CanonicalJSON].
-func appendCanonicalJSON(dst, text []byte) (canonical []byte, ok bool) {
+// ok is false if text can be read in more than one way; see CanonicalJSON of package protocol.
+func AppendJSON(dst, text []byte) (canonical []byte, ok bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return dst, false
 	}
@@ -51,9 +54,9 @@ func (c *canonicalizer) next() byte {
 func (c *canonicalizer) value(depth int) bool {
 	switch c.next() {
 	case '{':
-		return depth < maxJSONDepth && c.object(depth)
+		return depth < MaxDepth && c.object(depth)
 	case '[':
-		return depth < maxJSONDepth && c.array(depth)
+		return depth < MaxDepth && c.array(depth)
 	case '"':
 		return c.string()
 	case 'n':
@@ -126,14 +129,14 @@ func (c *canonicalizer) string() bool {
 	c.rest = c.rest[1:]
 	c.out = append(c.out, 's')
 	var at int
-	c.out, at = openPart(c.out)
+	c.out, at = OpenPart(c.out)
 	for {
 		special := bytes.IndexAny(c.rest, `"\`)
 		c.out = append(c.out, c.rest[:special]...)
 		quote := c.rest[special] == '"'
 		c.rest = c.rest[special+1:]
 		if quote {
-			closePart(c.out, at)
+			ClosePart(c.out, at)
 			return true
 		}
 		if !c.escape() {
@@ -229,4 +232,14 @@ func parseExponent(text []byte) (exponent int64, ok bool) {
 	}
 	exponent, err := strconv.ParseInt(string(text), 10, 64)
 	return exponent, err == nil
+}
+
+// OpenPart reserves room for the length of the part that follows. [ClosePart] fills it in.
+func OpenPart(b []byte) (opened []byte, at int) {
+	return binary.BigEndian.AppendUint64(b, 0), len(b)
+}
+
+// ClosePart fills in the length of the part that OpenPart began at.
+func ClosePart(b []byte, at int) {
+	binary.BigEndian.PutUint64(b[at:], uint64(len(b[at+8:])))
 }

@@ -1,4 +1,4 @@
-package protocol
+package canonical
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 // formPart is a part of a form: a value, or a file where it has a file name.
 type formPart struct{ name, file, content string }
 
-// notation returns the notation of appendForm for a form with these parts.
+// notation returns the notation of AppendForm for a form with these parts.
 func notation(t *testing.T, parts ...formPart) string {
 	t.Helper()
 	var body bytes.Buffer
@@ -39,7 +39,7 @@ func notation(t *testing.T, parts ...formPart) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := appendForm(nil, form)
+	got, err := AppendForm(nil, form)
 	if err != nil {
 		t.Fatal(err)
 	}
