@@ -26,7 +26,8 @@ const MaxDepth = 100
 //	a array:  its values ‖ "."
 //	o object: its members, each a string and a value, sorted by the bytes of their canonical names ‖ "."
 //
-// ok is false if text can be read in more than one way; see CanonicalJSON of package protocol.
+// ok is false if text can be read in more than one way; see CanonicalJSON of package
+// protocol.
 func AppendJSON(dst, text []byte) (canonical []byte, ok bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return dst, false
@@ -234,7 +235,8 @@ func parseExponent(text []byte) (exponent int64, ok bool) {
 	return exponent, err == nil
 }
 
-// OpenPart reserves room for the length of the part that follows. [ClosePart] fills it in.
+// OpenPart reserves room for the length of the part that follows. [ClosePart] fills it
+// in.
 func OpenPart(b []byte) (opened []byte, at int) {
 	return binary.BigEndian.AppendUint64(b, 0), len(b)
 }
