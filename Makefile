@@ -98,6 +98,7 @@ figures: ## Run the gates on exact figures, 10,000 simulated universes, and the 
 newest: ## Run the suites on the newest frameworks and clients
 	@$(call use,lab/newest.work)
 	$(servers)
+	export REPRISE_NEWEST=yes
 	failed=
 	for module in $$modules; do
 		case $$module in

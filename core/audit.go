@@ -16,12 +16,14 @@ func auditLevel(e *Event) slog.Level {
 		return slog.LevelWarn
 	case EventStoreError, EventPanic, EventBlobError:
 		return slog.LevelError
+	default: // its outcome or its end decides
 	}
 	switch e.End {
 	case EndSuperseded, EndContested, EndNotApplied:
 		return slog.LevelWarn
 	case EndUnrecorded, EndUndecided, EndDropped:
 		return slog.LevelError
+	default: // its outcome decides
 	}
 	if e.Outcome == Lapsed || e.Outcome == Unprotected || e.isTakeover() {
 		return slog.LevelWarn

@@ -87,6 +87,7 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelError, "reprise: a response body could not be written to, or read from, the blob store"
 	case EventStoreError:
 		return slog.LevelError, storeNotice(e.Err)
+	default: // its outcome or its end decides
 	}
 	switch e.End {
 	case EndSuperseded, EndContested:
@@ -97,6 +98,7 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
 	case EndDropped:
 		return slog.LevelError, "reprise: a completion or release was given up; its claim lapses"
+	default: // its outcome decides
 	}
 	switch {
 	case e.isTakeover():

@@ -61,7 +61,7 @@ func TestClientFollowsTheNameOfTheMarker(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})))
 	defer server.Close()
-	transport, err := repriseclient.NewTransport(http.DefaultTransport, repriseclient.Config{
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{
 		Service: repriseclient.Service{Replayed: name}, Delay: 1, MaxDelay: 1, MaxAttempts: 5, Budget: repriseclient.Budget{Off: true},
 	})
 	if err != nil {

@@ -282,7 +282,7 @@ func (s *slowLister) Unwrap() store.Store { return s.Store }
 // List implements [store.Inspector].
 func (s *slowLister) List(ctx context.Context, q store.Query) (store.Page, error) {
 	s.calls.Add(1)
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // it is the store that is slow
 	page, err := s.Inspector.List(ctx, q)
 	s.most.Store(max(s.most.Load(), int64(page.Scanned)))
 	return page, err

@@ -61,7 +61,9 @@ func TestPostgresPausedRepliesOnlyAfterResume(t *testing.T) {
 		answer = result
 		if paused = time.Since(began) < asleep; !paused {
 			s.Resume(t)
-			<-result
+			if err := <-result; err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), asleep+asleep/2)

@@ -21,10 +21,10 @@ import (
 func Run(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "telemetry")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil { //nolint:gosec // a program of this test
 		t.Fatalf("%v: %s", err, out)
 	}
-	process := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0")
+	process := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0") //nolint:gosec // likewise
 	var spans bytes.Buffer
 	process.Stdout = &spans
 	said, err := process.StderrPipe()
