@@ -4,6 +4,7 @@ package program
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // they wait for programs and servers; one on the command line has precedence
 	dir, err := os.MkdirTemp("", "reprise-program-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
