@@ -99,13 +99,14 @@ newest: ## Run the suites on the newest frameworks and clients
 	@$(call use,lab/newest.work)
 	$(servers)
 	export REPRISE_NEWEST=yes
-	failed=
+	failed= suites=()
 	for module in $$modules; do
 		case $$module in
 			lab) go test -run '^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' ./lab/redis ./lab/postgres || failed=yes ;;
-			adapters/* | examples/* | lab/*) go test -short -skip '^Test(Cost|P[0-9])' ./$$module/... || failed=yes ;;
+			adapters/* | examples/* | lab/*) suites+=("./$$module/...") ;;
 		esac
 	done
+	[[ -z $${suites[*]} ]] || go test -short -p 4 -skip '^Test(Cost|P[0-9])' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
 	[[ -z $$failed ]]
 
 alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
