@@ -1,0 +1,150 @@
+package combinations
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// program is what a handler does.
+type program struct {
+	status  int
+	takes   time.Duration
+	ignores bool   // its context
+	ends    ending // how it leaves
+	decides string // "", keep, release or omit
+	size    int    // of its body at least
+}
+
+type ending string
+
+const (
+	returns ending = "returns"
+	panics  ending = "panics" // before any byte
+	aborts  ending = "aborts" // after some bytes
+	streams ending = "streams"
+	short   ending = "declares more bytes than it writes"
+)
+
+func drawProgram(d dice) program {
+	p := program{status: 201, ends: returns, ignores: d.percent(40)}
+	p.takes = of(d, 0, 0, 0, 100*time.Millisecond, 100*time.Millisecond, 1500*time.Millisecond, 6*time.Second)
+	if d.percent(4) {
+		p.takes = of(d, 20*time.Second, 100*time.Second)
+	}
+	if d.percent(35) {
+		p.status = of(d, 200, 204, 303, 307, 308, 400, 401, 408, 409, 422, 425, 429, 500, 502, 503, 503)
+	}
+	if d.percent(15) {
+		p.ends = of(d, panics, aborts, streams, short)
+	}
+	if d.percent(12) {
+		p.decides = of(d, "keep", "release", "omit")
+	}
+	if d.percent(10) {
+		p.size = 300
+	}
+	return p
+}
+
+func (p program) String() string {
+	return fmt.Sprintf("handler: %d after %v, ignores its context %v, %s, decides %q, %d bytes", p.status, p.takes, p.ignores, p.ends, p.decides, p.size)
+}
+
+// run is one execution of the handler with a key.
+type run struct {
+	n           int
+	request     *request
+	process     *process
+	policy      *protocol.Config
+	id          store.ID
+	ctx         context.Context
+	attempt     int
+	fence       uint64
+	unprotected bool
+	start, end  time.Duration // end is zero while it runs
+	body        string        // of its response
+	crashed     bool          // it ended because its process did
+}
+
+// serve is the handler inside all layers. What it sees and does is judged as it happens.
+func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
+	q, ctx := hr.Context().Value(requestKey{}).(*request), hr.Context()
+	view, keyed := reprise.AttemptFrom(ctx)
+	n, seen := w.unkeyed, ""
+	if keyed {
+		body, _ := io.ReadAll(hr.Body)
+		seen = string(body)
+		r := w.began(q, ctx, view, seen)
+		n = r.n
+		defer w.ended(r)
+	}
+	p := q.program
+	if !w.work(ctx, q.process, p) {
+		return // the process crashed: its response reaches no one
+	}
+	switch p.decides {
+	case "keep":
+		protocol.Keep(ctx)
+	case "release":
+		protocol.Release(ctx)
+	case "omit":
+		protocol.OmitBody(ctx)
+	}
+	if p.ends == panics {
+		panic(drawnPanic)
+	}
+	text := bodyOf(n, p)
+	h := rw.Header()
+	h.Set(runField, strconv.Itoa(n))
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Set-Cookie", "session="+strconv.Itoa(n))
+	if p.ends == short {
+		h.Set("Content-Length", "1000")
+	}
+	rw.WriteHeader(p.status)
+	_, _ = io.WriteString(rw, text[:len(text)/2])
+	switch p.ends {
+	case aborts:
+		panic(http.ErrAbortHandler)
+	case streams:
+		_ = http.NewResponseController(rw).Flush()
+	}
+	_, _ = io.WriteString(rw, text[len(text)/2:])
+}
+
+// bodyOf returns the body of a run's response. Each run has its own.
+func bodyOf(n int, p program) string {
+	if p.status == http.StatusNoContent {
+		return ""
+	}
+	return fmt.Sprintf("response of run %d. %s", n, strings.Repeat("x", p.size))
+}
+
+const drawnPanic = "drawn"
+
+type requestKey struct{}
+
+// work lets the time of a handler pass, and reports false when its process crashed.
+func (w *world) work(ctx context.Context, p *process, program program) bool {
+	told := ctx.Done()
+	if program.ignores {
+		told = nil
+	}
+	timer := time.NewTimer(program.takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-told:
+	case <-p.dead:
+	}
+	return !p.isDead()
+}

@@ -1,0 +1,55 @@
+package combinations
+
+import (
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// contradictions are the fields that promise two things at once. A policy with such a
+// pair is refused when it is made, and no other is.
+var contradictions = []struct {
+	name string
+	in   func(*protocol.Config) bool
+}{
+	{"FailOpen with AtMostOnce", func(c *protocol.Config) bool { return c.FailOpen && c.Preset == reprise.AtMostOnce }},
+	{"FailOpen with Horizon", func(c *protocol.Config) bool { return c.FailOpen && c.Horizon > 0 }},
+	{"a field of Seal without Secret", func(c *protocol.Config) bool {
+		return c.Seal.Secret == protocol.Secret{} && (c.Seal.ClearHead || c.Seal.Strict || c.Seal.MaxAge > 0)
+	}},
+	{"Seal.MaxAge not longer than Retention", func(c *protocol.Config) bool {
+		return c.Seal.MaxAge > 0 && c.Seal.MaxAge <= retentionOf(c)
+	}},
+}
+
+func retentionOf(c *protocol.Config) time.Duration {
+	switch {
+	case c.Retention > 0:
+		return c.Retention
+	case c.Engine.Retention > 0:
+		return c.Engine.Retention
+	default:
+		return 24 * time.Hour
+	}
+}
+
+// judgeConstruction judges whether a policy was made, and returns an error for one that
+// was refused.
+func (w *world) judgeConstruction(c *protocol.Config, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pair := range contradictions {
+		if pair.in(c) {
+			if err == nil {
+				w.find("construction: %s was accepted", pair.name)
+			}
+			w.tally["refused: "+pair.name]++
+			return err
+		}
+	}
+	if err != nil {
+		w.find("construction: refused for no reason: %v", err)
+	}
+	return err
+}

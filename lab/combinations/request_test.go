@@ -1,0 +1,168 @@
+package combinations
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The fields of requests and responses.
+const (
+	versionField = "Api-Version"
+	runField     = "X-Run"
+	scopeField   = "X-Tenant"
+)
+
+func isVersion2(r *protocol.Request) bool { return slices.Contains(r.Header.Values(versionField), "2") }
+
+// request is what a client sends, with what the handler will do about it.
+type request struct {
+	place    int
+	method   string
+	key      string // empty: none
+	quoted   bool
+	scope    string
+	version  string
+	media    string
+	body     string
+	unsized  bool          // its length is not declared
+	identity bool          // it has a Content-Encoding: identity
+	leaves   time.Duration // when its client leaves; 0: it stays
+	program  program
+
+	// What came of it. The world's lock guards these.
+	process *process
+	asked   time.Duration
+	run     *run // that its handler made; nil: none
+	answer  *answer
+}
+
+// answer is a response that reached its client.
+type answer struct {
+	at       time.Duration
+	status   int
+	header   http.Header
+	body     string
+	replayed bool
+	code     string // of a problem
+}
+
+// again returns the request without what came of it, to be sent.
+func (q *request) again() *request {
+	c := *q
+	c.process, c.run, c.answer = nil, nil, nil
+	return &c
+}
+
+func drawRequest(d dice, keys int) *request {
+	q := &request{
+		place: d.IntN(places), method: "POST", key: of(d, "a", "b")[:1], scope: "one", version: "1", media: "application/json",
+		quoted: true, program: drawProgram(d), unsized: d.percent(15), identity: d.percent(5),
+	}
+	q.key = []string{"a", "b"}[d.IntN(keys)]
+	q.body = of(d, `{"amount": 1}`, `{"amount": 1}`, `{"amount": 1}`, `{"amount":1}`, `{"amount": 1000}`)
+	if d.percent(10) {
+		q.media, q.body = "application/x-www-form-urlencoded", of(d, "amount=1", "amount=1", "amount=1000")
+	}
+	if d.percent(4) {
+		q.body = `{"amount": 1, "note": "` + strings.Repeat("n", 60) + `"}`
+	}
+	switch n := d.IntN(100); {
+	case n < 3:
+		q.key = ""
+	case n < 6:
+		q.method = "PUT"
+	case n < 8:
+		q.scope = ""
+	case n < 18:
+		q.scope = "two"
+	case n < 30:
+		q.version = "2"
+	case n < 34:
+		q.quoted = false
+	case n < 42:
+		q.leaves = of(d, 50*time.Millisecond, time.Second)
+	}
+	return q
+}
+
+func (q *request) String() string {
+	return fmt.Sprintf("to process %d: %s key=%q quoted=%v scope=%q version=%s %s %s unsized=%v identity=%v leaves=%v; %v",
+		q.place, q.method, q.key, q.quoted, q.scope, q.version, q.media, q.body, q.unsized, q.identity, q.leaves, q.program)
+}
+
+// http returns the request as a server sees it.
+func (q *request) http(ctx context.Context) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, q.method, "/orders", strings.NewReader(q.body))
+	r.Header.Set("Content-Type", q.media)
+	r.Header.Set(versionField, q.version)
+	r.Header.Set(scopeField, q.scope)
+	switch {
+	case q.quoted && q.key != "":
+		r.Header.Set("Idempotency-Key", `"`+q.key+`"`)
+	case q.key != "":
+		r.Header.Set("Idempotency-Key", q.key)
+	}
+	if q.identity {
+		r.Header.Set("Content-Encoding", "identity")
+	}
+	if q.unsized {
+		r.ContentLength = -1
+	}
+	return r
+}
+
+// keyed reports whether a policy concerns the request.
+func (q *request) keyed(policy *protocol.Config) bool {
+	return q.key != "" && (slices.Contains(policy.Methods, q.method) || policy.Methods == nil && q.method == "POST") &&
+		(policy.Skip == nil || q.version != "2")
+}
+
+// id returns the operation of the request under a policy.
+func (q *request) id(policy *protocol.Config) store.ID {
+	return store.DeriveID(q.scope, policy.Endpoint, q.key)
+}
+
+// content returns what the request asks for, as far as a policy compares it.
+func (q *request) content(s *settings, policy *protocol.Config) string {
+	digest := policy.Fingerprint.Func
+	if digest == nil {
+		digest = protocol.DefaultFingerprint
+	}
+	body := q.body
+	if form := q.media != "application/json"; form && s.layer == "parses the form" {
+		values, _ := url.ParseQuery(q.body)
+		body = "form " + values.Encode()
+	}
+	r := q.http(context.Background())
+	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", Header: r.Header}, q.key, []byte(body))
+	text := hex.EncodeToString(fp[:])
+	for _, name := range policy.Fingerprint.Headers {
+		text += "; " + name + ": " + r.Header.Get(name)
+	}
+	return text
+}
+
+// answerOf reads a response.
+func answerOf(rec *httptest.ResponseRecorder, policy *protocol.Config, at time.Duration) *answer {
+	a := &answer{at: at, status: rec.Code, header: rec.Header(), body: rec.Body.String()}
+	if a.header.Get("Content-Encoding") == "gzip" {
+		a.body = string(uncompressed(rec.Body.Bytes()))
+	}
+	a.replayed = a.header.Get(policy.ControlFields().Replayed) == "true"
+	var problem struct{ Code string }
+	if json.Unmarshal([]byte(a.body), &problem) == nil {
+		a.code = problem.Code
+	}
+	return a
+}

@@ -1,0 +1,314 @@
+package combinations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// world is a bubble in which a draw runs: one store, the processes over it, and
+// everything that happened, for the model to judge.
+type world struct {
+	draw  *draw
+	epoch time.Time
+	store *memstore.Store
+	blobs *blobs
+	tasks sync.WaitGroup
+
+	mu       sync.Mutex
+	live     [places]*process
+	started  []*process
+	requests []*request
+	runs     []*run
+	acts     []operatorAct
+	unkeyed  int
+	history  []string
+	findings []string
+	tally    map[string]int
+}
+
+func (w *world) now() time.Duration { return time.Since(w.epoch) }
+
+// note adds a line to the history. The lock is held.
+func (w *world) note(format string, args ...any) {
+	w.history = append(w.history, fmt.Sprintf("%12v  %s", w.now(), fmt.Sprintf(format, args...)))
+}
+
+// find adds a finding. The lock is held. Its first words, up to the colon, name its kind.
+func (w *world) find(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.note("FINDING: %s", text)
+	w.findings = append(w.findings, text)
+}
+
+// run runs the draw in a bubble of its own.
+func (c *draw) run(t *testing.T) *world {
+	t.Helper()
+	w := &world{draw: c, blobs: newBlobs(), tally: map[string]int{}}
+	synctest.Test(t, func(*testing.T) {
+		w.epoch = time.Now()
+		var err error
+		if w.store, err = memstore.NewBounded(settingsOf(c.store).store); err != nil {
+			panic(err) // the bounds that are drawn are valid
+		}
+		for place := range w.live {
+			w.boot(place, place)
+		}
+		for _, s := range c.steps {
+			time.Sleep(s.at - w.now())
+			s.do(w)
+		}
+		w.finish()
+	})
+	return w
+}
+
+// boot starts the service that was drawn for a place, or the default one if the drawn
+// one is refused.
+func (w *world) boot(place, next int) {
+	name := fmt.Sprintf("process %d, policy %d", place, next)
+	p, err := w.start(name, w.draw.services[next])
+	if err != nil {
+		name += ", which was refused"
+		if p, err = w.start(name, nil); err != nil {
+			panic(err) // the default
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live[place] = p
+	w.started = append(w.started, p)
+	w.note("%s starts", name)
+}
+
+// restart replaces a process: after a crash, or as a deployment does, which starts the
+// next one while the former ends its work.
+func (w *world) restart(place, next int, crash bool) {
+	w.mu.Lock()
+	old := w.live[place]
+	old.closing = true
+	w.note("%s ends, crashed %v", old.name, crash)
+	w.mu.Unlock()
+	if crash {
+		old.crash()
+	} else {
+		w.tasks.Go(func() { w.drain(old, 5*time.Second) })
+	}
+	w.boot(place, next)
+}
+
+func (w *world) drain(p *process, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = p.guard.Close(ctx)
+}
+
+// harm breaks the next n calls of the operations that a process makes.
+func (w *world) harm(place int, ops []faultstore.Op, n int, fault func() faultstore.Fault) {
+	w.mu.Lock()
+	p := w.live[place]
+	p.harmed = true
+	w.mu.Unlock()
+	for _, op := range ops {
+		for range n {
+			p.faults.Next(op, fault())
+		}
+	}
+}
+
+// storeFaults are the faults of a store, as processes see them.
+var storeFaults = []struct {
+	name  string
+	fault func() faultstore.Fault
+}{
+	{"unavailable", func() faultstore.Fault { return faultstore.FailBefore(store.ErrUnavailable) }},
+	{"unknown, not executed", func() faultstore.Fault { return faultstore.FailBefore(store.ErrUnknown) }},
+	{"reply lost", faultstore.LoseReply},
+	{"not replicated", func() faultstore.Fault { return faultstore.FailAfter(store.ErrNotReplicated) }},
+	{"hangs", faultstore.Hang},
+	{"hangs after execution", faultstore.HangAfter},
+	{"executes 3s late", func() faultstore.Fault { return faultstore.ExecuteLate(3 * time.Second) }},
+	{"slow by 700ms", func() faultstore.Fault { return faultstore.Delay(700 * time.Millisecond) }},
+	{"slow by 3s", func() faultstore.Fault { return faultstore.Delay(3 * time.Second) }},
+	{"full", func() faultstore.Fault { return faultstore.FailBefore(store.ErrFull) }},
+	{"misconfigured", func() faultstore.Fault { return faultstore.FailBefore(store.ErrMisconfigured) }},
+	{"panics", func() faultstore.Fault { return faultstore.Panic(drawnPanic) }},
+}
+
+// operatorAct is what an operator does about a lapsed record.
+type operatorAct struct {
+	forget    bool
+	retention time.Duration // of the answer that the operator gives
+	at        time.Duration
+	id        store.ID
+}
+
+// operatorsBody is the body of an operator's answer.
+const operatorsBody = "resolved by an operator"
+
+// operate resolves every lapsed record, as an operator who looked at them does.
+func (w *world) operate(act operatorAct) {
+	ctx := context.Background()
+	page, err := w.store.List(ctx, store.Query{States: store.States(store.StateLapsed), Limit: store.MaxPage})
+	if err != nil {
+		panic(err) // of a store in memory
+	}
+	for _, rec := range page.Records {
+		act.id = rec.ID
+		if act.forget {
+			err = w.store.Resolve(ctx, rec.ID, store.Resolution{Fence: rec.Fence, Forget: true})
+		} else {
+			answer := protocol.Response{Status: http.StatusAccepted, Body: []byte(operatorsBody)}
+			err = stored.Resolve(ctx, w.store, rec.ID, rec.Fence, answer, act.retention)
+		}
+		w.mu.Lock()
+		if act.at = w.now(); err == nil {
+			w.acts = append(w.acts, act)
+			w.note("an operator resolves %v: forget %v, retention %v", rec.ID, act.forget, act.retention)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// send sends a request to the process at its place.
+func (w *world) send(q *request) {
+	w.mu.Lock()
+	p := w.live[q.place]
+	q.process, q.asked = p, w.now()
+	w.requests = append(w.requests, q)
+	w.note("request %d to %s: %v", len(w.requests), p.name, q)
+	w.mu.Unlock()
+	w.tasks.Go(func() {
+		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), requestKey{}, q))
+		defer cancel()
+		if q.leaves > 0 {
+			defer time.AfterFunc(q.leaves, cancel).Stop()
+		}
+		rec := httptest.NewRecorder()
+		broken := serveBroken(p.handler, rec, q.http(ctx))
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch {
+		case broken != nil && broken != drawnPanic && !isAbort(broken):
+			w.find("panic: %v", broken)
+		case broken != nil, p.isDead(), ctx.Err() != nil:
+			w.note("no response reaches the client of %s", q.key)
+		default:
+			w.answered(q, answerOf(rec, p.policy(q), w.now()))
+		}
+	})
+}
+
+// serveBroken serves a request and returns the value of its panic.
+func serveBroken(h http.Handler, rw http.ResponseWriter, r *http.Request) (broken any) {
+	defer func() { broken = recover() }()
+	h.ServeHTTP(rw, r)
+	return nil
+}
+
+func isAbort(v any) bool {
+	err, ok := v.(error)
+	return ok && errors.Is(err, http.ErrAbortHandler)
+}
+
+// quiet is how long everything that a draw can start takes to come to its end, with the
+// longest handler and the longest lease.
+const quiet = 200 * time.Second
+
+// finish heals the store, lets everything end, asks for each operation once more, and
+// looks at what the store keeps.
+func (w *world) finish() {
+	w.tasks.Wait()
+	for _, p := range w.started {
+		p.faults.Clear()
+		p.faults.LetGo()
+	}
+	time.Sleep(quiet)
+	w.probe()
+	for _, p := range w.started {
+		w.drain(p, time.Hour)
+		p.faults.Close()
+	}
+	w.judgeStore()
+}
+
+// probe asks for each operation once more.
+func (w *world) probe() {
+	p, err := w.start("the last process", nil)
+	if err != nil {
+		panic(err)
+	}
+	w.mu.Lock()
+	w.started = append(w.started, p)
+	w.live[0] = p
+	seen, probes := map[store.ID]bool{}, []*request{}
+	for _, q := range w.requests {
+		policy := p.policy(q)
+		if id := q.id(policy); q.scope != "" && q.keyed(policy) && !seen[id] {
+			seen[id] = true
+			probe := q.again()
+			probe.place, probe.leaves, probe.program = 0, 0, program{status: 201, ends: returns}
+			probes = append(probes, probe)
+		}
+	}
+	w.mu.Unlock()
+	for _, q := range probes {
+		w.send(q)
+	}
+	w.tasks.Wait()
+	for _, q := range probes {
+		if q.answer != nil && (q.answer.code == string(protocol.CodeInProgress)) {
+			w.find("stuck: the key %q is still in progress long after everything ended", q.key)
+		}
+	}
+}
+
+// began judges a run, and keeps it.
+func (w *world) began(q *request, ctx context.Context, view reprise.AttemptView, body string) *run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := &run{
+		n: len(w.runs) + 1, request: q, process: q.process, id: view.ID(), ctx: ctx,
+		attempt: view.Number(), fence: view.Fence(), unprotected: view.Number() == 0, start: w.now(),
+	}
+	r.body = bodyOf(r.n, q.program)
+	r.policy, _ = q.process.decides(q)
+	w.note("run %d of %q by %s, attempt %d", r.n, q.key, r.process.name, r.attempt)
+	w.judgeRun(r, body)
+	q.run = r
+	w.runs = append(w.runs, r)
+	return r
+}
+
+func (w *world) ended(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.end, r.crashed = w.now(), r.process.isDead()
+	w.note("run %d ends: %v", r.n, context.Cause(r.ctx))
+}
+
+// answered judges a response, and keeps it.
+func (w *world) answered(q *request, a *answer) {
+	q.answer = a
+	w.note("response to %q: %d %s %.60q replayed=%v mark=%q", q.key, a.status, a.code, a.body, a.replayed, a.mark())
+	w.judgeAnswer(q, a)
+}
+
+// String tells what happened.
+func (w *world) String() string {
+	return w.draw.String() + strings.Join(w.history, "\n")
+}
