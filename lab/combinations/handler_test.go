@@ -46,6 +46,9 @@ func drawProgram(d dice) program {
 	if d.percent(15) {
 		p.ends = of(d, panics, aborts, streams, short)
 	}
+	if p.ends == short {
+		p.status = 201 // one that has a body
+	}
 	if d.percent(12) {
 		p.decides = of(d, "keep", "release", "omit")
 	}
@@ -70,7 +73,8 @@ type run struct {
 	attempt     int
 	fence       uint64
 	unprotected bool
-	start, end  time.Duration // end is zero while it runs
+	start, end  time.Duration
+	returned    bool
 	body        string        // of its response
 	crashed     bool          // it ended because its process did
 }

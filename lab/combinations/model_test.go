@@ -49,11 +49,11 @@ var mayRunAgain = []struct {
 }
 
 // over reports whether the handler has returned.
-func (r *run) over() bool { return r.end > 0 && !r.crashed }
+func (r *run) over() bool { return r.returned && !r.crashed }
 
 // believes reports whether the handler runs and was not told that it lost its lease.
 func (r *run) believes() bool {
-	return r.end == 0 && !r.process.isDead() && r.ctx.Err() == nil
+	return !r.returned && !r.process.isDead() && r.ctx.Err() == nil
 }
 
 // recorded reports whether the client saw a response that is recorded.
@@ -73,7 +73,7 @@ func (w *world) remembered(r *run) time.Duration {
 		from = r.end
 	}
 	until := from + r.policy.Retention + r.policy.Horizon
-	if r.end == 0 || r.crashed {
+	if !r.over() {
 		until = max(until, from+r.policy.Engine.Lease)
 	}
 	for _, a := range w.acts {
@@ -119,7 +119,7 @@ func (r *run) knownIn(p *process, at time.Duration) bool {
 	}
 	a, limits := r.request.answer, r.policy.Engine.Background
 	waits := a != nil && a.mark() == "unrecorded" && !r.unprotected && !r.releases() && at < r.end+limits.Age && limits.Tasks > 1 && limits.Bytes > 1
-	return r.end == 0 || waits
+	return !r.returned || waits
 }
 
 // judgeRun judges a run that begins. The lock is held.
@@ -153,7 +153,7 @@ func (w *world) judgeRun(r *run, body string) {
 			}
 		}
 		if !allowed {
-			w.find("ran again: run %d of %q follows run %d (%v), and no sentence of the model allows it", r.n, q.key, earlier.n, earlier.policy.Preset)
+			w.find("ran again, %s: run %d of %q follows run %d, and no sentence of the model allows it", earlier.state(), r.n, q.key, earlier.n)
 		}
 	}
 }
@@ -171,6 +171,20 @@ func (w *world) judgeOpening(r *run) {
 		w.find("open: run %d is unprotected, and its last claim was answered: %v %v (R40)", r.n, saw[0].res.Outcome, saw[0].err)
 	case slices.ContainsFunc(saw, func(s sight) bool { return s.err == nil && s.res.Outcome == store.InProgress }):
 		w.find("open: run %d is unprotected, and its process saw the key in progress (R40)", r.n)
+	}
+}
+
+// state describes a run that another one follows.
+func (r *run) state() string {
+	switch preset := r.policy.Preset.String(); {
+	case r.believes():
+		return preset + " and still running"
+	case r.recorded():
+		return preset + " and recorded"
+	case r.over():
+		return preset + " and ended"
+	default:
+		return preset + " and lapsed"
 	}
 }
 

@@ -154,7 +154,7 @@ func drawOptions(d dice, fields []field, chance int) (list []option) {
 	for _, f := range fields {
 		chance := chance
 		if strings.Contains(likely, f.name) {
-			chance = 45
+			chance = 35
 		}
 		if d.percent(chance) {
 			list = append(list, of(d, f.values...))
@@ -163,8 +163,18 @@ func drawOptions(d dice, fields []field, chance int) (list []option) {
 	return list
 }
 
-// drawService draws the policies of a process and the layer around them.
+// drawService draws the policies of a process and the layer around them. Of those that
+// are refused, it keeps one in ten.
 func drawService(d dice) service {
+	for {
+		s := drawOneService(d)
+		if drawn := settingsOf(s); contradicts(&drawn.guard) == "" || d.percent(10) {
+			return s
+		}
+	}
+}
+
+func drawOneService(d dice) service {
 	s := service(drawOptions(d, engineFields, 8))
 	s = append(s, drawOptions(d, policyFields, 5)...)
 	if d.percent(15) {

@@ -56,6 +56,12 @@ func (w *world) start(name string, options service) (*process, error) {
 			return nil
 		}
 	}
+	if s.inner != nil { // so that both guards meet one operation
+		s.inner.Endpoint = s.guard.Endpoint
+		if s.selected != nil {
+			s.selected.Endpoint = s.guard.Endpoint
+		}
+	}
 	made, err := []*protocol.Guard{}, error(nil)
 	for _, cfg := range []*protocol.Config{&s.guard, s.selected, s.inner} {
 		var g *protocol.Guard

@@ -34,22 +34,29 @@ func retentionOf(c *protocol.Config) time.Duration {
 	}
 }
 
+// contradicts names the first pair of fields in a policy that promise two things at once.
+func contradicts(c *protocol.Config) string {
+	for _, pair := range contradictions {
+		if pair.in(c) {
+			return pair.name
+		}
+	}
+	return ""
+}
+
 // judgeConstruction judges whether a policy was made, and returns an error for one that
 // was refused.
 func (w *world) judgeConstruction(c *protocol.Config, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, pair := range contradictions {
-		if pair.in(c) {
-			if err == nil {
-				w.find("construction: %s was accepted", pair.name)
-			}
-			w.tally["refused: "+pair.name]++
-			return err
-		}
-	}
-	if err != nil {
+	pair := contradicts(c)
+	switch {
+	case pair != "" && err == nil:
+		w.find("construction: %s was accepted", pair)
+	case pair == "" && err != nil:
 		w.find("construction: refused for no reason: %v", err)
+	case pair != "":
+		w.tally["refused: "+pair]++
 	}
 	return err
 }

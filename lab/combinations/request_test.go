@@ -66,12 +66,15 @@ func (q *request) again() *request {
 
 func drawRequest(d dice, keys int) *request {
 	q := &request{
-		place: d.IntN(places), method: "POST", key: of(d, "a", "b")[:1], scope: "one", version: "1", media: "application/json",
+		place: d.IntN(places), method: "POST", scope: "one", version: "1", media: "application/json",
 		quoted: true, program: drawProgram(d), unsized: d.percent(15), identity: d.percent(5),
 	}
 	q.key = []string{"a", "b"}[d.IntN(keys)]
-	q.body = of(d, `{"amount": 1}`, `{"amount": 1}`, `{"amount": 1}`, `{"amount":1}`, `{"amount": 1000}`)
-	if d.percent(10) {
+	q.body = `{"amount": 1}`
+	if d.percent(20) {
+		q.body = of(d, `{"amount":1}`, `{"amount": 1000}`)
+	}
+	if d.percent(5) {
 		q.media, q.body = "application/x-www-form-urlencoded", of(d, "amount=1", "amount=1", "amount=1000")
 	}
 	if d.percent(4) {

@@ -190,6 +190,7 @@ func (w *world) send(q *request) {
 	p := w.live[q.place]
 	q.process, q.asked = p, w.now()
 	w.requests = append(w.requests, q)
+	w.tally["requests"]++
 	w.note("request %d to %s: %v", len(w.requests), p.name, q)
 	w.mu.Unlock()
 	w.tasks.Go(func() {
@@ -297,7 +298,7 @@ func (w *world) began(q *request, ctx context.Context, view reprise.AttemptView,
 func (w *world) ended(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.end, r.crashed = w.now(), r.process.isDead()
+	r.end, r.returned, r.crashed = w.now(), true, r.process.isDead()
 	w.note("run %d ends: %v", r.n, context.Cause(r.ctx))
 }
 
