@@ -37,11 +37,14 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 		})
 	},
 	protocol.CodeInProgress: func(w *world, q *request, _ *protocol.Config) bool {
-		return w.before(q, func(*request, *protocol.Config) bool { return true })
+		return w.before(q, func(other *request, _ *protocol.Config) bool {
+			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.recorded() || other.run.releases())
+			return !done || other.process.harmed
+		})
 	},
 	protocol.CodeOutcomeUnknown: func(w *world, q *request, c *protocol.Config) bool {
 		return w.before(q, func(other *request, theirs *protocol.Config) bool {
-			return theirs.Preset == reprise.AtMostOnce || c.MaxAttempts > 0 || theirs.MaxAttempts > 0 || c.Preset == reprise.AtMostOnce
+			return (theirs.Preset == reprise.AtMostOnce || c.MaxAttempts > 0) && (other.run == nil || !other.run.recorded())
 		})
 	},
 	protocol.CodeResultUnavailable: func(w *world, q *request, _ *protocol.Config) bool {
@@ -79,34 +82,6 @@ func consumes(layer string) bool {
 	return slices.Contains([]string{"drains the body", "parses the form", "decodes one value", "limits the body"}, layer)
 }
 
-// decides returns the policy that decides about a request, nil if none does, and whether
-// two do, which is refused (R51).
-func (p *process) decides(q *request) (c *protocol.Config, both bool) {
-	outer := p.policy(q)
-	keyed := q.keyed(outer) || q.key == "" && outer.Required
-	if p.inner == nil {
-		if !keyed {
-			return nil, false
-		}
-		return outer, false
-	}
-	inner := p.inner.Config()
-	if inner.Retention == 0 {
-		inner.Retention = p.inner.Engine().Config().Retention
-	}
-	inner.Engine = p.inner.Engine().Config()
-	switch {
-	case keyed && q.keyed(&inner):
-		return outer, outer.Endpoint == inner.Endpoint
-	case keyed:
-		return outer, false
-	case q.keyed(&inner):
-		return &inner, false
-	default:
-		return nil, false
-	}
-}
-
 // judgeAnswer judges a response that its client got. The lock is held.
 func (w *world) judgeAnswer(q *request, a *answer) {
 	c, both := q.process.decides(q)
@@ -116,7 +91,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 	case c == nil, both, q.process.settings.layer == "times out" && a.body == timedOut:
 	case honest != nil:
 		if !honest(w, q, c) {
-			w.find("refusal: %q was answered %d %s for no reason", q.key, a.status, a.code)
+			w.find("%s: %q was answered %d for no reason", a.code, q.key, a.status)
 		}
 	case a.replayed:
 		w.tally["replays"]++
@@ -135,7 +110,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 	if a.body == operatorsBody {
 		if a.status != http.StatusAccepted || !slices.ContainsFunc(w.acts, func(act operatorAct) bool { return act.id == q.id(c) && !act.forget }) {
-			w.find("replay: %d %q, which no operator answered", a.status, a.body)
+			w.find("invented replay: %d %q, which no operator answered", a.status, a.body)
 		}
 		return
 	}
@@ -152,22 +127,35 @@ func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 	sent := first.request
 	switch {
 	case first.content() != q.content(&q.process.settings, c):
-		w.find("replay: another request, %s, got the response of run %d to %s (G6)", q.body, first.n, sent.body)
+		w.find("another's replay: the request %s got the response of run %d to %s (G6)", q.body, first.n, sent.body)
 	case first.unprotected:
-		w.find("replay: of run %d, which ran unprotected", first.n)
+		w.find("unprotected replay: of run %d, which has no record", first.n)
 	case first.releases():
-		w.find("replay: of run %d, whose response released the key", first.n)
+		w.find("released replay: of run %d, whose response released the key", first.n)
 	case a.status != sent.program.status:
-		w.find("replay: run %d answered %d, its replay %d (G2)", first.n, sent.program.status, a.status)
+		w.find("unequal replay: run %d answered %d, its replay %d (G2)", first.n, sent.program.status, a.status)
 	case a.omitted() && (sent.program.decides == "omit" || len(first.body) > limitOr(first.policy.Limits.ResponseBody)):
 	case a.body != first.body:
-		w.find("replay: run %d answered %.60q, its replay %.60q (G2)", first.n, first.body, a.body)
-	case a.header.Get("Set-Cookie") != "":
-		w.find("replay: of run %d has a cookie (R14)", first.n)
+		w.find("unequal replay: run %d answered %.60q, its replay %.60q (G2)", first.n, first.body, a.body)
 	case first.recorded() && q.asked > sent.answer.at+first.policy.Retention:
-		w.find("replay: of run %d, at %v, after its retention of %v from %v (G7)", first.n, q.asked, first.policy.Retention, sent.answer.at)
-	case first.policy.Keep.Headers == nil && a.header.Get(runField) != strconv.Itoa(first.n):
-		w.find("replay: of run %d has lost a field (R13)", first.n)
+		w.find("late replay: of run %d, at %v, after its retention of %v from %v (G7)", first.n, q.asked, first.policy.Retention, sent.answer.at)
+	}
+	for _, name := range neverKept {
+		if a.header.Get(name) != "" {
+			w.find("never kept: the replay of run %d has %s (R14)", first.n, name)
+		}
+	}
+	for _, name := range []string{runField, "Content-Type", "Idempotency-Key-Expires"} {
+		want, got := strconv.Itoa(first.n), a.header.Get(name)
+		if name != runField {
+			if sent.answer == nil || !first.recorded() {
+				continue
+			}
+			want = sent.answer.header.Get(name)
+		}
+		if got != want && (first.policy.Keep.Headers == nil || name != runField) && !a.omitted() {
+			w.find("unequal replay: run %d answered with %s %q, its replay %q (R13)", first.n, name, want, got)
+		}
 	}
 }
 
@@ -179,7 +167,7 @@ func (w *world) judgeAnonymous(q *request, c *protocol.Config, a *answer) {
 		same := a.status == p.status || a.status == http.StatusInternalServerError
 		return r.id == q.id(c) && same && (r.body == "" || p.ends != returns || a.omitted() || a.status == 500) && !r.unprotected
 	}) {
-		w.find("replay: %d %.60q, which no run answered", a.status, a.body)
+		w.find("invented replay: %d %.60q, which no run answered", a.status, a.body)
 	}
 }
 

@@ -64,13 +64,12 @@ func newDraw(seed uint64) *draw {
 			s.text, s.do = fmt.Sprintf("process %d restarts with policy %d, crashed %v", place, next, crash), func(w *world) { w.restart(place, next, crash) }
 		default:
 			o := operatorAct{forget: d.percent(40), retention: of(d, time.Second, 10*time.Second)}
-			s.text, s.do = fmt.Sprintf("an operator resolves %+v", o), func(w *world) { w.operate(o) }
+			s.text, s.do = o.String(), func(w *world) { w.operate(o) }
 		}
 		c.steps = append(c.steps, s)
 	}
 	return c
 }
-
 
 // drawFault returns a step that breaks the next calls of a process.
 func drawFault(d dice) (text string, do func(*world)) {

@@ -20,9 +20,12 @@ type program struct {
 	takes   time.Duration
 	ignores bool   // its context
 	ends    ending // how it leaves
-	decides string // "", keep, release or omit
+	decides string // "", keep, release, omit, or do: run itself by reprise.Do
 	size    int    // of its body at least
 }
+
+// forever is longer than any handler is let run, by default too.
+const forever = 3 * time.Hour
 
 type ending string
 
@@ -40,6 +43,9 @@ func drawProgram(d dice) program {
 	if d.percent(4) {
 		p.takes = of(d, 20*time.Second, 100*time.Second)
 	}
+	if d.IntN(300) == 0 {
+		p.takes = forever
+	}
 	if d.percent(35) {
 		p.status = of(d, 200, 204, 303, 307, 308, 400, 401, 408, 409, 422, 425, 429, 500, 502, 503, 503)
 	}
@@ -50,7 +56,7 @@ func drawProgram(d dice) program {
 		p.status = 201 // one that has a body
 	}
 	if d.percent(12) {
-		p.decides = of(d, "keep", "release", "omit")
+		p.decides = of(d, "keep", "release", "omit", "do")
 	}
 	if d.percent(10) {
 		p.size = 300
@@ -75,8 +81,8 @@ type run struct {
 	unprotected bool
 	start, end  time.Duration
 	returned    bool
-	body        string        // of its response
-	crashed     bool          // it ended because its process did
+	body        string // of its response
+	crashed     bool   // it ended because its process did
 }
 
 // serve is the handler inside all layers. What it sees and does is judged as it happens.
@@ -102,6 +108,8 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 		protocol.Release(ctx)
 	case "omit":
 		protocol.OmitBody(ctx)
+	case "do":
+		w.doItself(ctx, q)
 	}
 	if p.ends == panics {
 		panic(drawnPanic)
@@ -110,7 +118,9 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 	h := rw.Header()
 	h.Set(runField, strconv.Itoa(n))
 	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Set-Cookie", "session="+strconv.Itoa(n))
+	for _, name := range neverKept {
+		h.Set(name, strconv.Itoa(n))
+	}
 	if p.ends == short {
 		h.Set("Content-Length", "1000")
 	}
@@ -125,6 +135,25 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 	_, _ = io.WriteString(rw, text[len(text)/2:])
 }
 
+// doItself runs the operation of the handler in the handler, which must be answered at
+// once: it would wait for itself.
+func (w *world) doItself(ctx context.Context, q *request) {
+	c, _ := q.process.decides(q)
+	if c == nil || len(c.Fingerprint.Headers) > 0 {
+		return
+	}
+	began := w.now()
+	op := reprise.Operation{Scope: q.scope, Key: q.key, Endpoint: c.Endpoint, Fingerprint: q.fingerprint(&q.process.settings, c), Wait: 8 * time.Second}
+	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context, reprise.AttemptView) ([]byte, error) {
+		return nil, nil
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if waited := w.now() - began; waited > 0 || err == nil {
+		w.find("Do: of its own run waited for %v, and ended with %v", waited, err)
+	}
+}
+
 // bodyOf returns the body of a run's response. Each run has its own.
 func bodyOf(n int, p program) string {
 	if p.status == http.StatusNoContent {
@@ -132,6 +161,9 @@ func bodyOf(n int, p program) string {
 	}
 	return fmt.Sprintf("response of run %d. %s", n, strings.Repeat("x", p.size))
 }
+
+// neverKept are fields that belong to one response (R14).
+var neverKept = []string{"Set-Cookie", "X-RateLimit-Remaining", "Dpop-Nonce", "Authentication-Info"}
 
 const drawnPanic = "drawn"
 

@@ -191,6 +191,7 @@ func (r *run) state() string {
 // content returns what the request of the run asks for, under its policy.
 func (r *run) content() string { return r.request.content(&r.process.settings, r.policy) }
 
+// limitOr returns a bound on bodies, or its default.
 func limitOr(n int) int {
 	if n == 0 {
 		return 1 << 20

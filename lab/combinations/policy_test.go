@@ -14,7 +14,7 @@ import (
 // settings are a service: its policies, and the layer around them.
 type settings struct {
 	guard    protocol.Config  // with that of its engine
-	selected *protocol.Config // of requests with version 2; nil: the guard's
+	selected []option         // what With changes for requests of version 2; nil: nothing
 	inner    *protocol.Config // of a guard inside; nil: none
 	twice    bool             // the middleware of the guard is in the chain twice
 	layer    string           // outside: see layers
@@ -85,8 +85,9 @@ var policyFields = []field{
 	policyField("Limits.ResponseBody", func(c *protocol.Config, v int) { c.Limits.ResponseBody = v }, 100),
 	policyField("Oversize", func(c *protocol.Config, v protocol.Oversize) { c.Oversize = v }, protocol.Unavailable),
 	policyField("Offload.Blobs", func(c *protocol.Config, v bool) { c.Offload.ReadOnly = v }, false),
-	policyField("Offload.MaxBody", func(c *protocol.Config, v int64) { c.Offload.MaxBody = v }, int64(2<<20)),
+	policyField("Offload.MaxBody", func(c *protocol.Config, v int64) { c.Offload.MaxBody = v }, int64(2<<20), int64(5<<30)),
 	policyField("Offload.MaxSpool", func(c *protocol.Config, v int64) { c.Offload.MaxSpool = v }, int64(4<<30)),
+	policyField("Offload.Dir", func(c *protocol.Config, v string) { c.Offload.Dir = v }, "/nowhere"),
 	policyField("Offload.Timeout", func(c *protocol.Config, v time.Duration) { c.Offload.Timeout = v }, time.Second),
 	policyField("Fingerprint.Func", func(c *protocol.Config, v protocol.Fingerprinter) { c.Fingerprint.Func = v },
 		named[protocol.Fingerprinter]{"CanonicalJSON", protocol.CanonicalJSON}, named[protocol.Fingerprinter]{"NoFingerprint", protocol.NoFingerprint}),
@@ -147,7 +148,7 @@ var storeFields = []field{
 }
 
 // likely are the fields that most rules depend on.
-const likely = "Preset Retention Horizon Wait FailOpen Engine.Lease"
+const likely = "Preset Retention Horizon Wait FailOpen Engine.Lease Seal.Secret"
 
 // drawOptions sets each field with a chance in percent.
 func drawOptions(d dice, fields []field, chance int) (list []option) {
@@ -178,12 +179,17 @@ func drawOneService(d dice) service {
 	s := service(drawOptions(d, engineFields, 8))
 	s = append(s, drawOptions(d, policyFields, 5)...)
 	if d.percent(15) {
-		s = append(s, within(d, "Select version 2: ", func(s *settings) **protocol.Config { return &s.selected })...)
+		for _, o := range drawOptions(d, policyFields, 4) {
+			s = append(s, option{"Select version 2: " + o.name, func(s *settings) { s.selected = append(s.selected, o) }})
+		}
 	}
 	switch n := d.IntN(100); {
-	case n < 8:
-		s = append(s, within(d, "inside: ", func(s *settings) **protocol.Config { return &s.inner })...)
-	case n < 14:
+	case n < 6:
+		s = append(s, option{"inside: a guard", func(s *settings) { s.inner = new(basePolicy()) }})
+		for _, o := range drawOptions(d, policyFields, 4) {
+			s = append(s, option{"inside: " + o.name, func(s *settings) { apply(s.inner, o) }})
+		}
+	case n < 12:
 		s = append(s, option{"twice", func(s *settings) { s.twice = true }})
 	}
 	if d.percent(25) {
@@ -193,19 +199,16 @@ func drawOneService(d dice) service {
 	return s
 }
 
-// within draws another policy of the service.
-func within(d dice, prefix string, part func(*settings) **protocol.Config) (list []option) {
-	list = append(list, option{prefix + "a policy", func(s *settings) { *part(s) = new(basePolicy()) }})
-	for _, o := range drawOptions(d, policyFields, 4) {
-		list = append(list, option{prefix + o.name, func(s *settings) {
-			if at := part(s); *at != nil {
-				other := settings{guard: **at}
-				o.set(&other)
-				**at = other.guard
-			}
-		}})
+// apply changes a policy.
+func apply(c *protocol.Config, options ...option) {
+	if c == nil {
+		return
 	}
-	return list
+	s := settings{guard: *c}
+	for _, o := range options {
+		o.set(&s)
+	}
+	*c = s.guard
 }
 
 // basePolicy is what every policy of a deployment has in common: sealed responses and

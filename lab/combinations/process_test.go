@@ -56,30 +56,31 @@ func (w *world) start(name string, options service) (*process, error) {
 			return nil
 		}
 	}
-	if s.inner != nil { // so that both guards meet one operation
-		s.inner.Endpoint = s.guard.Endpoint
-		if s.selected != nil {
-			s.selected.Endpoint = s.guard.Endpoint
+	s.guard.Offload.Blobs = w.blobs
+	var err error
+	p.guard, err = protocol.New(&wire{inner, w, p}, s.guard)
+	if err = w.judgeConstruction(&s.guard, err); err != nil {
+		return nil, err
+	}
+	if s.selected != nil {
+		own := s.guard
+		apply(&own, s.selected...)
+		p.selected, err = p.guard.With(func(c *protocol.Config) {
+			c.Select = nil
+			apply(c, s.selected...)
+		})
+		if err = w.judgeConstruction(&own, err); err != nil {
+			return nil, err
 		}
 	}
-	made, err := []*protocol.Guard{}, error(nil)
-	for _, cfg := range []*protocol.Config{&s.guard, s.selected, s.inner} {
-		var g *protocol.Guard
-		if cfg != nil {
-			cfg.Offload.Blobs = w.blobs
-			own := *cfg
-			if len(made) == 0 {
-				g, err = protocol.New(&wire{inner, w, p}, own)
-			} else {
-				g, err = protocol.Over(made[0].Engine(), own)
-			}
-			if err := w.judgeConstruction(cfg, err); err != nil {
-				return nil, err
-			}
+	if s.inner != nil {
+		s.inner.Offload.Blobs, s.inner.Endpoint = w.blobs, s.guard.Endpoint // both guards meet one operation
+		p.inner, err = protocol.Over(p.guard.Engine(), *s.inner)
+		s.inner.Engine = s.guard.Engine
+		if err = w.judgeConstruction(s.inner, err); err != nil {
+			return nil, err
 		}
-		made = append(made, g)
 	}
-	p.guard, p.selected, p.inner = made[0], made[1], made[2]
 	p.handler = p.chain(http.HandlerFunc(w.serve))
 	return p, nil
 }
@@ -100,18 +101,48 @@ func (p *process) chain(handler http.Handler) http.Handler {
 	return handler
 }
 
-// policy returns the policy for a request, with its defaults.
+// policy returns the policy of the outer guard for a request.
 func (p *process) policy(q *request) *protocol.Config {
-	g := p.guard
 	if p.selected != nil && q.version == "2" {
-		g = p.selected
+		return policyOf(p.selected)
 	}
+	return policyOf(p.guard)
+}
+
+// policyOf returns the policy of a guard with the defaults of its engine.
+func policyOf(g *protocol.Guard) *protocol.Config {
 	c := g.Config()
 	if c.Retention == 0 {
 		c.Retention = g.Engine().Config().Retention
 	}
 	c.Engine = g.Engine().Config()
 	return &c
+}
+
+// decides returns the policy that decides about a request, nil if none does, and whether
+// two do, which is refused (R51).
+func (p *process) decides(q *request) (c *protocol.Config, both bool) {
+	keyed := func(c *protocol.Config) bool { return q.keyed(c) || q.key == "" && c.Required }
+	if outer := p.policy(q); keyed(outer) {
+		c = outer
+	}
+	if p.inner != nil {
+		if inner := policyOf(p.inner); keyed(inner) && c == nil {
+			return inner, false
+		} else if keyed(inner) {
+			return c, c.Endpoint == inner.Endpoint && q.key != ""
+		}
+	}
+	return c, false
+}
+
+// marker returns the field that marks a replay for the client of a request.
+func (p *process) marker(q *request) string {
+	c, _ := p.decides(q)
+	if c == nil {
+		c = new(protocol.Config)
+	}
+	return c.ControlFields().Replayed
 }
 
 // crash ends the process at once: nothing that it sends arrives, and nothing reaches it.

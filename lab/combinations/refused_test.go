@@ -21,6 +21,9 @@ var contradictions = []struct {
 	{"Seal.MaxAge not longer than Retention", func(c *protocol.Config) bool {
 		return c.Seal.MaxAge > 0 && c.Seal.MaxAge <= retentionOf(c)
 	}},
+	{"Offload.MaxBody above Offload.MaxSpool", func(c *protocol.Config) bool {
+		return c.Offload.MaxSpool > 0 && c.Offload.MaxBody > c.Offload.MaxSpool
+	}},
 }
 
 func retentionOf(c *protocol.Config) time.Duration {

@@ -138,31 +138,37 @@ func (q *request) id(policy *protocol.Config) store.ID {
 
 // content returns what the request asks for, as far as a policy compares it.
 func (q *request) content(s *settings, policy *protocol.Config) string {
-	digest := policy.Fingerprint.Func
-	if digest == nil {
-		digest = protocol.DefaultFingerprint
-	}
-	body := q.body
-	if form := q.media != "application/json"; form && s.layer == "parses the form" {
-		values, _ := url.ParseQuery(q.body)
-		body = "form " + values.Encode()
-	}
-	r := q.http(context.Background())
-	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", Header: r.Header}, q.key, []byte(body))
+	fp := q.fingerprint(s, policy)
 	text := hex.EncodeToString(fp[:])
 	for _, name := range policy.Fingerprint.Headers {
-		text += "; " + name + ": " + r.Header.Get(name)
+		text += "; " + name + ": " + q.http(context.Background()).Header.Get(name)
 	}
 	return text
 }
 
+// fingerprint returns the fingerprint of the whole request, without the fields that a
+// policy adds.
+func (q *request) fingerprint(s *settings, policy *protocol.Config) store.Fingerprint {
+	digest := policy.Fingerprint.Func
+	if digest == nil {
+		digest = protocol.DefaultFingerprint
+	}
+	r, body := q.http(context.Background()), q.body
+	if q.media != "application/json" && s.layer == "parses the form" {
+		values, _ := url.ParseQuery(q.body)
+		body = "form " + values.Encode()
+	}
+	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", Header: r.Header}, q.key, []byte(body))
+	return fp
+}
+
 // answerOf reads a response.
-func answerOf(rec *httptest.ResponseRecorder, policy *protocol.Config, at time.Duration) *answer {
+func answerOf(rec *httptest.ResponseRecorder, marker string, at time.Duration) *answer {
 	a := &answer{at: at, status: rec.Code, header: rec.Header(), body: rec.Body.String()}
 	if a.header.Get("Content-Encoding") == "gzip" {
 		a.body = string(uncompressed(rec.Body.Bytes()))
 	}
-	a.replayed = a.header.Get(policy.ControlFields().Replayed) == "true"
+	a.replayed = a.header.Get(marker) == "true"
 	var problem struct{ Code string }
 	if json.Unmarshal([]byte(a.body), &problem) == nil {
 		a.code = problem.Code

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,8 +161,17 @@ type operatorAct struct {
 // operatorsBody is the body of an operator's answer.
 const operatorsBody = "resolved by an operator"
 
+// String tells what the operator does.
+func (o operatorAct) String() string {
+	if o.forget {
+		return "an operator forgets what lapsed"
+	}
+	return fmt.Sprintf("an operator answers what lapsed, for %v", o.retention)
+}
+
 // operate resolves every lapsed record, as an operator who looked at them does.
 func (w *world) operate(act operatorAct) {
+	w.judgeStore()
 	ctx := context.Background()
 	page, err := w.store.List(ctx, store.Query{States: store.States(store.StateLapsed), Limit: store.MaxPage})
 	if err != nil {
@@ -204,12 +214,12 @@ func (w *world) send(q *request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		switch {
-		case broken != nil && broken != drawnPanic && !isAbort(broken):
+		case broken != nil && broken != any(drawnPanic) && !isAbort(broken):
 			w.find("panic: %v", broken)
 		case broken != nil, p.isDead(), ctx.Err() != nil:
 			w.note("no response reaches the client of %s", q.key)
 		default:
-			w.answered(q, answerOf(rec, p.policy(q), w.now()))
+			w.answered(q, answerOf(rec, p.marker(q), w.now()))
 		}
 	})
 }
@@ -226,9 +236,11 @@ func isAbort(v any) bool {
 	return ok && errors.Is(err, http.ErrAbortHandler)
 }
 
-// quiet is how long everything that a draw can start takes to come to its end, with the
-// longest handler and the longest lease.
-const quiet = 200 * time.Second
+// longestRun is how long a handler runs at most before it is told to stop, by default.
+const longestRun = time.Hour
+
+// quiet is longer than leases and background work take once no handler runs.
+const quiet = 100 * time.Second
 
 // finish heals the store, lets everything end, asks for each operation once more, and
 // looks at what the store keeps.
@@ -238,6 +250,9 @@ func (w *world) finish() {
 		p.faults.Clear()
 		p.faults.LetGo()
 	}
+	for w.running() {
+		time.Sleep(quiet)
+	}
 	time.Sleep(quiet)
 	w.probe()
 	for _, p := range w.started {
@@ -245,6 +260,13 @@ func (w *world) finish() {
 		p.faults.Close()
 	}
 	w.judgeStore()
+}
+
+// running reports whether a handler runs.
+func (w *world) running() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return !r.returned })
 }
 
 // probe asks for each operation once more.
@@ -298,8 +320,12 @@ func (w *world) began(q *request, ctx context.Context, view reprise.AttemptView,
 func (w *world) ended(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.end, r.returned, r.crashed = w.now(), true, r.process.isDead()
+	r.end, r.crashed = w.now(), r.process.isDead()
 	w.note("run %d ends: %v", r.n, context.Cause(r.ctx))
+	if ran := r.end - r.start; ran > longestRun && r.believes() && !r.crashed {
+		w.find("forever: run %d ran for %v and was not told to stop", r.n, ran)
+	}
+	r.returned = true
 }
 
 // answered judges a response, and keeps it.
