@@ -144,7 +144,7 @@ func (w *world) doItself(ctx context.Context, q *request) {
 	}
 	began := w.now()
 	op := reprise.Operation{Scope: q.scope, Key: q.key, Endpoint: c.Endpoint, Fingerprint: q.fingerprint(&q.process.settings, c), Wait: 8 * time.Second}
-	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context, reprise.AttemptView) ([]byte, error) {
+	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context) ([]byte, error) {
 		return nil, nil
 	})
 	w.mu.Lock()
