@@ -1,63 +1,56 @@
 package combinations
 
 import (
-	"flag"
-	"math/rand/v2"
-	"os"
-	"runtime"
+	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
-var (
-	draws = flag.Int("draws", 10_000, "how many combinations are drawn")
-	seed  = flag.Uint64("seed", 0, "draw the combination of this seed alone, and print what happened")
-)
+func TestMain(m *testing.M) { labtest.Main(m) }
 
-// TestMain gives the draws one processor: on more, goroutines that one instant wakes run
-// in random order, and a seed would fix less.
-func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1)
-	if os.Getenv("REPRISE_NOLEAK") == "" {
-		labtest.Main(m)
-	}
-	os.Exit(m.Run())
+//nolint:paralleltest // Run needs the processor for itself
+func TestCombinationsKeepTheGuarantees(t *testing.T) {
+	Run(t, 10_000, func(guard *protocol.Guard, scope func(*http.Request) (string, error), next http.Handler) http.Handler {
+		return reprisehttp.Middleware(guard, scope)(next)
+	})
 }
 
-// TestRandomCombinationsKeepTheGuarantees draws policies, faults and schedules, and
-// judges every run and every response by the model.
-func TestRandomCombinationsKeepTheGuarantees(t *testing.T) {
-	if *seed != 0 {
-		w := newDraw(*seed).run(t)
-		t.Log("\n" + w.String())
-		for _, f := range w.findings {
-			t.Error(f)
-		}
-		return
+// TestEveryFieldIsDrawn fails for a new field that no draw sets.
+func TestEveryFieldIsDrawn(t *testing.T) {
+	t.Parallel()
+	elsewhere := []string{
+		"Select",            // drawService: a policy for version 2
+		"Offload.ReadOnly",  // Offload.Blobs clears it
+		"Seal.OtherSecrets", // basePolicy
 	}
-	total, kinds, until := map[string]int{}, map[string]bool{}, time.Now().Add(labtest.Soak(t))
-	for n := 0; n < *draws || time.Now().Before(until); n++ {
-		s := rand.Uint64()
-		c := newDraw(s)
-		w := c.run(t)
-		for what, times := range w.tally {
-			total[what] += times
+	drawn := elsewhere
+	for _, f := range slices.Concat(policyFields, engineFields, storeFields) {
+		drawn = append(drawn, f.name)
+	}
+	for _, name := range slices.Concat(fieldsOf("", reflect.TypeFor[protocol.Config]()), fieldsOf("", reflect.TypeFor[memstore.Bounds]())) {
+		if !slices.Contains(drawn, name) {
+			t.Errorf("%s is not drawn: add it to the table of its configuration", name)
 		}
-		if len(w.findings) == 0 {
+	}
+}
+
+// fieldsOf returns the names of the fields of a configuration, those of its groups with
+// the group's.
+func fieldsOf(prefix string, config reflect.Type) (list []string) {
+	for _, f := range reflect.VisibleFields(config) {
+		name := prefix + f.Name
+		if f.Type.Kind() == reflect.Struct && f.Type.NumField() > 0 && f.Type.Field(0).IsExported() {
+			list = append(list, fieldsOf(name+".", f.Type)...)
 			continue
 		}
-		kind, _, _ := strings.Cut(w.findings[0], ":")
-		if total["FINDING "+kind]++; kinds[kind] {
-			continue
-		}
-		kinds[kind] = true
-		if less := c.minimal(t, kind).run(t); len(less.findings) > 0 {
-			w = less
-		}
-		t.Errorf("-seed %d: %s\n%v", s, strings.Join(w.findings, "\n"), w)
+		list = append(list, strings.TrimPrefix(name, "."))
 	}
-	t.Logf("%v", total)
+	return list
 }

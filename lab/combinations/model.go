@@ -33,6 +33,12 @@ var mayRunAgain = []struct {
 		},
 	},
 	{
+		"a later attempt owned the record since",
+		func(w *world, r, _ *run) bool {
+			return !r.believes() && slices.ContainsFunc(w.runs, func(later *run) bool { return later.n > r.n && later.id == r.id && !later.unprotected })
+		},
+	},
+	{
 		"an operator forgot it",
 		func(w *world, r, _ *run) bool {
 			return slices.ContainsFunc(w.acts, func(a operatorAct) bool { return a.forget && a.id == r.id && a.at >= r.start })
@@ -44,7 +50,7 @@ var mayRunAgain = []struct {
 	},
 	{
 		"the store could not be reached, FailOpen lets it run unprotected, and this process knows nothing of the key",
-		func(w *world, r, next *run) bool { return next.unprotected && !r.knownIn(next.process, next.start) },
+		func(w *world, r, next *run) bool { return next.unprotected && !r.knownIn(next.process) },
 	},
 }
 
@@ -113,12 +119,12 @@ func decides(c *protocol.Config, status int) (d protocol.Decision, panicked bool
 
 // knownIn reports whether a process knows of the run: it has not ended there, or its
 // completion waits in the background.
-func (r *run) knownIn(p *process, at time.Duration) bool {
+func (r *run) knownIn(p *process) bool {
 	if r.process != p {
 		return false
 	}
-	a, limits := r.request.answer, r.policy.Engine.Background
-	waits := a != nil && a.mark() == "unrecorded" && !r.unprotected && !r.releases() && at < r.end+limits.Age && limits.Tasks > 1 && limits.Bytes > 1
+	a := r.request.answer
+	waits := a != nil && a.mark() == "unrecorded" && !r.unprotected && !r.releases() && !p.settled[r.fence] && p.guard.Engine().Stats().Background > 0
 	return !r.returned || waits
 }
 

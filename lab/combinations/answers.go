@@ -38,7 +38,7 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 	},
 	protocol.CodeInProgress: func(w *world, q *request, _ *protocol.Config) bool {
 		return w.before(q, func(other *request, _ *protocol.Config) bool {
-			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.recorded() || other.run.releases())
+			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.over() && (other.run.recorded() || other.run.releases()))
 			return !done || other.process.harmed
 		})
 	},

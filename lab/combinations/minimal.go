@@ -8,13 +8,13 @@ import (
 
 // minimal returns a smaller draw that still has a finding of the kind: without the steps,
 // fields and layers that can be taken out.
-func (c *draw) minimal(t *testing.T, kind string) *draw {
+func (c *draw) minimal(t *testing.T, protect Adapter, kind string) *draw {
 	t.Helper()
 	for smaller := true; smaller; {
 		smaller = false
 		for _, part := range c.parts() {
 			for i := part.len - 1; i >= 0; i-- {
-				if less := part.without(i); less.finds(t, kind) {
+				if less := part.without(i); less.finds(t, protect, kind) {
 					c, smaller = less, true
 					break
 				}
@@ -28,10 +28,10 @@ func (c *draw) minimal(t *testing.T, kind string) *draw {
 }
 
 // finds reports whether the draw has a finding of the kind, each of a few times.
-func (c *draw) finds(t *testing.T, kind string) bool {
+func (c *draw) finds(t *testing.T, protect Adapter, kind string) bool {
 	t.Helper()
 	for range 3 {
-		if !slices.ContainsFunc(c.run(t).findings, func(f string) bool { return strings.HasPrefix(f, kind+":") }) {
+		if !slices.ContainsFunc(c.run(t, protect).findings, func(f string) bool { return strings.HasPrefix(f, kind+":") }) {
 			return false
 		}
 	}

@@ -24,11 +24,12 @@ import (
 // world is a bubble in which a draw runs: one store, the processes over it, and
 // everything that happened, for the model to judge.
 type world struct {
-	draw  *draw
-	epoch time.Time
-	store *memstore.Store
-	blobs *blobs
-	tasks sync.WaitGroup
+	draw    *draw
+	protect Adapter
+	epoch   time.Time
+	store   *memstore.Store
+	blobs   *blobs
+	tasks   sync.WaitGroup
 
 	mu       sync.Mutex
 	live     [places]*process
@@ -57,9 +58,9 @@ func (w *world) find(format string, args ...any) {
 }
 
 // run runs the draw in a bubble of its own.
-func (c *draw) run(t *testing.T) *world {
+func (c *draw) run(t *testing.T, protect Adapter) *world {
 	t.Helper()
-	w := &world{draw: c, blobs: newBlobs(), tally: map[string]int{}}
+	w := &world{draw: c, protect: protect, blobs: newBlobs(), tally: map[string]int{}}
 	synctest.Test(t, func(*testing.T) {
 		w.epoch = time.Now()
 		var err error

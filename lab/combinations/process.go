@@ -2,12 +2,12 @@ package combinations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -27,8 +27,9 @@ type process struct {
 
 	// The world's lock guards these.
 	closing bool
-	harmed  bool    // a fault was drawn for it
-	sights  []sight // the results of its claims
+	harmed  bool            // a fault was drawn for it
+	sights  []sight         // the results of its claims
+	settled map[uint64]bool // the fences of its attempts whose completion had a definite result
 }
 
 // sight is the result of a claim that reached a process.
@@ -41,7 +42,7 @@ type sight struct {
 
 // start starts a process for a service.
 func (w *world) start(name string, options service) (*process, error) {
-	p := &process{name: name, settings: settingsOf(options), dead: make(chan struct{})}
+	p := &process{name: name, settings: settingsOf(options), dead: make(chan struct{}), settled: map[uint64]bool{}}
 	inner, faults := faultstore.New(w.store)
 	p.faults = faults
 	s := &p.settings
@@ -81,20 +82,20 @@ func (w *world) start(name string, options service) (*process, error) {
 			return nil, err
 		}
 	}
-	p.handler = p.chain(http.HandlerFunc(w.serve))
+	p.handler = p.chain(w.protect, http.HandlerFunc(w.serve))
 	return p, nil
 }
 
 // chain puts the middlewares and the layer around the handler.
-func (p *process) chain(handler http.Handler) http.Handler {
+func (p *process) chain(protect Adapter, handler http.Handler) http.Handler {
 	scope := func(r *http.Request) (string, error) { return r.Header.Get(scopeField), nil }
 	if p.inner != nil {
-		handler = reprisehttp.Middleware(p.inner, scope)(handler)
+		handler = protect(p.inner, scope, handler)
 	}
 	if p.settings.twice {
-		handler = reprisehttp.Middleware(p.guard, scope)(handler)
+		handler = protect(p.guard, scope, handler)
 	}
-	handler = reprisehttp.Middleware(p.guard, scope)(handler)
+	handler = protect(p.guard, scope, handler)
 	if layer := layers[p.settings.layer]; layer != nil {
 		handler = layer(handler)
 	}
@@ -200,6 +201,11 @@ func (n *wire) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Rene
 
 func (n *wire) Complete(ctx context.Context, r store.CompleteRequest) error {
 	_, err := cut(n, func() (struct{}, error) { return struct{}{}, n.Store.Complete(ctx, r) })
+	if err == nil || errors.Is(err, store.ErrLeaseLost) {
+		n.world.mu.Lock()
+		defer n.world.mu.Unlock()
+		n.process.settled[r.Fence] = true
+	}
 	return err
 }
 

@@ -1,0 +1,63 @@
+package combinations
+
+import (
+	"flag"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+var (
+	draws = flag.Int("draws", 0, "how many combinations are drawn; 0 is the test's own number")
+	seed  = flag.Uint64("seed", 0, "draw the combination of this seed alone, and print what happened")
+)
+
+// An Adapter puts the middleware of a framework around a handler.
+type Adapter func(guard *protocol.Guard, scope func(*http.Request) (string, error), next http.Handler) http.Handler
+
+// Run draws n combinations, or as many as the flags and REPRISE_SOAK say, and fails the
+// test for each kind of finding, with its seed and the smallest draw that still has it.
+// The test must not run beside others: Run gives the draws one processor, because on more
+// the goroutines that one instant wakes run in random order, and a seed would fix less.
+func Run(t *testing.T, n int, protect Adapter) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if *draws > 0 {
+		n = *draws
+	}
+	if *seed != 0 {
+		w := newDraw(*seed).run(t, protect)
+		t.Logf("-seed %d\n%v", *seed, w)
+		for _, f := range w.findings {
+			t.Error(f)
+		}
+		return
+	}
+	total, until := map[string]int{}, time.Now().Add(labtest.Soak(t))
+	for i := 0; i < n || time.Now().Before(until); i++ {
+		s := rand.Uint64()
+		c := newDraw(s)
+		w := c.run(t, protect)
+		for what, times := range w.tally {
+			total[what] += times
+		}
+		if len(w.findings) == 0 {
+			continue
+		}
+		kind, _, _ := strings.Cut(w.findings[0], ":")
+		if total["FINDING "+kind]++; total["FINDING "+kind] > 1 {
+			continue
+		}
+		if less := c.minimal(t, protect, kind).run(t, protect); len(less.findings) > 0 {
+			w = less
+		}
+		t.Errorf("-seed %d: %s\n%v", s, strings.Join(w.findings, "\n"), w)
+	}
+	t.Logf("%d draws: %v", n, total)
+}
