@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,12 +23,13 @@ import (
 // world is a bubble in which a draw runs: one store, the processes over it, and
 // everything that happened, for the model to judge.
 type world struct {
-	draw    *draw
-	protect Adapter
-	epoch   time.Time
-	store   *memstore.Store
-	blobs   *blobs
-	tasks   sync.WaitGroup
+	draw     *draw
+	protect  Adapter
+	epoch    time.Time
+	store    *memstore.Store
+	blobs    *blobs
+	tasks    sync.WaitGroup // requests, and processes that end their work
+	handlers sync.WaitGroup // which may outlive their requests
 
 	mu       sync.Mutex
 	live     [places]*process
@@ -251,9 +251,7 @@ func (w *world) finish() {
 		p.faults.Clear()
 		p.faults.LetGo()
 	}
-	for w.running() {
-		time.Sleep(quiet)
-	}
+	w.handlers.Wait()
 	time.Sleep(quiet)
 	w.probe()
 	for _, p := range w.started {
@@ -261,13 +259,6 @@ func (w *world) finish() {
 		p.faults.Close()
 	}
 	w.judgeStore()
-}
-
-// running reports whether a handler runs.
-func (w *world) running() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return !r.returned })
 }
 
 // probe asks for each operation once more.
