@@ -88,7 +88,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 	w.tally[strconv.Itoa(a.status)+" "+a.code]++
 	honest := mayAnswer[protocol.Code(a.code)]
 	switch {
-	case c == nil, both, q.process.settings.layer == "times out" && a.body == timedOut:
+	case c == nil, both, q.process.settings.layer == timesOut && a.body == timedOut:
 	case honest != nil:
 		if !honest(w, q, c) {
 			w.find("%s: %q was answered %d for no reason", a.code, q.key, a.status)

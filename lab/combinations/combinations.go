@@ -19,7 +19,10 @@ var (
 )
 
 // An Adapter puts the middleware of a framework around a handler.
-type Adapter func(guard *protocol.Guard, scope func(*http.Request) (string, error), next http.Handler) http.Handler
+type Adapter func(guard *protocol.Guard, scope Scope, next http.Handler) http.Handler
+
+// Scope returns the principal of a request.
+type Scope func(*http.Request) (string, error)
 
 // Run draws n combinations, or as many as the flags and REPRISE_SOAK say, and fails the
 // test for each kind of finding, with its seed and the smallest draw that still has it.
@@ -28,6 +31,9 @@ type Adapter func(guard *protocol.Guard, scope func(*http.Request) (string, erro
 func Run(t *testing.T, n int, protect Adapter) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if labtest.RaceEnabled {
+		n /= 20
+	}
 	if *draws > 0 {
 		n = *draws
 	}
@@ -47,17 +53,17 @@ func Run(t *testing.T, n int, protect Adapter) {
 		for what, times := range w.tally {
 			total[what] += times
 		}
-		if len(w.findings) == 0 {
-			continue
+		for _, f := range w.findings {
+			kind, _, _ := strings.Cut(f, ":")
+			if total["FINDING "+kind]++; total["FINDING "+kind] > 1 {
+				continue
+			}
+			shown := w
+			if less := c.minimal(t, protect, kind).run(t, protect); len(less.findings) > 0 {
+				shown = less
+			}
+			t.Errorf("-seed %d: %s\n%v", s, f, shown)
 		}
-		kind, _, _ := strings.Cut(w.findings[0], ":")
-		if total["FINDING "+kind]++; total["FINDING "+kind] > 1 {
-			continue
-		}
-		if less := c.minimal(t, protect, kind).run(t, protect); len(less.findings) > 0 {
-			w = less
-		}
-		t.Errorf("-seed %d: %s\n%v", s, strings.Join(w.findings, "\n"), w)
 	}
 	t.Logf("%d draws: %v", n, total)
 }

@@ -16,9 +16,9 @@ import (
 func TestMain(m *testing.M) { labtest.Main(m) }
 
 //nolint:paralleltest // Run needs the processor for itself
-func TestCombinationsKeepTheGuarantees(t *testing.T) {
-	Run(t, 10_000, func(guard *protocol.Guard, scope func(*http.Request) (string, error), next http.Handler) http.Handler {
-		return reprisehttp.Middleware(guard, scope)(next)
+func TestCombinations(t *testing.T) {
+	Run(t, 10_000, func(guard *protocol.Guard, scope Scope, next http.Handler) http.Handler {
+		return reprisehttp.Middleware(guard, reprisehttp.Scope(scope))(next)
 	})
 }
 

@@ -132,7 +132,9 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 	case aborts:
 		panic(http.ErrAbortHandler)
 	case streams:
-		_ = http.NewResponseController(rw).Flush()
+		if q.process.settings.layer != timesOut {
+			_ = http.NewResponseController(rw).Flush()
+		}
 	}
 	_, _ = io.WriteString(rw, text[len(text)/2:])
 }

@@ -17,6 +17,9 @@ const (
 	layerLimit   = 45 // bytes of a request's body
 )
 
+// timesOut is the layer whose writer cannot be flushed.
+const timesOut = "times out"
+
 // layers stand outside the middleware, as those of a framework or a company do.
 var layers = map[string]func(http.Handler) http.Handler{
 	"drains the body": before(func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }),
@@ -30,7 +33,7 @@ var layers = map[string]func(http.Handler) http.Handler{
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}),
 	"limits the body": func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, layerLimit) },
-	"times out":       func(next http.Handler) http.Handler { return http.TimeoutHandler(next, layerTimeout, timedOut) },
+	timesOut:          func(next http.Handler) http.Handler { return http.TimeoutHandler(next, layerTimeout, timedOut) },
 	"compresses": func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			z := &compressed{ResponseWriter: w}
@@ -78,6 +81,14 @@ func (z *compressed) Write(p []byte) (int, error) {
 		z.gzip, _ = gzip.NewWriterLevel(z.ResponseWriter, gzip.BestSpeed)
 	}
 	return z.gzip.Write(p)
+}
+
+// Flush implements [http.Flusher].
+func (z *compressed) Flush() {
+	if z.gzip != nil {
+		_ = z.gzip.Flush()
+	}
+	_ = http.NewResponseController(z.ResponseWriter).Flush()
 }
 
 // uncompressed returns the body that a client sees.
