@@ -53,13 +53,14 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := store.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
+	tuning := engine.Config()
+	if most := store.MaxDuration - tuning.Retention; cfg.Retention == 0 && cfg.Horizon > most {
 		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
 	}
-	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
+	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, tuning.Retention), &tuning); err != nil {
 		return nil, err
 	}
-	announce := newAnnouncement(&cfg, engine.Config().Retention)
+	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
 		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
