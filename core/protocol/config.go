@@ -174,8 +174,9 @@ type Offloading struct {
 	Timeout time.Duration
 
 	// Dir is the directory of the temporary files that a body goes through, on its way to
-	// Blobs and back; they have no name there where the system allows it. The default is
-	// [os.TempDir]. A directory in memory makes the files memory.
+	// Blobs and back. They are encrypted with keys that only the process has, and have no
+	// name where the system allows it. The default is [os.TempDir]. A directory in memory
+	// makes the files memory.
 	Dir string
 
 	// MaxSpool bounds the bytes of all temporary files of the guard at a time. A first

@@ -250,6 +250,13 @@ func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	return x.decision, x.omitBody
 }
 
+// omits reports whether the handler has said that its body is not to be stored.
+func (x *Exchange) omits() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.omitBody
+}
+
 // fill sets the stored parts of a whole response. ok is false if its effects must be
 // rolled back, because they commit with a body that cannot be kept now.
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {

@@ -21,7 +21,10 @@ import (
 // startSpool begins to spool a body that has outgrown its limit in memory, from its
 // start, if the policy offloads it.
 func (x *Exchange) startSpool(start []byte) {
-	if !x.guard.cfg.Offload.writes() || x.attempt.Unprotected() || x.request.isCall() {
+	switch {
+	case !x.guard.cfg.Offload.writes(), x.attempt.Unprotected(), x.request.isCall():
+		return
+	case x.omits() && !x.Buffered(): // one that is held back has to be somewhere
 		return
 	}
 	var err error
