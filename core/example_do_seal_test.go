@@ -21,7 +21,9 @@ type sealed struct {
 	key  string      // of the operation: a result that is moved to another one does not open
 }
 
-func (s sealed) seal(data []byte) []byte { return s.aead.Seal(nil, nil, data, []byte(s.key)) }
+func (s sealed) seal(data []byte) []byte {
+	return s.aead.Seal(nil, nil, data, []byte(s.key)) //nolint:gosec // this cipher makes its nonce itself, and wants nil
+}
 
 func (s sealed) open(data []byte) ([]byte, error) { return s.aead.Open(nil, nil, data, []byte(s.key)) }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func (o *offloading) onDisk() (files [][]byte) {
 		o.t.Fatal(err)
 	}
 	for _, fd := range fds {
-		path := filepath.Join("/proc/self/fd", fd.Name())
+		path := "/proc/self/fd/" + fd.Name()
 		if name, err := os.Readlink(path); err != nil || !strings.HasPrefix(name, o.dir+"/") {
 			continue // also the one of the listing, which is closed by now
 		}
@@ -68,7 +67,7 @@ func TestR36OmittedBodyIsOnNoDiskInTheClear(t *testing.T) {
 				writesPrivate(rec)
 				absent("while the handler runs")
 			})
-			if first.Code != 201 || first.Body.Len() != size || strings.Trim(first.Body.String(), private) != "" {
+			if first.Code != 201 || first.Body.Len() != size || strings.ReplaceAll(first.Body.String(), private, "") != "" {
 				t.Errorf("answered %d with %d bytes, want all %d", first.Code, first.Body.Len(), size)
 			}
 			o.wantSummary("key")

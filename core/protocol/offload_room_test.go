@@ -1,0 +1,60 @@
+package protocol_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// R35: a handler that ends without a response to send gives the room of its temporary
+// file back: at once where it takes the connection, which it may hold for hours. With
+// an atomic store its body was held back, so none of it has left.
+func TestR35RoomOfAHandlerWithoutAResponseIsGivenBack(t *testing.T) {
+	t.Parallel()
+	body := large(6000)
+	for name, end := range map[string]func(*protocol.Recorder, func()){
+		"hijacks": func(rec *protocol.Recorder, other func()) { rec.Hijack(); other() },
+		"panics":  func(*protocol.Recorder, func()) { panic("handler") },
+		"streams, and hijacks": func(rec *protocol.Recorder, other func()) {
+			rec.Flush()
+			rec.Hijack()
+			other()
+		},
+	} {
+		for preset, keeps := range map[reprise.Preset]protocol.Code{reprise.Recoverable: "", reprise.AtMostOnce: protocol.CodeResultUnavailable} {
+			for _, atomic := range []bool{true, false} {
+				var records store.Store = memstore.New()
+				if atomic {
+					records = atomically{records}
+				}
+				o := offloadIn(t, records, func(c *protocol.Config) {
+					c.Preset, c.Offload.MaxBody, c.Offload.MaxSpool = preset, 6000, 6000
+				})
+				other := func(key string) {
+					o.run(key, writes(body, 500))
+					if !bytes.Equal(o.replay(key).Body.Bytes(), body) {
+						t.Errorf("%s, atomic %t: there is no room for %s", name, atomic, key)
+					}
+				}
+				func() {
+					defer func() { _ = recover() }()
+					o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+						writes(body, 500)(rec, h, x)
+						end(rec, func() { other("meanwhile") })
+					})
+				}()
+				other("afterwards")
+				if keeps != "" {
+					o.wantProblem("key", 409, keeps)
+				} else if w := o.run("key", answering("again")); w.Code != 201 || w.Body.String() != "again" {
+					t.Errorf("%s, atomic %t: a retry is answered %d", name, atomic, w.Code)
+				}
+			}
+		}
+	}
+}
