@@ -111,6 +111,7 @@ func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 
 // blobFailed counts and reports a body that is not kept.
 func (x *Exchange) blobFailed(err error) {
+	x.unkept = err
 	x.guard.counts.notOffloaded.Add(1)
 	x.guard.reportBlob(x.Context(), x.attempt.ID(), fmt.Errorf("the body of a response is not kept: %w", err))
 }

@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/memstore"
@@ -125,5 +128,61 @@ func TestSealedBodyIsOnNoDiskInTheClear(t *testing.T) {
 	replay.Write(w.Header(), w)
 	if !strings.HasPrefix(w.Body.String(), private) {
 		t.Errorf("replayed %.100q", w.Body)
+	}
+}
+
+const fullDisk = "REPRISE_TEST_FULL_DISK"
+
+// R35: a disk that takes no more costs a client nothing of its response, and its retries
+// get the summary; where the effects commit with the response they are rolled back, and
+// the client is told to retry. It is the limit of the system for files, in a process of
+// its own.
+func TestR35FullDiskIsRetryable(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(fullDisk) == "" {
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:noctx // the test's time limit is the child's
+		child.Env = append(os.Environ(), fullDisk+"=yes")
+		if out, err := child.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	size := func(limit uint64) {
+		t.Helper()
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: 1 << 40}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := large(100_000)
+	for _, room := range []uint64{0, 16 << 10, 99_999} { // 99,999: it is full at the very end
+		leased, atomic := offload(t, nil), offloadIn(t, atomically{memstore.New()}, nil)
+		size(room)
+		if w := leased.run("key", writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
+			t.Errorf("%d bytes of room: answered %d with %d bytes", room, w.Code, w.Body.Len())
+		}
+		leased.wantReport(leased.guard.Stats().NotOffloaded, "file too large")
+		leased.wantSummary("key")
+		wantNotApplied(t, atomic.run("key", writes(body, 500)))
+		atomic.wantReport(atomic.guard.Stats().NotOffloaded, "file too large")
+		reply := atomic.finish("memory", protocol.Captured{Status: 201, Body: body})
+		if code := replyCode(t, reply); code != protocol.CodeNotApplied || reply.Response.Status != 503 {
+			t.Errorf("%d bytes of room, a body in memory: answered %d %s", room, reply.Response.Status, code)
+		}
+		size(1 << 40)
+		for _, key := range []string{"key", "memory"} {
+			if w := atomic.run(key, writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
+				t.Errorf("with room again, answered %d with %d bytes", w.Code, w.Body.Len())
+			}
+		}
+		size(room)
+		w := atomic.wantProblem("key", 503, protocol.CodeStoreUnavailable)
+		if w.Header().Get("Retry-After") == "" {
+			t.Error("the client of a replay is not asked to come back")
+		}
+		size(1 << 40)
+		if !bytes.Equal(atomic.replay("key").Body.Bytes(), body) {
+			t.Error("with room again, the replay has another body")
+		}
 	}
 }

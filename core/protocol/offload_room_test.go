@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"bytes"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -10,6 +11,43 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
+
+// wantNotApplied demands that a client is told that nothing was applied, and to come back.
+func wantNotApplied(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if w.Code != 503 || problemCode(w) != protocol.CodeNotApplied || w.Header().Get("Retry-After") == "" {
+		t.Errorf("answered %d %.200q, want 503 not-applied", w.Code, w.Body)
+	}
+}
+
+// R35: where the effects commit with the response, a body that finds no room is one to
+// retry, and a body that can never be kept is not.
+func TestR35AtomicBodyIsRetryableOnlyIfItMayBeKeptLater(t *testing.T) {
+	t.Parallel()
+	body := large(6000)
+	memory := protocol.Captured{Status: 201, Body: body}
+	busy := offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 8000 })
+	busy.run("first", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+		writes(body, 500)(rec, h, x)
+		wantNotApplied(t, busy.run("key", writes(body, 500)))
+		if code := replyCode(t, busy.finish("memory", memory)); code != protocol.CodeNotApplied {
+			t.Errorf("a body in memory gets %s", code)
+		}
+	})
+	for _, key := range []string{"key", "memory"} {
+		if w := busy.run(key, writes(body, 500)); w.Code != 201 || w.Body.Len() != 6000 {
+			t.Errorf("with room again, answered %d", w.Code)
+		}
+	}
+	wantNotApplied(t, offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.Dir += "/none" }).run("key", writes(body, 500)))
+	long := offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.MaxBody = 5999 })
+	if w := long.run("key", writes(body, 500)); w.Code != 500 || problemCode(w) != protocol.CodeResponseTooLarge {
+		t.Errorf("over MaxBody, answered %d %.200q", w.Code, w.Body)
+	}
+	if code := replyCode(t, long.finish("memory", memory)); code != protocol.CodeResponseTooLarge {
+		t.Errorf("over MaxBody, in memory, answered %s", code)
+	}
+}
 
 // R35: a handler that ends without a response to send gives the room of its temporary
 // file back: at once where it takes the connection, which it may hold for hours. With
