@@ -149,6 +149,20 @@ func (c *Offloading) prepare(kept int) error {
 	return nil
 }
 
+// unfill makes the fields that still have the value that prepare filled in what they were
+// given as, because a default may depend on fields that have changed since.
+func (c *Offloading) unfill(filled, given *Offloading) {
+	if c.MaxBody == filled.MaxBody {
+		c.MaxBody = given.MaxBody
+	}
+	if c.Timeout == filled.Timeout {
+		c.Timeout = given.Timeout
+	}
+	if c.MaxSpool == filled.MaxSpool {
+		c.MaxSpool = given.MaxSpool
+	}
+}
+
 // checkMethods refuses a list that protects no request (R9).
 func checkMethods(methods []string) error {
 	if len(methods) == 0 {

@@ -45,6 +45,7 @@ func Over(engine *reprise.Engine, cfg Config) (*Guard, error) {
 }
 
 func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
+	given := cfg.Offload
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
-		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
@@ -81,6 +82,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
 	change(&cfg)
+	cfg.Offload.unfill(&g.cfg.Offload, &g.offload)
 	other, err := newGuard(g.engine, cfg)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,63 @@ func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	}
 }
 
+// With accepts and refuses what New does, and fills in the same defaults: one that
+// depends on another field follows it.
+func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
+	t.Parallel()
+	offload := protocol.Config{Offload: protocol.Offloading{Blobs: new(blobs)}}
+	spool, body := offload, offload
+	spool.Offload.MaxSpool = 4 << 30
+	body.Offload.MaxBody = 1 << 30
+	sealed := protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}
+	for name, c := range map[string]struct {
+		base   protocol.Config
+		change func(*protocol.Config)
+		ok     bool
+	}{
+		"a body over the default of MaxSpool": {offload, func(c *protocol.Config) { c.Offload.MaxBody = 8 << 30 }, true},
+		"a body over MaxSpool":                {spool, func(c *protocol.Config) { c.Offload.MaxBody = 8 << 30 }, false},
+		"a larger MaxSpool":                   {spool, func(c *protocol.Config) { c.Offload.MaxSpool, c.Offload.MaxBody = 9<<30, 8<<30 }, true},
+		"a smaller body":                      {body, func(c *protocol.Config) { c.Offload.MaxBody = 2 << 20 }, true},
+		"a small MaxSpool":                    {offload, func(c *protocol.Config) { c.Offload.MaxSpool = 256<<20 - 1 }, false},
+		"no Blobs":                            {offload, func(c *protocol.Config) { c.Offload.Blobs = nil }, true},
+		"no Blobs, with a MaxBody":            {body, func(c *protocol.Config) { c.Offload.Blobs = nil }, false},
+		"a body over MaxBody":                 {offload, func(c *protocol.Config) { c.Offload.MaxBody = 1 << 20 }, false},
+		"another Timeout":                     {offload, func(c *protocol.Config) { c.Offload.Timeout = time.Minute }, true},
+		"no secret":                           {sealed, func(c *protocol.Config) { c.Seal = protocol.Sealing{} }, true},
+		"another method":                      {offload, func(c *protocol.Config) { c.Methods = []string{"PUT"} }, true},
+		"methods of no request":               {offload, func(c *protocol.Config) { c.Methods = []string{} }, false},
+	} {
+		changed := c.base
+		c.change(&changed)
+		want, err := protocol.New(memstore.New(), changed)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: New: %v", name, err)
+		}
+		base := newGuard(t, reprise.Config{}, c.base)
+		between, err := base.With(func(c *protocol.Config) { c.Name = "between" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []*protocol.Guard{base, between} {
+			got, refused := from.With(c.change)
+			if (refused == nil) != c.ok {
+				t.Errorf("%s: With: %v", name, refused)
+			} else if c.ok && got.Config().Offload != want.Config().Offload {
+				t.Errorf("%s: With makes %+v, want %+v", name, got.Config().Offload, want.Config().Offload)
+			}
+		}
+	}
+	guard := newGuard(t, reprise.Config{}, offload)
+	if _, err := guard.With(func(c *protocol.Config) {
+		if c.Offload.MaxBody != 256<<20 || c.Offload.MaxSpool != 4<<30 {
+			t.Errorf("a change sees %+v, want the defaults", c.Offload)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()
