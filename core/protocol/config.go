@@ -179,9 +179,11 @@ type Offloading struct {
 	// makes the files memory.
 	Dir string
 
-	// MaxSpool bounds the bytes of all temporary files of the guard at a time. A first
-	// response that finds no room is not kept, and a replay is answered with 503. The
-	// default is 4 GiB, and at least MaxBody.
+	// MaxSpool bounds the bytes of all temporary files of first responses of the guard at a
+	// time, and those of its replays apart from them: together they have twice as many. A
+	// first response that finds no room is not kept, and a replay is answered with 503.
+	// Clients that read replays slowly take no room from first responses. The default is 4
+	// GiB, and at least MaxBody.
 	MaxSpool int64
 }
 

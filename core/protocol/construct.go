@@ -67,6 +67,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
+		replays:  spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 	}, nil
 }
 

@@ -24,7 +24,8 @@ type Guard struct {
 	announce announcement
 	marks    marks
 	counts   counts
-	spools   spool.Files
+	spools   spool.Files // of first responses
+	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
 }
 
 // Stats counts a guard's actions that leave no other trace. The numbers only grow.

@@ -151,7 +151,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool.Spool,
 	if g.cfg.Offload.Blobs == nil {
 		return nil, errNoBlobs
 	}
-	s, err := g.spools.New(ref.Size)
+	s, err := g.replays.New(ref.Size)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package protocol_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -46,6 +48,44 @@ func TestR35AtomicBodyIsRetryableOnlyIfItMayBeKeptLater(t *testing.T) {
 	}
 	if code := replyCode(t, long.finish("memory", memory)); code != protocol.CodeResponseTooLarge {
 		t.Errorf("over MaxBody, in memory, answered %s", code)
+	}
+}
+
+// A client that does not read its replay takes no room from those that are answered for
+// the first time: with atomic effects they would be rolled back, and with others not
+// kept.
+func TestR35UnreadReplaysLeaveRoomForFirstResponses(t *testing.T) {
+	t.Parallel()
+	for name, records := range map[string]store.Store{"leased": memstore.New(), "atomic": atomically{memstore.New()}} {
+		o := offloadIn(t, records, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 12_000 })
+		body := large(6000)
+		o.run("key", writes(body, 500))
+		var unread []io.Closer
+		for {
+			a := o.admit("key", "body")
+			if a.Response.Stream == nil {
+				break // as many as there is room for
+			}
+			unread = append(unread, a.Response.Stream)
+		}
+		o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
+		if len(unread) != 2 {
+			t.Errorf("%s: %d replays have room, want 2", name, len(unread))
+		}
+		for i := range 4 {
+			if w := o.run("first"+strconv.Itoa(i), writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
+				t.Errorf("%s: a first response is answered %d beside replays that nobody reads", name, w.Code)
+			}
+		}
+		if stats := o.guard.Stats(); stats.Offloaded != 5 || stats.NotOffloaded != 0 {
+			t.Errorf("%s: counted %+v", name, stats)
+		}
+		for _, stream := range unread {
+			_ = stream.Close()
+		}
+		if !bytes.Equal(o.replay("first3").Body.Bytes(), body) {
+			t.Errorf("%s: the room of closed replays is not given back", name)
+		}
 	}
 }
 
