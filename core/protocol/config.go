@@ -182,8 +182,9 @@ type Offloading struct {
 	// MaxSpool bounds the bytes of all temporary files of first responses of the guard at a
 	// time, and those of its replays apart from them: together they have twice as many. A
 	// first response that finds no room is not kept, and a replay is answered with 503.
-	// Clients that read replays slowly take no room from first responses. The default is 4
-	// GiB, and at least MaxBody.
+	// Clients that read replays slowly take no room from first responses. A body that its
+	// client has not read for 10 s breaks off when another one finds no room. The default
+	// is 4 GiB, and at least MaxBody.
 	MaxSpool int64
 }
 

@@ -2,11 +2,14 @@ package protocol_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -87,6 +90,46 @@ func TestR35UnreadReplaysLeaveRoomForFirstResponses(t *testing.T) {
 			t.Errorf("%s: the room of closed replays is not given back", name)
 		}
 	}
+}
+
+// A body that its client has not read for ten seconds gives its room to others: the client
+// gets an error in place of the rest, and no other byte. One that is read keeps it.
+func TestR35UnreadBodyGivesItsRoomToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := offload(t, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 12_000 })
+		body := large(6000)
+		o.run("key", writes(body, 500))
+		stuck, read := o.admit("key", "body").Response.Stream, o.admit("key", "body").Response.Stream
+		defer stuck.Close()
+		defer read.Close()
+		got := make([]byte, 100)
+		for range 20 {
+			for _, stream := range []io.Reader{stuck, read} {
+				if _, err := io.ReadFull(stream, got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.wantProblem("key", 503, protocol.CodeStoreUnavailable)
+			time.Sleep(9 * time.Second)
+		}
+		if _, err := io.ReadFull(read, got); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		for range 2 {
+			if !bytes.Equal(o.replay("key").Body.Bytes(), body) {
+				t.Error("a body that was not read for ten seconds keeps its room")
+			}
+		}
+		if n, err := stuck.Read(got); n != 0 || err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("the client that did not read gets %d bytes more, %v", n, err)
+		}
+		rest, err := io.ReadAll(read)
+		if err != nil || !bytes.Equal(rest, body[2100:]) {
+			t.Errorf("the client that read gets %d bytes more, %v", len(rest), err)
+		}
+	})
 }
 
 // R35: a handler that ends without a response to send gives the room of its temporary

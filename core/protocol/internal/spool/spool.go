@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,9 @@ type Files struct {
 	Max int64  // bytes of all of them at a time
 
 	used atomic.Int64
+
+	mu   sync.Mutex
+	sent map[*body]struct{} // bodies that are being sent
 }
 
 // Spool is a body on its way to the blob store or back, in a temporary file. The file has
@@ -52,6 +56,7 @@ var (
 	// ErrFull says that the bodies of all spools are as long as Files.Max together.
 	ErrFull = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
 
+	errUnread = errors.New("reprise: a response body was not read for a while, and gave its temporary file up for another")
 	errClosed = errors.New("reprise: a temporary file was used after it was closed")
 )
 
@@ -101,8 +106,7 @@ func (s *Spool) DecryptWith(key *record.BlobKey) { s.key = key }
 
 // write writes bytes of the blob.
 func (s *Spool) write(p []byte) error {
-	if s.files.used.Add(int64(len(p))) > s.files.Max {
-		s.files.used.Add(-int64(len(p)))
+	if !s.files.take(int64(len(p))) {
 		return s.end(ErrFull)
 	}
 	s.size += int64(len(p))
@@ -156,27 +160,6 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 		return 0, context.Cause(r.ctx)
 	}
 	return r.r.ReadAt(p, off)
-}
-
-// Body returns a reader of the whole body for a client, which closes the spool.
-func (s *Spool) Body() io.ReadCloser {
-	file := io.NewSectionReader(s.cover, 0, s.size)
-	if s.key != nil {
-		return &body{Reader: record.NewBlobOpener(file, s.key), spool: s}
-	}
-	return &body{Reader: file, spool: s}
-}
-
-type body struct {
-	io.Reader
-
-	spool *Spool
-}
-
-// Close implements [io.Closer].
-func (b *body) Close() error {
-	b.spool.Close()
-	return nil
 }
 
 // end removes the file for a reason, and returns it.
