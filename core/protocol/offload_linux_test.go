@@ -140,7 +140,7 @@ const fullDisk = "REPRISE_TEST_FULL_DISK"
 func TestR35FullDiskIsRetryable(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(fullDisk) == "" {
-		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:noctx // the test's time limit is the child's
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:noctx,gosec // itself, under its own time limit
 		child.Env = append(os.Environ(), fullDisk+"=yes")
 		if out, err := child.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 			t.Errorf("%v: %s", err, out)
