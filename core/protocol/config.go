@@ -54,7 +54,9 @@ type Config struct {
 	Preset reprise.Preset
 
 	// Retention is how long a response is replayed, counted from its completion: 1 ms to
-	// 10 years. The default is the engine's, 24 h.
+	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is longer, together
+	// with the Horizon, than the engine's MaxRun and Lease: the record of an operation
+	// whose process died is kept from its claim for as long.
 	Retention time.Duration
 
 	// Horizon is for operations that must not run again after their retention either: how
@@ -74,7 +76,7 @@ type Config struct {
 
 	// FailOpen runs the handler unprotected when the store is unavailable, instead of
 	// answering 503. The response then carries Idempotency-Status: unprotected. An
-	// operation may run twice. FailOpen cannot be combined with AtMostOnce.
+	// operation may run twice. FailOpen cannot be combined with AtMostOnce or a Horizon.
 	FailOpen bool
 
 	// Limits bounds keys and bodies.
@@ -200,7 +202,8 @@ type Fingerprinting struct {
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
 	// process serves several hosts: without it, and with one key space for all of them, a
 	// request to the live host may get the replay of the sandbox host's response. After a
-	// change of the list, retries of requests that are in flight or recorded get 422.
+	// change of the list, retries of requests that are in flight or recorded get 422. The
+	// headers of the key are refused: one key has several notations.
 	Headers []string
 }
 

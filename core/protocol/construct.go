@@ -58,7 +58,11 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if most := store.MaxDuration - tuning.Retention; cfg.Retention == 0 && cfg.Horizon > most {
 		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
 	}
-	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, tuning.Retention), &tuning); err != nil {
+	retention := cmp.Or(cfg.Retention, tuning.Retention)
+	if err := cfg.Seal.checkAge(retention, &tuning); err != nil {
+		return nil, err
+	}
+	if err := cfg.checkMemory(retention, &tuning); err != nil {
 		return nil, err
 	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
