@@ -18,6 +18,8 @@ type App struct {
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
 	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
 
+	Inner *protocol.Guard // of a second middleware, inside of the first; nil: there is none
+
 	engine      *reprise.Engine
 	policy      protocol.Config
 	guard       *protocol.Guard // of policy
@@ -37,8 +39,14 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	var inner *protocol.Guard
+	if o.Inner != nil {
+		if inner, err = o.Inner(guard); err != nil {
+			return nil, err
+		}
+	}
 	return &App{
-		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, Limit: o.OuterLimit, effect: o.Effect, Log: log,
+		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, Limit: o.OuterLimit, effect: o.Effect, Log: log,
 	}, nil
 }
 
