@@ -38,6 +38,7 @@ type Request struct {
 	// empty where the server refuses such requests itself.
 	Section HeaderSection
 	HTTP10  bool // the request has HTTP/1.0; only the check of Section asks
+	HTTP2   bool // the request has HTTP/2 or later, where trailers may follow any body
 
 	// Body is the body as it was sent. It is read only after the checks on the header. A
 	// framework that has read the body already sets Bytes instead, and one that has

@@ -37,9 +37,10 @@ var marker = new(protocol.Config).ControlFields().Replayed
 
 // A Response is a response that a client read to its end.
 type Response struct {
-	Status int
-	Header http.Header
-	Body   string
+	Status  int
+	Header  http.Header
+	Body    string
+	Trailer http.Header
 }
 
 // Replayed reports whether the response is marked as a replay.
@@ -81,6 +82,9 @@ func (a *App) Request(method, path, body string, fields ...string) *http.Request
 // Try sends a request. The error says that the response did not come, or not in full.
 func (a *App) Try(r *http.Request) (Response, error) { return try(Client, r) }
 
+// Try2 is [App.Try] in HTTP/2.
+func (a *App) Try2(r *http.Request) (Response, error) { return try(client2, r) }
+
 func try(client *http.Client, r *http.Request) (Response, error) {
 	res, err := client.Do(r) //nolint:gosec // to the application of the test
 	if err != nil {
@@ -88,7 +92,7 @@ func try(client *http.Client, r *http.Request) (Response, error) {
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return Response{res.StatusCode, res.Header, string(body)}, err
+	return Response{res.StatusCode, res.Header, string(body), res.Trailer}, err
 }
 
 // Send sends a request with a body, and fails the test if there is no response.
