@@ -31,6 +31,9 @@ type Exchange struct {
 	spool   *spool.Spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 	unkept  error        // why such a body could not be kept; nil if that was not tried, or not in vain
 
+	http2        bool // the request has HTTP/2 or later
+	trailersLost bool // the client of this run does not get the trailers, and no other one should
+
 	annotation string  // of Config.Annotate
 	announced  []Field // fields that the policy adds to a recorded response
 
@@ -271,7 +274,9 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
 	kept = append(kept, x.announced...)
 	fields := len(kept)
-	kept = g.fields.filterTrailers(kept, m.trailers)
+	if !x.trailersLost {
+		kept = g.fields.filterTrailers(kept, m.trailers)
+	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		x.announced = nil
 		kept, fields = slices.Delete(kept, own, fields), own

@@ -140,6 +140,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
+		x.http2 = req.HTTP2
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own
