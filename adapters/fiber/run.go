@@ -87,7 +87,9 @@ func (r *recording) finish() {
 	}
 	r.finished = true
 	r.x.After(fields(&r.resp.Header, len(captured.Body) > 0))
-	r.x.Trailers(trailers(&r.resp.Header))
+	if r.resp.IsBodyStream() && r.resp.Header.ContentLength() < 0 { // fasthttp sends trailers after chunks only
+		r.x.Trailers(trailers(&r.resp.Header))
+	}
 	reply := r.x.Finish(captured)
 	if reply.Replace {
 		r.outer.Header.CopyTo(&r.resp.Header)

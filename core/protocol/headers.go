@@ -124,9 +124,10 @@ func (x *Exchange) dropControlFields(header map[string][]string) {
 }
 
 // appendTrailers appends the trailer fields that header has after the handler: those that
-// a Trailer field announced, and those with net/http's prefix, without it.
-func appendTrailers(dst []Field, header map[string][]string) []Field {
-	for _, f := range appendLate(dst[len(dst):], header) {
+// the values announced of a Trailer field name, and those with net/http's prefix, without
+// it.
+func appendTrailers(dst []Field, header map[string][]string, announced []string) []Field {
+	for _, f := range appendLate(dst[len(dst):], header, announced) {
 		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), cleanValue(f.Value)
 		dst = append(dst, f)
 	}
@@ -135,8 +136,7 @@ func appendTrailers(dst []Field, header map[string][]string) []Field {
 
 // appendLate appends the trailer fields of header, in the form in which net/http expects
 // them after the body.
-func appendLate(dst []Field, header map[string][]string) []Field {
-	announced := header["Trailer"]
+func appendLate(dst []Field, header map[string][]string, announced []string) []Field {
 	for name, values := range header {
 		if !strings.HasPrefix(name, trailerPrefix) && !namesField(announced, name) {
 			continue

@@ -759,6 +759,7 @@ func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
 		"more than is kept":     {nil, []string{"<html>plain"}, html},
 		"more, later":           {nil, []string{"<html>", "plain"}, html},
 		"coded":                 {http.Header{"Content-Encoding": {"gzip"}}, []string{"<html>"}, ""},
+		"coded as nothing":      {http.Header{"Content-Encoding": {""}}, []string{"<html>"}, html},
 		"coded for one hop":     {http.Header{"Transfer-Encoding": {"gzip"}}, []string{"<html>"}, ""},
 		"named by the handler":  {http.Header{"Content-Type": {"a/b"}}, []string{"<html>"}, "a/b"},
 		"nothing is written":    {nil, nil, ""},
