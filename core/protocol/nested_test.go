@@ -110,6 +110,25 @@ func TestGuardInsideAnUnprotectedRun(t *testing.T) {
 	})
 }
 
+// R30: the refusal is that of a guard, and nothing ran. An outer policy that keeps every
+// 500 must not keep it, or the key would be lost when the chain is mended.
+func TestRefusalOfAGuardInsideIsNotKept(t *testing.T) {
+	t.Parallel()
+	n := nest(t, protocol.Config{Preset: reprise.AtMostOnce}, func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+		return g.With(func(c *protocol.Config) { c.Name = "payments" })
+	})
+	runs := 0
+	for range 2 {
+		n.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
+			runs++
+			n.inner.admitIn(x.Context(), "key", unread).Response.Write(header, rec)
+		})
+	}
+	if runs != 2 {
+		t.Errorf("the outer guard let %d of 2 requests through: it replayed the refusal", runs)
+	}
+}
+
 // A handler may call another part of its process, with a key for that call.
 func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	t.Parallel()
