@@ -92,7 +92,7 @@ var policyFields = []field{
 	policyField("Offload.Timeout", func(c *protocol.Config, v time.Duration) { c.Offload.Timeout = v }, time.Second),
 	policyField("Fingerprint.Func", func(c *protocol.Config, v protocol.Fingerprinter) { c.Fingerprint.Func = v },
 		named[protocol.Fingerprinter]{"CanonicalJSON", protocol.CanonicalJSON}, named[protocol.Fingerprinter]{"NoFingerprint", protocol.NoFingerprint}),
-	policyField("Fingerprint.Headers", func(c *protocol.Config, v []string) { c.Fingerprint.Headers = v }, []string{versionField}),
+	policyField("Fingerprint.Headers", func(c *protocol.Config, v []string) { c.Fingerprint.Headers = v }, []string{versionField}, []string{versionField}, []string{"Idempotency-Key"}),
 	policyField("Keep.Headers", func(c *protocol.Config, v []string) { c.Keep.Headers = v }, []string{runField}),
 	policyField("Keep.Decide", func(c *protocol.Config, v func(int) protocol.Decision) { c.Keep.Decide = v },
 		named[func(int) protocol.Decision]{"keep all", func(int) protocol.Decision { return protocol.KeepResponse }},
@@ -106,7 +106,7 @@ var policyFields = []field{
 	policyField("Seal.Secret", func(c *protocol.Config, v protocol.Secret) { c.Seal.Secret, c.Seal.OtherSecrets = v, nil }, secret),
 	policyField("Seal.ClearHead", func(c *protocol.Config, v bool) { c.Seal.ClearHead = v }, true),
 	policyField("Seal.Strict", func(c *protocol.Config, v bool) { c.Seal.Strict = v }, true),
-	policyField("Seal.MaxAge", func(c *protocol.Config, v time.Duration) { c.Seal.MaxAge = v }, 3*time.Second, 10*time.Second, time.Minute),
+	policyField("Seal.MaxAge", func(c *protocol.Config, v time.Duration) { c.Seal.MaxAge = v }, 10*time.Second, 15*time.Minute),
 	policyField("Annotate", func(c *protocol.Config, v func(context.Context) string) { c.Annotate = v },
 		named[func(context.Context) string]{"a note", func(context.Context) string { return "note" }},
 		named[func(context.Context) string]{"panic", func(context.Context) string { panic("drawn") }}),
@@ -129,7 +129,7 @@ var engineFields = []field{
 	policyField("Engine.Retention", func(c *protocol.Config, v time.Duration) { c.Engine.Retention = v }, 5*time.Second),
 	policyField("Engine.ClaimTimeout", func(c *protocol.Config, v time.Duration) { c.Engine.ClaimTimeout = v }, 500*time.Millisecond),
 	policyField("Engine.CompleteTimeout", func(c *protocol.Config, v time.Duration) { c.Engine.CompleteTimeout = v }, 500*time.Millisecond),
-	policyField("Engine.MaxRun", func(c *protocol.Config, v time.Duration) { c.Engine.MaxRun = v }, time.Second, 5*time.Second),
+	policyField("Engine.MaxRun", func(c *protocol.Config, v time.Duration) { c.Engine.MaxRun = v }, time.Second, 5*time.Second, 100*time.Second),
 	policyField("Engine.Waiting.Total", func(c *protocol.Config, v int) { c.Engine.Waiting.Total = v }, 2),
 	policyField("Engine.Waiting.PerKey", func(c *protocol.Config, v int) { c.Engine.Waiting.PerKey = v }, 1),
 	policyField("Engine.Waiting.PerScope", func(c *protocol.Config, v int) { c.Engine.Waiting.PerScope = v }, 1),
@@ -149,7 +149,7 @@ var storeFields = []field{
 }
 
 // likely are the fields that most rules depend on.
-const likely = "Preset Retention Horizon Wait FailOpen Engine.Lease Seal.Secret"
+const likely = "Preset Retention Horizon Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret"
 
 // drawOptions sets each field with a chance in percent.
 func drawOptions(d dice, fields []field, chance int) (list []option) {

@@ -75,9 +75,9 @@ func (w *world) start(name string, options service) (*process, error) {
 		}
 	}
 	if s.inner != nil {
-		s.inner.Offload.Blobs, s.inner.Endpoint = w.blobs, s.guard.Endpoint // both guards meet one operation
+		s.inner.Offload.Blobs = w.blobs
 		p.inner, err = protocol.Over(p.guard.Engine(), *s.inner)
-		s.inner.Engine = s.guard.Engine
+		s.inner.Engine = p.guard.Engine().Config()
 		if err = w.judgeConstruction(s.inner, err); err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (p *process) decides(q *request) (c *protocol.Config, both bool) {
 		if inner := policyOf(p.inner); keyed(inner) && c == nil {
 			return inner, false
 		} else if keyed(inner) {
-			return c, c.Endpoint == inner.Endpoint && q.key != ""
+			return c, q.key != ""
 		}
 	}
 	return c, false

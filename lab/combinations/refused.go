@@ -1,9 +1,12 @@
 package combinations
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -11,36 +14,41 @@ import (
 // pair is refused when it is made, and no other is.
 var contradictions = []struct {
 	name string
-	in   func(*protocol.Config) bool
+	in   func(c *protocol.Config, e *reprise.Config) bool
 }{
-	{"FailOpen with AtMostOnce", func(c *protocol.Config) bool { return c.FailOpen && c.Preset == reprise.AtMostOnce }},
-	{"FailOpen with Horizon", func(c *protocol.Config) bool { return c.FailOpen && c.Horizon > 0 }},
-	{"a field of Seal without Secret", func(c *protocol.Config) bool {
+	{"FailOpen with AtMostOnce", func(c *protocol.Config, _ *reprise.Config) bool { return c.FailOpen && c.Preset == reprise.AtMostOnce }},
+	{"FailOpen with Horizon", func(c *protocol.Config, _ *reprise.Config) bool { return c.FailOpen && c.Horizon > 0 }},
+	{"a field of Seal without Secret", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Seal.Secret == protocol.Secret{} && (c.Seal.ClearHead || c.Seal.Strict || c.Seal.MaxAge > 0)
 	}},
-	{"Seal.MaxAge not longer than Retention", func(c *protocol.Config) bool {
-		return c.Seal.MaxAge > 0 && c.Seal.MaxAge <= retentionOf(c)
+	{"Seal.MaxAge, with which replays end before their retention", func(c *protocol.Config, e *reprise.Config) bool {
+		return c.Seal.MaxAge > 0 && c.Seal.MaxAge < cmp.Or(c.Retention, e.Retention)+e.CompleteTimeout+e.Background.Age+time.Minute
 	}},
-	{"Offload.MaxBody above Offload.MaxSpool", func(c *protocol.Config) bool {
+	{"AtMostOnce with a memory that ends while the operation may run", func(c *protocol.Config, e *reprise.Config) bool {
+		return c.Preset == reprise.AtMostOnce && cmp.Or(c.Retention, e.Retention)+c.Horizon <= max(e.MaxRun, 0)+e.Lease
+	}},
+	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
+		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
+	}},
+	{"Offload.MaxBody above Offload.MaxSpool", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Offload.MaxSpool > 0 && c.Offload.MaxBody > c.Offload.MaxSpool
 	}},
 }
 
-func retentionOf(c *protocol.Config) time.Duration {
-	switch {
-	case c.Retention > 0:
-		return c.Retention
-	case c.Engine.Retention > 0:
-		return c.Engine.Retention
-	default:
-		return 24 * time.Hour
+// engineOf returns the configuration of a policy's engine with its defaults.
+func engineOf(c *protocol.Config) reprise.Config {
+	engine, err := reprise.New(memstore.New(), c.Engine)
+	if err != nil {
+		panic(err) // no engine that is drawn is refused
 	}
+	return engine.Config()
 }
 
 // contradicts names the first pair of fields in a policy that promise two things at once.
 func contradicts(c *protocol.Config) string {
+	e := engineOf(c)
 	for _, pair := range contradictions {
-		if pair.in(c) {
+		if pair.in(c, &e) {
 			return pair.name
 		}
 	}
