@@ -53,7 +53,9 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 		})
 	},
 	protocol.CodeResultExpired: func(w *world, q *request, c *protocol.Config) bool {
-		return w.before(q, func(other *request, theirs *protocol.Config) bool { return other.run != nil && theirs.Horizon > 0 })
+		return w.before(q, func(other *request, theirs *protocol.Config) bool {
+			return other.run != nil && (theirs.Horizon > 0 || w.resolved(q.id(c)))
+		})
 	},
 	protocol.CodeStoreUnavailable: func(w *world, q *request, _ *protocol.Config) bool {
 		return q.process.harmed || q.process.closing || len(w.draw.store) > 0
@@ -75,6 +77,11 @@ func (w *world) before(q *request, is func(other *request, theirs *protocol.Conf
 		theirs, _ := other.process.decides(other)
 		return other != q && theirs != nil && other.id(theirs) == q.id(c) && is(other, theirs)
 	})
+}
+
+// resolved reports whether an operator answered the operation.
+func (w *world) resolved(id store.ID) bool {
+	return slices.ContainsFunc(w.acts, func(a operatorAct) bool { return a.id == id && !a.forget })
 }
 
 // consumes reports whether a layer leaves less of a body than its client sent.
@@ -109,7 +116,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 // lock is held.
 func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 	if a.body == operatorsBody {
-		if a.status != http.StatusAccepted || !slices.ContainsFunc(w.acts, func(act operatorAct) bool { return act.id == q.id(c) && !act.forget }) {
+		if a.status != http.StatusAccepted || !w.resolved(q.id(c)) {
 			w.find("invented replay: %d %q, which no operator answered", a.status, a.body)
 		}
 		return
