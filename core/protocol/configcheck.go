@@ -107,8 +107,8 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Offload.prepare(c.Limits.ResponseBody); err != nil {
 		return c, err
 	}
-	if c.FailOpen && c.Preset == reprise.AtMostOnce {
-		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
+	if c.FailOpen && (c.Preset == reprise.AtMostOnce || c.Horizon != 0) {
+		return c, invalid("FailOpen", "cannot be combined with AtMostOnce or Horizon, because an operation may then run twice")
 	}
 	return c, nil
 }
