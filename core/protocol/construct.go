@@ -65,9 +65,6 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err := cfg.Seal.checkAge(retention, &tuning); err != nil {
 		return nil, err
 	}
-	if err := cfg.checkMemory(retention, &tuning); err != nil {
-		return nil, err
-	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
 		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
