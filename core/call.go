@@ -23,7 +23,8 @@ type call struct {
 	maxAttempts int
 	preset      Preset
 	failOpen    bool
-	waiting     bool // for the attempt of another to end
+	waiting     bool    // for the attempt of another to end
+	seen        Outcome // of the key, without a definite result of the store: InProgress, Mismatch, or zero
 	label       string
 	tally       *tally
 	scope       uint64          // see ClaimRequest.Scope

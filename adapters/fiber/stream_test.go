@@ -78,7 +78,18 @@ func TestR12StreamsAreReplayed(t *testing.T) {
 		"of unknown length": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader("body")) },
 		"empty":             func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader("")) },
 		"without a body":    func(c *fiber.Ctx) error { return c.Status(204).SendStream(strings.NewReader("body")) },
-		"a file":            func(c *fiber.Ctx) error { return c.SendFile("stream_test.go") },
+		"with another status than at first": func(c *fiber.Ctx) error {
+			err := c.Status(204).SendStream(strings.NewReader("body"))
+			c.Status(201)
+			return err
+		},
+		"of known length, with another status than at first": func(c *fiber.Ctx) error {
+			err := c.Status(304).SendStream(strings.NewReader("body"), 4)
+			c.Status(201)
+			return err
+		},
+		"empty, of known length": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader(""), 0) },
+		"a file":                 func(c *fiber.Ctx) error { return c.SendFile("stream_test.go") },
 		"then a plain body": func(c *fiber.Ctx) error {
 			return errors.Join(c.SendStream(strings.NewReader("b")), c.SendString("body"))
 		},

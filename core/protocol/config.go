@@ -74,9 +74,12 @@ type Config struct {
 	// replay. Zero answers 409 at once.
 	Wait time.Duration
 
-	// FailOpen runs the handler unprotected when the store is unavailable, instead of
-	// answering 503. The response then carries Idempotency-Status: unprotected. An
-	// operation may run twice. FailOpen cannot be combined with AtMostOnce or a Horizon.
+	// FailOpen runs the handler unprotected when the server of the store could not be
+	// reached and this process knows nothing of the key, instead of answering 503: see
+	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
+	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
+	// with Horizon, or with a store that binds effects to the attempt, such as a
+	// transactional one.
 	FailOpen bool
 
 	// Limits bounds keys and bodies.

@@ -119,17 +119,6 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// checkMemory returns [store.ErrInvalid] for an AtMostOnce policy whose records are
-// forgotten while their operation may run. Such a record is kept from its claim for
-// retention and Horizon, so after a crash the operation would run again.
-func (c *Config) checkMemory(retention time.Duration, engine *reprise.Config) error {
-	if run := max(engine.MaxRun, 0) + engine.Lease; c.Preset == reprise.AtMostOnce && retention+c.Horizon <= run {
-		return invalid("Retention", "%v, want more than %v with AtMostOnce, together with the Horizon: "+
-			"for the engine's MaxRun and Lease an operation may run, and must not be forgotten", retention+c.Horizon, run)
-	}
-	return nil
-}
-
 // prepare fills in the defaults of a group that is on and returns [store.ErrInvalid] for
 // the first invalid field. kept is the longest body that a record keeps; sealed says that
 // there may be blobs that are encrypted.

@@ -77,7 +77,6 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 	seal := protocol.Sealing{Secret: secret(t, "1")}
 	spool := protocol.Offloading{Blobs: new(blobs), MaxBody: gib, MaxSpool: gib}
 	for name, c := range map[string]struct {
-		engine        reprise.Config
 		first, second func(*protocol.Config)
 		says          string
 	}{
@@ -90,18 +89,6 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 			first:  func(c *protocol.Config) { c.FailOpen = true },
 			second: func(c *protocol.Config) { c.Horizon = time.Hour },
 			says:   "Config.FailOpen: cannot be combined with Horizon",
-		},
-		"at most once, and forgotten while it may run": {
-			engine: reprise.Config{Lease: time.Minute, MaxRun: time.Hour},
-			first:  func(c *protocol.Config) { c.Preset = reprise.AtMostOnce },
-			second: func(c *protocol.Config) { c.Retention = time.Hour + time.Minute },
-			says:   "Config.Retention: 1h1m0s, want more than 1h1m0s",
-		},
-		"at most once, and an engine that forgets": {
-			engine: reprise.Config{Lease: time.Minute, Retention: time.Minute},
-			first:  func(c *protocol.Config) { c.Preset = reprise.AtMostOnce },
-			second: func(*protocol.Config) {},
-			says:   "Config.Retention: 1m0s, want more than 1m0s",
 		},
 		"one key under two names, and two requests": {
 			first:  func(c *protocol.Config) { c.Key = protocol.KeyHeader("X-Key", "Idempotency-Key") },
@@ -124,7 +111,7 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 			says:   "Config.Seal.MaxAge: 1h12m0s, want at least",
 		},
 	} {
-		engine, err := reprise.New(memstore.New(), c.engine)
+		engine, err := reprise.New(memstore.New(), reprise.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,14 +121,8 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 		if _, err := protocol.Over(engine, both); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
-		if c.engine.Retention != 0 {
-			continue
-		}
 		for _, change := range []func(*protocol.Config){c.first, c.second} {
 			cfg := protocol.Config{Retention: time.Hour}
-			if c.engine.MaxRun > 0 {
-				cfg.Retention = 2 * time.Hour
-			}
 			change(&cfg)
 			if _, err := protocol.Over(engine, cfg); err != nil {
 				t.Errorf("%s: one of the two is refused: %v", name, err)
@@ -211,6 +192,25 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A handler that runs unprotected would run without the transaction of its attempt.
+func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
+	t.Parallel()
+	for name, st := range map[string]store.Store{"": memstore.New(), "Config.FailOpen": bindingStore{memstore.New()}} {
+		guard, err := protocol.New(st, protocol.Config{FailOpen: true})
+		if (err == nil) != (name == "") || err != nil && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), name)) {
+			t.Errorf("over %T: %v, want an error that names %q", st, err, name)
+		}
+		if guard != nil {
+			_ = guard.Close(t.Context())
+		}
+	}
+}
+
+type bindingStore struct{ store.Store }
+
+// Bind implements [store.ContextBinder].
+func (bindingStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }
 
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {

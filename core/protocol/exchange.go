@@ -267,7 +267,7 @@ func (x *Exchange) omits() bool {
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	g := x.guard
 	m := x.scratch
-	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
+	m.changed = appendChanges(m.changed[:0], m.outer, m.committed, m.set)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)

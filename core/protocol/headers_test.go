@@ -28,7 +28,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after))
+			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after), nil)
 			got := maps.Clone(c.replayedOver)
 			if got == nil {
 				got = header{}

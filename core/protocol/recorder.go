@@ -61,7 +61,9 @@ var (
 // one, as the framework would guess it; nil guesses none.
 func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sniff func([]byte) string) {
 	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
-	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
+	s := x.scratch
+	s.outer = appendMap(s.outer[:0], header)
+	s.places = appendPlaces(s.places[:0], header, s.outer)
 }
 
 // WriteHeader takes the status, and the header as it is now. An informational status is
@@ -281,6 +283,7 @@ func (r *Recorder) commit(status int) {
 		committed[i].Value = cleanValue(committed[i].Value)
 	}
 	r.x.scratch.committed = committed
+	r.x.scratch.set = appendSet(r.x.scratch.set[:0], r.header, r.x.scratch.outer, r.x.scratch.places)
 }
 
 // declaredLength returns the Content-Length in header, -1 if it is missing or invalid.

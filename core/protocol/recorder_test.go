@@ -900,3 +900,41 @@ func TestR14LengthOfAResponse(t *testing.T) {
 		t.Errorf("an empty body is written as %q", wire.parts)
 	}
 }
+
+// R13: a field that the handler set is kept, also where an outer layer had set the same
+// value: the replay's outer layer may set another one.
+func TestR13FieldThatIsSetToTheOuterValue(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		handler func(http.Header)
+		want    []string
+	}{
+		"set":      {func(h http.Header) { h.Set("Content-Language", "en") }, []string{"en"}},
+		"set anew": {func(h http.Header) { h.Del("Content-Language"); h.Add("Content-Language", "en") }, []string{"en"}},
+		"added to": {func(h http.Header) { h.Add("Content-Language", "fr") }, []string{"de", "fr"}},
+		"left":     {func(h http.Header) { h.Set("X-Other", "1") }, []string{"de"}},
+	} {
+		b := setup(t, protocol.Config{})
+		serve := func(language string) http.Header {
+			outer := http.Header{"Content-Language": {language}, "Vary": {"Origin"}}
+			w := httptest.NewRecorder()
+			a := b.admit("k", "body")
+			maps.Copy(w.Header(), outer)
+			if a.Exchange == nil {
+				a.Response.Write(w.Header(), w)
+				return w.Result().Header
+			}
+			rec := new(protocol.Recorder)
+			rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
+			defer rec.Close()
+			row.handler(w.Header())
+			_, _ = rec.WriteString("body")
+			rec.Finish()
+			return w.Result().Header
+		}
+		serve("en")
+		if again := serve("de"); !slices.Equal(again["Content-Language"], row.want) || !slices.Equal(again["Vary"], []string{"Origin"}) {
+			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
+		}
+	}
+}

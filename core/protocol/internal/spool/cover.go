@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"os"
+	"sync"
 )
 
 // cover encrypts a file with AES-256 in counter mode, under a random key that is used for
@@ -19,6 +20,10 @@ type cover struct {
 	block  cipher.Block
 	stream cipher.Stream // of the bytes that come next
 	buffer []byte        // clear bytes
+
+	mu   sync.Mutex    // guards the fields below
+	read cipher.Stream // of the bytes after the last ones that were read
+	next int64         // their offset
 }
 
 const bufferSize = 16 << 10
@@ -35,11 +40,14 @@ func newCover(file *os.File) *cover {
 	return c
 }
 
-// from returns the key stream from a block of AES on.
-func (c *cover) from(block int64) cipher.Stream {
-	var counter [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(counter[8:], uint64(block)) //nolint:gosec // not negative
-	return cipher.NewCTR(c.block, counter[:])
+// from returns the key stream from an offset on.
+func (c *cover) from(off int64) cipher.Stream {
+	var counter, skipped [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(counter[8:], uint64(off/aes.BlockSize)) //nolint:gosec // not negative
+	stream := cipher.NewCTR(c.block, counter[:])
+	before := skipped[:off%aes.BlockSize]
+	stream.XORKeyStream(before, before)
+	return stream
 }
 
 // write appends p to the file.
@@ -65,11 +73,15 @@ func (c *cover) flush() error {
 	return err
 }
 
-// ReadAt implements [io.ReaderAt].
+// ReadAt implements [io.ReaderAt]. Reading on where the last call ended makes no garbage.
 func (c *cover) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.file.ReadAt(p, off)
-	stream, skipped := c.from(off/aes.BlockSize), make([]byte, off%aes.BlockSize)
-	stream.XORKeyStream(skipped, skipped)
-	stream.XORKeyStream(p[:n], p[:n])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read == nil || c.next != off {
+		c.read = c.from(off)
+	}
+	c.read.XORKeyStream(p[:n], p[:n])
+	c.next = off + int64(n)
 	return n, err
 }

@@ -105,6 +105,14 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 	if _, err := open().Write(make([]byte, 1)); !errors.Is(err, ErrFull) {
 		t.Errorf("a byte more: %v", err)
 	}
+	sent := third.Body()
+	if len(files.sent) != 1 {
+		t.Errorf("%d bodies are said to be sent, want 1", len(files.sent))
+	}
+	_ = sent.Close()
+	if len(files.sent) != 0 || files.used.Load() != 0 {
+		t.Errorf("a body that was closed counts: %d bytes", files.used.Load())
+	}
 }
 
 // A spool removes its own file and no other: where its file has no name any more, the
