@@ -188,10 +188,13 @@ type wire struct {
 func (n *wire) Unwrap() store.Store { return n.Store }
 
 func (n *wire) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	res, err := cut(n, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, r) })
-	n.world.mu.Lock()
-	defer n.world.mu.Unlock()
-	n.process.sights = append(n.process.sights, sight{n.world.now(), r.ID, res, err})
+	res, err := store.ClaimResult{}, store.ErrUnknown // as of a store that panics
+	defer func() {
+		n.world.mu.Lock()
+		defer n.world.mu.Unlock()
+		n.process.sights = append(n.process.sights, sight{n.world.now(), r.ID, res, err})
+	}()
+	res, err = cut(n, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, r) })
 	return res, err
 }
 

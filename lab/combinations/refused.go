@@ -24,9 +24,6 @@ var contradictions = []struct {
 	{"Seal.MaxAge, with which replays end before their retention", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Seal.MaxAge > 0 && c.Seal.MaxAge < cmp.Or(c.Retention, e.Retention)+e.CompleteTimeout+e.Background.Age+time.Minute
 	}},
-	{"AtMostOnce with a memory that ends while the operation may run", func(c *protocol.Config, e *reprise.Config) bool {
-		return c.Preset == reprise.AtMostOnce && cmp.Or(c.Retention, e.Retention)+c.Horizon <= max(e.MaxRun, 0)+e.Lease
-	}},
 	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
 		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
 	}},

@@ -146,6 +146,7 @@ var storeFaults = []struct {
 	{"executes 3s late", func() faultstore.Fault { return faultstore.ExecuteLate(3 * time.Second) }},
 	{"slow by 700ms", func() faultstore.Fault { return faultstore.Delay(700 * time.Millisecond) }},
 	{"slow by 3s", func() faultstore.Fault { return faultstore.Delay(3 * time.Second) }},
+	{"busy", func() faultstore.Fault { return faultstore.FailBefore(store.ErrBusy) }},
 	{"full", func() faultstore.Fault { return faultstore.FailBefore(store.ErrFull) }},
 	{"misconfigured", func() faultstore.Fault { return faultstore.FailBefore(store.ErrMisconfigured) }},
 	{"panics", func() faultstore.Fault { return faultstore.Panic(drawnPanic) }},
