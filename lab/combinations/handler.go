@@ -143,7 +143,7 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 // once: it would wait for itself.
 func (w *world) doItself(ctx context.Context, q *request) {
 	c, _ := q.process.decides(q)
-	if c == nil || len(c.Fingerprint.Headers) > 0 {
+	if c == nil || len(c.Fingerprint.Headers) > 0 || ctx.Err() != nil {
 		return
 	}
 	began := w.now()
