@@ -43,7 +43,7 @@ func drawProgram(d dice) program {
 	if d.percent(4) {
 		p.takes = of(d, 20*time.Second, 100*time.Second)
 	}
-	if d.IntN(300) == 0 {
+	if d.IntN(1000) == 0 {
 		p.takes = forever
 	}
 	if d.percent(35) {

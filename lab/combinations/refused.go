@@ -3,6 +3,7 @@ package combinations
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -32,14 +33,23 @@ var contradictions = []struct {
 	}},
 }
 
-// engineOf returns the configuration of a policy's engine with its defaults.
+// engineOf returns the configuration of a policy's engine, with the defaults of the
+// fields that decide about contradictions.
 func engineOf(c *protocol.Config) reprise.Config {
-	engine, err := reprise.New(memstore.New(), c.Engine)
+	e, defaults := c.Engine, engineDefaults()
+	e.Retention = cmp.Or(e.Retention, defaults.Retention)
+	e.CompleteTimeout = cmp.Or(e.CompleteTimeout, defaults.CompleteTimeout)
+	e.Background.Age = cmp.Or(e.Background.Age, defaults.Background.Age)
+	return e
+}
+
+var engineDefaults = sync.OnceValue(func() reprise.Config {
+	engine, err := reprise.New(memstore.New(), reprise.Config{})
 	if err != nil {
-		panic(err) // no engine that is drawn is refused
+		panic(err) // of the zero value
 	}
 	return engine.Config()
-}
+})
 
 // contradicts names the first pair of fields in a policy that promise two things at once.
 func contradicts(c *protocol.Config) string {
