@@ -78,7 +78,7 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 	b.Helper()
 	id = store.DeriveID("tenant", "", key)
 	granted, err := b.store.Claim(b.Context(), store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Label: "payments", Lease: time.Second, Retention: time.Hour,
+		ID: id, Owner: store.NewOwner(), Policy: store.Policy{Label: "payments", Retention: time.Hour}, Lease: time.Second,
 	})
 	if err != nil || granted.Outcome != store.Claimed {
 		b.Fatalf("claim: %+v, %v", granted, err)

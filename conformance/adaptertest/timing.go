@@ -109,7 +109,7 @@ var timeCases = []testCase{
 				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
 			srv.replays(c, first)
-			err := dead.at.store.Complete(srv.Context(), store.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
+			err := dead.at.store.Complete(srv.Context(), store.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Policy: store.Policy{Retention: long}})
 			if !errors.Is(err, store.ErrLeaseLost) {
 				srv.Errorf("the former owner completes: %v", err)
 			}
@@ -147,7 +147,7 @@ var timeCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(echoes)
-			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Retention: 2 * e.fixture.Grain})
+			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Policy: store.Policy{Retention: 2 * e.fixture.Grain}})
 			srv.advance(2 * e.fixture.Grain)
 			other := c.withBody("another")
 			first := srv.run(other)

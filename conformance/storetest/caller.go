@@ -112,8 +112,8 @@ func (c caller) tryClaim() (store.ClaimResult, error) {
 
 func (c caller) claimRequest() store.ClaimRequest {
 	return store.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
-		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.validity,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: store.Policy{Label: c.label, Retention: c.retention}, Scope: c.scope, Lease: c.lease,
+		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }
 
@@ -184,7 +184,7 @@ func (c caller) tryComplete(payload string) error {
 // completeRequest carries the result of the claim, where the case made one, as the engine
 // does.
 func (c caller) completeRequest(payload string) store.CompleteRequest {
-	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
+	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: store.Policy{Retention: c.retention}}
 	c.env.shared.mu.Lock()
 	defer c.env.shared.mu.Unlock()
 	for _, g := range c.env.shared.held {

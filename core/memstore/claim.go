@@ -55,7 +55,7 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 	case rec.fingerprint != r.Fingerprint:
 		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case rec.completed:
-		return completed(rec, r, now), nil
+		return completed(rec), nil
 	case rec.live(now) && rec.owner == r.Owner:
 		rec.grant(r, now)
 		sh.reschedule(rec)
@@ -64,7 +64,7 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease - now}, nil
 	case rec.owner == r.Owner:
 		return claimed(rec, now), nil // lapsed and not taken over: the engine renews it before it runs
-	case !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
+	case rec.policy.AtMostOnce, !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	default:
 		sh.attempt(rec, r, now)
@@ -76,22 +76,21 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 // attempt makes the caller the owner of a record, for the next attempt.
 func (sh *shard) attempt(rec *record, r *store.ClaimRequest, now instant) {
 	sh.fence++
-	rec.owner, rec.fence, rec.label, rec.claimed = r.Owner, sh.fence, r.Label, now
+	rec.owner, rec.fence, rec.claimed = r.Owner, sh.fence, now
 	rec.attempt++
 	rec.grant(r, now)
 }
 
 // grant starts the lease and the validity of a record from now.
 func (r *record) grant(req *store.ClaimRequest, now instant) {
-	r.lease, r.valid = now+req.Lease, now+req.Retention
+	r.policy, r.lease, r.valid = req.Policy, now+req.Lease, now+req.Remembered()
 }
 
-func completed(rec *record, r *store.ClaimRequest, now instant) store.ClaimResult {
-	answer := store.ClaimResult{Outcome: store.Completed, Payload: rec.payload}
-	if r.Validity {
-		answer.Validity, answer.Age = rec.valid-now, now-rec.lease
+func completed(rec *record) store.ClaimResult {
+	if rec.expired {
+		return store.ClaimResult{Outcome: store.Expired}
 	}
-	return answer
+	return store.ClaimResult{Outcome: store.Completed, Payload: rec.payload}
 }
 
 func claimed(rec *record, now instant) store.ClaimResult {

@@ -35,10 +35,10 @@ func step(s *Store, random *rand.Rand, owners []store.Owner) {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		_, _ = s.Claim(ctx, store.ClaimRequest{
-			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
+			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Policy: store.Policy{Retention: span}, Takeover: random.IntN(2) == 0,
 		})
 	case 3:
-		_ = s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
+		_ = s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Policy: store.Policy{Retention: span}})
 	case 4:
 		_, _ = s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: owner, Lease: 2 * span}})
 	case 5:

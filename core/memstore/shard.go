@@ -37,7 +37,7 @@ func (sh *shard) init(u *usage, now time.Time) {
 }
 
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
-// the way.
+// the way, and so is a payload whose retention has ended.
 func (sh *shard) find(id *store.ID, now instant) *record {
 	rec, _ := sh.lookUp(id, now)
 	return rec
@@ -49,6 +49,9 @@ func (sh *shard) lookUp(id *store.ID, now instant) (rec *record, at int) {
 	if rec != nil && now >= rec.end() {
 		sh.remove(rec)
 		return sh.records.find(id)
+	}
+	if rec != nil && rec.completed && !rec.expired && now >= rec.replayed {
+		sh.expire(rec)
 	}
 	return rec, at
 }
@@ -66,33 +69,46 @@ func (sh *shard) remove(rec *record) {
 	sh.usage.remove(rec.scope, rec.size())
 }
 
+// expire deletes the payload of a record. Its place in the order of expiry is right when
+// it comes first.
+func (sh *shard) expire(rec *record) {
+	sh.usage.addPayload(rec.scope, -len(rec.payload))
+	rec.payload, rec.expired = nil, true
+}
+
 // reschedule moves a record that ends earlier than before forward in the order of expiry.
 // One that ends later, as most that complete do, moves when it comes first, which costs
 // less than moving it each time.
 func (sh *shard) reschedule(rec *record) {
-	if entry := &sh.order[rec.index]; rec.end() < entry.at {
-		entry.at = rec.end()
+	if entry := &sh.order[rec.index]; rec.due() < entry.at {
+		entry.at = rec.due()
 		heap.Fix(&sh.order, rec.index)
 	}
 }
 
-// sweep deletes up to limit dead records and returns how many it deleted. Few of the
-// records that come first in the order are not dead: they were running when they would
-// have ended.
-func (sh *shard) sweep(now instant, limit int) (deleted int) {
-	for deleted < limit && len(sh.order) > 0 && now >= sh.order[0].at {
+// sweep deletes up to limit dead records, or payloads whose retention has ended, and
+// returns how many it deleted. Of few of the records that come first in the order there is
+// nothing to delete: they were running when they would have ended.
+func (sh *shard) sweep(now instant, limit int) (purged int) {
+	for purged < limit && len(sh.order) > 0 && now >= sh.order[0].at {
 		first := &sh.order[0]
-		if first.at = first.rec.end(); now < first.at {
-			heap.Fix(&sh.order, 0)
+		switch rec := first.rec; {
+		case now >= rec.end():
+			sh.remove(rec)
+			purged++
 			continue
+		case now >= rec.due():
+			sh.expire(rec)
+			purged++
 		}
-		sh.remove(first.rec)
-		deleted++
+		first.at = first.rec.due()
+		heap.Fix(&sh.order, 0)
 	}
-	return deleted
+	return purged
 }
 
-// expiryEntry is when to look whether a record is dead: at its end, or earlier.
+// expiryEntry is when to look whether something of a record is to be deleted: when it is
+// due, or earlier.
 type expiryEntry struct {
 	at  instant
 	rec *record
@@ -115,7 +131,7 @@ func (e expiry) Swap(i, j int) {
 func (e *expiry) Push(x any) {
 	rec := x.(*record)
 	rec.index = len(*e)
-	*e = append(*e, expiryEntry{rec.end(), rec})
+	*e = append(*e, expiryEntry{rec.due(), rec})
 }
 
 // Pop is called by package heap.

@@ -324,8 +324,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 	switch in.kind {
 	case claim:
 		res, err := c.store.Claim(ctx, store.ClaimRequest{
-			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Retention: in.retention, Takeover: in.takeover, MaxAttempts: in.attempts,
-			Validity: in.dated,
+			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Policy: store.Policy{Retention: in.retention}, Takeover: in.takeover, MaxAttempts: in.attempts,
 		})
 		lapsed := res.Outcome == store.Claimed && !res.Atomic && res.Remaining <= 0
 		return output{
@@ -341,7 +340,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 		}
 		return output{answer: answer{renewal: res[0]}}, nil
 	case complete:
-		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Retention: in.retention})
+		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Policy: store.Policy{Retention: in.retention}})
 		if errors.Is(err, store.ErrLeaseLost) {
 			return output{}, nil
 		}

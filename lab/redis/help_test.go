@@ -49,7 +49,7 @@ func forEachFlavor(t *testing.T, f func(t *testing.T, flavor *servers.Flavor)) {
 // redisClaim returns the request of a new owner of a new operation, with times that no
 // test outlives.
 func redisClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	_, _ = rand.Read(r.Fingerprint[:])
 	return r
@@ -89,8 +89,8 @@ func redisWaits(tb testing.TB, st store.Store, r store.ClaimRequest) {
 // redisCompletion returns the completion of an engine whose claim r was granted.
 func redisCompletion(r store.ClaimRequest, granted store.ClaimResult, payload string) store.CompleteRequest {
 	return store.CompleteRequest{
-		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention,
-		Fingerprint: r.Fingerprint, Label: r.Label, Attempt: granted.Attempt, Fence: granted.Fence,
+		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention, Label: r.Label},
+		Fingerprint: r.Fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 }
 
@@ -99,7 +99,7 @@ func redisComplete(tb testing.TB, st store.Store, r store.ClaimRequest, payload 
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()
-	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}})
 }
 
 // redisEventually polls until done reports true, and fails the test when it does not

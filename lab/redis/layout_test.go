@@ -62,12 +62,12 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		}{
 			{
 				"claimed", redisGoldenClaimed, 10 * time.Second,
-				store.Record{State: store.StateRunning, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				store.Record{State: store.StateRunning, Policy: store.Policy{Label: "pay"}, Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
 				store.InProgress, "",
 			},
 			{
 				"lapsed", redisGoldenClaimed, time.Minute,
-				store.Record{State: store.StateLapsed, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
+				store.Record{State: store.StateLapsed, Policy: store.Policy{Label: "pay"}, Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
 				store.Lapsed, "",
 			},
 			{
@@ -77,7 +77,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 			},
 			{
 				"completed", redisGoldenCompleted, time.Minute,
-				store.Record{State: store.StateCompleted, Label: "pay", Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
+				store.Record{State: store.StateCompleted, Policy: store.Policy{Label: "pay"}, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
 				store.Completed, "\x00\xffA",
 			},
 			{

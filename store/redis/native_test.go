@@ -15,7 +15,7 @@ import (
 // nativeOf returns the claim that claim makes, as it is before it is sent.
 func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.script, n.key = record.ClaimScript, "key"
 	n.prepare(t.Context())
 	stamp([]*command{&n.command})
@@ -143,7 +143,7 @@ func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
 func TestAWaitingClaimIsOneScript(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40") })
-	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}, Waiting: true})
 	if err != nil || got.Outcome != store.InProgress || f.seen() != "1 evalsha" {
 		t.Errorf("%v, %v, sent %q", got.Outcome, err, f.seen())
 	}

@@ -100,7 +100,7 @@ func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
 		}
 	}
 	for validity, want := range map[bool]string{false: "$:", true: "$::$"} {
-		n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: validity}}
+		n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 		n.prepare(t.Context())
 		out, replies := n.AppendTo(nil)
 		if replies != want || strings.Count(string(out), "*") < len(want) {
@@ -110,7 +110,7 @@ func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
 			t.Errorf("%d replies", len(replies))
 		}
 	}
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.prepare(t.Context())
 	n.args[1] = 1.5
 	if _, replies := n.AppendTo(nil); replies != "" {
@@ -159,7 +159,7 @@ func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), false, store.ClaimResult{Outcome: store.InProgress}, 2},
 	} {
 		found.Store(c.found)
-		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Retention: time.Hour, Validity: c.validity}
+		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
 		most := int64(0)
 		for range 3 { // one call a second goes through the client
 			before := pipelined.Load()

@@ -48,7 +48,7 @@ func TestValidityBelongsToTheFoundRecord(t *testing.T) {
 					return bulk("L")
 				}
 			})
-			r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: true}
+			r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}
 			s, err := New(newClient(t, f), config)
 			if err != nil {
 				t.Fatal(err)

@@ -51,7 +51,7 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 		end = rec.lease
 	}
 	v := store.Record{
-		ID: id, State: store.StateLapsed, Label: rec.label, Attempt: rec.attempt, Fence: rec.fence,
+		ID: id, State: store.StateLapsed, Policy: store.Policy{Label: rec.label}, Attempt: rec.attempt, Fence: rec.fence,
 		ClaimedAt: rec.claimedAt, Validity: end.Sub(now), Size: len(rec.payload),
 	}
 	switch {

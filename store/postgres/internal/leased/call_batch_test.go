@@ -62,14 +62,14 @@ func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []err
 // claimOf and completion are calls about an operation.
 func claimOf(id, owner byte) queuedCall {
 	return queuedCall{claim: store.ClaimRequest{
-		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Label: "orders",
-		Lease: time.Minute, Retention: 90 * time.Minute, Takeover: true,
+		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Policy: store.Policy{Label: "orders", Retention: 90 * time.Minute},
+		Lease: time.Minute, Takeover: true,
 	}}
 }
 
 func completion(id, owner byte) queuedCall {
 	return queuedCall{completes: true, complete: store.CompleteRequest{
-		ID: store.ID{id}, Owner: store.Owner{owner}, Payload: []byte("answer"), Retention: 90 * time.Minute,
+		ID: store.ID{id}, Owner: store.Owner{owner}, Payload: []byte("answer"), Policy: store.Policy{Retention: 90 * time.Minute},
 	}}
 }
 

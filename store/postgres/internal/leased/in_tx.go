@@ -65,7 +65,7 @@ func completionOf(ctx context.Context, payload []byte) (*attempt, store.Complete
 	if !ok || !running {
 		return nil, store.CompleteRequest{}, table.Invalid("InTx outside of a handler of the leased store")
 	}
-	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Retention: view.Retention()}
+	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Policy: view.Policy()}
 	err := r.Validate()
 	return a, r, err
 }

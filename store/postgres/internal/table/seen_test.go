@@ -38,7 +38,7 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 			}
 		}
 	}
-	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true, Validity: true}
+	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true}
 	careful, limited, enough, foreign := claim, claim, claim, claim
 	careful.Takeover, limited.MaxAttempts, enough.MaxAttempts, foreign.Fingerprint = false, 3, 4, another
 	for name, test := range map[string]struct {

@@ -19,12 +19,12 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	fingerprint := store.Fingerprint{0: 0xb0, 31: 0xb1}
 	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
 	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
-	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
+	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Policy: store.Policy{Retention: time.Hour, Label: "pay"}, MaxAttempts: 3}
 	takeover, waiting, bare := claim, claim, claim
 	takeover.Takeover = true
 	waiting.Waiting = true
 	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
-	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
+	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Policy: store.Policy{Retention: time.Hour, Label: "pay"}, Payload: []byte("pay"), Attempt: 1, Fence: 0x0102}
 	later, unknown := complete, complete
 	later.Attempt = 2
 	unknown.Attempt = 0
@@ -51,7 +51,7 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
-	longest := store.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}
+	longest := store.CompleteRequest{Attempt: 1, Policy: store.Policy{Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}}
 	if n := len(AppendCompleted(AppendExpected(nil, &longest), &longest)); n != MaxFixed {
 		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, MaxFixed)
 	}

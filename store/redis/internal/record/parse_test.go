@@ -105,7 +105,7 @@ func TestAnswersOfAnInspection(t *testing.T) {
 	}{
 		{
 			"R 21 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 03706179",
-			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Label: "pay"},
+			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay"}},
 		},
 		{
 			"R 22 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
