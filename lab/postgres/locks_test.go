@@ -173,7 +173,7 @@ func TestPostgresHeldLocks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	_, err := st.Claim(ctx, waiting)
-	pgWant(t, "claim without a free transaction", err, store.ErrUnavailable)
+	pgWant(t, "claim without a free transaction", err, store.ErrBusy)
 	held := statements.find(t, "AS held")
 	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
 
