@@ -80,6 +80,26 @@ func TestAListingShowsEachRecordOnce(t *testing.T) {
 	}
 }
 
+// The keys of payloads are keys of the store, and no records.
+func TestAListingCountsNoPayloads(t *testing.T) {
+	t.Parallel()
+	s := listed(t, func(name string, command []string) string {
+		if name != "scan" || command[1] != "0" {
+			return ""
+		}
+		keys := bulk("7") + "*500\r\n"
+		for n := range 250 {
+			key := (&Store{prefix: DefaultPrefix}).key(store.ID{31: byte(n)})
+			keys += bulk(key) + bulk(payloadKey(key))
+		}
+		return "*2\r\n" + keys
+	})
+	page, err := s.List(t.Context(), store.Query{Limit: 1})
+	if err != nil || page.Scanned != 250 || page.Total != 500 || page.Next == "" {
+		t.Errorf("%d records looked at, %d of 1000 keys in all, %v", page.Scanned, page.Total, err)
+	}
+}
+
 // The positions of a scan are meaningless to another process, whose keys are scanned
 // again.
 func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
