@@ -193,7 +193,7 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		case command[0] == "wait":
 			waiting <- struct{}{}
 			return mute
-		case strings.HasSuffix(command[1], "\x01"):
+		case strings.HasSuffix(command[1], "\x01}"):
 			return replay
 		default:
 			return claimed

@@ -85,6 +85,7 @@ func TestALateAnswerIsLateByEitherClock(t *testing.T) {
 func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 	t.Parallel()
 	other := string(recordOfClaim(store.Fingerprint{31: 1}))
+	elsewhere := string(record.AppendCompleted(nil, &store.CompleteRequest{Policy: store.Policy{Retention: time.Hour, Horizon: time.Hour}, Payload: []byte("payload")}))
 	for _, c := range []struct {
 		name  string
 		found string
@@ -97,6 +98,7 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		{"another request in progress", bulk(other), store.Mismatch, nil, "1 set"},
 		{"another completed request", bulk(strings.Replace(string(replayable("x")), "\x00", "\x01", 20)), store.Mismatch, nil, "1 set"},
 		{"this request in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.InProgress, nil, "1 set, 1 evalsha"},
+		{"an answer elsewhere", bulk(elsewhere), store.InProgress, nil, "1 set, 1 evalsha"},
 		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), store.InProgress, nil, "1 set, 1 evalsha"},
 		{"a cut record", bulk(other[:65]), 0, store.ErrCorrupt, "1 set"},
 		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.InProgress, nil, "1 set, 1 evalsha"},
