@@ -95,7 +95,7 @@ func (c caller) tryCompleteAs(granted store.ClaimResult, payload string) error {
 	ctx, cancel := c.env.call()
 	defer cancel()
 	err := c.store.Complete(ctx, store.CompleteRequest{
-		ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: store.Policy{Retention: c.retention, Label: c.label},
+		ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: c.policy(),
 		Fingerprint: c.fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 	})
 	c.checkError("complete", err, payload)

@@ -37,6 +37,7 @@ func TestPayloadEndsWithItsRetention(t *testing.T) {
 		},
 		"at the claim of another key": func(t *testing.T, s *memstore.Store, op operation) {
 			other := inShard(int(op.id[0]%64), 1)
+			other.id[1] = op.id[1] + 1
 			mustClaim(t, s, other.claim(), store.Claimed)
 			wantError(t, "release", s.Release(t.Context(), other.id, other.owner), nil)
 		},
