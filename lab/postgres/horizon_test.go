@@ -114,6 +114,9 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	if n := payloads(); n != 2 { // of kept and brief
 		t.Errorf("%d payloads are left, want 2", n)
 	}
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()+" WHERE expires_at <= now()"); n != 0 {
+		t.Errorf("every purge reads %d records until their horizon ends", n)
+	}
 	expired()
 	pgWant(t, "repeated completion", pgComplete(t, st, first, pgBody), nil)
 	statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: first.ID, Owner: first.Owner, Lease: time.Minute}})
@@ -130,6 +133,32 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	f.replayed(t, ids...) // and with that their horizon ends
 	pgMustClaim(t, st, pgRival(first), store.Claimed)
 	purge(100, 2)
+}
+
+// TestPostgresNoTakeoverOfAtMostOnce: a lapsed record is judged by its own policy, by both
+// stores, however the claim is sent. A takeover writes the policy of its claim.
+func TestPostgresNoTakeoverOfAtMostOnce(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	unprepared := pgOn(f.Pool, f.Config)
+	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	for name, st := range map[string]store.Store{"leased": f.Leased(t), "unprepared": unprepared.Leased(t), "transactional": f.Transactional(t)} {
+		strict, lenient := pgHorizonClaim(), pgClaim()
+		for _, r := range []store.ClaimRequest{strict, lenient} {
+			pgMustClaim(t, f.Leased(t), r, store.Claimed)
+			f.exec(t, f.pgDamage("lease_until = now()"), r.ID[:])
+		}
+		retry := pgRival(strict)
+		retry.Policy = lenient.Policy
+		pgMustClaim(t, st, retry, store.Lapsed)
+		retry = pgRival(lenient)
+		retry.Policy = strict.Policy
+		pgMustClaim(t, st, retry, store.Claimed)
+		pgWant(t, "complete", pgComplete(t, st, retry, pgBody), nil)
+		if record, err := f.Leased(t).Inspect(t.Context(), retry.ID); err != nil || record.Policy != strict.Policy || record.Attempt != 2 {
+			t.Errorf("%s: after a takeover the record is %+v, %v", name, record, err)
+		}
+	}
 }
 
 // TestPostgresBatchAnswersExpired: claims that are sent together get the same answer, of

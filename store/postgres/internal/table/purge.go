@@ -27,8 +27,8 @@ type purgeBound struct {
 }
 
 // Purge deletes records that are not seen any more, and empties those whose payload is
-// not replayed any more. Any number of processes may purge at once: each
-// skips records that another is about to purge, or to claim.
+// not replayed any more. Any number of processes may purge at once: each skips records
+// that another is about to purge, or to claim.
 //
 // It goes on where the last call of this store ended, until a call finds fewer than
 // limit; the next one begins at the front again.
