@@ -29,7 +29,7 @@ func (s *Store) renew(r *store.RenewRequest) store.RenewStatus {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return store.RenewLost
@@ -57,7 +57,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return store.ErrLeaseLost
@@ -87,7 +87,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	sh := s.shard(id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if rec := sh.find(&id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
+	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
 		sh.forget(rec)
 	}
 	return nil

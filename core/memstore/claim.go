@@ -38,19 +38,17 @@ func (s *Store) claim(r *store.ClaimRequest) (store.ClaimResult, error) {
 // claim decides in the order that [reprise.Store] gives. It fails when the record is new
 // and the store is full.
 func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, error) {
-	rec, at := sh.lookUp(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil:
-		if sh.sweep(now, sweepPerClaim) > 0 { // which moved others
-			_, at = sh.records.find(&r.ID)
-		}
+		sh.sweep(now, sweepPerClaim)
 		scope, err := sh.usage.add(r.Scope)
 		if err != nil {
 			return store.ClaimResult{}, err
 		}
 		rec = &record{id: r.ID, fingerprint: r.Fingerprint, scope: scope}
 		sh.attempt(rec, r, now)
-		sh.add(rec, at)
+		sh.add(rec)
 		return claimed(rec, now), nil
 	case rec.fingerprint != r.Fingerprint:
 		return store.ClaimResult{Outcome: store.Mismatch}, nil

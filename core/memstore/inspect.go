@@ -21,7 +21,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&id, now)
+	rec := sh.find(id, now)
 	if rec == nil {
 		return store.Record{}, store.ErrNotFound
 	}
@@ -44,7 +44,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&id, now)
+	rec := sh.find(id, now)
 	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
 		return store.ErrRecordChanged
 	}
@@ -100,7 +100,8 @@ func (r *record) view(now instant, epoch time.Time) store.Record {
 		Size:      len(r.payload),
 	}
 	switch {
-	case r.expired:
+	case r.completed && now >= r.replayed:
+		v.Size = 0
 		v.State, v.CompletedAt, v.Resolved = store.StateExpired, epoch.Add(r.lease), r.owner.IsZero()
 	case r.completed:
 		v.State, v.CompletedAt, v.Resolved = store.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()

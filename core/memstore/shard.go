@@ -20,7 +20,7 @@ type shard struct {
 	usage *usage
 
 	mu      sync.Mutex
-	records index
+	records map[store.ID]*record
 	order   expiry // of all records
 	fence   uint64 // the last one that was given out
 	watches map[store.ID][]chan struct{}
@@ -31,40 +31,35 @@ type shard struct {
 // does not refuse the new process.
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
-	sh.records = newIndex()
+	sh.records = make(map[store.ID]*record)
 	sh.watches = make(map[store.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
 }
 
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
 // the way, and so is a payload whose retention has ended.
-func (sh *shard) find(id *store.ID, now instant) *record {
-	rec, _ := sh.lookUp(id, now)
+func (sh *shard) find(id store.ID, now instant) *record {
+	rec := sh.records[id]
+	switch {
+	case rec == nil:
+	case now >= rec.end():
+		sh.remove(rec)
+		return nil
+	case now >= rec.due():
+		sh.expire(rec)
+	}
 	return rec
 }
 
-// lookUp is find that also returns where to add the record, if there is none.
-func (sh *shard) lookUp(id *store.ID, now instant) (rec *record, at int) {
-	rec, at = sh.records.find(id)
-	if rec != nil && now >= rec.end() {
-		sh.remove(rec)
-		return sh.records.find(id)
-	}
-	if rec != nil && rec.completed && !rec.expired && now >= rec.replayed {
-		sh.expire(rec)
-	}
-	return rec, at
-}
-
-// add keeps a new record, which is counted already, where lookUp looked for it.
-func (sh *shard) add(rec *record, at int) {
-	sh.records.insert(at, rec)
+// add keeps a new record, which is counted already.
+func (sh *shard) add(rec *record) {
+	sh.records[rec.id] = rec
 	heap.Push(&sh.order, rec)
 }
 
 // remove deletes a record.
 func (sh *shard) remove(rec *record) {
-	sh.records.remove(rec)
+	delete(sh.records, rec.id)
 	heap.Remove(&sh.order, rec.index)
 	sh.usage.remove(rec.scope, rec.size())
 }
