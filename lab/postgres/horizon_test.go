@@ -42,10 +42,10 @@ func pgKept(t *testing.T, st store.Store, r store.ClaimRequest, payload string) 
 }
 
 // TestPostgresPurgeEmptiesPayloads: the purge deletes the payloads whose retention has
-// ended, within its limit and together with the records that are over, and counts each of
-// them once. A record without a payload stays readable, for its owner too, until it is
-// over and deleted. Leased and transactional records, completed one by one, in a batch and
-// by the function, are the same rows.
+// ended, within its limit and together with the records that are over, and counts each
+// of them once. A record without a payload stays readable, for its owner too, until it
+// is over and deleted. So do records that a statement, the function and a transaction
+// completed.
 func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -135,8 +135,8 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	purge(100, 2)
 }
 
-// TestPostgresNoTakeoverOfAtMostOnce: a lapsed record is judged by its own policy, by both
-// stores, however the claim is sent. A takeover writes the policy of its claim.
+// TestPostgresNoTakeoverOfAtMostOnce: a lapsed record is judged by its own policy, by
+// both stores, however the claim is sent. A takeover writes the policy of its claim.
 func TestPostgresNoTakeoverOfAtMostOnce(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

@@ -47,8 +47,9 @@ func (c PurgerConfig) withDefaults() (PurgerConfig, error) {
 }
 
 // RunPurger purges at once and then about every [PurgerConfig.Every], until ctx ends;
-// then it returns nil. One process needs to do it, and every process may. A purge that fails is logged and tried again in the next
-// round. It returns an error, ErrInvalid, only for c.
+// then it returns nil. One process needs to do it, and every process may. A purge that
+// fails is logged and tried again in the next round. It returns an error, ErrInvalid,
+// only for c.
 func (o *operations) RunPurger(ctx context.Context, c PurgerConfig) error {
 	c, err := c.withDefaults()
 	if err != nil {
