@@ -215,6 +215,8 @@ func (bindingStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context
 // Atomic implements [store.ContextBinder].
 func (bindingStore) Atomic() bool { return true }
 
+var _ store.ContextBinder = bindingStore{}
+
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()
