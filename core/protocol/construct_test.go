@@ -212,6 +212,11 @@ type bindingStore struct{ store.Store }
 // Bind implements [store.ContextBinder].
 func (bindingStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }
 
+// Atomic implements [store.ContextBinder].
+func (bindingStore) Atomic() bool { return true }
+
+var _ store.ContextBinder = bindingStore{}
+
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()

@@ -169,7 +169,7 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			start := time.Now()
-			err := st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+			err := st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}})
 			switch {
 			case err == nil:
 				answered.Add(1)
