@@ -93,6 +93,7 @@ func consumes(layer string) bool {
 func (w *world) judgeAnswer(q *request, a *answer) {
 	c, both := q.process.decides(q)
 	w.tally[strconv.Itoa(a.status)+" "+a.code]++
+	w.tally[a.code]++
 	honest := mayAnswer[protocol.Code(a.code)]
 	switch {
 	case c == nil, both, q.process.settings.layer == timesOut && a.body == timedOut:

@@ -66,4 +66,28 @@ func Run(t *testing.T, n int, protect Adapter) {
 		}
 	}
 	t.Logf("%d draws: %v", n, total)
+	if n >= 10_000 {
+		demandAll(t, total)
+	}
+}
+
+// demandAll fails the test if the draws never came to a sentence of the model, a refusal
+// or a contradiction: then they would show nothing about it.
+func demandAll(t *testing.T, total map[string]int) {
+	t.Helper()
+	for _, rule := range mayRunAgain {
+		if total[rule.sentence] == 0 {
+			t.Errorf("no run followed another because %s", rule.sentence)
+		}
+	}
+	for code := range mayAnswer {
+		if total[string(code)] == 0 {
+			t.Errorf("no response was %s", code)
+		}
+	}
+	for _, pair := range contradictions {
+		if total["refused: "+pair.name] == 0 {
+			t.Errorf("no policy with %s was refused", pair.name)
+		}
+	}
 }

@@ -45,13 +45,13 @@ func newDraw(seed uint64) *draw {
 	}
 	keys, at := 1+d.IntN(2), time.Duration(0)
 	for range 4 + d.IntN(10) {
-		at += of(d, 0, 0, 0, 10*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond, time.Second, 2*time.Second, 5*time.Second, 12*time.Second, 35*time.Second)
+		at += of(d, 0, 0, 0, 10*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond, 900*time.Millisecond, time.Second, 2*time.Second, 5*time.Second, 12*time.Second, 35*time.Second)
 		s := step{at: at}
 		switch n := d.IntN(100); {
 		case n < 70:
 			q := drawRequest(d, keys)
 			copies := of(d, 1, 1, 1, 1, 2, 3, 5)
-			s.text, s.do = fmt.Sprintf("%d times %v", copies, q), func(w *world) {
+			s.text, s.do = fmt.Sprintf("process %d: %d × %v", q.place, copies, q), func(w *world) {
 				for range copies {
 					w.send(q.again())
 				}

@@ -64,8 +64,23 @@ func drawProgram(d dice) program {
 	return p
 }
 
+// String returns the program without the parts that are as usual.
 func (p program) String() string {
-	return fmt.Sprintf("handler: %d after %v, ignores its context %v, %s, decides %q, %d bytes", p.status, p.takes, p.ignores, p.ends, p.decides, p.size)
+	text := fmt.Sprintf("handler: %d after %v", p.status, p.takes)
+	for _, part := range []struct {
+		unusual bool
+		text    string
+	}{
+		{p.ends != returns, ", " + string(p.ends)},
+		{p.decides != "", ", decides " + p.decides},
+		{p.size > 0, fmt.Sprintf(", %d bytes", p.size)},
+		{p.ignores, ", ignores its context"},
+	} {
+		if part.unusual {
+			text += part.text
+		}
+	}
+	return text
 }
 
 // run is one execution of the handler with a key.

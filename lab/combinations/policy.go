@@ -3,6 +3,7 @@ package combinations
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,19 @@ type settings struct {
 	twice    bool             // the middleware of the guard is in the chain twice
 	layer    string           // outside: see layers
 	store    memstore.Bounds
+}
+
+// policies returns the policies of the service as its guards are made of them: the
+// first one's, that of With, and that of the guard inside. Those that are not drawn are
+// the first.
+func (s *settings) policies() []*protocol.Config {
+	selected, inner := s.guard, s.guard
+	apply(&selected, s.selected...)
+	if s.inner != nil {
+		inner = *s.inner
+		inner.Engine = s.guard.Engine
+	}
+	return []*protocol.Config{&s.guard, &selected, &inner}
 }
 
 // option sets a field of a service.
@@ -170,7 +184,8 @@ func drawOptions(d dice, fields []field, chance int) (list []option) {
 func drawService(d dice) service {
 	for {
 		s := drawOneService(d)
-		if drawn := settingsOf(s); contradicts(&drawn.guard) == "" || d.percent(10) {
+		drawn := settingsOf(s)
+		if !slices.ContainsFunc(drawn.policies(), func(c *protocol.Config) bool { return contradicts(c) != "" }) || d.percent(10) {
 			return s
 		}
 	}
@@ -203,7 +218,7 @@ func drawOneService(d dice) service {
 // apply changes a policy.
 func apply(c *protocol.Config, options ...option) {
 	if c == nil {
-		return
+		return // the guard inside was taken out of the draw
 	}
 	s := settings{guard: *c}
 	for _, o := range options {

@@ -57,33 +57,35 @@ func (w *world) start(name string, options service) (*process, error) {
 			return nil
 		}
 	}
-	s.guard.Offload.Blobs = w.blobs
 	var err error
-	p.guard, err = protocol.New(&wire{inner, w, p}, s.guard)
-	if err = w.judgeConstruction(&s.guard, err); err != nil {
+	policies := s.policies()
+	p.guard, err = protocol.New(&wire{inner, w, p}, *w.complete(policies[0]))
+	if err = w.judgeConstruction(policies[0], err); err != nil {
 		return nil, err
 	}
 	if s.selected != nil {
-		own := s.guard
-		apply(&own, s.selected...)
 		p.selected, err = p.guard.With(func(c *protocol.Config) {
 			c.Select = nil
 			apply(c, s.selected...)
 		})
-		if err = w.judgeConstruction(&own, err); err != nil {
+		if err = w.judgeConstruction(policies[1], err); err != nil {
 			return nil, err
 		}
 	}
 	if s.inner != nil {
-		s.inner.Offload.Blobs = w.blobs
-		p.inner, err = protocol.Over(p.guard.Engine(), *s.inner)
-		s.inner.Engine = p.guard.Engine().Config()
-		if err = w.judgeConstruction(s.inner, err); err != nil {
+		p.inner, err = protocol.Over(p.guard.Engine(), *w.complete(s.inner))
+		if err = w.judgeConstruction(policies[2], err); err != nil {
 			return nil, err
 		}
 	}
 	p.handler = p.chain(w.protect, http.HandlerFunc(w.serve))
 	return p, nil
+}
+
+// complete adds the blob store of the deployment to a policy.
+func (w *world) complete(c *protocol.Config) *protocol.Config {
+	c.Offload.Blobs = w.blobs
+	return c
 }
 
 // chain puts the middlewares and the layer around the handler.

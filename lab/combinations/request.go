@@ -77,8 +77,11 @@ func drawRequest(d dice, keys int) *request {
 	if d.percent(5) {
 		q.media, q.body = "application/x-www-form-urlencoded", of(d, "amount=1", "amount=1", "amount=1000")
 	}
-	if d.percent(4) {
+	switch n := d.IntN(100); {
+	case n < 4:
 		q.body = `{"amount": 1, "note": "` + strings.Repeat("n", 60) + `"}`
+	case n < 8: // a decoder leaves the line's end to the next reader
+		q.body = of(d, `{"amount": 1,   `, `{"amount": 1000,`) + strings.Repeat(" ", 480) + "\"n\": 1}\n"
 	}
 	switch n := d.IntN(100); {
 	case n < 3:
@@ -99,9 +102,24 @@ func drawRequest(d dice, keys int) *request {
 	return q
 }
 
+// String returns the request without the parts that are as usual.
 func (q *request) String() string {
-	return fmt.Sprintf("to process %d: %s key=%q quoted=%v scope=%q version=%s %s %s unsized=%v identity=%v leaves=%v; %v",
-		q.place, q.method, q.key, q.quoted, q.scope, q.version, q.media, q.body, q.unsized, q.identity, q.leaves, q.program)
+	text := fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body)
+	for _, part := range []struct {
+		unusual bool
+		text    string
+	}{
+		{q.version == "2", ", version 2"},
+		{!q.quoted, ", key not quoted"},
+		{q.unsized, ", length unknown"},
+		{q.identity, ", coding identity"},
+		{q.leaves > 0, fmt.Sprintf(", its client leaves after %v", q.leaves)},
+	} {
+		if part.unusual {
+			text += part.text
+		}
+	}
+	return text + "; " + q.program.String()
 }
 
 // http returns the request as a server sees it.

@@ -203,7 +203,7 @@ func (w *world) send(q *request) {
 	q.process, q.asked = p, w.now()
 	w.requests = append(w.requests, q)
 	w.tally["requests"]++
-	w.note("request %d to %s: %v", len(w.requests), p.name, q)
+	w.note("%s gets %v", p.name, q)
 	w.mu.Unlock()
 	w.tasks.Go(func() {
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), requestKey{}, q))
