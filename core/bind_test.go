@@ -93,6 +93,15 @@ func TestEngineSaysWhetherItsStoreBindsEffects(t *testing.T) {
 	}
 }
 
+// The operation would run without the transaction in which its effects belong.
+func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, &binding{Store: memstore.New(), bind: func(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }}, &events{}, reprise.Config{})
+	res, err := e.Begin(t.Context(), open(order("k")))
+	wantNoRun(t, res, err, reprise.Failed)
+	wantError(t, "Begin", err, store.ErrInvalid)
+}
+
 // decorator wraps a store and intercepts no call.
 type decorator struct{ store.Store }
 

@@ -24,7 +24,6 @@ type Engine struct {
 	waiters    waiters
 	background background
 	observing  observing
-	outage     outage
 	tallies    tallies
 
 	sharedClaims atomic.Uint64
@@ -95,7 +94,11 @@ type Result struct {
 // anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
-	if err := op.validate(); err != nil {
+	err = op.validate()
+	if err == nil && op.FailOpen && e.Binds() {
+		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	}
+	if err != nil {
 		e.Refuse(ctx, op.Label, Failed, err)
 		return Result{Outcome: Failed}, err
 	}

@@ -33,8 +33,10 @@ func Release(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
 }
 
-// OmitBody records the response without its body, for bodies that must not be stored.
-// Retries get the substitute of Config.Oversize.
+// OmitBody records the response without its body, for bodies that must not be stored:
+// neither the record nor a blob has it. Retries get the substitute of Config.Oversize. A
+// body over Limits.ResponseBody may go through a temporary file (see [Offloading]), which
+// is encrypted.
 func OmitBody(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
 }

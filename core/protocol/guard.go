@@ -16,13 +16,15 @@ type Guard struct {
 	engine   *reprise.Engine
 	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
+	offload  Offloading // as it was given, without defaults
 	grammar  keyGrammar
 	fields   fieldPolicy
 	problems problems
 	announce announcement
 	marks    marks
 	counts   counts
-	spools   spool.Files
+	spools   spool.Files // of first responses
+	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
 }
 
 // Stats counts a guard's actions that leave no other trace. The numbers only grow.
@@ -138,6 +140,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
+		x.http2 = req.HTTP2
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own

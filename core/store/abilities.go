@@ -63,11 +63,12 @@ type ValueIgnorer interface {
 	IgnoresValues() Store
 }
 
-// A Purger deletes records that are no longer seen, in batches of at most limit (1 to
+// A Purger deletes records that are no longer seen, and the payloads of those whose
+// retention has ended and whose horizon has not, in batches of at most limit (1 to
 // 100,000). It never deletes a record that is live or was claimed again meanwhile. It
-// returns how many it deleted; fewer than limit means that none is left.
+// returns how many records it changed; fewer than limit means that none is left.
 type Purger interface {
-	Purge(ctx context.Context, limit int) (deleted int, err error)
+	Purge(ctx context.Context, limit int) (purged int, err error)
 }
 
 // A Checker examines the server's configuration and reports settings that would break a

@@ -55,7 +55,7 @@ func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: e, ReadHeaderTimeout: time.Minute,
+		Handler: a.Reading(e), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -26,6 +26,12 @@ func New(a *testapp.App) testapp.Server {
 	if a.Outer {
 		router.Use(fiberOuter)
 	}
+	if a.Reads {
+		router.Use(func(c *fiber.Ctx) error {
+			_ = c.BodyParser(new(any)) // which leaves the body in memory
+			return c.Next()
+		})
+	}
 	router.Get("/executions/*", func(c *fiber.Ctx) error {
 		call := fiberCall{c: c}
 		return c.Type("json").Send(a.Report(strings.TrimPrefix(call.RawPath(), "/executions/")))

@@ -53,7 +53,7 @@ func serve(a *testapp.App, engine *gin.Engine) testapp.Server {
 		}
 	})
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Limited(engine.Handler()), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(a.Reading(engine.Handler())), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -25,7 +25,7 @@ import (
 // It is safe for concurrent use and starts no goroutine. Each attempt holds one
 // connection of the pool until it is completed or released, at most MaxConns − 2 attempts
 // at once. Claims beyond that wait, first come, first served, until shortly before their
-// context ends, and then fail with ErrUnavailable; a replay or a duplicate waits 10 ms.
+// context ends, and then fail with ErrBusy; a replay or a duplicate waits 10 ms.
 // See [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a

@@ -17,6 +17,7 @@ type App struct {
 	Log   *slog.Logger // of the server
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
 	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
+	Reads bool         // add a layer outside of the middleware that decodes one JSON value from the body
 
 	Inner *protocol.Guard // of a second middleware, inside of the first; nil: there is none
 
@@ -46,7 +47,8 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 		}
 	}
 	return &App{
-		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, Limit: o.OuterLimit, effect: o.Effect, Log: log,
+		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, effect: o.Effect,
+		Outer: o.Outer, Limit: o.OuterLimit, Reads: o.OuterReads, Log: log,
 	}, nil
 }
 

@@ -46,6 +46,9 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		if s.has(purgeLiveLease) {
 			isDead = !now.Before(rec.valid)
 		}
+		if s.has(purgeExpired) && rec.completed {
+			isDead = !now.Before(rec.replayed)
+		}
 		if isDead && len(dead) < limit && !s.has(purgeNothing) {
 			dead = append(dead, id)
 		}

@@ -121,6 +121,8 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 	switch a.flaw {
 	case forgetsHost:
 		req.Host = ""
+	case forgetsLength:
+		req.Length = 0
 	case hidesFields:
 		req.Header = fewFields{r.Header}
 	case keysEveryMethod:

@@ -25,6 +25,7 @@ const (
 	cleansScope       Flaw = "cleans-scope"
 	forgetsHost       Flaw = "forgets-host"
 	forgetsLimit      Flaw = "forgets-limit"
+	forgetsLength     Flaw = "forgets-length"
 	hidesFields       Flaw = "hides-fields"
 	marksUnkeyed      Flaw = "marks-unkeyed"
 	recoversUnkeyed   Flaw = "recovers-unkeyed"
@@ -45,6 +46,7 @@ var requestFlaws = []Mutant{
 	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
 	{forgetsHost, "does not tell which host was asked", "R24g"},
 	{forgetsLimit, "takes the limit of an outer layer for a broken body", "R26e"},
+	{forgetsLength, "does not tell which length was declared", "R50a"},
 	{hidesFields, "shows the policy no field but the protocol's own", "R45d"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
