@@ -169,7 +169,11 @@ func (r *Recorder) Flush() bool {
 func (r *Recorder) Hijack() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.taken = true
+	if r.finished {
+		return
+	}
+	r.taken, r.oversize = true, false
+	r.x.dropSpool() // the handler may hold the connection for hours
 }
 
 // Cut says that the response was cut short, which the framework knows and the Recorder
@@ -256,6 +260,7 @@ func (r *Recorder) Abandon() {
 	}
 	r.finished = true
 	started := r.status != 0 || r.taken || r.cut
+	r.x.dropSpool()
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)

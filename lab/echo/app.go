@@ -39,7 +39,10 @@ func New(a *testapp.App) testapp.Server {
 		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
 	}
 	e.Group("/u", protect) // without a route
-	return serve(a, e, protect)
+	if a.Inner == nil {
+		return serve(a, e, protect)
+	}
+	return serve(a, e, protect, repriseecho.Middleware(a.Inner, echoTenant))
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.

@@ -44,7 +44,10 @@ func New(a *testapp.App) testapp.Server {
 		return protected.Of(call.Method(), call.RawPath())(c)
 	}
 	router.Use("/u", protect)
-	return serve(a, router, protect)
+	if a.Inner == nil {
+		return serve(a, router, protect)
+	}
+	return serve(a, router, protect, reprisefiber.Middleware(a.Inner, fiberTenant))
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.

@@ -19,6 +19,8 @@ type App struct {
 	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
 	Reads bool         // add a layer outside of the middleware that decodes one JSON value from the body
 
+	Inner *protocol.Guard // of a second middleware, inside of the first; nil: there is none
+
 	engine      *reprise.Engine
 	policy      protocol.Config
 	guard       *protocol.Guard // of policy
@@ -38,8 +40,14 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	var inner *protocol.Guard
+	if o.Inner != nil {
+		if inner, err = o.Inner(guard); err != nil {
+			return nil, err
+		}
+	}
 	return &App{
-		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, effect: o.Effect,
+		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, effect: o.Effect,
 		Outer: o.Outer, Limit: o.OuterLimit, Reads: o.OuterReads, Log: log,
 	}, nil
 }

@@ -33,8 +33,12 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
+	inside := http.Handler(routes)
+	if a.Inner != nil {
+		inside = middleware(a.Inner, netHTTPTenant)(routes)
+	}
 	protected := NewGuarded(a, func(guard *protocol.Guard) http.Handler {
-		return middleware(guard, netHTTPTenant)(routes)
+		return middleware(guard, netHTTPTenant)(inside)
 	})
 	protect := func(w http.ResponseWriter, r *http.Request) {
 		protected.Of(r.Method, r.URL.EscapedPath()).ServeHTTP(w, r)

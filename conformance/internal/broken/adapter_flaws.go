@@ -93,6 +93,9 @@ const (
 	forgetsStrict        Flaw = "forgets-strict"
 	runsUnreadable       Flaw = "runs-unreadable"
 	runsExpired          Flaw = "runs-expired"
+	hidesRun             Flaw = "hides-run"
+	runsNested           Flaw = "runs-nested"
+	releasesTimeouts     Flaw = "releases-timeouts"
 )
 
 var runFlaws = []Mutant{
@@ -117,6 +120,9 @@ var runFlaws = []Mutant{
 	{forgetsSeal, "has a guard that seals nothing", "R42c"},
 	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
 	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
+	{releasesTimeouts, "releases every 408, whatever the preset", "R31g"},
+	{hidesRun, "gives the layers inside a context that does not show its run", "R51a"},
+	{runsNested, "runs the handler where another guard decides about the request", "R51b"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 
