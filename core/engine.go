@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -40,14 +41,20 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
+// has neither an Observer nor a MaxRun logs the default of MaxRun.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
+	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if unsaid {
+		slog.LogAttrs(context.Background(), slog.LevelInfo,
+			"reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
 	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
@@ -159,7 +166,7 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // runUntil returns until when a handler that starts now may run.
 func (e *Engine) runUntil() instant {
-	if e.cfg.MaxRun == 0 {
+	if e.cfg.MaxRun == unboundedRun {
 		return never
 	}
 	return now().add(e.cfg.MaxRun)
