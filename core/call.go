@@ -21,7 +21,8 @@ type call struct {
 	policy      store.Policy
 	maxAttempts int
 	failOpen    bool
-	waiting     bool // for the attempt of another to end
+	waiting     bool    // for the attempt of another to end
+	seen        Outcome // of the key, without a definite result of the store: InProgress, Mismatch, or zero
 	tally       *tally
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it

@@ -24,7 +24,6 @@ type Engine struct {
 	waiters    waiters
 	background background
 	observing  observing
-	outage     outage
 	tallies    tallies
 
 	sharedClaims atomic.Uint64
@@ -64,9 +63,9 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 // Config returns the configuration of the engine with its defaults filled in.
 func (e *Engine) Config() Config { return e.cfg }
 
-// Binds reports whether the store puts something into the contexts of handlers, such as
-// the transaction in which their effects commit: see [store.ContextBinder].
-func (e *Engine) Binds() bool { return e.store.binder != nil }
+// Binds reports whether the effects of handlers commit with the completion, in a
+// transaction that the store puts into their contexts: see [store.ContextBinder].
+func (e *Engine) Binds() bool { return e.store.binder != nil && e.store.binder.Atomic() }
 
 // Result is the result of [Engine.Begin].
 type Result struct {
@@ -95,7 +94,11 @@ type Result struct {
 // anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
-	if err := op.validate(); err != nil {
+	err = op.validate()
+	if err == nil && op.FailOpen && e.Binds() {
+		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	}
+	if err != nil {
 		e.Refuse(ctx, op.Label, Failed, err)
 		return Result{Outcome: Failed}, err
 	}

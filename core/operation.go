@@ -49,10 +49,14 @@ type Operation struct {
 	// any more. Released attempts do not count. Zero is unlimited.
 	MaxAttempts int
 
-	// FailOpen runs the operation without a claim when the store cannot be reached
-	// (ErrUnavailable or ErrUnknown): see [Attempt.Unprotected]. Then only this process
-	// excludes duplicates, and the operation may run twice. An unreachable store is called
-	// again about once a second. It cannot be combined with AtMostOnce.
+	// FailOpen runs the operation without a claim when its claim, with all its repeats,
+	// could not reach the server (ErrUnavailable or ErrUnknown), and this process knows
+	// nothing of the key: see [Attempt.Unprotected]. Then only this process excludes
+	// duplicates, and the operation may run twice. Begin returns InProgress instead beside an
+	// attempt of this process that has not ended, a completion or release in the background,
+	// and an attempt that the call saw in progress before. An exhausted pool or queue
+	// (ErrBusy) is no reason to run. FailOpen cannot be combined with AtMostOnce, a Horizon,
+	// or a store that binds effects (see [Engine.Binds]).
 	FailOpen bool
 
 	// Label names the policy in events and, for operators, in the record: at most
@@ -106,6 +110,8 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.MaxAttempts is %d, want 0 or more", store.ErrInvalid, op.MaxAttempts)
 	case op.FailOpen && op.Preset == AtMostOnce:
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
+	case op.FailOpen && op.Horizon != 0:
+		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Horizon, whose operations must never run again", store.ErrInvalid)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}

@@ -9,8 +9,9 @@ import (
 
 // table is this process's knowledge about IDs, so that a duplicate that arrives here
 // needs no round trip: the attempts that run, and the claims that are on their way to the
-// store. An attempt enters when its claim returned Claimed, and leaves when it has ended
-// or its lease is no longer reliable; from then on the store decides.
+// store. An attempt enters when its claim returned Claimed, and leaves when it has ended:
+// also in the background. From when its lease is no longer reliable the store decides; an
+// operation that fails open is not run beside it even so.
 type table [1024]tableRow
 
 type tableRow struct {
@@ -45,8 +46,12 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
 	defer row.mu.Unlock()
-	if known = row.find(c); known != 0 {
+	known, relied := row.find(c)
+	if relied {
 		return known, nil, false
+	}
+	if known != 0 {
+		c.seen = known
 	}
 	for claim = row.claims; claim != nil; claim = claim.next {
 		if claim.id == c.id {
@@ -114,21 +119,19 @@ func (t *table) remove(a *Attempt) {
 	}
 }
 
-// find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask
-// the store.
-func (row *tableRow) find(c *call) Outcome {
-	a := row.attempts
-	for a != nil && a.id != c.id {
-		a = a.next
+// find answers for c from the attempts that have not ended: Mismatch or InProgress, and
+// zero where there is none. relied says that the lease of one of them is relied on;
+// otherwise the store is asked.
+func (row *tableRow) find(c *call) (known Outcome, relied bool) {
+	for a := row.attempts; a != nil && !relied; a = a.next {
+		if a.id != c.id {
+			continue
+		}
+		if known, relied = InProgress, a.engine.renewer.holds(a); a.fingerprint != c.fingerprint {
+			known = Mismatch
+		}
 	}
-	switch {
-	case a == nil || !a.engine.renewer.holds(a):
-		return 0
-	case a.fingerprint != c.fingerprint:
-		return Mismatch
-	default:
-		return InProgress
-	}
+	return known, relied
 }
 
 // enter adds the attempt of a result, if it has one. Only this table excludes others
@@ -140,7 +143,7 @@ func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 		return res, nil
 	}
 	if a.unprotected || row.runsUnprotected(a.id) {
-		if known := row.find(&a.call); known != 0 {
+		if known, relied := row.find(&a.call); relied {
 			return Result{Outcome: known}, a
 		}
 	}

@@ -54,6 +54,7 @@ const (
 // wait waits for another attempt to end. It answers InProgress when the time is up, a
 // limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
+	c.seen = InProgress
 	list := &c.engine.waiters
 	key := queueKey{id: c.id, fingerprint: c.fingerprint, maxAttempts: c.maxAttempts, failOpen: c.failOpen}
 	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait

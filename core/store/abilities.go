@@ -34,6 +34,10 @@ func As[T any](st Store) (ability T, ok bool) {
 // handler runs.
 type ContextBinder interface {
 	Bind(ctx context.Context, id ID, owner Owner) context.Context
+
+	// Atomic reports whether the store's claims are Atomic (see [ClaimResult]): then the
+	// effects that a handler has through its context commit with the completion.
+	Atomic() bool
 }
 
 // A Waiter signals that an ID may have changed, sooner than polling would find out. The

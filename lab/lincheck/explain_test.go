@@ -2,7 +2,6 @@ package lincheck
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 

@@ -308,10 +308,10 @@ func (c *client) call(ctx context.Context, in input) output {
 	case err == nil && !loses:
 	case err == nil: // it took place, and its result is lost
 		out = output{at: out.at, tick: out.tick, unknown: true}
-	case errors.Is(err, store.ErrUnavailable) && !c.d.engines:
+	case (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrBusy)) && !c.d.engines:
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
 		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, unknown: true}
 	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false

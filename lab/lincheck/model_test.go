@@ -19,17 +19,17 @@ const (
 
 // input is a call of a store, with its arguments.
 type input struct {
-	kind      kind
-	id        store.ID
-	owner     store.Owner
-	print     store.Fingerprint
-	lease     time.Duration
-	policy    store.Policy
-	takeover  bool
-	attempts  int // MaxAttempts
-	payload   string
-	atomic    bool // the store holds a transaction instead of a lease
-	fleeting  bool // an attempt of which its client does not know is ended for it
+	kind     kind
+	id       store.ID
+	owner    store.Owner
+	print    store.Fingerprint
+	lease    time.Duration
+	policy   store.Policy
+	takeover bool
+	attempts int // MaxAttempts
+	payload  string
+	atomic   bool // the store holds a transaction instead of a lease
+	fleeting bool // an attempt of which its client does not know is ended for it
 }
 
 // answer is the result that the model expects of a call.
@@ -47,7 +47,7 @@ type record struct {
 	owner           store.Owner
 	print           store.Fingerprint
 	attempt         int
-	fence, highest  uint64            // of this attempt, 0 if its result was lost; of any before
+	fence, highest  uint64 // of this attempt, 0 if its result was lost; of any before
 	policy          store.Policy
 	lease, valid    window            // their ends; once completed, the lease is the retention of the payload
 	ended           store.Fingerprint // of the attempt that was ended last

@@ -97,7 +97,7 @@ func pgComplete(tb testing.TB, store store.Store, r store.ClaimRequest, payload 
 
 // pgCompletion is the completion of a claim.
 func pgCompletion(r store.ClaimRequest, payload string) store.CompleteRequest {
-	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}}
+	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy}
 }
 
 // pgTx returns the transaction of a claim as its handler finds it.

@@ -173,7 +173,7 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 			switch {
 			case err == nil:
 				answered.Add(1)
-			case errors.Is(err, store.ErrUnavailable):
+			case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
 				unsent.Add(1)
 			case errors.Is(err, store.ErrUnknown):
 				unknown.Add(1)

@@ -61,7 +61,7 @@ func (b *combiner) send(ctx context.Context, c *command) {
 	case left.Sent:
 		c.SetErr(left.Err)
 	default:
-		c.SetErr(unsent{left.Err})
+		c.SetErr(neverSent(left.Err))
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *comm
 	case err == nil:
 		c.receive(&answer.Replies)
 	case errors.Is(err, pipeline.ErrUnsent):
-		c.SetErr(unsent{err})
+		c.SetErr(neverSent(err))
 	default:
 		c.SetErr(err)
 	}

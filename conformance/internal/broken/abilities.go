@@ -75,6 +75,9 @@ func (s *Store) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Con
 	return ctx
 }
 
+// Atomic implements [store.ContextBinder].
+func (s *Store) Atomic() bool { return s.has(promisesAtomicity) }
+
 // Check implements [store.Checker].
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if err := s.enter(ctx); err != nil {

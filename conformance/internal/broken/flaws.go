@@ -246,6 +246,7 @@ const (
 	watchMissesRelease     Flaw = "watch-misses-release"
 	watchStopsAll          Flaw = "watch-stops-all"
 	bindLosesContext       Flaw = "bind-loses-context"
+	promisesAtomicity      Flaw = "promises-atomicity"
 	findingsWithoutDetails Flaw = "findings-without-details"
 )
 
@@ -268,5 +269,6 @@ var abilityFlaws = []Mutant{
 	{watchMissesRelease, "does not wake watches at a release", "watch-release"},
 	{watchStopsAll, "ends all watches of an ID when one is stopped", "watch-stop"},
 	{bindLosesContext, "binds a context of its own", "bind-context"},
+	{promisesAtomicity, "says that its claims, which hold no transaction, are Atomic", "bind-atomic"},
 	{findingsWithoutDetails, "reports findings without a text", "check-findings"},
 }

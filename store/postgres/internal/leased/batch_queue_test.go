@@ -109,7 +109,9 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 func TestQueueErrorIsUnknownOnceTheCallWasSent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{
-		{&batching.Error{Err: context.Canceled}, store.ErrUnavailable},
+		{&batching.Error{Err: context.Canceled}, store.ErrBusy},
+		{&batching.Error{Err: context.DeadlineExceeded}, store.ErrBusy},
+		{&batching.Error{Err: &batching.PanicError{Value: "oops"}}, store.ErrUnavailable},
 		{&batching.Error{Sent: true, Err: context.Canceled}, store.ErrUnknown},
 		{fmt.Errorf("%w: postgres: batch: full", store.ErrFull), store.ErrFull},
 	} {
