@@ -376,7 +376,7 @@ func (r *Recorder) nameType(start []byte) {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
-		if own := group(s.committed, name); own != nil && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
+		if own := group(s.committed, name); len(own) > 0 && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
 			return
 		}
 	}
