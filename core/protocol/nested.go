@@ -27,12 +27,19 @@ func (g *Guard) within(ctx context.Context, req *Request, principal, key string)
 		if x.guard == g {
 			return same, nil
 		}
-		Release(ctx) // nothing ran: the refusal is no response to keep (R30)
 		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard, or choose between them by Config.Select", g.label(), x.guard.label())
 	case same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
 		return false, fmt.Errorf("reprise: %s is inside of a run of reprise.Do for the same operation: use one of the two", g.label())
 	default:
 		return false, nil
+	}
+}
+
+// releaseOuter releases the key of a run around a request that g refuses: nothing ran, and
+// the refusal is not a response to keep (R30).
+func (g *Guard) releaseOuter(ctx context.Context, req *Request) {
+	if x := exchangeOf(ctx); x != nil && x.guard != g && x.decidesAbout(req) {
+		Release(ctx)
 	}
 }
 
