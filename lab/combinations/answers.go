@@ -140,6 +140,8 @@ func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 		w.find("unprotected replay: of run %d, which has no record", first.n)
 	case first.releases():
 		w.find("released replay: of run %d, whose response released the key", first.n)
+	case w.recordedInstead(first, q, a):
+		w.find("unequal replay: of run %d, although another run's response is recorded (G2, G3)", first.n)
 	case a.status != sent.program.status:
 		w.find("unequal replay: run %d answered %d, its replay %d (G2)", first.n, sent.program.status, a.status)
 	case a.omitted() && (sent.program.decides == "omit" || len(first.body) > limitOr(first.policy.Limits.ResponseBody)):
@@ -165,6 +167,14 @@ func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 			w.find("unequal replay: run %d answered with %s %q, its replay %q (R13)", first.n, name, want, got)
 		}
 	}
+}
+
+// recordedInstead reports whether the client of another run has a response that is
+// recorded, and whose retention lasts until the replay.
+func (w *world) recordedInstead(first *run, q *request, a *answer) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		return r != first && r.id == first.id && r.recorded() && r.request.answer.at < q.asked && a.at < r.end+r.policy.Retention
+	})
 }
 
 // judgeAnonymous judges a replay whose body and fields do not name its run: of a response

@@ -84,7 +84,7 @@ var policyFields = []field{
 	policyField("Preset", func(c *protocol.Config, v reprise.Preset) { c.Preset = v }, reprise.AtMostOnce),
 	policyField("Retention", func(c *protocol.Config, v time.Duration) { c.Retention = v }, time.Second, 3*time.Second, 10*time.Second),
 	policyField("Horizon", func(c *protocol.Config, v time.Duration) { c.Horizon = v }, 30*time.Second),
-	policyField("MaxAttempts", func(c *protocol.Config, v int) { c.MaxAttempts = v }, 1, 2),
+	policyField("MaxAttempts", func(c *protocol.Config, v int) { c.MaxAttempts = v }, 1, 2, 3),
 	policyField("Wait", func(c *protocol.Config, v time.Duration) { c.Wait = v }, 2*time.Second, 8*time.Second),
 	policyField("FailOpen", func(c *protocol.Config, v bool) { c.FailOpen = v }, true),
 	policyField("Methods", func(c *protocol.Config, v []string) { c.Methods = v }, []string{"POST", "PUT"}),
@@ -143,7 +143,7 @@ var engineFields = []field{
 	policyField("Engine.Retention", func(c *protocol.Config, v time.Duration) { c.Engine.Retention = v }, 5*time.Second),
 	policyField("Engine.ClaimTimeout", func(c *protocol.Config, v time.Duration) { c.Engine.ClaimTimeout = v }, 500*time.Millisecond),
 	policyField("Engine.CompleteTimeout", func(c *protocol.Config, v time.Duration) { c.Engine.CompleteTimeout = v }, 500*time.Millisecond),
-	policyField("Engine.MaxRun", func(c *protocol.Config, v time.Duration) { c.Engine.MaxRun = v }, time.Second, 5*time.Second, 100*time.Second),
+	policyField("Engine.MaxRun", func(c *protocol.Config, v time.Duration) { c.Engine.MaxRun = v }, time.Second, 5*time.Second, time.Duration(-1)),
 	policyField("Engine.Waiting.Total", func(c *protocol.Config, v int) { c.Engine.Waiting.Total = v }, 2),
 	policyField("Engine.Waiting.PerKey", func(c *protocol.Config, v int) { c.Engine.Waiting.PerKey = v }, 1),
 	policyField("Engine.Waiting.PerScope", func(c *protocol.Config, v int) { c.Engine.Waiting.PerScope = v }, 1),
@@ -163,7 +163,7 @@ var storeFields = []field{
 }
 
 // likely are the fields that most rules depend on.
-const likely = "Preset Retention Horizon Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret"
+const likely = "Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret"
 
 // drawOptions sets each field with a chance in percent.
 func drawOptions(d dice, fields []field, chance int) (list []option) {
