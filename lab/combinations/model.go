@@ -39,6 +39,14 @@ var mayRunAgain = []struct {
 		},
 	},
 	{
+		"it lapsed, was claimed as recoverable, and a claim that took it over was given back without a run",
+		func(w *world, r, _ *run) bool {
+			return !r.believes() && !r.recorded() && r.policy.Preset == reprise.Recoverable && slices.ContainsFunc(w.requests, func(q *request) bool {
+				return q.run == nil && q.asked >= r.request.asked+r.policy.Engine.Lease && slices.ContainsFunc(q.sights, func(s sight) bool { return s.err != nil })
+			})
+		},
+	},
+	{
 		"an operator forgot it",
 		func(w *world, r, _ *run) bool {
 			return slices.ContainsFunc(w.acts, func(a operatorAct) bool { return a.forget && a.id == r.id && a.at >= r.start })
@@ -65,7 +73,7 @@ func (r *run) believes() bool {
 // recorded reports whether the client saw a response that is recorded.
 func (r *run) recorded() bool {
 	a := r.request.answer
-	return r.over() && a != nil && !a.replayed && a.code == "" && a.mark() == "" && a.body == r.body &&
+	return r.over() && !r.releases() && a != nil && !a.replayed && a.code == "" && a.mark() == "" && a.body == r.body &&
 		r.request.program.ends == returns && len(r.body) <= limitOr(r.policy.Limits.ResponseBody)
 }
 
@@ -143,7 +151,7 @@ func (w *world) judgeRun(r *run, body string) {
 	case r.unprotected:
 		w.tally["unprotected"]++
 		w.judgeOpening(r)
-	case !slices.ContainsFunc(r.process.saw(r.id, q.asked), func(s sight) bool { return s.err == nil && s.res.Fence == r.fence }):
+	case !slices.ContainsFunc(q.sights, func(s sight) bool { return s.err == nil && s.res.Fence == r.fence }):
 		w.find("unclaimed: run %d was not granted by the store (G5)", r.n)
 	}
 	for _, earlier := range w.runs {
@@ -169,14 +177,14 @@ func (w *world) judgeOpening(r *run) {
 	if !r.policy.FailOpen {
 		w.find("open: run %d is unprotected, and its policy does not fail open", r.n)
 	}
-	saw := r.process.saw(r.id, r.request.asked)
-	switch {
-	case len(saw) == 0:
+	saw := r.request.sights
+	switch last := len(saw) - 1; {
+	case last < 0:
 		w.find("open: run %d is unprotected, and the store was not asked (R40)", r.n)
-	case !errors.Is(saw[0].err, store.ErrUnavailable) && !errors.Is(saw[0].err, store.ErrUnknown):
-		w.find("open: run %d is unprotected, and its last claim was answered: %v %v (R40)", r.n, saw[0].res.Outcome, saw[0].err)
+	case !errors.Is(saw[last].err, store.ErrUnavailable) && !errors.Is(saw[last].err, store.ErrUnknown):
+		w.find("open: run %d is unprotected, and its last claim was answered: %v %v (R40)", r.n, saw[last].res.Outcome, saw[last].err)
 	case slices.ContainsFunc(saw, func(s sight) bool { return s.err == nil && s.res.Outcome == store.InProgress }):
-		w.find("open: run %d is unprotected, and its process saw the key in progress (R40)", r.n)
+		w.find("open: run %d is unprotected, and it saw the key in progress (R40)", r.n)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
@@ -28,14 +26,11 @@ type process struct {
 	// The world's lock guards these.
 	closing bool
 	harmed  bool            // a fault was drawn for it
-	sights  []sight         // the results of its claims
 	settled map[uint64]bool // the fences of its attempts whose completion had a definite result
 }
 
-// sight is the result of a claim that reached a process.
+// sight is the result of a claim that reached its process.
 type sight struct {
-	at  time.Duration
-	id  store.ID
 	res store.ClaimResult
 	err error
 }
@@ -166,19 +161,6 @@ func (p *process) isDead() bool {
 	}
 }
 
-// saw returns the claims of an operation whose results reached the process from then on.
-func (p *process) saw(id store.ID, from time.Duration) (list []sight) {
-	for _, s := range slices.Backward(p.sights) {
-		if s.at < from {
-			break
-		}
-		if s.id == id {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // wire is the way of a process to the store, which its crash cuts.
 type wire struct {
 	store.Store
@@ -194,7 +176,8 @@ func (n *wire) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResu
 	defer func() {
 		n.world.mu.Lock()
 		defer n.world.mu.Unlock()
-		n.process.sights = append(n.process.sights, sight{n.world.now(), r.ID, res, err})
+		q := ctx.Value(requestKey{}).(*request)
+		q.sights = append(q.sights, sight{res, err})
 	}()
 	res, err = cut(n, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, r) })
 	return res, err

@@ -43,7 +43,8 @@ type request struct {
 	// What came of it. The world's lock guards these.
 	process *process
 	asked   time.Duration
-	run     *run // that its handler made; nil: none
+	sights  []sight // the results of its claims, the latest last
+	run     *run    // that its handler made; nil: none
 	answer  *answer
 }
 
@@ -60,7 +61,7 @@ type answer struct {
 // again returns the request without what came of it, to be sent.
 func (q *request) again() *request {
 	c := *q
-	c.process, c.run, c.answer = nil, nil, nil
+	c.process, c.sights, c.run, c.answer = nil, nil, nil, nil
 	return &c
 }
 
