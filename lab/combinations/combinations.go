@@ -47,7 +47,7 @@ func Run(t *testing.T, n int, protect Adapter) {
 	}
 	total, until := map[string]int{}, time.Now().Add(labtest.Soak(t))
 	for i := 0; i < n || time.Now().Before(until); i++ {
-		s := rand.Uint64()
+		s := rand.Uint64() //nolint:gosec // to be repeated
 		c := newDraw(s)
 		w := c.run(t, protect)
 		for what, times := range w.tally {

@@ -38,7 +38,7 @@ func of[T any](d dice, values ...T) T { return values[d.IntN(len(values))] }
 
 // newDraw returns the draw of a seed.
 func newDraw(seed uint64) *draw {
-	d := dice{rand.New(rand.NewPCG(seed, 0))}
+	d := dice{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // to be repeated
 	c := &draw{store: drawOptions(d, storeFields, 15)}
 	for range places {
 		c.services = append(c.services, drawService(d))

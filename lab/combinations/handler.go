@@ -66,21 +66,12 @@ func drawProgram(d dice) program {
 
 // String returns the program without the parts that are as usual.
 func (p program) String() string {
-	text := fmt.Sprintf("handler: %d after %v", p.status, p.takes)
-	for _, part := range []struct {
-		unusual bool
-		text    string
-	}{
-		{p.ends != returns, ", " + string(p.ends)},
-		{p.decides != "", ", decides " + p.decides},
-		{p.size > 0, fmt.Sprintf(", %d bytes", p.size)},
-		{p.ignores, ", ignores its context"},
-	} {
-		if part.unusual {
-			text += part.text
-		}
-	}
-	return text
+	return unusual(fmt.Sprintf("handler: %d after %v", p.status, p.takes),
+		part{p.ends != returns, string(p.ends)},
+		part{p.decides != "", "decides " + p.decides},
+		part{p.size > 0, fmt.Sprintf("%d bytes", p.size)},
+		part{p.ignores, "ignores its context"},
+	)
 }
 
 // run is one execution of the handler with a key.
@@ -106,11 +97,10 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 	defer w.handlers.Done()
 	q, ctx := hr.Context().Value(requestKey{}).(*request), hr.Context()
 	view, keyed := reprise.AttemptFrom(ctx)
-	n, seen := w.unkeyed, ""
+	n := 0
 	if keyed {
 		body, _ := io.ReadAll(hr.Body)
-		seen = string(body)
-		r := w.began(q, ctx, view, seen)
+		r := w.began(ctx, q, view, string(body))
 		n = r.n
 		defer w.ended(r)
 	}
@@ -143,13 +133,11 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 	}
 	rw.WriteHeader(p.status)
 	_, _ = io.WriteString(rw, text[:len(text)/2])
-	switch p.ends {
-	case aborts:
+	if p.ends == aborts {
 		panic(http.ErrAbortHandler)
-	case streams:
-		if q.process.settings.layer != timesOut {
-			_ = http.NewResponseController(rw).Flush()
-		}
+	}
+	if p.ends == streams && q.process.settings.layer != timesOut {
+		_ = http.NewResponseController(rw).Flush()
 	}
 	_, _ = io.WriteString(rw, text[len(text)/2:])
 }
@@ -162,7 +150,8 @@ func (w *world) doItself(ctx context.Context, q *request) {
 		return
 	}
 	began := w.now()
-	op := reprise.Operation{Scope: q.scope, Key: q.key, Endpoint: c.Endpoint, Fingerprint: q.fingerprint(&q.process.settings, c), Wait: 8 * time.Second}
+	op := reprise.Operation{Scope: q.scope, Key: q.key, Endpoint: c.Endpoint, Wait: 8 * time.Second}
+	op.Fingerprint = q.fingerprint(&q.process.settings, c) //nolint:contextcheck // it sends nothing
 	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context) ([]byte, error) {
 		return nil, nil
 	})

@@ -12,9 +12,9 @@ func (c *draw) minimal(t *testing.T, protect Adapter, kind string) *draw {
 	t.Helper()
 	for smaller := true; smaller; {
 		smaller = false
-		for _, part := range c.parts() {
-			for i := part.len - 1; i >= 0; i-- {
-				if less := part.without(i); less.finds(t, protect, kind) {
+		for _, list := range c.lists() {
+			for i := list.len - 1; i >= 0; i-- {
+				if less := list.without(i); less.finds(t, protect, kind) {
 					c, smaller = less, true
 					break
 				}
@@ -38,14 +38,14 @@ func (c *draw) finds(t *testing.T, protect Adapter, kind string) bool {
 	return true
 }
 
-// part is a list in a draw, and the draw without one of its elements.
-type part struct {
+// elements is a list in a draw, and the draw without one of its elements.
+type elements struct {
 	len     int
 	without func(i int) *draw
 }
 
-func (c *draw) parts() []part {
-	parts := []part{
+func (c *draw) lists() []elements {
+	lists := []elements{
 		{len(c.steps), func(i int) *draw {
 			less := *c
 			less.steps = slices.Delete(slices.Clone(c.steps), i, i+1)
@@ -58,12 +58,12 @@ func (c *draw) parts() []part {
 		}},
 	}
 	for s := range c.services {
-		parts = append(parts, part{len(c.services[s]), func(i int) *draw {
+		lists = append(lists, elements{len(c.services[s]), func(i int) *draw {
 			less := *c
 			less.services = slices.Clone(c.services)
 			less.services[s] = slices.Delete(slices.Clone(c.services[s]), i, i+1)
 			return &less
 		}})
 	}
-	return parts
+	return lists
 }

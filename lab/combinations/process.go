@@ -55,7 +55,7 @@ func (w *world) start(name string, options service) (*process, error) {
 	var err error
 	policies := s.policies()
 	p.guard, err = protocol.New(&wire{inner, w, p}, *w.complete(policies[0]))
-	if err = w.judgeConstruction(policies[0], err); err != nil {
+	if w.refuses(policies[0], err) {
 		return nil, err
 	}
 	if s.selected != nil {
@@ -63,13 +63,13 @@ func (w *world) start(name string, options service) (*process, error) {
 			c.Select = nil
 			apply(c, s.selected...)
 		})
-		if err = w.judgeConstruction(policies[1], err); err != nil {
+		if w.refuses(policies[1], err) {
 			return nil, err
 		}
 	}
 	if s.inner != nil {
 		p.inner, err = protocol.Over(p.guard.Engine(), *w.complete(s.inner))
-		if err = w.judgeConstruction(policies[2], err); err != nil {
+		if w.refuses(policies[2], err) {
 			return nil, err
 		}
 	}

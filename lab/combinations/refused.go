@@ -62,9 +62,9 @@ func contradicts(c *protocol.Config) string {
 	return ""
 }
 
-// judgeConstruction judges whether a policy was made, and returns an error for one that
-// was refused.
-func (w *world) judgeConstruction(c *protocol.Config, err error) error {
+// refuses judges whether a policy was made, with the error of that, and reports whether
+// it was refused.
+func (w *world) refuses(c *protocol.Config, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pair := contradicts(c)
@@ -76,5 +76,5 @@ func (w *world) judgeConstruction(c *protocol.Config, err error) error {
 	case pair != "":
 		w.tally["refused: "+pair]++
 	}
-	return err
+	return err != nil
 }

@@ -105,22 +105,30 @@ func drawRequest(d dice, keys int) *request {
 
 // String returns the request without the parts that are as usual.
 func (q *request) String() string {
-	text := fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body)
-	for _, part := range []struct {
-		unusual bool
-		text    string
-	}{
-		{q.version == "2", ", version 2"},
-		{!q.quoted, ", key not quoted"},
-		{q.unsized, ", length unknown"},
-		{q.identity, ", coding identity"},
-		{q.leaves > 0, fmt.Sprintf(", its client leaves after %v", q.leaves)},
-	} {
-		if part.unusual {
-			text += part.text
+	return unusual(fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body),
+		part{q.version == "2", "version 2"},
+		part{!q.quoted, "key not quoted"},
+		part{q.unsized, "length unknown"},
+		part{q.identity, "coding identity"},
+		part{q.leaves > 0, fmt.Sprintf("its client leaves after %v", q.leaves)},
+	) + "; " + q.program.String()
+}
+
+// part is a part of a description, which is shown only where it is unusual.
+type part struct {
+	unusual bool
+	text    string
+}
+
+// unusual returns text and the parts that are unusual.
+func unusual(text string, parts ...part) string {
+	list := []string{text}
+	for _, p := range parts {
+		if p.unusual {
+			list = append(list, p.text)
 		}
 	}
-	return text + "; " + q.program.String()
+	return strings.Join(list, ", ")
 }
 
 // http returns the request as a server sees it.
@@ -158,11 +166,11 @@ func (q *request) id(policy *protocol.Config) store.ID {
 // content returns what the request asks for, as far as a policy compares it.
 func (q *request) content(s *settings, policy *protocol.Config) string {
 	fp := q.fingerprint(s, policy)
-	text := hex.EncodeToString(fp[:])
+	list := []string{hex.EncodeToString(fp[:])}
 	for _, name := range policy.Fingerprint.Headers {
-		text += "; " + name + ": " + q.http(context.Background()).Header.Get(name)
+		list = append(list, name, q.http(context.Background()).Header.Get(name))
 	}
-	return text
+	return strings.Join(list, " ")
 }
 
 // fingerprint returns the fingerprint of the whole request, without the fields that a

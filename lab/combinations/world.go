@@ -32,13 +32,15 @@ type world struct {
 	requests []*request
 	runs     []*run
 	acts     []operatorAct
-	unkeyed  int
 	history  []string
 	findings []string
 	tally    map[string]int
 }
 
 func (w *world) now() time.Duration { return time.Since(w.epoch) }
+
+// inTime lets d pass, which takes no time in a bubble.
+func inTime(d time.Duration) { <-time.After(d) }
 
 // note adds a line to the history. The lock is held.
 func (w *world) note(format string, args ...any) {
@@ -66,7 +68,7 @@ func (c *draw) run(t *testing.T, protect Adapter) *world {
 			w.boot(place, place)
 		}
 		for _, s := range c.steps {
-			time.Sleep(s.at - w.now())
+			inTime(s.at - w.now())
 			s.do(w)
 		}
 		w.finish()
@@ -126,7 +128,7 @@ func (w *world) finish() {
 		p.faults.LetGo()
 	}
 	w.handlers.Wait()
-	time.Sleep(quiet)
+	inTime(quiet)
 	w.probe()
 	for _, p := range w.started {
 		w.drain(p, time.Hour)
@@ -167,7 +169,7 @@ func (w *world) probe() {
 }
 
 // began judges a run, and keeps it.
-func (w *world) began(q *request, ctx context.Context, view reprise.AttemptView, body string) *run {
+func (w *world) began(ctx context.Context, q *request, view reprise.AttemptView, body string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &run{
