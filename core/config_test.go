@@ -28,7 +28,7 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 		{reprise.Config{ClaimTimeout: time.Minute + 1}, "Config.ClaimTimeout"},
 		{reprise.Config{CompleteTimeout: -1}, "Config.CompleteTimeout"},
 		{reprise.Config{CompleteTimeout: time.Minute + 1}, "Config.CompleteTimeout"},
-		{reprise.Config{MaxRun: -1}, "Config.MaxRun"},
+		{reprise.Config{MaxRun: -2}, "Config.MaxRun"},
 		{reprise.Config{MaxRun: store.MaxDuration + 1}, "Config.MaxRun"},
 		{reprise.Config{Waiting: reprise.WaitLimits{Total: -1}}, "Config.Waiting.Total"},
 		{reprise.Config{Waiting: reprise.WaitLimits{PerKey: -1}}, "Config.Waiting.PerKey"},
@@ -47,6 +47,7 @@ func TestConfigInRange(t *testing.T) {
 		{},
 		{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
 		{Lease: store.MaxDuration, Retention: store.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: store.MaxDuration},
+		{MaxRun: -1},
 		{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
 	} {
 		e, err := reprise.New(memstore.New(), cfg)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ var (
 	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
 	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
+
+// errNotReturned is why the lease of such an attempt is lost.
+var errNotReturned = fmt.Errorf("%w, and its handler did not return within a lease more, so that its lease was not renewed", ErrRunTooLong)
 
 // runContext is the context of a handler. It has the values of the request and neither
 // its deadline nor its cancellation, and is cancelled when the attempt loses its lease or

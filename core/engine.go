@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -40,14 +41,20 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
+// has neither an Observer nor a MaxRun logs the default of MaxRun.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
+	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if unsaid {
+		slog.LogAttrs(context.Background(), slog.LevelInfo,
+			"reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
 	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
@@ -84,7 +91,8 @@ type Result struct {
 //
 // The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
 // not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
-// op.Wait has passed, and then returns InProgress. The context of the attempt carries the
+// op.Wait has passed, and then returns InProgress. Inside of a run of op itself, with a
+// context of that run, it returns InProgress at once. The context of the attempt carries the
 // values of ctx, and neither its deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
@@ -159,7 +167,7 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // runUntil returns until when a handler that starts now may run.
 func (e *Engine) runUntil() instant {
-	if e.cfg.MaxRun == 0 {
+	if e.cfg.MaxRun == unboundedRun {
 		return never
 	}
 	return now().add(e.cfg.MaxRun)

@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// sealed is a codec that encrypts transfers, and the errors that are kept in place of one,
-// for one operation.
+// sealed is a codec that encrypts transfers, and the errors that are kept in place of
+// one, for one operation.
 type sealed struct {
 	aead cipher.AEAD // of cipher.NewGCMWithRandomNonce
 	key  string      // of the operation: a result that is moved to another one does not open

@@ -52,11 +52,11 @@ type Operation struct {
 	// FailOpen runs the operation without a claim when its claim, with all its repeats,
 	// could not reach the server (ErrUnavailable or ErrUnknown), and this process knows
 	// nothing of the key: see [Attempt.Unprotected]. Then only this process excludes
-	// duplicates, and the operation may run twice. Begin returns InProgress instead beside an
-	// attempt of this process that has not ended, a completion or release in the background,
-	// and an attempt that the call saw in progress before. An exhausted pool or queue
-	// (ErrBusy) is no reason to run. FailOpen cannot be combined with AtMostOnce, a Horizon,
-	// or a store that binds effects (see [Engine.Binds]).
+	// duplicates, and the operation may run twice. Begin returns InProgress instead beside
+	// an attempt of this process that has not ended, a completion or release in the
+	// background, and an attempt that the call saw in progress before. An exhausted pool or
+	// queue (ErrBusy) is no reason to run. FailOpen cannot be combined with AtMostOnce, a
+	// Horizon, or a store that binds effects (see [Engine.Binds]).
 	FailOpen bool
 
 	// Label names the policy in events and, for operators, in the record: at most

@@ -82,8 +82,8 @@ func (sh *shard) reschedule(rec *record) {
 }
 
 // sweep deletes up to limit dead records, or payloads whose retention has ended, and
-// returns how many it deleted. Of few of the records that come first in the order there is
-// nothing to delete: they were running when they would have ended.
+// returns how many it deleted. Of few of the records that come first in the order there
+// is nothing to delete: they were running when they would have ended.
 func (sh *shard) sweep(now instant, limit int) (purged int) {
 	for purged < limit && len(sh.order) > 0 && now >= sh.order[0].at {
 		first := &sh.order[0]

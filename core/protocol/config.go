@@ -151,8 +151,8 @@ const (
 // or damaged answers 409 result-unavailable, never another body nor a part, and one that
 // cannot be read at the moment 503 store-unavailable.
 //
-// A body is not kept if it is longer than MaxBody, if it has trailers, if there is no room
-// for its temporary file, and if the blob store fails or is slower than Timeout: the
+// A body is not kept if it is longer than MaxBody, if it has trailers, if there is no
+// room for its temporary file, and if the blob store fails or is slower than Timeout: the
 // client has the response then, its retries get the response of Config.Oversize, and
 // Stats and the observer tell ([reprise.EventBlobError]). Where the effects commit with
 // the response, they are rolled back instead: 503 not-applied, or 500 response-too-large

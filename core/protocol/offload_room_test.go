@@ -17,7 +17,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// wantNotApplied demands that a client is told that nothing was applied, and to come back.
+// wantNotApplied demands that a client is told that nothing was applied, and to come
+// back.
 func wantNotApplied(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if w.Code != 503 || problemCode(w) != protocol.CodeNotApplied || w.Header().Get("Retry-After") == "" {
@@ -92,8 +93,9 @@ func TestR35UnreadReplaysLeaveRoomForFirstResponses(t *testing.T) {
 	}
 }
 
-// A body that its client has not read for ten seconds gives its room to others: the client
-// gets an error in place of the rest, and no other byte. One that is read keeps it.
+// A body that its client has not read for ten seconds gives its room to others: the
+// client gets an error in place of the rest, and no other byte. One that is read keeps
+// it.
 func TestR35UnreadBodyGivesItsRoomToOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

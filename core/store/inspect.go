@@ -29,9 +29,9 @@ type Inspector interface {
 	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
 	// who knows the effect of its last attempt. A result is replayed for r.Retention, and
 	// the record then kept for the Horizon of its policy, and in any case for as long as it
-	// would have been kept without the operator. Resolve returns ErrRecordChanged, and leaves the
-	// record, when the record is live, completed, gone, or has another fence. With Fence 0
-	// it forgets a record that is unreadable, and changes no other.
+	// would have been kept without the operator. Resolve returns ErrRecordChanged, and
+	// leaves the record, when the record is live, completed, gone, or has another fence.
+	// With Fence 0 it forgets a record that is unreadable, and changes no other.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
 	// reader expects: for records of the package protocol, the result of Encode of its

@@ -126,11 +126,11 @@ type Store interface {
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
 	// Complete ends the attempt of r.Owner and keeps r.Payload, for exactly r.Retention from
-	// now. The record is valid for exactly r.Horizon longer. It succeeds while the record is seen, in progress and r.Owner's,
-	// even if its lease has run out, unless it was taken over. When r.Owner completed it
-	// before, it succeeds again and keeps the payload of the first call. Otherwise it
-	// returns ErrLeaseLost and changes no record. A completed record never changes its owner
-	// or payload.
+	// now. The record is valid for exactly r.Horizon longer. It succeeds while the record is
+	// seen, in progress and r.Owner's, even if its lease has run out, unless it was taken
+	// over. When r.Owner completed it before, it succeeds again and keeps the payload of the
+	// first call. Otherwise it returns ErrLeaseLost and changes no record. A completed
+	// record never changes its owner or payload.
 	//
 	// If the claim was Atomic, Complete commits the effects of the handler together with
 	// the record. r.DiscardEffects rolls the effects back first and commits the record
@@ -162,8 +162,9 @@ type ClaimRequest struct {
 }
 
 // Policy is what a record keeps of the policy of its operation, from its claim on. A
-// record is judged by its own policy: neither a deployment nor a second guard with another
-// policy changes what was promised to an operation that already runs or has ended.
+// record is judged by its own policy: neither a deployment nor a second guard with
+// another policy changes what was promised to an operation that already runs or has
+// ended.
 type Policy struct {
 	Label      string        // the name of the policy, for operators: up to MaxLabel bytes of printable ASCII, without data of a client
 	AtMostOnce bool          // whether a lapsed record is never taken over

@@ -16,11 +16,8 @@ import (
 // so its arguments live in it and are passed by address.
 type command struct {
 	*redis.StringCmd
-	script     *record.Script
-	key        string
-	wait       bool // whether the durability level applies
-	bothKeys   bool // whether the call names payloadKey, too: see lua/record.lua
-	payloadKey string
+	script *record.Script
+	key    string
 
 	// A native claim: its request and, as a second command of Redis, the question for the
 	// expiry, which follows on the same connection in the same write. Both are nil for the
@@ -34,18 +31,22 @@ type command struct {
 	head    blob
 	payload blob
 	span    int64
-	buf     [record.MaxFixed]byte // backs fixed and head
 
-	granted     bool     // a native claim wrote its record
-	sendErr     error    // how the last attempt failed, nil when it was answered
-	first       *command // the first command of its pipeline, nil outside of one
-	redirect    string   // the node that a cluster named for the next attempt
-	asking      bool     // whether that node needs ASKING first
-	uncertain   bool     // an earlier attempt may have been executed
-	unconfirmed bool     // answered, and the confirmation of its write is still missing
-	ackErr      error    // why the write does not count as durable, nil when it does
-	viaClient   bool     // an attempt of a pipeline failed: leave the next ones to the client
-	err         error    // the failure, of a class of the package reprise
+	sendErr  error    // how the last attempt failed, nil when it was answered
+	first    *command // the first command of its pipeline, nil outside of one
+	redirect string   // the node that a cluster named for the next attempt
+	ackErr   error    // why the write does not count as durable, nil when it does
+	err      error    // the failure, of a class of the package reprise
+
+	// The flags stand together, so that a native claim fits into an allocation of 768 bytes.
+	buf         [record.MaxFixed]byte // backs fixed and head
+	wait        bool                  // whether the durability level applies
+	bothKeys    bool                  // whether the call names the key of the payload, too: see lua/record.lua
+	granted     bool                  // a native claim wrote its record
+	asking      bool                  // whether the node of redirect needs ASKING first
+	uncertain   bool                  // an earlier attempt may have been executed
+	unconfirmed bool                  // answered, and the confirmation of its write is still missing
+	viaClient   bool                  // an attempt of a pipeline failed: leave the next ones to the client
 
 	alone [1]*command // the command itself, for a batch of one
 }
@@ -69,8 +70,7 @@ func (c *command) callScript(ctx context.Context, args ...any) {
 	}
 	n += copy(c.args[n:], args)
 	if c.bothKeys {
-		c.payloadKey = payloadKey(c.key)
-		c.args[2], c.args[4] = 2, &c.payloadKey
+		c.args[2], c.args[4] = 2, payloadKey(c.key)
 	}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
 	c.SetFirstKeyPos(3)
@@ -127,12 +127,13 @@ func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 
 // key returns the Redis key of id, which is also the name of its channel: the prefix and
-// the 32 bytes of the ID in braces. Every record has a key, and readable digits would make
-// it a third longer or more.
+// the 32 bytes of the ID in braces. Every record has a key, and readable digits would
+// make it a third longer or more.
 //
-// Between the braces is what a cluster takes the slot from, so that the key of the payload
-// has the same one. It ends at the first closing brace, which may be in the ID, and must
-// not be empty: closing braces at the start of the ID come before the opening one.
+// Between the braces is what a cluster takes the slot from, so that the key of the
+// payload has the same one. It ends at the first closing brace, which may be in the ID,
+// and must not be empty: closing braces at the start of the ID come before the opening
+// one.
 func (s *Store) key(id store.ID) string {
 	var stack [maxPrefix + keySize]byte
 	n := 0

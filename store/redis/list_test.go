@@ -87,12 +87,12 @@ func TestAListingCountsNoPayloads(t *testing.T) {
 		if name != "scan" || command[1] != "0" {
 			return ""
 		}
-		keys := bulk("7") + "*500\r\n"
+		var keys strings.Builder
 		for n := range 250 {
 			key := (&Store{prefix: DefaultPrefix}).key(store.ID{31: byte(n)})
-			keys += bulk(key) + bulk(payloadKey(key))
+			keys.WriteString(bulk(key) + bulk(payloadKey(key)))
 		}
-		return "*2\r\n" + keys
+		return "*2\r\n" + bulk("7") + "*500\r\n" + keys.String()
 	})
 	page, err := s.List(t.Context(), store.Query{Limit: 1})
 	if err != nil || page.Scanned != 250 || page.Total != 500 || page.Next == "" {

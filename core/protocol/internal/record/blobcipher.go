@@ -121,8 +121,8 @@ func SealedBlobSize(plain int64) int64 {
 	return plain + (plain+blobChunk-1)/blobChunk*blobOverhead
 }
 
-// plainBlobSize returns how long the body in a sealed blob of a size is. ok is false if no
-// blob has that size.
+// plainBlobSize returns how long the body in a sealed blob of a size is. ok is false if
+// no blob has that size.
 func plainBlobSize(size int64) (plain int64, ok bool) {
 	const whole = blobChunk + blobOverhead
 	chunks := (size + whole - 1) / whole

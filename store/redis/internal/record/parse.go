@@ -37,7 +37,8 @@ func Parse(b []byte) (r Found, ok bool) {
 		r.Completed = true
 		f.take(7 + 7)
 		length := int(f.u32())
-		r.Separate = f.policy().Horizon > 0
+		_, _, horizon := f.policy()
+		r.Separate = horizon > 0
 		switch kind {
 		case recordCompletedLater:
 			f.take(completedLater)
@@ -96,9 +97,9 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	r.ClaimedAt, r.CompletedAt = f.milliTime(), f.milliTime()
 	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
 	r.Resolved, r.Size = f.u8() == 1, int(f.u64()) //nolint:gosec // a size
-	retention := f.micros()
-	r.Policy = f.policy()
-	r.Retention = retention
+	r.Retention = f.micros()
+	label, atMostOnce, horizon := f.policy()
+	r.Label, r.AtMostOnce, r.Horizon = string(label), atMostOnce, horizon
 	switch {
 	case state == TagCompleted:
 		r.State = store.StateCompleted
@@ -149,13 +150,13 @@ func (f *fields) micros() time.Duration {
 }
 
 // policy reads a policy without its retention.
-func (f *fields) policy() (p store.Policy) {
+func (f *fields) policy() (label []byte, atMostOnce bool, horizon time.Duration) {
 	flags := f.u8()
-	p.Label, p.AtMostOnce = string(f.take(int(flags&lengthMask))), flags&flagAtMostOnce != 0
+	label = f.take(int(flags & lengthMask))
 	if flags&flagHorizon != 0 {
-		p.Horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+		horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
 	}
-	return p
+	return label, flags&flagAtMostOnce != 0, horizon
 }
 
 // validity reads how long a key lasts, where a negative number is for ever.

@@ -89,7 +89,7 @@ elseif raw then
       payload_at = rest + 26
       attempt, claimed, replayed, kept = struct.unpack(RESOLVED, raw, rest)
     elseif kind ~= COMPLETED then
-      payload_at = 0
+      payload_at = size + 2 -- cut off
     end
     unreadable = size ~= payload_at - 1 + (kept > 0 and 0 or length)
   end
