@@ -17,8 +17,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisHolds returns where a server has a text: in the value of a key, in its dump, in the
-// snapshot, or in the log of its commands after it was rewritten.
+// redisHolds returns where a server has a text: in the value of a key, in its dump, in
+// the snapshot, or in the log of its commands after it was rewritten.
 func redisHolds(t *testing.T, client *redis.Client, text string) (places []string) {
 	t.Helper()
 	ctx := t.Context()

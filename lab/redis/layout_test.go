@@ -37,8 +37,8 @@ const (
 
 // redisGoldenSpan is how long the key of each of them was set to last, in milliseconds,
 // except for those with a horizon: the retention, and the millisecond in which it expires
-// is one of it. A record with a horizon is as old as another one that is redisGoldenLonger
-// older.
+// is one of it. A record with a horizon is as old as another one that is
+// redisGoldenLonger older.
 const (
 	redisGoldenSpan   = 3_600_000 - 1
 	redisGoldenLonger = 2 * time.Hour

@@ -41,7 +41,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			return
 		}
 		if !transient {
-			continue // the next attempt differs: it has the source of the script, a script for a native claim, or another key
+			continue // the next attempt differs: a script or its source, or another key
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
 			return
@@ -93,8 +93,8 @@ func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) 
 
 // lacksConnection reports whether a call of the client ended with its context while it
 // waited for a connection. Then the client returns the error of the context as it is: for
-// a command that was sent, and for a dial, it returns the error of the connection. It does
-// so also where a new connection takes too long, and then the pool has room.
+// a command that was sent, and for a dial, it returns the error of the connection. It
+// does so also where a new connection takes too long, and then the pool has room.
 func (s *Store) lacksConnection(err error) bool {
 	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // any other one may be of a connection
 		return false
