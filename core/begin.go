@@ -197,7 +197,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 		}
 		switch {
 		case err == nil:
-			return c.found(g.ClaimResult), nil
+			return found(g.ClaimResult), nil
 		case opens && c.seen == 0:
 			return c.startUnprotected(err)
 		default:
@@ -206,12 +206,17 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 	}
 }
 
+// found returns the result of a claim that was not granted.
+func found(r store.ClaimResult) Result {
+	return Result{Outcome: Outcome(r.Outcome), Payload: r.Payload, Remaining: r.Remaining}
+}
+
 // claimOnce asks the store once, and renews its claim if too little of the lease is left
 // to run on. The lease it is granted counts from sent, which is not after the call. A
 // grant with an error is that of a claim that was not renewed.
 func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := c.engine
-	r, err := e.store.claim(ctx, c.claimRequest(c.preset == Recoverable))
+	r, err := e.store.claim(ctx, c.claimRequest(true))
 	if err != nil {
 		return grant{}, err
 	}

@@ -137,9 +137,8 @@ func (v AttemptView) Fence() uint64 { return v.a.fence }
 // ID returns the operation's ID, for logs.
 func (v AttemptView) ID() store.ID { return v.a.id }
 
-// Retention returns how long the response is kept, counted from its completion: until the
-// horizon ends, if there is one.
-func (v AttemptView) Retention() time.Duration { return v.a.remembered() }
+// Policy returns the policy of the attempt, as its record keeps it.
+func (v AttemptView) Policy() store.Policy { return v.a.policy }
 
 // Key returns the idempotency key for one downstream call of this operation, the same in
 // every attempt. Give each call its own name. It is a UUID (version 8) derived from the

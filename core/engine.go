@@ -69,9 +69,9 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 // Config returns the configuration of the engine with its defaults filled in.
 func (e *Engine) Config() Config { return e.cfg }
 
-// Binds reports whether the store puts something into the contexts of handlers, such as
-// the transaction in which their effects commit: see [store.ContextBinder].
-func (e *Engine) Binds() bool { return e.store.binder != nil }
+// Binds reports whether the effects of handlers commit with the completion, in a
+// transaction that the store puts into their contexts: see [store.ContextBinder].
+func (e *Engine) Binds() bool { return e.store.binder != nil && e.store.binder.Atomic() }
 
 // Result is the result of [Engine.Begin].
 type Result struct {

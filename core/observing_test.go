@@ -229,7 +229,7 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 			complete(t, res.Attempt, "answer", reprise.EndUnrecorded)
 			time.Sleep(lease)
 			strict := order("unrecorded")
-			strict.Preset = reprise.AtMostOnce
+			strict.MaxAttempts = 1
 			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
 				t.Fatal(res, err)
 			}

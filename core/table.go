@@ -3,7 +3,6 @@ package reprise
 import (
 	"encoding/binary"
 	"sync"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -32,10 +31,7 @@ func (t *table) row(id store.ID) *tableRow {
 type sharedClaim struct {
 	id          store.ID
 	fingerprint store.Fingerprint
-	preset      Preset
 	maxAttempts int
-	retention   time.Duration // with horizon: the parameters of an Expired outcome
-	horizon     time.Duration
 	next        *sharedClaim
 	done        chan struct{} // closed when there is a result; nil until another call joins
 
@@ -68,8 +64,7 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	if claim, row.spare = row.spare, nil; claim == nil {
 		claim = new(sharedClaim)
 	}
-	claim.id, claim.fingerprint, claim.preset, claim.maxAttempts = c.id, c.fingerprint, c.preset, c.maxAttempts
-	claim.retention, claim.horizon = c.retention, c.horizon
+	claim.id, claim.fingerprint, claim.maxAttempts = c.id, c.fingerprint, c.maxAttempts
 	claim.next, row.claims = row.claims, claim
 	return 0, claim, true
 }
@@ -181,13 +176,13 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	case Claimed, Unprotected:
 		res.Outcome, ok = InProgress, true
 	case Replayed:
-		res.Outcome, res.Payload, ok = Replayed, s.payload, !same || s.rememberedAs(c)
+		res.Outcome, res.Payload, ok = Replayed, s.payload, true
 	case Expired:
-		res.Outcome, ok = Expired, !same || s.rememberedAs(c)
+		res.Outcome, ok = Expired, true
 	case InProgress:
 		res.Outcome, ok = InProgress, fresh
 	case Lapsed:
-		res.Outcome, ok = Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
+		res.Outcome, ok = Lapsed, fresh && (!same || s.maxAttempts == c.maxAttempts)
 	default: // Mismatch: of the leading call, and so of those that ask for the same
 		return Result{Outcome: Mismatch}, fresh && same
 	}
@@ -195,10 +190,4 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 		return Result{Outcome: Mismatch}, ok
 	}
 	return res, ok
-}
-
-// rememberedAs reports whether the result of a completed operation is the same for c as
-// for the leading call, as far as the age of the result decides.
-func (s *sharedClaim) rememberedAs(c *call) bool {
-	return s.horizon == c.horizon && (c.horizon == 0 || s.retention == c.retention)
 }

@@ -85,7 +85,7 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 			Open:    func(tb testing.TB) store.Store { return labtest.RedisStore(tb, connect(tb), c) },
 			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) }, //nolint:forbidigo // the server has its own clock
 			Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
-				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
+				redisCorrupt(tb, connect(tb), labtest.RedisKey(c.Prefix, id), how)
 			},
 		}
 	}
@@ -103,7 +103,7 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	case storetest.UnknownVersion:
 		record[0] += 16
 	case storetest.UnknownState:
-		record[0] = 2*16 + 5
+		record[0] = 2*16 + 15
 	case storetest.Truncated:
 		record = record[:len(record)-1]
 	case storetest.WrongType:

@@ -143,6 +143,10 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 	return s.store.Bind(ctx, id, owner)
 }
 
+// Atomic implements [store.ContextBinder]. It is true: the transaction of the attempt has
+// both its claim and the effects of its handler.
+func (s *TransactionalStore) Atomic() bool { return true }
+
 // Check implements [store.Checker]: beside the checks of the leased store, it looks
 // at the size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {

@@ -81,12 +81,12 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 				return id
 			}
 			claim := func(ctx context.Context) error {
-				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour})
+				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
 				return err
 			}
 			complete := func(size int) func(context.Context) error {
 				return func(ctx context.Context) error {
-					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Retention: time.Hour})
+					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Policy: store.Policy{Retention: time.Hour}})
 				}
 			}
 			kinds := []func(context.Context) error{claim, complete(1)}
