@@ -23,12 +23,11 @@ var policyCases = []testCase{
 				first.atMostOnce, first.lease = strict, e.short()
 				first.claimNew()
 				e.advance(first.lease)
-				if want := store.Claimed; strict {
-					want = store.Lapsed
+				if strict {
 					for _, retryStrict := range []bool{false, true} {
 						retry := first.rival()
 						retry.atMostOnce = retryStrict
-						retry.claim(want)
+						retry.claim(store.Lapsed)
 					}
 					first.claim(store.Claimed) // its owner goes on
 					first.complete("answer")

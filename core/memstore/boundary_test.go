@@ -52,7 +52,7 @@ func TestPayloadEndsWithItsRetention(t *testing.T) {
 				mustComplete(t, s, request)
 				time.Sleep(retention - 1)
 				mustClaim(t, s, op.claim(), store.Completed)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				reach(t, s, op)
 				if got := s.Stats(); got.Records != 1 || got.Bytes != memstore.RecordOverhead {
 					t.Errorf("%d records in %d bytes are left, want one without its payload", got.Records, got.Bytes)
@@ -60,7 +60,7 @@ func TestPayloadEndsWithItsRetention(t *testing.T) {
 				mustClaim(t, s, op.claim(), store.Expired)
 				time.Sleep(horizon - 1)
 				mustClaim(t, s, op.claim(), store.Expired)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				mustClaim(t, s, op.claim(), store.Claimed)
 			})
 		})
