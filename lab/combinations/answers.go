@@ -57,8 +57,8 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 			return other.run != nil && (theirs.Horizon > 0 || w.resolved(q.id(c)))
 		})
 	},
-	protocol.CodeStoreUnavailable: func(w *world, q *request, _ *protocol.Config) bool {
-		return q.process.harmed || q.process.closing || len(w.draw.store) > 0
+	protocol.CodeStoreUnavailable: func(w *world, q *request, c *protocol.Config) bool {
+		return q.process.harmed || q.process.closing || len(w.draw.store) > 0 || c.Offload.Dir == nowhere
 	},
 	protocol.CodeRecordCorrupt: func(w *world, q *request, c *protocol.Config) bool {
 		return c.Seal.Strict && w.before(q, func(_ *request, theirs *protocol.Config) bool { return theirs.Seal.Secret != c.Seal.Secret })

@@ -14,7 +14,7 @@ import (
 // taken out and the rest run again.
 type draw struct {
 	store    []option
-	services []service // the first ones serve from the start; each restart takes the next
+	services []service // the first ones serve from the start, each restart takes the next, and the last one comes after all
 	steps    []step
 }
 
@@ -68,13 +68,14 @@ func newDraw(seed uint64) *draw {
 		}
 		c.steps = append(c.steps, s)
 	}
+	c.services = append(c.services, drawService(d))
 	return c
 }
 
 // drawFault returns a step that breaks the next calls of a process.
 func drawFault(d dice) (text string, do func(*world)) {
 	f := of(d, storeFaults...)
-	place, n := d.IntN(places), 1+d.IntN(5)
+	place, n := d.IntN(places), of(d, 1, 2, 3, 5, 20)
 	ops := of(d,
 		[]faultstore.Op{faultstore.Claim}, []faultstore.Op{faultstore.Renew}, []faultstore.Op{faultstore.Complete}, []faultstore.Op{faultstore.Release},
 		[]faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release})

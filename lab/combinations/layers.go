@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -40,6 +41,7 @@ var layers = map[string]func(http.Handler) http.Handler{
 			next.ServeHTTP(z, r)
 			if z.gzip != nil {
 				_ = z.gzip.Close()
+				gzips.Put(z.gzip)
 			}
 		})
 	},
@@ -58,6 +60,9 @@ func before(do func(*http.Request)) func(http.Handler) http.Handler {
 		})
 	}
 }
+
+// gzips are writers that are used again: a new one takes long to make.
+var gzips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // compressed compresses the body of a response that has none of its own coding.
 type compressed struct {
@@ -78,7 +83,8 @@ func (z *compressed) Write(p []byte) (int, error) {
 		if z.Header().Get("Content-Encoding") == "" {
 			z.Header().Set("Content-Encoding", "gzip")
 		}
-		z.gzip, _ = gzip.NewWriterLevel(z.ResponseWriter, gzip.BestSpeed)
+		z.gzip = gzips.Get().(*gzip.Writer)
+		z.gzip.Reset(z.ResponseWriter)
 	}
 	return z.gzip.Write(p)
 }

@@ -102,7 +102,7 @@ var policyFields = []field{
 	policyField("Offload.Blobs", func(c *protocol.Config, v bool) { c.Offload.ReadOnly = v }, false),
 	policyField("Offload.MaxBody", func(c *protocol.Config, v int64) { c.Offload.MaxBody = v }, int64(2<<20), int64(5<<30)),
 	policyField("Offload.MaxSpool", func(c *protocol.Config, v int64) { c.Offload.MaxSpool = v }, int64(3<<30)),
-	policyField("Offload.Dir", func(c *protocol.Config, v string) { c.Offload.Dir = v }, "/nowhere"),
+	policyField("Offload.Dir", func(c *protocol.Config, v string) { c.Offload.Dir = v }, nowhere),
 	policyField("Offload.Timeout", func(c *protocol.Config, v time.Duration) { c.Offload.Timeout = v }, time.Second),
 	policyField("Fingerprint.Func", func(c *protocol.Config, v protocol.Fingerprinter) { c.Fingerprint.Func = v },
 		named[protocol.Fingerprinter]{"CanonicalJSON", protocol.CanonicalJSON}, named[protocol.Fingerprinter]{"NoFingerprint", protocol.NoFingerprint}),
@@ -134,6 +134,9 @@ var policyFields = []field{
 		}},
 		named[problemWriter]{"panic", func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic("drawn") }}),
 }
+
+// nowhere is a directory that is not there.
+const nowhere = "/nowhere"
 
 type problemWriter = func(context.Context, *protocol.Request, protocol.Problem) protocol.Response
 

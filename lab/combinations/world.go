@@ -76,13 +76,20 @@ func (c *draw) run(t *testing.T, protect Adapter) *world {
 	return w
 }
 
+// defaults is the service without options.
+const defaults = -1
+
 // boot starts the service that was drawn for a place, or the default one if the drawn
 // one is refused.
 func (w *world) boot(place, next int) {
-	name := fmt.Sprintf("process %d, policy %d", place, next)
-	p, err := w.start(name, w.draw.services[next])
+	var options service
+	name := "the last process"
+	if next != defaults {
+		name, options = fmt.Sprintf("process %d, policy %d", place, next), w.draw.services[next]
+	}
+	p, err := w.start(name, options)
 	if err != nil {
-		name += ", which was refused"
+		name += " (refused)"
 		if p, err = w.start(name, nil); err != nil {
 			panic(err) // the default
 		}
@@ -129,7 +136,11 @@ func (w *world) finish() {
 	}
 	w.handlers.Wait()
 	inTime(quiet)
+	w.boot(0, len(w.draw.services)-1) // by a policy that was drawn, which meets what lapsed
 	w.probe()
+	inTime(quiet)
+	w.boot(0, defaults)
+	w.judgeEnd(w.probe())
 	for _, p := range w.started {
 		w.drain(p, time.Hour)
 		p.faults.Close()
@@ -137,18 +148,12 @@ func (w *world) finish() {
 	w.judgeStore()
 }
 
-// probe asks for each operation once more.
-func (w *world) probe() {
-	p, err := w.start("the last process", nil)
-	if err != nil {
-		panic(err)
-	}
+// probe asks the first process for each operation once more.
+func (w *world) probe() (probes []*request) {
 	w.mu.Lock()
-	w.started = append(w.started, p)
-	w.live[0] = p
-	seen, probes := map[store.ID]bool{}, []*request{}
+	seen := map[store.ID]bool{}
 	for _, q := range w.requests {
-		policy := p.policy(q)
+		policy := w.live[0].policy(q)
 		if id := q.id(policy); q.scope != "" && q.keyed(policy) && !seen[id] {
 			seen[id] = true
 			probe := q.again()
@@ -161,8 +166,15 @@ func (w *world) probe() {
 		w.send(q)
 	}
 	w.tasks.Wait()
+	return probes
+}
+
+// judgeEnd judges the last responses: nothing can be in progress any more.
+func (w *world) judgeEnd(probes []*request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, q := range probes {
-		if q.answer != nil && (q.answer.code == string(protocol.CodeInProgress)) {
+		if q.answer != nil && q.answer.code == string(protocol.CodeInProgress) {
 			w.find("stuck: the key %q is still in progress long after everything ended", q.key)
 		}
 	}
