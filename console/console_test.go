@@ -78,7 +78,7 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 	b.Helper()
 	id = store.DeriveID("tenant", "", key)
 	granted, err := b.store.Claim(b.Context(), store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Label: "payments", Lease: time.Second, Retention: time.Hour,
+		ID: id, Owner: store.NewOwner(), Policy: store.Policy{Label: "payments", AtMostOnce: true, Retention: 48 * time.Hour, Horizon: time.Hour}, Lease: time.Second,
 	})
 	if err != nil || granted.Outcome != store.Claimed {
 		b.Fatalf("claim: %+v, %v", granted, err)
@@ -174,7 +174,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), `href="./records/main/`+id.String()+`"`, "payments", "lapsed")
 		b.want("list", b.get("/records?state=lapsed&label=payments&older=1s"), 200, id.Short(), "The end was reached")
 		b.want("another label", b.get("/records?label=refunds"), 200, "No record here matches")
-		b.want("record", b.get(recordPage(id)), 200, "ran out", "409 outcome-unknown, until the record is resolved", "Record this answer", `value="48h0m0s"`)
+		b.want("record", b.get(recordPage(id)), 200, "ran out", "409 outcome-unknown, until the record is resolved", "Record this answer", `value="48h0m0s"`, "then remembered for")
 
 		got := b.post(recordPage(id), answerForm(id, fence))
 		if got.status != 303 || got.header.Get("Location") != id.String()+"?done=answered" {

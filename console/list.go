@@ -16,7 +16,7 @@ const (
 )
 
 // states are the choices of the filter.
-var states = []store.RecordState{store.StateLapsed, store.StateUnreadable, store.StateRunning, store.StateCompleted}
+var states = []store.RecordState{store.StateLapsed, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
 
 // listView is a listing.
 type listView struct {

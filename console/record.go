@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -16,11 +15,10 @@ import (
 type recordView struct {
 	Store    string
 	Record   store.Record
-	Known    bool          // this process has the policy of the record
-	Next     string        // the client's next response
-	Answer   *answerView   // of a completed record
-	Form     resolveForm   // the refused input
-	Default  time.Duration // retention that the form proposes
+	Known    bool        // this process has the policy of the record
+	Next     string      // the client's next response
+	Answer   *answerView // of a completed record
+	Form     resolveForm // the refused input
 	Events   []event
 	Recorded bool // the process keeps events
 	Reveal   bool // the body is shown
@@ -88,11 +86,8 @@ func (s *site) showRecord(
 	policy := s.policy(record.Label)
 	view := &recordView{
 		Store: st, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
-		Default: 24 * time.Hour, Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
+		Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
 		Reveal: r.URL.Query().Has("reveal"),
-	}
-	if policy != nil && policy.Retention > 0 {
-		view.Default = policy.Retention
 	}
 	if record.State == store.StateCompleted {
 		view.Answer = showAnswer(record.Payload)
@@ -120,14 +115,16 @@ func nextAnswer(record *store.Record, policy *protocol.Config) string {
 		return "The stored answer, marked " + mark + ". A different request with this key gets 422 key-reused."
 	case store.StateRunning:
 		return "409 in-progress, until the attempt ends."
+	case store.StateExpired:
+		return "409 result-expired, until the record ends. A different request with this key gets 422 key-reused."
 	case store.StateUnreadable:
 		return "500 record-corrupt, until the record is forgotten or its retention ends."
 	case store.StateLapsed:
 		switch {
+		case record.AtMostOnce:
+			return "409 outcome-unknown, until the record is resolved or ends."
 		case policy == nil:
-			return "This process does not have the policy. With the preset recoverable a retry runs the operation again; with at-most-once it gets 409 outcome-unknown."
-		case policy.Preset == reprise.AtMostOnce:
-			return "409 outcome-unknown, until the record is resolved or its retention ends."
+			return fmt.Sprintf("A retry runs the operation again, as attempt %d, unless its policy, which this process does not have, allows no more attempts.", record.Attempt+1)
 		case policy.MaxAttempts > 0 && record.Attempt >= policy.MaxAttempts:
 			return fmt.Sprintf("409 outcome-unknown: the policy allows %d attempts, and this was number %d.", policy.MaxAttempts, record.Attempt)
 		default:

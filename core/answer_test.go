@@ -16,12 +16,8 @@ func TestResultOfASharedClaim(t *testing.T) {
 	const again = Outcome(0) // ask again
 	plain := func(*call) {}
 	other := func(c *call) { c.fingerprint[0]++ }
-	strict := func(c *call) { c.preset = AtMostOnce }
+	strict := func(c *call) { c.policy = store.Policy{AtMostOnce: true, Retention: time.Hour, Horizon: time.Hour} }
 	bounded := func(c *call) { c.maxAttempts++ }
-	longer := func(c *call) { c.retention += time.Hour }
-	horizon := func(c *call) { c.horizon = time.Hour }
-	further := func(c *call) { c.horizon += time.Minute }
-	otherHorizon := func(c *call) { other(c); horizon(c) }
 	for _, c := range []struct {
 		name          string
 		outcome       Outcome
@@ -34,33 +30,22 @@ func TestResultOfASharedClaim(t *testing.T) {
 		{"completed", Replayed, plain, plain, Replayed, Replayed},
 		{"completed by another request", Replayed, plain, other, Mismatch, Mismatch},
 		{"completed under another policy", Replayed, plain, strict, Replayed, Replayed},
-		{"completed, and of another retention", Replayed, plain, longer, Replayed, Replayed},
-		{"completed, and may have expired", Replayed, plain, horizon, again, again},
-		{"completed, and may not have expired", Replayed, horizon, plain, again, again},
-		{"completed, with one horizon", Replayed, horizon, horizon, Replayed, Replayed},
-		{"completed, with two horizons", Replayed, horizon, func(c *call) { horizon(c); further(c) }, again, again},
-		{"completed, with one horizon and two retentions", Replayed, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
-		{"completed by another request, of another horizon", Replayed, plain, otherHorizon, Mismatch, Mismatch},
-		{"expired", Expired, horizon, horizon, Expired, Expired},
-		{"expired for another retention", Expired, horizon, func(c *call) { horizon(c); longer(c) }, again, again},
-		{"expired, without a horizon", Expired, horizon, plain, again, again},
-		{"expired by another request", Expired, horizon, other, Mismatch, Mismatch},
+		{"expired", Expired, plain, strict, Expired, Expired},
+		{"expired by another request", Expired, plain, other, Mismatch, Mismatch},
 		{"in progress", InProgress, plain, plain, again, InProgress},
 		{"in progress by another request", InProgress, plain, other, again, Mismatch},
 		{"lapsed", Lapsed, plain, plain, again, Lapsed},
-		{"lapsed, under another preset", Lapsed, plain, strict, again, again},
+		{"lapsed, under another policy", Lapsed, plain, strict, again, Lapsed},
 		{"lapsed, with another limit", Lapsed, plain, bounded, again, again},
 		{"lapsed by another request", Lapsed, plain, other, again, Mismatch},
-		{"lapsed by another request, under another preset", Lapsed, plain, func(c *call) { other(c); strict(c) }, again, Mismatch},
 		{"a mismatch", Mismatch, plain, plain, again, Mismatch},
 		{"a mismatch of another request", Mismatch, plain, other, again, again},
 	} {
-		lead, joins := call{retention: time.Hour}, call{retention: time.Hour}
+		var lead, joins call
 		c.lead(&lead)
 		c.joins(&joins)
 		claim := &sharedClaim{
-			fingerprint: lead.fingerprint, preset: lead.preset, maxAttempts: lead.maxAttempts, retention: lead.retention, horizon: lead.horizon,
-			outcome: c.outcome, payload: []byte("answer"),
+			fingerprint: lead.fingerprint, maxAttempts: lead.maxAttempts, outcome: c.outcome, payload: []byte("answer"),
 		}
 		for round, want := range map[int]Outcome{1: c.first, 2: c.second, claimRounds: c.second} {
 			res, ok := claim.answerTo(&joins, round)

@@ -172,7 +172,6 @@ func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 // observer is to be notified. An attempt that is being released is not stopped: its claim
 // may be gone because it was released.
 func (a *Attempt) loseLease() (notify bool) {
-	a.engine.table.remove(a)
 	a.engine.waiters.wake(a.id)
 	if a.state.Load() == stateReleasing {
 		return false

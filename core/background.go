@@ -113,7 +113,7 @@ func (b *background) unknownLimit(t *task) int {
 // blocks reports whether the claim that t releases, if it was written, refuses its key
 // until the retention ends, because it is never taken over.
 func (t *task) blocks() bool {
-	return t.kind == taskReleaseUnknown && t.attempt.preset == AtMostOnce
+	return t.kind == taskReleaseUnknown && t.attempt.policy.AtMostOnce
 }
 
 var errDropped = errors.New("reprise: completion or release dropped")

@@ -33,6 +33,9 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 		res, err = c.wait(ctx, op.Scope, op.Wait)
 		event.WaitTime = sinceStart() - waiting
 	}
+	if known, ok := c.answerUnreachable(err); ok {
+		res, err = known, nil
+	}
 	if err == nil && res.Outcome == Replayed && op.Decoder != nil {
 		if event.Annotation, err = c.decode(op, res.Payload); err != nil {
 			res = Result{}
@@ -91,19 +94,21 @@ func (c *call) look(at instant) (Result, error) {
 			return c.lead(budget, claim, at)
 		}
 		if err := c.await(budget, claim); err != nil {
-			if !c.failOpen {
-				return Result{}, err
-			}
-			res, err := c.startUnprotected(err)
-			return e.table.add(res), err
+			c.seen = InProgress
+			return Result{}, err
 		}
 		if res, ok := claim.answerTo(c, round); ok {
 			e.sharedClaims.Add(1)
 			return res, nil
 		}
-		if claim.err != nil {
-			break // each is on its own
+		switch {
+		case claim.err == nil:
+			c.seen = InProgress // or something else that another call found
+			continue
+		case budget.Err() != nil:
+			return Result{}, claim.err
 		}
+		break // each is on its own
 	}
 	res, err := c.claim(budget, now())
 	return e.table.add(res), err
@@ -146,19 +151,12 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 //
 //nolint:contextcheck // what the claim leaves behind does not end with it
 func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
-	e := c.engine
-	if c.failOpen && e.outage.lasts(sent) {
-		return c.startUnprotected(nil)
-	}
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}
 	}
-	mayHold := false
+	mayHold, opens := false, c.failOpen
 	for try := 1; ; try++ {
 		g, err := c.claimOnce(ctx, sent)
-		if err == nil && c.failOpen {
-			e.outage.end()
-		}
 		if err == nil && g.Outcome == store.Claimed {
 			return c.start(g, mayHold)
 		}
@@ -167,8 +165,8 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
-			again = f.repeatClaim && try < claimTries && !(c.failOpen && errors.Is(err, store.ErrUnavailable)) &&
-				pause(ctx, firstPause<<(2*(try-1)))
+			opens = opens && f.unreachable && g.Outcome == 0
+			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
 			sent = now()
 		}
 		if again {
@@ -177,19 +175,28 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 		if mayHold {
 			c.releaseLater(err)
 		}
-		if c.failOpen && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)) {
-			e.outage.begin(sent)
+		switch {
+		case err == nil:
+			return found(g.ClaimResult), nil
+		case opens && c.seen == 0:
 			return c.startUnprotected(err)
+		default:
+			return Result{}, err
 		}
-		return c.found(g.ClaimResult), err
 	}
 }
 
+// found returns the result of a claim that was not granted.
+func found(r store.ClaimResult) Result {
+	return Result{Outcome: Outcome(r.Outcome), Payload: r.Payload, Remaining: r.Remaining}
+}
+
 // claimOnce asks the store once, and renews its claim if too little of the lease is left
-// to run on. The lease it is granted counts from sent, which is not after the call.
+// to run on. The lease it is granted counts from sent, which is not after the call. A
+// grant with an error is that of a claim that was not renewed.
 func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := c.engine
-	r, err := e.store.claim(ctx, c.claimRequest(c.preset == Recoverable))
+	r, err := e.store.claim(ctx, c.claimRequest(true))
 	if err != nil {
 		return grant{}, err
 	}
@@ -205,11 +212,11 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	sent = now()
 	statuses, err := e.store.renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
 	if err != nil {
-		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", store.ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
+		return g, fmt.Errorf("%w: claimed, but the renewal failed: %v", store.ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
 	}
 	g.count(sent, e.cfg.Lease)
 	if statuses[0] != store.Renewed || now().reached(g.deadline) {
-		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", store.ErrUnknown)
+		return g, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", store.ErrUnknown)
 	}
 	return g, nil
 }

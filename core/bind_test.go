@@ -13,12 +13,15 @@ import (
 // binding is a store that binds, or panics instead.
 type binding struct {
 	store.Store
-	bind func(ctx context.Context, id store.ID, owner store.Owner) context.Context
+	bind   func(ctx context.Context, id store.ID, owner store.Owner) context.Context
+	leased bool
 }
 
 func (b *binding) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	return b.bind(ctx, id, owner)
 }
+
+func (b *binding) Atomic() bool { return !b.leased }
 
 func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -68,18 +71,35 @@ func TestFailedBindFreesTheKeyWithoutARun(t *testing.T) {
 	}
 }
 
-func TestEngineSaysWhetherItsStoreBinds(t *testing.T) {
+func TestEngineSaysWhetherItsStoreBindsEffects(t *testing.T) {
 	t.Parallel()
-	for want, store := range map[bool]store.Store{false: memstore.New(), true: &binding{Store: memstore.New()}} {
-		e, err := reprise.New(store, reprise.Config{})
+	for name, c := range map[string]struct {
+		store store.Store
+		want  bool
+	}{
+		"no binder":                   {memstore.New(), false},
+		"a binder without effects":    {&binding{Store: memstore.New(), leased: true}, false},
+		"a binder of a transaction":   {&binding{Store: memstore.New()}, true},
+		"one that a decorator covers": {&decorator{&binding{Store: memstore.New()}}, true},
+	} {
+		e, err := reprise.New(c.store, reprise.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.Binds(); got != want {
-			t.Errorf("%T binds: %t", store, got)
+		if got := e.Binds(); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 		_ = e.Close(t.Context())
 	}
+}
+
+// The operation would run without the transaction in which its effects belong.
+func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, &binding{Store: memstore.New(), bind: func(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }}, &events{}, reprise.Config{})
+	res, err := e.Begin(t.Context(), open(order("k")))
+	wantNoRun(t, res, err, reprise.Failed)
+	wantError(t, "Begin", err, store.ErrInvalid)
 }
 
 // decorator wraps a store and intercepts no call.

@@ -18,13 +18,11 @@ type call struct {
 	id          store.ID
 	owner       store.Owner
 	fingerprint store.Fingerprint
-	retention   time.Duration // of the result
-	horizon     time.Duration // how much longer the operation is remembered
+	policy      store.Policy
 	maxAttempts int
-	preset      Preset
 	failOpen    bool
-	waiting     bool // for the attempt of another to end
-	label       string
+	waiting     bool    // for the attempt of another to end
+	seen        Outcome // of the key, without a definite result of the store: InProgress, Mismatch, or zero
 	tally       *tally
 	scope       uint64          // see ClaimRequest.Scope
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
@@ -39,7 +37,8 @@ var scopeSeed = maphash.MakeSeed()
 func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: store.DeriveID(op.Scope, op.Endpoint, op.Key), owner: store.NewOwner(), fingerprint: op.Fingerprint,
-		retention: op.Retention, horizon: op.Horizon, maxAttempts: op.MaxAttempts, preset: op.Preset, failOpen: op.FailOpen, label: op.Label, tally: e.tallies.of(op.Label),
+		policy:      store.Policy{Label: op.Label, AtMostOnce: op.Preset == AtMostOnce, Retention: op.Retention, Horizon: op.Horizon},
+		maxAttempts: op.MaxAttempts, failOpen: op.FailOpen, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if e.cfg.Observer != nil {
@@ -51,26 +50,9 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 
 func (c *call) claimRequest(takeover bool) store.ClaimRequest {
 	return store.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope,
-		Lease: c.engine.cfg.Lease, Retention: c.remembered(),
-		Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.horizon > 0,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy, Scope: c.scope,
+		Lease: c.engine.cfg.Lease, Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
-}
-
-// remembered returns how long the store keeps the record.
-func (c *call) remembered() time.Duration { return c.retention + c.horizon }
-
-// found returns the result of the store as the policy of the call has it: a record whose
-// retention has ended, and which is remembered, has no result any more.
-func (c *call) found(r store.ClaimResult) Result {
-	res := Result{Outcome: Outcome(r.Outcome), Payload: r.Payload}
-	switch {
-	case res.Outcome == InProgress:
-		res.Remaining = r.Remaining
-	case res.Outcome == Replayed && c.horizon > 0 && r.Age >= c.retention:
-		res = Result{Outcome: Expired}
-	}
-	return res
 }
 
 // hasValues reports whether the store may find anything in the context of the request.
@@ -125,7 +107,7 @@ func (c *call) answer(outcome Outcome, a *Attempt, event Event) {
 
 // describe fills in whom an event concerns.
 func (c *call) describe(e *Event) {
-	e.ID, e.Label, e.Elapsed = c.id, c.label, sinceStart()-c.began
+	e.ID, e.Label, e.Elapsed = c.id, c.policy.Label, sinceStart()-c.began
 	if c.engine.cfg.Observer != nil {
 		e.Scope = hex.EncodeToString(c.scopeSum[:])
 	}

@@ -359,7 +359,7 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 }
 
 func TestClaimRejectsUnknownOutcome(t *testing.T) {
-	for _, outcome := range []store.Outcome{0, store.Lapsed + 1} {
+	for _, outcome := range []store.Outcome{0, store.Expired + 1} {
 		inTimeNamed(t, outcome.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {

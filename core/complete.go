@@ -42,7 +42,7 @@ func endOfLost(holder store.Outcome) AttemptEnd {
 		return EndSuperseded
 	case store.Mismatch:
 		return EndUnrecorded
-	default: // InProgress, Lapsed
+	default: // InProgress, Lapsed, and Expired: another attempt completed, and its result is gone
 		return EndContested
 	}
 }
@@ -71,8 +71,8 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	}
 	ctx := a.completionContext()
 	r := store.CompleteRequest{
-		ID: a.id, Owner: a.owner, Payload: c.Payload, Retention: a.remembered(),
-		Fingerprint: a.fingerprint, Label: a.label, Attempt: a.number, Fence: a.fence,
+		ID: a.id, Owner: a.owner, Payload: c.Payload, Policy: a.policy,
+		Fingerprint: a.fingerprint, Attempt: a.number, Fence: a.fence,
 		DiscardEffects: c.DiscardEffects,
 	}
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })

@@ -28,9 +28,10 @@ type Config struct {
 	CompleteTimeout time.Duration
 
 	// MaxRun cancels the context of a handler that runs longer, with the cause
-	// [ErrRunTooLong]. The lease is kept while the handler runs. Zero is no bound: then only
-	// the handler ends a run, since neither a client disconnect nor a deadline outside of
-	// Begin does.
+	// [ErrRunTooLong]. If the handler has not returned a Lease later, its lease is no longer
+	// renewed: the record lapses, and the preset that it was claimed with decides, as if the
+	// process had ended. Neither a client disconnect nor a deadline outside of Begin ends a
+	// run. Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see
@@ -77,6 +78,8 @@ const (
 	defaultLease     = 30 * time.Second
 	minLease         = time.Second
 	defaultRetention = 24 * time.Hour
+	defaultMaxRun    = time.Hour
+	unboundedRun     = -1 // Config.MaxRun
 	defaultBudget    = 2 * time.Second
 	minBudget        = 10 * time.Millisecond
 	maxBudget        = time.Minute
@@ -89,6 +92,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Retention, defaultRetention)
 	orDefault(&c.ClaimTimeout, defaultBudget)
 	orDefault(&c.CompleteTimeout, defaultBudget)
+	orDefault(&c.MaxRun, defaultMaxRun)
 	orDefault(&c.Waiting.Total, 1000)
 	orDefault(&c.Waiting.PerKey, 100)
 	orDefault(&c.Waiting.PerScope, 200)
@@ -104,7 +108,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"Retention", c.Retention, store.MinDuration, store.MaxDuration},
 		{"ClaimTimeout", c.ClaimTimeout, minBudget, maxBudget},
 		{"CompleteTimeout", c.CompleteTimeout, minBudget, maxBudget},
-		{"MaxRun", c.MaxRun, 0, store.MaxDuration},
+		{"MaxRun", c.MaxRun, unboundedRun, store.MaxDuration},
 		{"Background.Age", c.Background.Age, time.Second, store.MaxDuration},
 	} {
 		if f.value < f.least || f.value > f.top {

@@ -28,7 +28,7 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 		{reprise.Config{ClaimTimeout: time.Minute + 1}, "Config.ClaimTimeout"},
 		{reprise.Config{CompleteTimeout: -1}, "Config.CompleteTimeout"},
 		{reprise.Config{CompleteTimeout: time.Minute + 1}, "Config.CompleteTimeout"},
-		{reprise.Config{MaxRun: -1}, "Config.MaxRun"},
+		{reprise.Config{MaxRun: -2}, "Config.MaxRun"},
 		{reprise.Config{MaxRun: store.MaxDuration + 1}, "Config.MaxRun"},
 		{reprise.Config{Waiting: reprise.WaitLimits{Total: -1}}, "Config.Waiting.Total"},
 		{reprise.Config{Waiting: reprise.WaitLimits{PerKey: -1}}, "Config.Waiting.PerKey"},
@@ -47,6 +47,7 @@ func TestConfigInRange(t *testing.T) {
 		{},
 		{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
 		{Lease: store.MaxDuration, Retention: store.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: store.MaxDuration},
+		{MaxRun: -1},
 		{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
 	} {
 		e, err := reprise.New(memstore.New(), cfg)
@@ -78,7 +79,8 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Scope is empty":           func(op *reprise.Operation) { op.Scope = "" },
 			"Operation.Key is empty":             func(op *reprise.Operation) { op.Key = "" },
 			"Operation.Preset is 2":              func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce + 1 },
-			"Operation.FailOpen cannot be":       func(op *reprise.Operation) { op.FailOpen, op.Preset = true, reprise.AtMostOnce },
+			"combined with AtMostOnce":           func(op *reprise.Operation) { op.FailOpen, op.Preset = true, reprise.AtMostOnce },
+			"combined with Horizon":              func(op *reprise.Operation) { op.FailOpen, op.Horizon = true, time.Hour },
 			"Operation.MaxAttempts is -1":        func(op *reprise.Operation) { op.MaxAttempts = -1 },
 			"Operation.Wait is -1ns":             func(op *reprise.Operation) { op.Wait = -1 },
 			"Operation.Label has 33 bytes":       func(op *reprise.Operation) { op.Label = strings.Repeat("x", 33) },

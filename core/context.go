@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ var (
 	// ErrRunTooLong says that the attempt ran longer than Config.MaxRun.
 	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
+
+// errNotReturned is why the lease of such an attempt is lost.
+var errNotReturned = fmt.Errorf("%w, and its handler did not return within a lease more, so that its lease was not renewed", ErrRunTooLong)
 
 // runContext is the context of a handler. It has the values of the request and neither
 // its deadline nor its cancellation, and is cancelled when the attempt loses its lease or
@@ -133,9 +137,8 @@ func (v AttemptView) Fence() uint64 { return v.a.fence }
 // ID returns the operation's ID, for logs.
 func (v AttemptView) ID() store.ID { return v.a.id }
 
-// Retention returns how long the response is kept, counted from its completion: until the
-// horizon ends, if there is one.
-func (v AttemptView) Retention() time.Duration { return v.a.remembered() }
+// Policy returns the policy of the attempt, as its record keeps it.
+func (v AttemptView) Policy() store.Policy { return v.a.policy }
 
 // Key returns the idempotency key for one downstream call of this operation, the same in
 // every attempt. Give each call its own name. It is a UUID (version 8) derived from the

@@ -20,8 +20,10 @@ import (
 //
 // The codec keeps the result; nil is that of [encoding/json]. Do returns the value as
 // decoded from its record, in the first run too, so that a value of which the codec loses
-// a part fails the first test and not the first retry. replayed says that the result is
-// that of another attempt. op.Decoder must be nil.
+// a part fails the first test and not the first retry. Records have the bytes of the
+// codec, in the clear unless the codec seals them: the Seal of package protocol is for
+// responses only. replayed says that the result is that of another attempt. op.Decoder
+// must be nil.
 //
 // # Results of fn
 //

@@ -39,11 +39,8 @@ func ignoresValues(s store.Store) (ignores bool) {
 func (d *driver) claim(ctx context.Context, r store.ClaimRequest) (res store.ClaimResult, err error) {
 	defer classified(&err)
 	res, err = d.store.Claim(ctx, r)
-	if err == nil && (res.Outcome < store.Claimed || res.Outcome > store.Lapsed) {
+	if err == nil && (res.Outcome < store.Claimed || res.Outcome > store.Expired) {
 		return store.ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", store.ErrUnknown, res.Outcome)
-	}
-	if err == nil && r.Validity && res.Outcome == store.Completed && res.Validity <= 0 {
-		return store.ClaimResult{}, fmt.Errorf("%w: the store does not know ClaimRequest.Validity, which a horizon needs", store.ErrMisconfigured)
 	}
 	return res, err
 }

@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,6 @@ type Engine struct {
 	waiters    waiters
 	background background
 	observing  observing
-	outage     outage
 	tallies    tallies
 
 	sharedClaims atomic.Uint64
@@ -41,14 +41,20 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
+// has neither an Observer nor a MaxRun logs the default of MaxRun.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
+	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if unsaid {
+		slog.LogAttrs(context.Background(), slog.LevelInfo,
+			"reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
 	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
@@ -64,9 +70,9 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 // Config returns the configuration of the engine with its defaults filled in.
 func (e *Engine) Config() Config { return e.cfg }
 
-// Binds reports whether the store puts something into the contexts of handlers, such as
-// the transaction in which their effects commit: see [store.ContextBinder].
-func (e *Engine) Binds() bool { return e.store.binder != nil }
+// Binds reports whether the effects of handlers commit with the completion, in a
+// transaction that the store puts into their contexts: see [store.ContextBinder].
+func (e *Engine) Binds() bool { return e.store.binder != nil && e.store.binder.Atomic() }
 
 // Result is the result of [Engine.Begin].
 type Result struct {
@@ -95,7 +101,11 @@ type Result struct {
 // anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
-	if err := op.validate(); err != nil {
+	err = op.validate()
+	if err == nil && op.FailOpen && e.Binds() {
+		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	}
+	if err != nil {
 		e.Refuse(ctx, op.Label, Failed, err)
 		return Result{Outcome: Failed}, err
 	}
@@ -156,7 +166,7 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // runUntil returns until when a handler that starts now may run.
 func (e *Engine) runUntil() instant {
-	if e.cfg.MaxRun == 0 {
+	if e.cfg.MaxRun == unboundedRun {
 		return never
 	}
 	return now().add(e.cfg.MaxRun)

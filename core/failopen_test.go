@@ -33,6 +33,17 @@ func away(b *bench, err error) (claims *atomic.Int64) {
 	return claims
 }
 
+// wantNoRun fails the test unless a call ended as wanted, without an attempt.
+func wantNoRun(t *testing.T, res reprise.Result, err error, want reprise.Outcome) {
+	t.Helper()
+	if res.Outcome != want {
+		t.Errorf("answered %v (%v), want %v", res.Outcome, err, want)
+	}
+	if res.Attempt != nil {
+		_ = res.Attempt.Release()
+	}
+}
+
 func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 	for _, err := range []error{store.ErrUnavailable, store.ErrUnknown} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
@@ -114,57 +125,8 @@ func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
 	})
 }
 
-// A definite failure was repeated for the whole budget, by every request.
-func TestStoreThatIsAwayIsAskedAboutOnceASecond(t *testing.T) {
-	for name, c := range map[string]struct {
-		fail func(ctx context.Context) error
-		most time.Duration // of the requests that ask
-	}{
-		"refusing connections": {func(context.Context) error { return store.ErrUnavailable }, 0},
-		"hanging":              {func(ctx context.Context) error { <-ctx.Done(); return store.ErrUnknown }, budget},
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			var claims atomic.Int64
-			b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
-				claims.Add(1)
-				return store.ClaimResult{}, c.fail(ctx)
-			}
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-			asked := 0
-			for i := range 1000 {
-				start, before := time.Now(), claims.Load()
-				a := b.unprotected(t, order(strconv.Itoa(i)))
-				took := time.Since(start)
-				switch {
-				case claims.Load() > before:
-					asked++
-					if took > c.most {
-						t.Fatalf("request %d took %v, want %v at most", i, took, c.most)
-					}
-				case took > 0:
-					t.Fatalf("request %d took %v without asking the store", i, took)
-				}
-				release(t, a)
-				time.Sleep(10 * time.Millisecond)
-			}
-			if asked < 5 || asked > 14 || claims.Load() != int64(asked) {
-				t.Errorf("%d requests asked the store, %d times, want about one each second of 10", asked, claims.Load())
-			}
-			b.store.heal()
-			time.Sleep(2 * time.Second)
-			a := b.claim(t, open(order("back")))
-			if a.Unprotected() {
-				t.Error("unprotected, and the store is back")
-			}
-			complete(t, a, "answer", reprise.EndRecorded)
-			b.want(t, open(order("back")), reprise.Replayed)
-		})
-	}
-}
-
 func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
-	for _, err := range []error{store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
+	for _, err := range []error{store.ErrBusy, store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
 		inTimeNamed(t, err.Error(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			away(b, err)
@@ -192,8 +154,7 @@ func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
 }
 
 // A claim is tried four times within its budget, 10, 40 and 160 ms apart, and once where
-// to repeat it is useless. A policy that fails open does not repeat a definite failure:
-// it runs.
+// to repeat it is useless. A policy that fails open runs after the last try.
 func TestTriesOfAClaim(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -201,7 +162,9 @@ func TestTriesOfAClaim(t *testing.T) {
 		tries int64
 	}{
 		"unavailable":          {store.ErrUnavailable, false, 4},
-		"unavailable, open":    {store.ErrUnavailable, true, 1},
+		"unavailable, open":    {store.ErrUnavailable, true, 4},
+		"busy":                 {store.ErrBusy, false, 4},
+		"busy, open":           {store.ErrBusy, true, 4},
 		"unknown":              {store.ErrUnknown, false, 4},
 		"unknown, open":        {store.ErrUnknown, true, 4},
 		"not replicated":       {store.ErrNotReplicated, false, 4},
@@ -241,31 +204,169 @@ func TestTriesOfAClaim(t *testing.T) {
 	}
 }
 
-// All requests use a recovered store again, at once.
-func TestStoreThatIsBackIsAsked(t *testing.T) {
+// A call whose budget ends while another still asks does not know what that one finds.
+func TestFailOpenDoesNotOpenBesideASharedClaimWithoutAnAnswer(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		claims := away(b, store.ErrUnavailable)
-		release(t, b.unprotected(t, order("1")))
-		for _, key := range []string{"2", "3"} {
-			if release(t, b.unprotected(t, order(key))); claims.Load() != 1 {
-				t.Errorf("%d claims of a store that is away", claims.Load())
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			time.Sleep(2 * budget) // a store that ignores its context
+			return store.ClaimResult{}, store.ErrBusy
+		}
+		var s answers
+		s.begin(t.Context(), b.Engine, open(order("k")), 10)
+		s.Wait()
+		for _, got := range s.list {
+			if got.Outcome != reprise.Unavailable {
+				wantNoRun(t, got.Result, got.err, reprise.InProgress)
 			}
 		}
-		_, err := b.Begin(t.Context(), order("closed")) // which asks in any case, and does not end the outage
-		wantError(t, "fail closed", err, store.ErrUnavailable)
-		before := claims.Load()
-		if release(t, b.unprotected(t, order("4"))); claims.Load() != before {
-			t.Errorf("%d claims more of a store that is away", claims.Load()-before)
-		}
-		time.Sleep(2 * time.Second)
+		s.want(t, reprise.InProgress, 9)
 		b.store.heal()
-		for _, key := range []string{"5", "6"} {
-			a := b.claim(t, open(order(key)))
-			if a.Unprotected() {
-				t.Errorf("%s runs unprotected over a store that is back", key)
-			}
-			release(t, a)
-		}
 	})
+}
+
+// One failed claim opened the whole engine for a second: completed keys ran again over a
+// store that was well.
+func TestFailOpenOpensOnlyTheOperationWhoseClaimFailed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for i := range 100 {
+			complete(t, b.claim(t, open(order(strconv.Itoa(i)))), "answer", reprise.EndRecorded)
+		}
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			if r.ID == idOf(order("unlucky")) {
+				return store.ClaimResult{}, store.ErrUnavailable
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		unlucky := b.unprotected(t, order("unlucky"))
+		again := 0
+		for i := range 100 {
+			res, err := b.Begin(t.Context(), open(order(strconv.Itoa(i))))
+			if res.Outcome != reprise.Replayed || err != nil {
+				again++
+				release(t, res.Attempt)
+			}
+		}
+		if again > 0 {
+			t.Errorf("%d of 100 completed keys ran again", again)
+		}
+		release(t, unlucky)
+	})
+}
+
+// Each of them knows that another attempt runs, and none runs beside it.
+func TestWaitersThatFailOpenDoNotRunBesideTheAttemptTheyWaitFor(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		var down atomic.Bool
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			if down.Load() {
+				return store.ClaimResult{}, store.ErrUnavailable
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		var waiters answers
+		waiters.begin(t.Context(), b.Engine, wait(open(order("k")), time.Minute), 20)
+		down.Store(true)
+		waiters.Wait()
+		for _, got := range waiters.list {
+			wantNoRun(t, got.Result, got.err, reprise.InProgress)
+		}
+		release(t, held)
+	})
+}
+
+// The lease of the attempt is over, and its handler still runs, or its result waits in
+// the background.
+func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, a *reprise.Attempt){
+		"running":                     func(*testing.T, *reprise.Attempt) {},
+		"completed in the background": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndUnrecorded) },
+		"released in the background": func(t *testing.T, a *reprise.Attempt) {
+			wantError(t, "Release", a.Release(), store.ErrUnavailable)
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			a := b.claim(t, open(order("k")))
+			away(b, store.ErrUnavailable)
+			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+				return nil, store.ErrUnavailable
+			}
+			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
+			end(t, a)
+			for range 3 {
+				res, err := b.Begin(t.Context(), open(order("k")))
+				wantNoRun(t, res, err, reprise.InProgress)
+				res, err = b.Begin(t.Context(), changed(open(order("k"))))
+				wantNoRun(t, res, err, reprise.Mismatch)
+				time.Sleep(lease) // past its local deadline
+			}
+			b.store.heal()
+			time.Sleep(2 * time.Second)
+			if name == "running" {
+				release(t, a)
+			}
+		})
+	}
+}
+
+// The server was reached and granted the claim, whose lease another may have by now.
+func TestFailOpenDoesNotOpenAfterAnAnswerOfTheServer(t *testing.T) {
+	for name, claim := range map[string]func(try int64, r store.ClaimRequest) (store.ClaimResult, error){
+		"claimed, and not renewed": func(_ int64, _ store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1}, nil
+		},
+		"not replicated, then unreachable": func(try int64, _ store.ClaimRequest) (store.ClaimResult, error) {
+			if try == 1 {
+				return store.ClaimResult{}, store.ErrNotReplicated
+			}
+			return store.ClaimResult{}, store.ErrUnavailable
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var tries atomic.Int64
+			b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+				return claim(tries.Add(1), r)
+			}
+			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+				return nil, store.ErrUnavailable
+			}
+			res, err := b.Begin(t.Context(), open(order("k")))
+			wantNoRun(t, res, err, reprise.Unavailable)
+			b.store.heal()
+		})
+	}
+}
+
+// The claim that the second call joins finds the attempt of another process, and is too
+// old for it; its own claim then fails.
+func TestFailOpenDoesNotOpenAfterASharedClaimSawTheKey(t *testing.T) {
+	for name, leading := range map[string]func(reprise.Operation) reprise.Operation{
+		"in progress": open, "of another request": changed,
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+			var claims atomic.Int64
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+				time.Sleep(100 * time.Millisecond)
+				if claims.Add(1) > 1 {
+					return store.ClaimResult{}, store.ErrUnavailable
+				}
+				return b.store.Store.Claim(ctx, r)
+			}
+			var first, second answers
+			first.begin(t.Context(), b.Engine, leading(order("k")), 1)
+			second.begin(t.Context(), b.Engine, open(order("k")), 1)
+			first.Wait()
+			second.Wait()
+			wantNoRun(t, second.list[0].Result, second.list[0].err, reprise.InProgress)
+			release(t, held)
+		})
+	}
 }

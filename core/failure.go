@@ -13,6 +13,7 @@ type failure struct {
 	repeatClaim bool // ask again, with the same owner, within the budget
 	mayHold     bool // the claim may have been written, or may still be: it has to be released
 	repeatEnd   bool // a completion or release is repeated, at last in the background
+	unreachable bool // nothing is known of the server: a policy that fails open may run
 	refused     bool // the store works and refuses: repeat in the background only, while the lease lasts
 }
 
@@ -20,9 +21,10 @@ type failure struct {
 // have been executed. An error that wraps none is ErrUnknown before it gets here (see
 // driver).
 var failures = []failure{
-	{err: store.ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true},
+	{err: store.ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true, unreachable: true},
 	{err: store.ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
-	{err: store.ErrUnavailable, repeatClaim: true, repeatEnd: true},
+	{err: store.ErrBusy, repeatClaim: true, repeatEnd: true},
+	{err: store.ErrUnavailable, repeatClaim: true, repeatEnd: true, unreachable: true},
 	{err: store.ErrFull, repeatEnd: true, refused: true},
 	{err: store.ErrMisconfigured, repeatEnd: true, refused: true},
 	{err: store.ErrLeaseLost},

@@ -11,13 +11,14 @@ import (
 
 func TestClassify(t *testing.T) {
 	t.Parallel()
-	const again, holds, end, refused = 1, 2, 4, 8 // repeatClaim, mayHold, repeatEnd, refused
+	const again, holds, end, refused, opens = 1, 2, 4, 8, 16 // repeatClaim, mayHold, repeatEnd, refused, unreachable
 	for _, c := range []struct {
 		err  error
 		want int
 	}{
-		{store.ErrUnavailable, again | end},
-		{store.ErrUnknown, again | holds | end},
+		{store.ErrUnavailable, again | end | opens},
+		{store.ErrBusy, again | end},
+		{store.ErrUnknown, again | holds | end | opens},
 		{store.ErrNotReplicated, again | holds | end},
 		{store.ErrFull, end | refused},
 		{store.ErrMisconfigured, end | refused},
@@ -27,13 +28,14 @@ func TestClassify(t *testing.T) {
 		{store.ErrInvalid, 0},
 		{store.ErrClosed, 0},
 		// Two at once break the contract, and the careful reading is the one that
-		// releases.
-		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrUnknown), again | holds | end},
+		// releases, or that does not fail open.
+		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrUnknown), again | holds | end | opens},
+		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrBusy), again | end},
 		{fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNotReplicated), again | holds | end},
 	} {
 		f, known := classify(fmt.Errorf("wrapped: %w", c.err))
 		got := 0
-		for bit, set := range map[int]bool{again: f.repeatClaim, holds: f.mayHold, end: f.repeatEnd, refused: f.refused} {
+		for bit, set := range map[int]bool{again: f.repeatClaim, holds: f.mayHold, end: f.repeatEnd, refused: f.refused, opens: f.unreachable} {
 			if set {
 				got |= bit
 			}

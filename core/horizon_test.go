@@ -1,11 +1,8 @@
 package reprise_test
 
 import (
-	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -70,91 +67,86 @@ func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
 	})
 }
 
-// An operator's resolution is replayed for the retention of the policy, even if the store
-// keeps it longer.
-func TestResolvedRecordIsReplayedBeforeItExpires(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		st := memstore.New()
-		b := setupOver(t, st, reprise.Config{})
-		op := once("k")
-		owner := store.NewOwner()
-		granted, err := st.Claim(t.Context(), store.ClaimRequest{
-			ID: idOf(op), Owner: owner, Fingerprint: op.Fingerprint, Lease: time.Second, Retention: kept + horizon,
+// What an operator resolves is remembered at least as long as the record would have been:
+// his retention is that of the result, and the horizon is the policy's.
+func TestResolvedRecordKeepsItsHorizon(t *testing.T) {
+	for _, retention := range []time.Duration{time.Minute, kept, 2 * kept} {
+		t.Run(retention.String(), func(t *testing.T) {
+			inTime(t, func(t *testing.T) {
+				st := memstore.New()
+				dead, b := setupOver(t, st, reprise.Config{}), setupOver(t, st, reprise.Config{})
+				left := dead.claim(t, once("k"))
+				_ = closeWithin(t, dead.Engine, 0)
+				defer func() { _ = left.Release() }()
+				time.Sleep(2 * lease)
+				err := st.Resolve(t.Context(), idOf(once("k")), store.Resolution{Fence: left.View().Fence(), Payload: []byte("resolved"), Retention: retention})
+				wantError(t, "resolve", err, nil)
+				b.want(t, once("k"), reprise.Replayed)
+				time.Sleep(retention)
+				b.want(t, once("k"), reprise.Expired)
+				time.Sleep(max(horizon, kept+horizon-2*lease-retention) - 1)
+				b.want(t, once("k"), reprise.Expired)
+				time.Sleep(1)
+				release(t, b.claim(t, once("k")))
+			})
 		})
-		wantError(t, "claim", err, nil)
-		time.Sleep(time.Minute)
-		err = st.Resolve(t.Context(), idOf(op), store.Resolution{Fence: granted.Fence, Payload: []byte("resolved"), Retention: 2 * kept})
-		wantError(t, "resolve", err, nil)
-		b.want(t, op, reprise.Replayed)
-		time.Sleep(kept)
-		b.want(t, op, reprise.Expired)
-		time.Sleep(kept)
-		release(t, b.claim(t, op))
-	})
+	}
 }
 
-// Records of before the horizon was turned on have none, so they are replayed and then
-// forgotten as before. Once it is off again, those that have one are replayed for as long
-// as they are remembered.
-func TestAHorizonIsTurnedOnAndOffAgain(t *testing.T) {
+// A record is judged by the policy that claimed it, whatever the retry has: a deployment
+// that changes the policy changes nothing for what already runs or has ended.
+func TestRecordIsJudgedByItsOwnPolicy(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		without := func(key string) reprise.Operation {
 			op := once(key)
-			op.Horizon = 0
+			op.Horizon, op.Retention = 0, 2*kept
 			return op
 		}
 		complete(t, b.claim(t, without("old")), "old", reprise.EndRecorded)
 		complete(t, b.claim(t, once("new")), "new", reprise.EndRecorded)
-		time.Sleep(kept - 1)
+		time.Sleep(kept)
 		b.want(t, once("old"), reprise.Replayed)
-		b.want(t, once("new"), reprise.Replayed)
-		time.Sleep(time.Nanosecond)
+		b.want(t, without("new"), reprise.Expired)
+		time.Sleep(kept)
 		release(t, b.claim(t, once("old")))
-		b.want(t, once("new"), reprise.Expired)
-
-		b.want(t, without("new"), reprise.Replayed)
-		time.Sleep(horizon - 1)
-		b.want(t, without("new"), reprise.Replayed)
-		time.Sleep(time.Nanosecond)
+		time.Sleep(horizon - kept - 1)
+		b.want(t, without("new"), reprise.Expired)
+		time.Sleep(1)
 		release(t, b.claim(t, without("new")))
 	})
 }
 
-// A duplicate that shares the claim of another one does not share its policy.
-func TestSharedClaimAppliesTheHorizonOfEachCall(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		claims := slowClaims(b)
-		complete(t, b.claim(t, once("k")), "answer", reprise.EndRecorded)
-		time.Sleep(kept)
-		claims.Store(0)
-		longer, without := once("k"), once("k")
-		longer.Retention = 2 * kept
-		without.Horizon = 0
-		for _, order := range [][]reprise.Operation{{once("k"), longer, without}, {without, once("k"), longer}, {longer, without, once("k")}} {
-			results := make([]answers, len(order))
-			for i, op := range order {
-				results[i].begin(t.Context(), b.Engine, op, 2)
-				synctest.Wait()
-			}
-			for i, op := range order {
-				results[i].Wait()
-				want := reprise.Replayed
-				if op.Horizon > 0 && op.Retention == kept {
-					want = reprise.Expired
-				}
-				results[i].want(t, want, 2)
-			}
+// So is a lapsed record: only one that was claimed with Recoverable is taken over, by a
+// retry of either preset.
+func TestLapsedRecordIsJudgedByItsOwnPreset(t *testing.T) {
+	for claimed, want := range map[reprise.Preset]reprise.Outcome{reprise.Recoverable: reprise.Claimed, reprise.AtMostOnce: reprise.Lapsed} {
+		for _, retry := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			t.Run(claimed.String()+", a retry with "+retry.String(), func(t *testing.T) {
+				inTime(t, func(t *testing.T) {
+					st := memstore.New()
+					dead, b := setupOver(t, st, reprise.Config{}), setupOver(t, st, reprise.Config{})
+					op := order("k")
+					op.Preset = claimed
+					left := dead.claim(t, op)
+					_ = closeWithin(t, dead.Engine, 0)
+					defer func() { _ = left.Release() }()
+					time.Sleep(2 * lease)
+					op.Preset = retry
+					res, err := b.Begin(t.Context(), op)
+					if err != nil || res.Outcome != want {
+						t.Errorf("%v, %v; want %v", res.Outcome, err, want)
+					}
+					if res.Attempt != nil {
+						release(t, res.Attempt)
+					}
+				})
+			})
 		}
-		b.want(t, changed(once("k")), reprise.Mismatch)
-		if claims.Load() >= 3*6 {
-			t.Errorf("%d claims: nothing was shared", claims.Load())
-		}
-	})
+	}
 }
 
-func TestWaitingDuplicateGetsTheOutcomeOfItsHorizon(t *testing.T) {
+func TestWaitingDuplicateGetsTheResultOfARecordWithAHorizon(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, once("k"))
@@ -164,38 +156,6 @@ func TestWaitingDuplicateGetsTheOutcomeOfItsHorizon(t *testing.T) {
 		complete(t, a, "answer", reprise.EndRecorded)
 		s.Wait()
 		s.want(t, reprise.Replayed, 2)
-	})
-}
-
-// A store that does not say how old its records are would replay for ever.
-func TestAHorizonNeedsAStoreThatKnowsTheValidity(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			r.Validity = false
-			return b.store.Store.Claim(ctx, r)
-		}
-		complete(t, b.claim(t, once("k")), "answer", reprise.EndRecorded)
-		_, err := b.Begin(t.Context(), once("k"))
-		wantError(t, "begin", err, store.ErrMisconfigured)
-		without := once("k")
-		without.Horizon = 0
-		b.want(t, without, reprise.Replayed)
-	})
-}
-
-// The validity is asked for only where there is a horizon.
-func TestWithoutAHorizonTheValidityIsNotRequested(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if r.Validity || r.Retention != retention {
-				t.Errorf("asked for %+v", r)
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
-		b.want(t, order("k"), reprise.Replayed)
 	})
 }
 
@@ -212,59 +172,9 @@ func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
 		op := once("k")
 		op.Horizon = store.MaxDuration - kept
 		a := b.claim(t, op)
-		if got := a.View().Retention(); got != store.MaxDuration {
-			t.Errorf("a transaction of the handler's own would keep the answer for %v, want %v", got, store.MaxDuration)
+		if got := a.View().Policy(); got.Remembered() != store.MaxDuration {
+			t.Errorf("a transaction of the handler's own would remember the operation for %v, want %v", got.Remembered(), store.MaxDuration)
 		}
 		release(t, a)
-	})
-}
-
-// Only a completed record expires, and only where the operation has a horizon: without
-// one, a record that the store keeps longer than a shortened retention is replayed.
-func TestOnlyACompletedRecordExpires(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		for age, outcomes := range map[time.Duration]map[store.Outcome][2]reprise.Outcome{ // without a horizon, and with one
-			0:            {store.Completed: {reprise.Replayed, reprise.Replayed}},
-			kept - 1:     {store.Completed: {reprise.Replayed, reprise.Replayed}},
-			kept:         {store.Completed: {reprise.Replayed, reprise.Expired}},
-			100 * kept:   {store.Completed: {reprise.Replayed, reprise.Expired}, store.Mismatch: {reprise.Mismatch, reprise.Mismatch}, store.Lapsed: {reprise.Lapsed, reprise.Lapsed}},
-			-time.Second: {store.Completed: {reprise.Replayed, reprise.Replayed}},
-		} {
-			for outcome, want := range outcomes {
-				b := setup(t, reprise.Config{})
-				b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-					return store.ClaimResult{Outcome: outcome, Payload: []byte("answer"), Age: age, Validity: time.Hour}, nil
-				}
-				without := once("k")
-				without.Horizon = 0
-				b.want(t, without, want[0])
-				b.want(t, once("k"), want[1])
-			}
-		}
-	})
-}
-
-// A result that is old enough for one retention is not too old for another: duplicates
-// of two retentions wait apart.
-func TestWaitersOfTwoRetentionsDoNotShareAResult(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var ended atomic.Bool
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			if !ended.Load() {
-				return store.ClaimResult{Outcome: store.InProgress, Remaining: lease}, nil
-			}
-			return store.ClaimResult{Outcome: store.Completed, Payload: []byte("answer"), Age: kept / 2, Validity: time.Hour}, nil
-		}
-		short := once("k")
-		short.Retention = kept / 4
-		var long, brief answers
-		long.begin(t.Context(), b.Engine, wait(once("k"), time.Minute), 2)
-		brief.begin(t.Context(), b.Engine, wait(short, time.Minute), 2)
-		ended.Store(true)
-		long.Wait()
-		brief.Wait()
-		long.want(t, reprise.Replayed, 2)
-		brief.want(t, reprise.Expired, 2)
 	})
 }

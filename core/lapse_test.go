@@ -2,6 +2,7 @@ package reprise_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,22 +115,76 @@ func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 	})
 }
 
-func TestMaxRunCancelsTheHandlerAndKeepsTheLease(t *testing.T) {
+// The handler has a lease more to return in. Then its record lapses, as if its process
+// had ended, and the preset decides.
+func TestMaxRunCancelsTheHandlerAndThenLetsItsRecordLapse(t *testing.T) {
+	for preset, want := range map[reprise.Preset]reprise.Outcome{reprise.Recoverable: reprise.Claimed, reprise.AtMostOnce: reprise.Lapsed} {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: time.Minute})
+			other := setupOver(t, b.store.Store, reprise.Config{})
+			op := order("k")
+			op.Preset = preset
+			a, start := b.claim(t, op), time.Now()
+			<-a.Context().Done()
+			wantCause(t, a.Context(), reprise.ErrRunTooLong)
+			if took := time.Since(start); took != time.Minute {
+				t.Errorf("cancelled after %v, want 1m", took)
+			}
+			time.Sleep(lease)
+			other.want(t, op, reprise.InProgress)
+			time.Sleep(lease)
+			synctest.Wait()
+			wantCause(t, a.Context(), reprise.ErrRunTooLong)
+			if n := b.events.count("run-too-long"); n != 1 {
+				t.Errorf("reported %d times", n)
+			}
+			if lost := b.events.of(t, "lease-lost"); !errors.Is(lost.Err, reprise.ErrRunTooLong) {
+				t.Errorf("the loss of the lease is reported with %v, want the reason", lost.Err)
+			}
+			next := other.want(t, op, want)
+			if next.Attempt == nil { // a late completion, while nothing has taken over
+				complete(t, a, "answer", reprise.EndRecorded)
+				other.want(t, op, reprise.Replayed)
+				return
+			}
+			complete(t, next.Attempt, "answer", reprise.EndRecorded)
+			complete(t, a, "late", reprise.EndSuperseded)
+		})
+	}
+}
+
+// A handler that returns in time completes as ever, however long that takes.
+func TestMaxRunKeepsTheLeaseOfAHandlerThatReturned(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: time.Minute})
-		a, start := b.claim(t, order("k")), time.Now()
-		<-a.Context().Done()
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		if took := time.Since(start); took != time.Minute {
-			t.Errorf("cancelled after %v, want 1m", took)
-		}
-		time.Sleep(10 * lease)
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+		a := b.claim(t, order("k"))
+		time.Sleep(time.Minute + lease - budget - 1)
+		complete(t, a, "answer", reprise.EndUnrecorded)
+		time.Sleep(5 * time.Minute)
 		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
-		if n := b.events.count("run-too-long"); n != 1 {
-			t.Errorf("reported %d times", n)
-		}
-		complete(t, a, "answer", reprise.EndRecorded)
+		b.store.heal()
+		time.Sleep(2 * time.Second)
+		b.want(t, order("k"), reprise.Replayed)
 	})
+}
+
+func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
+	for maxRun, want := range map[time.Duration]error{0: reprise.ErrRunTooLong, -1: nil} {
+		inTimeNamed(t, maxRun.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			a := b.claim(t, order("k"))
+			time.Sleep(time.Hour - 1)
+			wantCause(t, a.Context(), nil)
+			time.Sleep(1)
+			wantCause(t, a.Context(), want)
+			if want == nil {
+				time.Sleep(24 * time.Hour)
+				wantCause(t, a.Context(), nil)
+			}
+			release(t, a)
+		})
+	}
 }
 
 func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {

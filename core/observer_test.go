@@ -50,7 +50,7 @@ func TestEveryTransitionIsReportedOnce(t *testing.T) {
 
 		lapsed := overtake(t, other, order("lapsed"))
 		refused := order("lapsed")
-		refused.Preset = reprise.AtMostOnce
+		refused.MaxAttempts = 1
 		b.want(t, refused, reprise.Lapsed)
 		second := b.claim(t, order("lapsed"))
 		down.Store(true)

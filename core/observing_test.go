@@ -175,6 +175,28 @@ func TestReportPassesTheCallersEventOn(t *testing.T) {
 }
 
 // Not parallel: it replaces the default logger.
+func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
+	log := &buffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Observer: reprise.Observers()}, {Lease: 1}} {
+		if _, err := reprise.New(memstore.New(), cfg); (err == nil) == (cfg.Lease == 1) {
+			t.Fatal(err)
+		}
+		if log.String() != "" {
+			t.Errorf("%+v is logged: %s", cfg, log)
+		}
+	}
+	if _, err := reprise.New(memstore.New(), reprise.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=INFO") || !strings.Contains(text, "max_run=1h") {
+		t.Errorf("logged %q, want one line", text)
+	}
+}
+
+// Not parallel: it replaces the default logger.
 func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	log := &buffer{}
 	before := slog.Default()
@@ -183,7 +205,7 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &hooked{Store: memstore.New()}
 		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
-		quiet, loud := newEngine(t, st, reprise.Observers(), reprise.Config{}), newEngine(t, st, nil, reprise.Config{})
+		quiet, loud := newEngine(t, st, reprise.Observers(), reprise.Config{}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
 			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -207,7 +229,7 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 			complete(t, res.Attempt, "answer", reprise.EndUnrecorded)
 			time.Sleep(lease)
 			strict := order("unrecorded")
-			strict.Preset = reprise.AtMostOnce
+			strict.MaxAttempts = 1
 			if res, err := e.Begin(t.Context(), strict); err != nil || res.Outcome != reprise.Lapsed {
 				t.Fatal(res, err)
 			}

@@ -28,7 +28,9 @@ type Operation struct {
 	// fingerprint is a [Mismatch].
 	Fingerprint store.Fingerprint
 
-	// Preset decides how failures and lapsed attempts are treated.
+	// Preset decides how failures and lapsed attempts are treated. Like Retention and
+	// Horizon it is kept in the record from its claim on: a record is judged by the policy
+	// that claimed it.
 	Preset Preset
 
 	// Retention is how long a result is replayed, counted from its completion by the
@@ -37,22 +39,24 @@ type Operation struct {
 
 	// Horizon is for operations that must not run again after their retention either: how
 	// much longer they are remembered. When the retention of a completed record has ended,
-	// Begin returns [Expired] until the horizon has ended too, and then the key is new. An
-	// attempt that never completed is remembered as long. Together they are 10 years at
-	// most. Zero ends the memory with the retention; otherwise at least 1 ms.
-	//
-	// An engine without this field, or with a release that has none, replays for as long
-	// as the operation is remembered. The store must know [store.ClaimRequest.Validity].
+	// the store deletes the result, and Begin returns [Expired] until the horizon has ended
+	// too; then the key is new. An attempt that never completed is remembered as long.
+	// Together they are 10 years at most. Zero ends the memory with the retention;
+	// otherwise at least 1 ms.
 	Horizon time.Duration
 
 	// MaxAttempts is the attempt number from which on a lapsed record is not taken over
 	// any more. Released attempts do not count. Zero is unlimited.
 	MaxAttempts int
 
-	// FailOpen runs the operation without a claim when the store cannot be reached
-	// (ErrUnavailable or ErrUnknown): see [Attempt.Unprotected]. Then only this process
-	// excludes duplicates, and the operation may run twice. An unreachable store is called
-	// again about once a second. It cannot be combined with AtMostOnce.
+	// FailOpen runs the operation without a claim when its claim, with all its repeats,
+	// could not reach the server (ErrUnavailable or ErrUnknown), and this process knows
+	// nothing of the key: see [Attempt.Unprotected]. Then only this process excludes
+	// duplicates, and the operation may run twice. Begin returns InProgress instead beside
+	// an attempt of this process that has not ended, a completion or release in the
+	// background, and an attempt that the call saw in progress before. An exhausted pool or
+	// queue (ErrBusy) is no reason to run. FailOpen cannot be combined with AtMostOnce, a
+	// Horizon, or a store that binds effects (see [Engine.Binds]).
 	FailOpen bool
 
 	// Label names the policy in events and, for operators, in the record: at most
@@ -106,17 +110,13 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.MaxAttempts is %d, want 0 or more", store.ErrInvalid, op.MaxAttempts)
 	case op.FailOpen && op.Preset == AtMostOnce:
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
+	case op.FailOpen && op.Horizon != 0:
+		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Horizon, whose operations must never run again", store.ErrInvalid)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}
 	if err := bounds.Label("Operation.Label", op.Label); err != nil {
 		return err
 	}
-	if err := bounds.Duration("Operation.Retention", op.Retention); err != nil || op.Horizon == 0 {
-		return err
-	}
-	if err := bounds.Duration("Operation.Horizon", op.Horizon); err != nil {
-		return err
-	}
-	return bounds.Duration("the sum of Operation.Retention and Operation.Horizon", op.Retention+op.Horizon)
+	return bounds.Remembered("Operation", op.Retention, op.Horizon)
 }

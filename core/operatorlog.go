@@ -110,7 +110,7 @@ func notice(e *Event) (slog.Level, string) {
 	case e.Outcome == Unprotected:
 		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
 	case e.Outcome == Failed:
-		return slog.LevelError, "reprise: a request was refused because a function of its policy failed"
+		return slog.LevelError, "reprise: a request was refused because of a mistake in its policy"
 	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
 		return slog.LevelError, "reprise: a request was refused because the store gave no definite result"
 	default:

@@ -22,20 +22,20 @@ const (
 	Replayed   = Outcome(store.Completed)  // answered from the record
 	Mismatch   = Outcome(store.Mismatch)   // refused: the key belongs to another request
 	Lapsed     = Outcome(store.Lapsed)     // refused: the outcome of the last attempt is unknown
+	Expired    = Outcome(store.Expired)    // refused: the retention of the result has ended, and its horizon has not
 )
 
 // The outcomes that no store answers.
 const (
-	Expired         Outcome = iota + 1 + Lapsed // refused: the retention of the result has ended, and its horizon has not
-	Unprotected                                 // an attempt started without a claim: see Operation.FailOpen
-	Unavailable                                 // refused: the store gave no definite result, or the engine is closed
-	Corrupt                                     // refused: the record is unreadable
-	KeyMissing                                  // refused: the policy requires a key
-	KeyInvalid                                  // refused: the key is malformed
-	ScopeMissing                                // refused: the caller is unknown
-	RequestTooLarge                             // refused: the body is over the limit
-	RequestInvalid                              // refused: the request could not be read or understood
-	Failed                                      // refused: a function of the policy failed, or the operation is invalid
+	Unprotected     Outcome = iota + 1 + Expired // an attempt started without a claim: see Operation.FailOpen
+	Unavailable                                  // refused: the store gave no definite result, or the engine is closed
+	Corrupt                                      // refused: the record is unreadable
+	KeyMissing                                   // refused: the policy requires a key
+	KeyInvalid                                   // refused: the key is malformed
+	ScopeMissing                                 // refused: the caller is unknown
+	RequestTooLarge                              // refused: the body is over the limit
+	RequestInvalid                               // refused: the request could not be read or understood
+	Failed                                       // refused: a function of the policy failed, or the operation is invalid
 )
 
 // String returns the outcome as it appears in logs and metrics.

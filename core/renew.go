@@ -176,8 +176,9 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 			lost = append(lost, a)
 			continue
 		case at.reached(l.runUntil):
-			l.runUntil = never
-			tooLong = append(tooLong, a)
+			if l.overran(a, at, r.lease) {
+				tooLong = append(tooLong, a)
+			}
 		case out:
 			l.renewAt = never // one batch at a time
 			r.overdue = append(r.overdue, a)
@@ -210,7 +211,7 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 	}
 	for i, a := range lost {
 		if notify[i] {
-			a.report(Event{Kind: EventLeaseLost})
+			a.report(Event{Kind: EventLeaseLost, Err: a.lease.lossCause()})
 		}
 		a.engine.background.leaseLost(a)
 	}

@@ -204,14 +204,14 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 	})
 }
 
-// Whether a lapsed record may be taken over depends on who asks.
-func TestLapsedIsNotSharedBetweenPresets(t *testing.T) {
+// Whether a lapsed record may be taken over once more depends on who asks.
+func TestLapsedIsNotSharedBetweenLimits(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		lapsed := overtake(t, setupOver(t, b.store.Store, reprise.Config{}), order("k"))
 		slowClaims(b)
 		strict := order("k")
-		strict.Preset = reprise.AtMostOnce
+		strict.MaxAttempts = 1
 		var refused, runs answers
 		refused.begin(t.Context(), b.Engine, strict, 1)
 		runs.begin(t.Context(), b.Engine, order("k"), 1)

@@ -3,15 +3,15 @@ package reprise
 import (
 	"encoding/binary"
 	"sync"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 )
 
 // table is this process's knowledge about IDs, so that a duplicate that arrives here
 // needs no round trip: the attempts that run, and the claims that are on their way to the
-// store. An attempt enters when its claim returned Claimed, and leaves when it has ended
-// or its lease is no longer reliable; from then on the store decides.
+// store. An attempt enters when its claim returned Claimed, and leaves when it has ended:
+// also in the background. From when its lease is no longer reliable the store decides; an
+// operation that fails open is not run beside it even so.
 type table [1024]tableRow
 
 type tableRow struct {
@@ -31,10 +31,7 @@ func (t *table) row(id store.ID) *tableRow {
 type sharedClaim struct {
 	id          store.ID
 	fingerprint store.Fingerprint
-	preset      Preset
 	maxAttempts int
-	retention   time.Duration // with horizon: the parameters of an Expired outcome
-	horizon     time.Duration
 	next        *sharedClaim
 	done        chan struct{} // closed when there is a result; nil until another call joins
 
@@ -49,8 +46,12 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	row := t.row(c.id)
 	row.mu.Lock()
 	defer row.mu.Unlock()
-	if known = row.find(c); known != 0 {
+	known, relied := row.find(c)
+	if relied {
 		return known, nil, false
+	}
+	if known != 0 {
+		c.seen = known
 	}
 	for claim = row.claims; claim != nil; claim = claim.next {
 		if claim.id == c.id {
@@ -63,8 +64,7 @@ func (t *table) join(c *call) (known Outcome, claim *sharedClaim, leads bool) {
 	if claim, row.spare = row.spare, nil; claim == nil {
 		claim = new(sharedClaim)
 	}
-	claim.id, claim.fingerprint, claim.preset, claim.maxAttempts = c.id, c.fingerprint, c.preset, c.maxAttempts
-	claim.retention, claim.horizon = c.retention, c.horizon
+	claim.id, claim.fingerprint, claim.maxAttempts = c.id, c.fingerprint, c.maxAttempts
 	claim.next, row.claims = row.claims, claim
 	return 0, claim, true
 }
@@ -119,21 +119,19 @@ func (t *table) remove(a *Attempt) {
 	}
 }
 
-// find answers for c from the attempts that run: Mismatch or InProgress, and zero to ask
-// the store.
-func (row *tableRow) find(c *call) Outcome {
-	a := row.attempts
-	for a != nil && a.id != c.id {
-		a = a.next
+// find answers for c from the attempts that have not ended: Mismatch or InProgress, and
+// zero where there is none. relied says that the lease of one of them is relied on;
+// otherwise the store is asked.
+func (row *tableRow) find(c *call) (known Outcome, relied bool) {
+	for a := row.attempts; a != nil && !relied; a = a.next {
+		if a.id != c.id {
+			continue
+		}
+		if known, relied = InProgress, a.engine.renewer.holds(a); a.fingerprint != c.fingerprint {
+			known = Mismatch
+		}
 	}
-	switch {
-	case a == nil || !a.engine.renewer.holds(a):
-		return 0
-	case a.fingerprint != c.fingerprint:
-		return Mismatch
-	default:
-		return InProgress
-	}
+	return known, relied
 }
 
 // enter adds the attempt of a result, if it has one. Only this table excludes others
@@ -145,7 +143,7 @@ func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 		return res, nil
 	}
 	if a.unprotected || row.runsUnprotected(a.id) {
-		if known := row.find(&a.call); known != 0 {
+		if known, relied := row.find(&a.call); relied {
 			return Result{Outcome: known}, a
 		}
 	}
@@ -178,13 +176,13 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 	case Claimed, Unprotected:
 		res.Outcome, ok = InProgress, true
 	case Replayed:
-		res.Outcome, res.Payload, ok = Replayed, s.payload, !same || s.rememberedAs(c)
+		res.Outcome, res.Payload, ok = Replayed, s.payload, true
 	case Expired:
-		res.Outcome, ok = Expired, !same || s.rememberedAs(c)
+		res.Outcome, ok = Expired, true
 	case InProgress:
 		res.Outcome, ok = InProgress, fresh
 	case Lapsed:
-		res.Outcome, ok = Lapsed, fresh && (!same || s.preset == c.preset && s.maxAttempts == c.maxAttempts)
+		res.Outcome, ok = Lapsed, fresh && (!same || s.maxAttempts == c.maxAttempts)
 	default: // Mismatch: of the leading call, and so of those that ask for the same
 		return Result{Outcome: Mismatch}, fresh && same
 	}
@@ -192,10 +190,4 @@ func (s *sharedClaim) answerTo(c *call, round int) (res Result, ok bool) {
 		return Result{Outcome: Mismatch}, ok
 	}
 	return res, ok
-}
-
-// rememberedAs reports whether the result of a completed operation is the same for c as
-// for the leading call, as far as the age of the result decides.
-func (s *sharedClaim) rememberedAs(c *call) bool {
-	return s.horizon == c.horizon && (c.horizon == 0 || s.retention == c.retention)
 }

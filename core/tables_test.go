@@ -81,11 +81,14 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 			t.Errorf("%d running, %d leases, %d for waiters when half have ended", running, leases, waiting)
 		}
 		time.Sleep(defaultLease)
-		if running, leases, _ := size(); running != 0 || leases != 0 {
-			t.Errorf("%d running, %d leases when the others have lost theirs", running, leases)
+		if running, leases, _ := size(); running != n/2 || leases != 0 {
+			t.Errorf("%d running, %d leases when the others have lost theirs and go on", running, leases)
 		}
 		for _, a := range attempts[n/2:] {
 			_ = a.Release()
+		}
+		if running, leases, _ := size(); running != 0 || leases != 0 {
+			t.Errorf("%d running, %d leases when all have ended", running, leases)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -28,11 +28,8 @@ type waiters struct {
 type queueKey struct {
 	id          store.ID
 	fingerprint store.Fingerprint
-	preset      Preset
 	maxAttempts int
 	failOpen    bool
-	retention   time.Duration // with a horizon; zero without
-	horizon     time.Duration
 }
 
 type queue struct {
@@ -57,11 +54,9 @@ const (
 // wait waits for another attempt to end. It answers InProgress when the time is up, a
 // limit is reached, or ctx has ended.
 func (c *call) wait(ctx context.Context, scope string, patience time.Duration) (Result, error) {
+	c.seen = InProgress
 	list := &c.engine.waiters
-	key := queueKey{id: c.id, fingerprint: c.fingerprint, preset: c.preset, maxAttempts: c.maxAttempts, failOpen: c.failOpen, horizon: c.horizon}
-	if c.horizon > 0 {
-		key.retention = c.retention
-	}
+	key := queueKey{id: c.id, fingerprint: c.fingerprint, maxAttempts: c.maxAttempts, failOpen: c.failOpen}
 	scope = strings.Clone(scope) // it stays a key of the map while other callers of the scope wait
 	w := &waiter{head: make(chan struct{})}
 	q, ok := list.join(key, scope, w)

@@ -68,6 +68,7 @@ var errorTypes = []struct {
 	name string
 }{
 	{store.ErrUnknown, "unknown"},
+	{store.ErrBusy, "busy"},
 	{store.ErrUnavailable, "unavailable"},
 	{store.ErrNotReplicated, "not-replicated"},
 	{store.ErrFull, "full"},

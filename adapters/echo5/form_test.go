@@ -42,3 +42,18 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 	}, b.guarded)
 	b.CheckUpload("/upload", 33<<20, files) // Echo keeps 32 MiB in memory
 }
+
+// R50: a body of which a layer outside consumed a part is refused.
+func TestR50ConsumedBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	decoding := func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			harness.DecodeJSON(c.Request())
+			return next(c)
+		}
+	}
+	b.POST("/payments", b.counted(func(c *echo.Context) error { return c.NoContent(http.StatusOK) }), decoding, b.guarded)
+	b.CheckConsumed("/payments", false)
+	b.Ran(0)
+}

@@ -2,6 +2,7 @@ package reprisefiber_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,21 +81,24 @@ func TestHandlersMaySetAnotherContext(t *testing.T) {
 	s.wantRuns(t, 1)
 }
 
-// Two middlewares in one chain, with different keys, find their own runs.
+// A middleware that stands twice in one chain, for different principals, has two runs and
+// finds each.
 func TestMiddlewaresNest(t *testing.T) {
 	t.Parallel()
-	inner := serve(t, options{guard: protocol.Config{Key: protocol.KeyHeader("Other-Key")}}, func(*service) {})
-	s := serve(t, options{}, func(s *service) {
-		s.app.Post("/x", s.protect, func(c *fiber.Ctx) error {
+	principal := func(c *fiber.Ctx) (string, error) { return fmt.Sprint("principal ", c.Locals("principal")), nil }
+	s := serve(t, options{scope: principal}, func(s *service) {
+		s.app.Use(s.protect)
+		s.app.Post("/x", func(c *fiber.Ctx) error {
+			c.Locals("principal", "inner")
 			before, _ := reprise.AttemptFrom(c.Context())
 			err := c.Next()
 			if after, ok := reprise.AttemptFrom(c.Context()); !ok || after != before {
 				t.Error("the outer run is lost after the inner one")
 			}
 			return err
-		}, inner.protect, s.counted(echo))
+		}, s.protect, s.counted(echo))
 	})
-	s.wantReplay(t, request("body", key("k"), "Other-Key: o"))
+	s.wantReplay(t, request("body", key("k")))
 	s.wantRuns(t, 1)
 }
 

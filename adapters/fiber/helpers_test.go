@@ -129,11 +129,12 @@ func (c *conn) send(tb testing.TB, raw string) {
 
 // answer is a response that was read to its end.
 type answer struct {
-	status int
-	header http.Header
-	body   string
-	err    error // of reading the body
-	closes bool  // the connection ends with it
+	status  int
+	header  http.Header
+	body    string
+	err     error // of reading the body
+	closes  bool  // the connection ends with it
+	trailer http.Header
 }
 
 // receive reads a response.
@@ -145,7 +146,7 @@ func (c *conn) receive(tb testing.TB) answer {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(body), err, resp.Close}
+	return answer{resp.StatusCode, resp.Header, string(body), err, resp.Close, resp.Trailer}
 }
 
 // request is the text of a POST to /x with a body and field lines.
@@ -184,6 +185,9 @@ func (s *service) wantReplay(tb testing.TB, raw string) (first answer) {
 		if a, b := first.header.Values(name), second.header.Values(name); fmt.Sprint(a) != fmt.Sprint(b) {
 			tb.Errorf("%s is %q first and %q in the replay", name, a, b)
 		}
+	}
+	if a, b := first.trailer.Get("X-Made"), second.trailer.Get("X-Made"); a != b {
+		tb.Errorf("the trailer X-Made is %q first and %q in the replay", a, b)
 	}
 	return first
 }

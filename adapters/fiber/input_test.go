@@ -3,6 +3,7 @@ package reprisefiber_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -174,6 +175,25 @@ func TestR47RefusedStreamsLeaveTheConnectionInStep(t *testing.T) {
 			t.Errorf("%s: the next request gets %d %q", name, a.status, a.body)
 		}
 	}
+}
+
+// R50: a stream of which a layer outside, or the scope function, consumed a part is
+// refused.
+func TestR50ConsumedStreamsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{fiber: fiber.Config{StreamRequestBody: true}, scope: func(c *fiber.Ctx) (string, error) {
+		_ = json.NewDecoder(c.Context().RequestBodyStream()).Decode(new(any))
+		return "tenant", nil
+	}}, handle(echo))
+	for _, size := range []int{100, 513, 1537} { // the decoder leaves the last byte of the latter two
+		body := `"` + strings.Repeat("x", size-3) + "\"\n"
+		for _, raw := range []string{request(body, key("k")), chunked([]string{body}, nil, key("k"))} {
+			if a := s.do(t, raw); a.status != 400 || !strings.Contains(a.body, "request-invalid") {
+				t.Errorf("%d bytes: %d %s", size, a.status, a.body)
+			}
+		}
+	}
+	s.wantRuns(t, 0)
 }
 
 // For fasthttp a body is whole that lacks no more than the empty line after its last

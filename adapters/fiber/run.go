@@ -75,6 +75,9 @@ func (r *recording) finish() {
 	case !r.resp.IsBodyStream():
 		captured.Body = r.resp.Body()
 	default:
+		if r.lostLength() {
+			r.resp.Header.SetContentLength(-1)
+		}
 		if limited, ok := r.resp.BodyStream().(*io.LimitedReader); ok && r.resp.Header.ContentLength() < 0 {
 			r.resp.Header.SetContentLength(int(limited.N)) // as fasthttp declares it
 		}
@@ -87,7 +90,9 @@ func (r *recording) finish() {
 	}
 	r.finished = true
 	r.x.After(fields(&r.resp.Header, len(captured.Body) > 0))
-	r.x.Trailers(trailers(&r.resp.Header))
+	if r.resp.IsBodyStream() && r.resp.Header.ContentLength() < 0 { // fasthttp sends trailers after chunks only
+		r.x.Trailers(trailers(&r.resp.Header))
+	}
 	reply := r.x.Finish(captured)
 	if reply.Replace {
 		r.outer.Header.CopyTo(&r.resp.Header)
@@ -98,6 +103,14 @@ func (r *recording) finish() {
 	if reply.Stream != nil {
 		r.sendHeld(reply, captured.Cut)
 	}
+}
+
+// lostLength reports whether fasthttp took no length with the stream of the response,
+// because the status at that time allowed no body, and would declare none now: it would
+// send nothing, and close the connection.
+func (r *recording) lostLength() bool {
+	h := &r.resp.Header
+	return h.ContentLength() == 0 && len(h.Peek(fiber.HeaderContentLength)) == 0
 }
 
 // abandon finishes the exchange of a handler that did not return, or not in time: it

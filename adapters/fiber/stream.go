@@ -136,7 +136,9 @@ func (s *stream) finish(err error) {
 	}
 	s.finished = true
 	s.x.After(fields(&s.from.Header, true))
-	s.x.Trailers(trailers(&s.from.Header))
+	if s.declared < 0 { // fasthttp sends trailers after chunks only
+		s.x.Trailers(trailers(&s.from.Header))
+	}
 	captured := s.capture.Captured(s.from.StatusCode(), err)
 	captured.Sent = true
 	s.x.Finish(captured)

@@ -78,11 +78,26 @@ func TestR12StreamsAreReplayed(t *testing.T) {
 		"of unknown length": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader("body")) },
 		"empty":             func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader("")) },
 		"without a body":    func(c *fiber.Ctx) error { return c.Status(204).SendStream(strings.NewReader("body")) },
-		"a file":            func(c *fiber.Ctx) error { return c.SendFile("stream_test.go") },
+		"with another status than at first": func(c *fiber.Ctx) error {
+			err := c.Status(204).SendStream(strings.NewReader("body"))
+			c.Status(201)
+			return err
+		},
+		"of known length, with another status than at first": func(c *fiber.Ctx) error {
+			err := c.Status(304).SendStream(strings.NewReader("body"), 4)
+			c.Status(201)
+			return err
+		},
+		"empty, of known length": func(c *fiber.Ctx) error { return c.SendStream(strings.NewReader(""), 0) },
+		"a file":                 func(c *fiber.Ctx) error { return c.SendFile("stream_test.go") },
 		"then a plain body": func(c *fiber.Ctx) error {
 			return errors.Join(c.SendStream(strings.NewReader("b")), c.SendString("body"))
 		},
-		"with trailer": withTrailer,
+		"with trailer": func(c *fiber.Ctx) error { return errors.Join(withTrailer(c), c.SendStream(strings.NewReader("body"))) },
+		"with a length, and a trailer that is not sent": func(c *fiber.Ctx) error {
+			return errors.Join(withTrailer(c), c.SendStream(strings.NewReader("body"), 4))
+		},
+		"with a plain body, and a trailer that is not sent": func(c *fiber.Ctx) error { return errors.Join(withTrailer(c), c.SendString("body")) },
 		"with fields": func(c *fiber.Ctx) error {
 			c.Set("X-Made", "here")
 			return c.Status(201).SendStream(strings.NewReader("body"))
@@ -105,7 +120,7 @@ func withTrailer(c *fiber.Ctx) error {
 		return err
 	}
 	c.Set("X-Made", "late")
-	return c.SendStream(strings.NewReader("body"))
+	return nil
 }
 
 func TestR35StreamsOverTheLimitLeaveWhole(t *testing.T) {

@@ -66,13 +66,14 @@ func TestHijackAfterTheBodyFails(t *testing.T) {
 func TestR17InformationalResponses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	other := b.middleware(protocol.Config{Endpoint: "other"})
+	guard := b.Guard(protocol.Config{})
+	outer := Middleware(guard, func(*gin.Context) (string, error) { return "outer", nil })
 	hints := func(c *gin.Context) {
 		c.Writer.WriteHeader(http.StatusEarlyHints)
 		created(c)
 	}
 	b.POST("/plain", b.guarded, hints)
-	b.POST("/nested", other, b.guarded, hints)
+	b.POST("/nested", outer, Middleware(guard, Unscoped), hints)
 	b.POST("/hidden", func(c *gin.Context) {
 		c.Writer = struct{ gin.ResponseWriter }{c.Writer}
 	}, b.guarded, hints)

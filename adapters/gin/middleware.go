@@ -16,6 +16,7 @@
 package reprisegin
 
 import (
+	"mime/multipart"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -46,7 +47,9 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		panic("reprisegin: Middleware needs a guard and a scope")
 	}
 	return func(c *gin.Context) {
-		admission := guard.Admit(c.Request.Context(), stdhttp.Request(c.Request, stdhttp.TooLarge), func() (string, error) { return scope(c) })
+		request := stdhttp.Request(c.Request, stdhttp.TooLarge)
+		request.Parsed = (*parsed)(c)
+		admission := guard.Admit(c.Request.Context(), request, func() (string, error) { return scope(c) })
 		switch {
 		case admission.Pass:
 			c.Next()
@@ -57,6 +60,20 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 			c.Abort()
 		}
 	}
+}
+
+// parsed shows the protocol the form that another layer parsed before it, and the bytes
+// that ShouldBindBodyWith kept.
+type parsed gin.Context
+
+// ParsedForm returns the form, nil where none was parsed.
+func (p *parsed) ParsedForm() *multipart.Form { return (*stdhttp.Parsed)(p.Request).ParsedForm() }
+
+// ParsedBytes returns the bytes, nil where none were kept.
+func (p *parsed) ParsedBytes() []byte {
+	kept, _ := (*gin.Context)(p).Get(gin.BodyBytesKey)
+	body, _ := kept.([]byte)
+	return body
 }
 
 // run runs the rest of the chain in an exchange.

@@ -53,3 +53,9 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 	})
 	app.CheckUpload("/upload", 64<<10, files)
 }
+
+// R50: a body of which a layer outside consumed a part is refused.
+func TestR50ConsumedBody(t *testing.T) {
+	t.Parallel()
+	paying(t, harness.DecodeJSON).CheckConsumed("/payments", false)
+}

@@ -27,30 +27,36 @@ var frameworks = []struct {
 }
 
 // checkCallers panics if a framework that hides the response makes the chain of handlers,
-// which it does anew for each request.
+// which it does anew for each request. A layer may do so to protect a handler of its own
+// beside the framework's; that cannot be told apart, and made once it is not refused.
 func checkCallers() {
-	var pcs [32]uintptr
+	var pcs [64]uintptr
 	if misuse := misuseIn(runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])]).Next); misuse != "" {
-		panic("reprisehttp: " + misuse)
+		panic("reprisehttp: " + misuse + "; protect another handler once, before there are requests")
 	}
 }
 
 // misuseIn describes the misuse if the function that adapts a middleware is on the stack,
 // and called the middleware. It is on the stack too if it adapted another middleware, and
 // the handler inside that one makes another chain: Echo runs its handlers in an
-// http.Handler then, and Fiber in Next. next returns the frames from the inside out.
+// http.Handler then, a function inside of the one that adapts, and Fiber in Next. next
+// returns the frames from the inside out.
 func misuseIn(next func() (frame runtime.Frame, more bool)) string {
-	misuse := ""
+	var misuse, adapts, called string
 	for {
 		frame, more := next()
-		if misuse != "" {
-			if frame.Function == "net/http.HandlerFunc.ServeHTTP" {
-				return "" // the called function is the handler that the framework gave to another middleware
-			}
-			return misuse
+		hides, serves := judge(frame.Function, frame.File)
+		switch {
+		case misuse == "" && serves:
+			return ""
+		case misuse == "":
+			misuse, adapts = hides, frame.Function
+		case called == "" && frame.Function == "net/http.HandlerFunc.ServeHTTP", hides != "" && strings.HasPrefix(adapts, frame.Function+"."):
+			return "" // it is the handler that the framework gave to another middleware
+		default:
+			called = frame.Function
 		}
-		var serves bool
-		if misuse, serves = judge(frame.Function, frame.File); serves || !more {
+		if !more {
 			return misuse
 		}
 	}

@@ -57,6 +57,7 @@ func TestMisuseIsJudgedByTheCaller(t *testing.T) {
 		{true, []string{"main.layer", echo + "WrapMiddleware.func1.1", echo + "WrapMiddleware.func1.1.1", handler, "main.other.func1", handler, echo + "WrapMiddleware.func1.1"}},
 		{true, []string{"main.layer", echo + "WrapMiddleware.func1.1"}}, // where the stack is cut off
 		{false, []string{"main.handler", echo + "WrapMiddleware.func1.1.1", handler, "main.other.func1", handler, echo + "WrapMiddleware.func1.1", echo + "(*Echo).ServeHTTP"}},
+		{false, []string{"main.handler", echo + "WrapMiddleware.func1.1.1", "main.other.func1", handler, echo + "WrapMiddleware.func1.1"}}, // called as a function
 		{false, []string{"main.handler.func1", handler, echo + "WrapHandler.func1", echo + "WrapMiddleware.func1.1.1", handler}},
 		{true, []string{"main.layer", adapts, fiber + "(*Ctx).Next"}},
 		{false, []string{"main.handler", fiber + "(*Ctx).Next", adapts, fiber + "(*App).next"}},

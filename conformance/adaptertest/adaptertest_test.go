@@ -30,7 +30,10 @@ func TestCasesHaveUniqueNamesAndPromises(t *testing.T) {
 
 func TestEveryRuleOfTheProtocolHasACase(t *testing.T) {
 	t.Parallel()
-	const rules = 47
+	rules := []int{51} // of those from 48 on, the ones that a client of any adapter can observe
+	for n := range 47 {
+		rules = append(rules, n+1)
+	}
 	rule := regexp.MustCompile(`^R(\d+)[a-z]?$`)
 	cases := map[int]int{}
 	for _, c := range Cases() {
@@ -39,7 +42,7 @@ func TestEveryRuleOfTheProtocolHasACase(t *testing.T) {
 			cases[n]++
 		}
 	}
-	for n := 1; n <= rules; n++ {
+	for _, n := range rules {
 		if cases[n] == 0 {
 			t.Errorf("no case shows R%d", n)
 		}

@@ -5,5 +5,5 @@ import "slices"
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
 	outcomeCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
-	sealingCases, scopeCases, problemCases, trapCases,
+	sealingCases, scopeCases, nestedCases, problemCases, trapCases,
 )

@@ -145,7 +145,7 @@ func (srv *server) claims(c call, r store.ClaimRequest) otherProcess {
 func (other otherProcess) completes(payload string) {
 	other.at.Helper()
 	err := other.at.store.Complete(other.at.Context(), store.CompleteRequest{
-		ID: other.claim.ID, Owner: other.claim.Owner, Payload: []byte(payload), Retention: other.claim.Retention,
+		ID: other.claim.ID, Owner: other.claim.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: other.claim.Retention},
 	})
 	if err != nil {
 		other.at.Fatalf("complete at the store: %v", err)

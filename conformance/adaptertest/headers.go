@@ -163,6 +163,7 @@ var headerCases = []testCase{
 				"Proxy-Status", "Proxy-Authenticate", "Proxy-Anything", "Age", "Alt-Svc", "WWW-Authenticate", "Server-Timing", "RateLimit", "RateLimit-Limit",
 				"RateLimit-Policy", "traceparent", "tracestate", "b3", "X-B3-TraceId", "X-B3-Sampled", "X-Request-Id", "X-Correlation-Id", "X-Amzn-Trace-Id",
 				"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Strict-Transport-Security", "Keep-Alive",
+				"X-RateLimit-Remaining", "X-Rate-Limit-Reset", "Authentication-Info", "Proxy-Authentication-Info", "DPoP-Nonce",
 			}
 			p := created
 			for _, name := range names {

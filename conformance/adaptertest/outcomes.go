@@ -16,11 +16,11 @@ var atMostOnce = protocol.Config{Preset: reprise.AtMostOnce}
 
 var outcomeCases = []testCase{
 	{
-		conformance.Case{ID: "R31a", Rule: "401, 407, 408, 425 and 429 are released with both presets: the next request runs.", Source: "profile"},
+		conformance.Case{ID: "R31a", Rule: "401, 407, 425 and 429, which say that nothing was processed, are released with both presets: the next request runs.", Source: "profile"},
 		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
 				srv := e.serve(Options{Guard: policy})
-				statuses := []int{401, 407, 408, 425, 429}
+				statuses := []int{401, 407, 425, 429}
 				for _, status := range statuses {
 					c := e.post(Program{Status: status, Headers: []Pair{{"WWW-Authenticate", "Basic"}}, Body: "again"}).freshKey()
 					for range 2 {
@@ -110,6 +110,25 @@ var outcomeCases = []testCase{
 			other := e.post(created).freshKey()
 			srv.replays(other, srv.run(other))
 			srv.ran(4)
+		},
+	},
+	{
+		conformance.Case{ID: "R31g", Rule: "307, 308 and 408, after which something may have run, are released: the next request runs. With AtMostOnce they are kept and replayed.", Source: "profile"},
+		func(e *env) {
+			released, kept := e.serve(Options{}), e.serve(Options{Guard: atMostOnce})
+			statuses := []int{307, 308, 408}
+			for _, status := range statuses {
+				c := e.post(Program{Status: status, Headers: []Pair{{"Location", "/t/elsewhere"}}, Body: "again"}).freshKey()
+				for range 2 {
+					if a := released.run(c); a.status != status || a.body != "again" {
+						e.Errorf("answered %v", a)
+					}
+				}
+				c = c.freshKey()
+				kept.replays(c, kept.run(c))
+			}
+			released.ran(2 * len(statuses))
+			kept.ran(len(statuses))
 		},
 	},
 	{

@@ -22,9 +22,14 @@ type Options struct {
 	Guard       protocol.Config                            // of every guard
 	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status
 	OuterLimit  int                                        // a layer outside of the middleware bounds the body to that many bytes; 0: none does
+	OuterReads  bool                                       // a layer outside of the middleware decodes one JSON value from the body and leaves the rest
 	PerEndpoint bool                                       // a guard for each method and escaped path, named after them
+	Inner       InnerGuard                                 // of a second middleware, inside of the first; nil: there is none
 	Effect      func(ctx context.Context, op string) error // runs the effect of a program; nil: none
 }
+
+// InnerGuard returns the guard of the middleware that stands inside of outer's.
+type InnerGuard func(outer *protocol.Guard) (*protocol.Guard, error)
 
 // The header fields of requests to the test server and of its responses.
 const (

@@ -176,7 +176,7 @@ var replayCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R18a", Rule: "307 and 308 are not kept, because the client resends the same key elsewhere.", Source: "RFC 9110 15.4.8"},
+		conformance.Case{ID: "R18a", Rule: "With Recoverable, 307 and 308 are not kept, because the client resends the same key elsewhere.", Source: "RFC 9110 15.4.8"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			for _, status := range []int{307, 308} {

@@ -48,7 +48,7 @@ func (srv *server) recorded(c call) []byte {
 	srv.Helper()
 	who := srv.sealedFor(c)
 	got, err := srv.store.Claim(srv.Context(), store.ClaimRequest{
-		ID: who.id, Owner: store.NewOwner(), Fingerprint: who.fingerprint, Lease: long, Retention: long,
+		ID: who.id, Owner: store.NewOwner(), Fingerprint: who.fingerprint, Lease: long, Policy: store.Policy{Retention: long},
 	})
 	if err != nil || got.Outcome != store.Completed {
 		srv.Fatalf("the store answers %v, %v, want a completed record", got.Outcome, err)

@@ -80,15 +80,16 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R37g", Rule: "With a horizon, a response is replayed for its retention, also one from before there was a horizon.", Source: "profile"},
+		conformance.Case{ID: "R37g", Rule: "The retention and horizon of the first request decide, also after a deployment with others.", Source: "profile"},
 		func(e *env) {
-			old, srv := e.serve(Options{Guard: protocol.Config{Retention: long}}), e.serve(Options{Guard: protocol.Config{Retention: long, Horizon: 2 * long}})
-			c := e.post(created)
-			srv.replays(c, old.run(c))
-			c = c.freshKey()
-			first := srv.run(c)
-			srv.replays(c, first)
-			old.replays(c, first)
+			old, srv := e.serve(Options{Guard: protocol.Config{Retention: long}}), e.serve(Options{Guard: protocol.Config{Retention: e.fixture.Grain, Horizon: long}})
+			kept := e.post(created)
+			first := old.run(kept)
+			brief := kept.freshKey()
+			srv.run(brief)
+			srv.advance(e.fixture.Grain)
+			srv.replays(kept, first)
+			old.refuses(brief, protocol.CodeResultExpired)
 		},
 	},
 	{
@@ -109,7 +110,7 @@ var timeCases = []testCase{
 				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
 			srv.replays(c, first)
-			err := dead.at.store.Complete(srv.Context(), store.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Retention: long})
+			err := dead.at.store.Complete(srv.Context(), store.CompleteRequest{ID: dead.claim.ID, Owner: dead.claim.Owner, Policy: store.Policy{Retention: long}})
 			if !errors.Is(err, store.ErrLeaseLost) {
 				srv.Errorf("the former owner completes: %v", err)
 			}
@@ -118,17 +119,19 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38b", Rule: "With AtMostOnce a request whose owner died never runs again.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38b", Rule: "A request that was claimed with AtMostOnce and whose owner died never runs again, whatever preset the retry has.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			c := e.post(created)
-			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain})
-			srv.advance(e.fixture.Grain)
-			for range 2 {
-				srv.refuses(c, protocol.CodeOutcomeUnknown)
+			for _, guard := range []protocol.Config{atMostOnce, {}} { // a deployment changes the preset
+				srv := e.serve(Options{Guard: guard})
+				c := e.post(created).freshKey()
+				srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Policy: store.Policy{AtMostOnce: true}})
+				srv.advance(e.fixture.Grain)
+				for range 2 {
+					srv.refuses(c, protocol.CodeOutcomeUnknown)
+				}
+				srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
+				srv.ran(0)
 			}
-			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			srv.ran(0)
 		},
 	},
 	{
@@ -147,7 +150,7 @@ var timeCases = []testCase{
 		func(e *env) {
 			srv := e.serve(Options{Guard: atMostOnce})
 			c := e.post(echoes)
-			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Retention: 2 * e.fixture.Grain})
+			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Policy: store.Policy{Retention: 2 * e.fixture.Grain}})
 			srv.advance(2 * e.fixture.Grain)
 			other := c.withBody("another")
 			first := srv.run(other)

@@ -84,6 +84,20 @@ var abilityCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "bind-atomic",
+			Rule:   "A store that binds contexts says of its claims what they say themselves: that they are Atomic, or that they are not.",
+			Source: "ContextBinder.Atomic, ClaimResult.Atomic",
+			Needs:  []conformance.Need{conformance.Binder},
+		},
+		func(e *env) {
+			first := e.caller()
+			if granted, said := first.claimNew(), ability[store.ContextBinder](first.store).Atomic(); said != granted.Atomic {
+				e.Errorf("the store says Atomic %v, and grants a claim with %v", said, granted.Atomic)
+			}
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "check-findings",
 			Rule:   "A check of a working server succeeds, and each finding has a code, a severity and a detail.",
 			Source: "Checker, Finding",

@@ -59,7 +59,7 @@ type bench struct {
 var payload = make([]byte, 256)
 
 func request(id store.ID, owner store.Owner) store.ClaimRequest {
-	return store.ClaimRequest{ID: id, Owner: owner, Lease: long, Retention: long}
+	return store.ClaimRequest{ID: id, Owner: owner, Lease: long, Policy: store.Policy{Retention: long}}
 }
 
 // claim claims and demands the outcome.
@@ -84,7 +84,7 @@ func (b *bench) hold(r store.ClaimRequest) store.ClaimResult {
 // complete completes a granted claim, as the engine does.
 func (b *bench) complete(id store.ID, owner store.Owner, granted store.ClaimResult) {
 	r := store.CompleteRequest{
-		ID: id, Owner: owner, Payload: payload, Retention: long, Attempt: granted.Attempt, Fence: granted.Fence,
+		ID: id, Owner: owner, Payload: payload, Policy: store.Policy{Retention: long}, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 	if err := b.store.Complete(context.Background(), r); err != nil {
 		b.Errorf("complete: %v", err)

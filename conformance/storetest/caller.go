@@ -22,10 +22,16 @@ type caller struct {
 	owner       store.Owner
 	lease       time.Duration
 	retention   time.Duration
+	horizon     time.Duration
+	atMostOnce  bool
 	takeover    bool
 	maxAttempts int
 	waiting     bool
-	validity    bool
+}
+
+// policy returns the policy of the caller's requests.
+func (c caller) policy() store.Policy {
+	return store.Policy{Label: c.label, AtMostOnce: c.atMostOnce, Retention: c.retention, Horizon: c.horizon}
 }
 
 // caller returns the owner of a new operation, in the first process. Its lease and
@@ -83,13 +89,6 @@ func (c caller) replay(want string) {
 	}
 }
 
-// askValidity claims a completed ID, and returns how long its record stays valid.
-func (c caller) askValidity() time.Duration {
-	c.env.Helper()
-	c.validity = true
-	return c.claim(store.Completed).Validity
-}
-
 // tryClaim claims, and checks the result for the properties of all results. Like all try
 // methods it may run in any goroutine.
 func (c caller) tryClaim() (store.ClaimResult, error) {
@@ -112,8 +111,8 @@ func (c caller) tryClaim() (store.ClaimResult, error) {
 
 func (c caller) claimRequest() store.ClaimRequest {
 	return store.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Label: c.label, Scope: c.scope, Lease: c.lease, Retention: c.retention,
-		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting, Validity: c.validity,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy(), Scope: c.scope, Lease: c.lease,
+		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }
 
@@ -122,7 +121,7 @@ func (c caller) claimRequest() store.ClaimRequest {
 func (c caller) checkAnswer(got store.ClaimResult) {
 	c.env.Helper()
 	outcome, leased := got.Outcome, !c.env.fixture.Atomic
-	if outcome < store.Claimed || outcome > store.Lapsed {
+	if outcome < store.Claimed || outcome > store.Expired {
 		c.env.Errorf("claim answered the outcome %v", outcome)
 	}
 	if isClaimed := outcome == store.Claimed; (got.Attempt >= 1) != isClaimed || (got.Fence != 0) != isClaimed {
@@ -133,12 +132,6 @@ func (c caller) checkAnswer(got store.ClaimResult) {
 	}
 	if outcome != store.Completed && got.Payload != nil {
 		c.env.Errorf("claim answered %v with a payload", outcome)
-	}
-	if asked := outcome == store.Completed && c.validity; (got.Validity > 0) != asked || got.Validity < 0 {
-		c.env.Errorf("claim answered %v with Validity %v, asked for: %v", outcome, got.Validity, c.validity)
-	}
-	if got.Age < 0 || got.Age > 0 && (outcome != store.Completed || !c.validity) {
-		c.env.Errorf("claim answered %v with Age %v, asked for: %v", outcome, got.Age, c.validity)
 	}
 	switch outcome {
 	case store.Claimed:
@@ -184,7 +177,7 @@ func (c caller) tryComplete(payload string) error {
 // completeRequest carries the result of the claim, where the case made one, as the engine
 // does.
 func (c caller) completeRequest(payload string) store.CompleteRequest {
-	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention}
+	r := store.CompleteRequest{ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: c.policy()}
 	c.env.shared.mu.Lock()
 	defer c.env.shared.mu.Unlock()
 	for _, g := range c.env.shared.held {

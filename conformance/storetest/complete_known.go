@@ -95,8 +95,8 @@ func (c caller) tryCompleteAs(granted store.ClaimResult, payload string) error {
 	ctx, cancel := c.env.call()
 	defer cancel()
 	err := c.store.Complete(ctx, store.CompleteRequest{
-		ID: c.id, Owner: c.owner, Payload: []byte(payload), Retention: c.retention,
-		Fingerprint: c.fingerprint, Label: c.label, Attempt: granted.Attempt, Fence: granted.Fence,
+		ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: c.policy(),
+		Fingerprint: c.fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 	})
 	c.checkError("complete", err, payload)
 	return err

@@ -333,12 +333,12 @@ func (c caller) raceTakeover() {
 	}
 }
 
-// untilDefinite claims again, as the engine does, while the store says that it is too
-// busy or does not know.
+// untilDefinite claims again, as the engine does, while the store is busy, unavailable or
+// does not know.
 func (c caller) untilDefinite() (got store.ClaimResult, err error) {
 	for range 50 {
 		got, err = c.tryClaim()
-		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
+		if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			break
 		}
 	}

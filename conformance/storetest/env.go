@@ -159,7 +159,7 @@ func (e *env) call() (context.Context, context.CancelFunc) {
 }
 
 var sentinels = []error{
-	store.ErrLeaseLost, store.ErrUnavailable, store.ErrUnknown, store.ErrNotApplied, store.ErrNotReplicated,
+	store.ErrLeaseLost, store.ErrUnavailable, store.ErrBusy, store.ErrUnknown, store.ErrNotApplied, store.ErrNotReplicated,
 	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrClosed,
 	store.ErrNotFound, store.ErrRecordChanged,
 }

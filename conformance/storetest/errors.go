@@ -53,7 +53,7 @@ var errorCases = []testCase{
 				func(q *store.CompleteRequest) { q.Retention = store.MaxDuration + 1 },
 				func(q *store.CompleteRequest) { q.Payload = make([]byte, store.MaxPayload+1) },
 			} {
-				request := store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("invalid"), Retention: long}
+				request := store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("invalid"), Policy: store.Policy{Retention: long}}
 				spoil(&request)
 				ctx, cancel := e.call()
 				err := e.one.Complete(ctx, request)
@@ -158,7 +158,7 @@ var errorCases = []testCase{
 				return err
 			})
 			err = e.wantPrompt("complete", func(ctx context.Context) error {
-				return first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("answer"), Retention: long})
+				return first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: []byte("answer"), Policy: store.Policy{Retention: long}})
 			})
 			if !e.fixture.Atomic || err == nil { // else it may have been rolled back
 				first.complete("answer")

@@ -139,12 +139,12 @@ var inspectCases = []testCase{
 		},
 		func(e *env) {
 			first, granted := e.lapsed()
-			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long / 2}); err != nil {
+			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: 2 * long}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
 			first.rival().replay("by hand")
 			first.otherRequest().claim(store.Mismatch)
-			e.between("the validity", first.inspect().Validity, long/4, long/2)
+			e.between("the validity", first.inspect().Validity, 3*long/2, 2*long)
 		},
 	},
 	{

@@ -36,7 +36,7 @@ var payloadCases = []testCase{
 			first.claimNew()
 			ctx, cancel := e.call()
 			defer cancel()
-			if err := first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Retention: long}); err != nil {
+			if err := first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Policy: store.Policy{Retention: long}}); err != nil {
 				e.Fatalf("complete: %v, want success", err)
 			}
 			first.rival().replay("")
@@ -85,7 +85,7 @@ var payloadCases = []testCase{
 			buffer := []byte("the answer of the first")
 			ctx, cancel := e.call()
 			defer cancel()
-			if err := first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: buffer, Retention: long}); err != nil {
+			if err := first.store.Complete(ctx, store.CompleteRequest{ID: first.id, Owner: first.owner, Payload: buffer, Policy: store.Policy{Retention: long}}); err != nil {
 				e.Fatalf("complete: %v, want success", err)
 			}
 			copy(buffer, "the answer of the next!")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/core/store"
@@ -11,31 +12,31 @@ import (
 var recordCases = []testCase{
 	{
 		conformance.Case{
-			ID:     "record-label",
-			Rule:   "A record shows the label of its claim, also an empty one and one of 32 bytes, until its retention ends.",
-			Source: "ClaimRequest.Label, Record",
+			ID:     "record-policy",
+			Rule:   "A record shows the policy of its claim, also an empty label and one of 32 bytes, until it ends.",
+			Source: "Policy, Record",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
 			for _, label := range []string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", store.MaxLabel)} {
 				first := e.caller()
-				first.label = label
+				first.label, first.atMostOnce, first.horizon = label, label != "", time.Duration(len(label))*long
 				first.claimNew()
 				if !e.fixture.Atomic {
-					first.wantLabel("in progress")
+					first.wantPolicy("in progress")
 					first.renew(store.Renewed)
-					first.wantLabel("renewed")
+					first.wantPolicy("renewed")
 				}
 				first.complete("answer")
-				first.wantLabel("completed")
+				first.wantPolicy("completed")
 			}
 		},
 	},
 	{
 		conformance.Case{
-			ID:     "record-label-takeover",
-			Rule:   "A record that lapsed, was taken over or was resolved shows the label of its last claim.",
-			Source: "ClaimRequest.Label, Record",
+			ID:     "record-policy-takeover",
+			Rule:   "A record that lapsed, was taken over or was resolved shows the policy of its last claim.",
+			Source: "Policy, Record",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
 		func(e *env) {
@@ -43,23 +44,23 @@ var recordCases = []testCase{
 			first.label, first.lease = "payments", e.short()
 			first.claimNew()
 			e.advance(first.lease)
-			first.wantLabel("lapsed")
+			first.wantPolicy("lapsed")
 			second := first.rival()
-			second.lease, second.label = e.short(), "refunds" // the policy was renamed by a deploy
+			second.lease, second.label, second.atMostOnce, second.horizon = e.short(), "refunds", true, long // by a deployment
 			granted := second.claim(store.Claimed)
-			second.wantLabel("taken over")
+			second.wantPolicy("taken over")
 			e.advance(second.lease)
 			if err := second.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
 				e.Fatalf("resolve: %v, want success", err)
 			}
-			second.wantLabel("resolved")
+			second.wantPolicy("resolved")
 		},
 	},
 	{
 		conformance.Case{
 			ID:     "record-label-refused",
 			Rule:   "A label of more than 32 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
-			Source: "MaxLabel, ClaimRequest.Validate, CompleteRequest.Validate, Query.Validate",
+			Source: "MaxLabel, Policy.Validate, Query.Validate",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
@@ -189,11 +190,11 @@ var recordCases = []testCase{
 	},
 }
 
-func (c caller) wantLabel(what string) {
+func (c caller) wantPolicy(what string) {
 	c.env.Helper()
 	for how, got := range map[string]store.Record{"inspected": c.inspect(), "listed": c.listed()} {
-		if got.Label != c.label {
-			c.env.Errorf("the record that is %s is %s with the label %q, want %q", what, how, got.Label, c.label)
+		if got.Policy != c.policy() {
+			c.env.Errorf("the record that is %s is %s with the policy %+v, want %+v", what, how, got.Policy, c.policy())
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestAdvanceMovesTheClockOfTheStore(t *testing.T) {
 	st := memstore.New()
 	claim := func(owner byte) store.ClaimResult {
 		res, err := st.Claim(t.Context(), store.ClaimRequest{
-			ID: store.DeriveID("s", "", "k"), Owner: store.Owner{owner}, Lease: 30 * time.Second, Retention: time.Hour, Takeover: true,
+			ID: store.DeriveID("s", "", "k"), Owner: store.Owner{owner}, Lease: 30 * time.Second, Policy: store.Policy{Retention: time.Hour}, Takeover: true,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -30,7 +29,7 @@ func (s *Store) renew(r *store.RenewRequest) store.RenewStatus {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return store.RenewLost
@@ -58,22 +57,23 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil || rec.owner != r.Owner:
 		return store.ErrLeaseLost
 	case rec.completed:
 		return nil // by an earlier call, whose payload stays
 	default:
-		sh.complete(rec, payload, now, r.Retention)
+		rec.policy.Retention, rec.policy.Horizon = r.Retention, r.Horizon
+		sh.complete(rec, payload, now, now+r.Retention, now+r.Remembered())
 		return nil
 	}
 }
 
 // complete ends the attempt on a record and keeps payload, which belongs to the record
-// from then on, for retention.
-func (sh *shard) complete(rec *record, payload []byte, now instant, retention time.Duration) {
-	rec.completed, rec.payload, rec.lease, rec.valid = true, payload, now, now+retention
+// from then on, until the instant replayed, and the record until valid.
+func (sh *shard) complete(rec *record, payload []byte, now, replayed, valid instant) {
+	rec.completed, rec.payload, rec.lease, rec.replayed, rec.valid = true, payload, now, replayed, valid
 	sh.usage.addPayload(rec.scope, len(payload))
 	sh.reschedule(rec)
 	sh.changed(rec.id)
@@ -87,7 +87,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	sh := s.shard(id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if rec := sh.find(&id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
+	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
 		sh.forget(rec)
 	}
 	return nil

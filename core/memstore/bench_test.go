@@ -17,7 +17,7 @@ func claimAndComplete(s *memstore.Store, op operation, report func(...any)) {
 	if err != nil || claimed.Outcome != store.Claimed {
 		report(claimed.Outcome, err)
 	}
-	r := store.CompleteRequest{ID: op.id, Owner: op.owner, Payload: answer, Retention: retention}
+	r := store.CompleteRequest{ID: op.id, Owner: op.owner, Payload: answer, Policy: store.Policy{Retention: retention}}
 	if err := s.Complete(context.Background(), r); err != nil {
 		report(err)
 	}

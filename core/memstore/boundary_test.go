@@ -19,23 +19,52 @@ func inShard(shard, n int) operation {
 
 const lastShard = 63
 
-func TestACompletedAnswerKnowsItsValidityAndItsAge(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), store.Claimed)
-		time.Sleep(time.Second) // the age counts from the completion
-		mustComplete(t, s, op.complete("answer"))
-		time.Sleep(3 * time.Second)
-
-		if got := mustClaim(t, s, op.claim(), store.Completed); got.Validity != 0 || got.Age != 0 {
-			t.Errorf("unasked, it answered a validity of %v and an age of %v", got.Validity, got.Age)
-		}
-		asking := op.claim()
-		asking.Validity = true
-		if got := mustClaim(t, s, asking, store.Completed); got.Validity != retention-3*time.Second || got.Age != 3*time.Second {
-			t.Errorf("valid for %v, completed %v ago; want %v and 3s", got.Validity, got.Age, retention-3*time.Second)
-		}
-	})
+// The payload is gone when its retention ends, from every place that had it; the rest of
+// the record stays until the horizon ends.
+func TestPayloadEndsWithItsRetention(t *testing.T) {
+	const horizon = 24 * time.Hour
+	for name, reach := range map[string]func(*testing.T, *memstore.Store, operation){
+		"at a claim": func(t *testing.T, s *memstore.Store, op operation) { mustClaim(t, s, op.claim(), store.Expired) },
+		"at an inspection": func(t *testing.T, s *memstore.Store, op operation) {
+			if view, err := s.Inspect(t.Context(), op.id); err != nil || view.State != store.StateExpired || view.Payload != nil || view.Size != 0 || view.Validity != horizon {
+				t.Errorf("shows %+v, %v", view, err)
+			}
+		},
+		"at a purge": func(t *testing.T, s *memstore.Store, _ operation) {
+			if purged, err := s.Purge(t.Context(), 10); purged != 1 || err != nil {
+				t.Errorf("purged %d, %v; want the payload", purged, err)
+			}
+		},
+		"at the claim of another key": func(t *testing.T, s *memstore.Store, op operation) {
+			other := inShard(int(op.id[0]%64), 1)
+			other.id[1] = op.id[1] + 1
+			mustClaim(t, s, other.claim(), store.Claimed)
+			wantError(t, "release", s.Release(t.Context(), other.id, other.owner), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(t *testing.T) {
+				s, op := memstore.New(), newOperation()
+				mustClaim(t, s, op.claim(), store.Claimed)
+				time.Sleep(time.Second) // the retention counts from the completion
+				request := op.complete(strings.Repeat("answer", 1000))
+				request.Horizon = horizon
+				mustComplete(t, s, request)
+				time.Sleep(retention - 1)
+				mustClaim(t, s, op.claim(), store.Completed)
+				time.Sleep(1)
+				reach(t, s, op)
+				if got := s.Stats(); got.Records != 1 || got.Bytes != memstore.RecordOverhead {
+					t.Errorf("%d records in %d bytes are left, want one without its payload", got.Records, got.Bytes)
+				}
+				mustClaim(t, s, op.claim(), store.Expired)
+				time.Sleep(horizon - 1)
+				mustClaim(t, s, op.claim(), store.Expired)
+				time.Sleep(1)
+				mustClaim(t, s, op.claim(), store.Claimed)
+			})
+		})
+	}
 }
 
 func TestInspectShowsTheRestOfALease(t *testing.T) {

@@ -38,24 +38,22 @@ func (s *Store) claim(r *store.ClaimRequest) (store.ClaimResult, error) {
 // claim decides in the order that [reprise.Store] gives. It fails when the record is new
 // and the store is full.
 func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, error) {
-	rec, at := sh.lookUp(&r.ID, now)
+	rec := sh.find(r.ID, now)
 	switch {
 	case rec == nil:
-		if sh.sweep(now, sweepPerClaim) > 0 { // which moved others
-			_, at = sh.records.find(&r.ID)
-		}
+		sh.sweep(now, sweepPerClaim)
 		scope, err := sh.usage.add(r.Scope)
 		if err != nil {
 			return store.ClaimResult{}, err
 		}
 		rec = &record{id: r.ID, fingerprint: r.Fingerprint, scope: scope}
 		sh.attempt(rec, r, now)
-		sh.add(rec, at)
+		sh.add(rec)
 		return claimed(rec, now), nil
 	case rec.fingerprint != r.Fingerprint:
 		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case rec.completed:
-		return completed(rec, r, now), nil
+		return completed(rec), nil
 	case rec.live(now) && rec.owner == r.Owner:
 		rec.grant(r, now)
 		sh.reschedule(rec)
@@ -64,7 +62,7 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease - now}, nil
 	case rec.owner == r.Owner:
 		return claimed(rec, now), nil // lapsed and not taken over: the engine renews it before it runs
-	case !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
+	case rec.policy.AtMostOnce, !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	default:
 		sh.attempt(rec, r, now)
@@ -76,22 +74,21 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 // attempt makes the caller the owner of a record, for the next attempt.
 func (sh *shard) attempt(rec *record, r *store.ClaimRequest, now instant) {
 	sh.fence++
-	rec.owner, rec.fence, rec.label, rec.claimed = r.Owner, sh.fence, r.Label, now
+	rec.owner, rec.fence, rec.claimed = r.Owner, sh.fence, now
 	rec.attempt++
 	rec.grant(r, now)
 }
 
 // grant starts the lease and the validity of a record from now.
 func (r *record) grant(req *store.ClaimRequest, now instant) {
-	r.lease, r.valid = now+req.Lease, now+req.Retention
+	r.policy, r.lease, r.valid = req.Policy, now+req.Lease, now+req.Remembered()
 }
 
-func completed(rec *record, r *store.ClaimRequest, now instant) store.ClaimResult {
-	answer := store.ClaimResult{Outcome: store.Completed, Payload: rec.payload}
-	if r.Validity {
-		answer.Validity, answer.Age = rec.valid-now, now-rec.lease
+func completed(rec *record) store.ClaimResult {
+	if rec.expired {
+		return store.ClaimResult{Outcome: store.Expired}
 	}
-	return answer
+	return store.ClaimResult{Outcome: store.Completed, Payload: rec.payload}
 }
 
 func claimed(rec *record, now instant) store.ClaimResult {

@@ -15,7 +15,7 @@ func ExampleNew() {
 	st, ctx := memstore.New(), context.Background()
 	id := store.DeriveID("tenant-1", "", "8e03978e-40d5-43dd-bc93-6894a57f9324")
 	owner := store.NewOwner()
-	claim := store.ClaimRequest{ID: id, Owner: owner, Lease: 30 * time.Second, Retention: 24 * time.Hour}
+	claim := store.ClaimRequest{ID: id, Owner: owner, Lease: 30 * time.Second, Policy: store.Policy{Retention: 24 * time.Hour}}
 
 	first, _ := st.Claim(ctx, claim)
 	fmt.Println(first.Outcome, first.Attempt)
@@ -24,7 +24,7 @@ func ExampleNew() {
 	second, _ := st.Claim(ctx, claim)
 	fmt.Println(second.Outcome)
 
-	_ = st.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: []byte("201 Created"), Retention: 24 * time.Hour})
+	_ = st.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: []byte("201 Created"), Policy: store.Policy{Retention: 24 * time.Hour}})
 	third, _ := st.Claim(ctx, claim)
 	fmt.Printf("%v %s\n", third.Outcome, third.Payload)
 	// Output:
@@ -40,7 +40,7 @@ func ExampleNewBounded() {
 	}
 	for _, key := range []string{"one", "two"} {
 		_, err := st.Claim(context.Background(), store.ClaimRequest{
-			ID: store.DeriveID("tenant-1", "", key), Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour,
+			ID: store.DeriveID("tenant-1", "", key), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour},
 		})
 		fmt.Println(key, errors.Is(err, store.ErrFull))
 	}

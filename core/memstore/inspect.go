@@ -21,7 +21,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&id, now)
+	rec := sh.find(id, now)
 	if rec == nil {
 		return store.Record{}, store.ErrNotFound
 	}
@@ -44,7 +44,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.now()
-	rec := sh.find(&id, now)
+	rec := sh.find(id, now)
 	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
 		return store.ErrRecordChanged
 	}
@@ -53,23 +53,24 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 		return nil
 	}
 	rec.owner = store.Owner{}
-	sh.complete(rec, payload, now, r.Retention)
+	replayed := now + r.Retention
+	sh.complete(rec, payload, now, replayed, max(rec.valid, replayed+rec.policy.Horizon))
 	return nil
 }
 
-// Purge implements [store.Purger]. Claims delete records past their retention anyway;
-// Purge is for a store that should give its memory back while no new keys arrive.
+// Purge implements [store.Purger]. Claims of new keys delete what has ended anyway; Purge
+// is for a store that should give its memory back while none arrive.
 func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	if err := checkPurge(ctx, limit); err != nil {
 		return 0, err
 	}
-	deleted := 0
+	purged := 0
 	for i := range s.shards {
-		if deleted += s.sweep(&s.shards[i], limit-deleted); deleted == limit {
+		if purged += s.sweep(&s.shards[i], limit-purged); purged == limit {
 			break
 		}
 	}
-	return deleted, nil
+	return purged, nil
 }
 
 func checkPurge(ctx context.Context, limit int) error {
@@ -79,7 +80,7 @@ func checkPurge(ctx context.Context, limit int) error {
 	return checkContext(ctx)
 }
 
-// sweep deletes up to limit dead records of a shard and returns how many it deleted.
+// sweep is the sweep of a shard, with its lock.
 func (s *Store) sweep(sh *shard, limit int) int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -91,7 +92,7 @@ func (r *record) view(now instant, epoch time.Time) store.Record {
 	v := store.Record{
 		ID:        r.id,
 		State:     store.StateLapsed,
-		Label:     r.label,
+		Policy:    r.policy,
 		Attempt:   r.attempt,
 		Fence:     r.fence,
 		ClaimedAt: epoch.Add(r.claimed),
@@ -99,6 +100,9 @@ func (r *record) view(now instant, epoch time.Time) store.Record {
 		Size:      len(r.payload),
 	}
 	switch {
+	case r.completed && now >= r.replayed:
+		v.Size = 0
+		v.State, v.CompletedAt, v.Resolved = store.StateExpired, epoch.Add(r.lease), r.owner.IsZero()
 	case r.completed:
 		v.State, v.CompletedAt, v.Resolved = store.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()
 	case r.live(now):

@@ -80,6 +80,8 @@ func TestResolveEndsOnlyTheLapsedRecordThatWasLookedAt(t *testing.T) {
 			t.Errorf("renewed %v, %v", got, err)
 		}
 		time.Sleep(time.Minute)
+		mustClaim(t, s, op.claim(), store.Expired) // remembered for as long as without the operator
+		time.Sleep(retention)
 		mustClaim(t, s, op.claim(), store.Claimed)
 	})
 }

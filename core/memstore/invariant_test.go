@@ -35,10 +35,10 @@ func step(s *Store, random *rand.Rand, owners []store.Owner) {
 	switch random.IntN(8) {
 	case 0, 1, 2:
 		_, _ = s.Claim(ctx, store.ClaimRequest{
-			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Retention: span, Takeover: random.IntN(2) == 0,
+			ID: id, Owner: owner, Scope: uint64(random.IntN(4)), Lease: span / 2, Policy: store.Policy{Retention: span}, Takeover: random.IntN(2) == 0,
 		})
 	case 3:
-		_ = s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Retention: span})
+		_ = s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Payload: make([]byte, random.IntN(99)), Policy: store.Policy{Retention: span}})
 	case 4:
 		_, _ = s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: owner, Lease: 2 * span}})
 	case 5:
@@ -56,12 +56,12 @@ func checkBookkeeping(t *testing.T, s *Store, seed uint64) {
 	scopes := make(map[*scopeUsage][2]int64)
 	for i := range s.shards {
 		sh := &s.shards[i]
-		if sh.records.count != len(sh.order) {
-			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, sh.records.count, len(sh.order))
+		if len(sh.records) != len(sh.order) {
+			t.Fatalf("seed %d: %d records, %d in the order of expiry", seed, len(sh.records), len(sh.order))
 		}
 		for place, entry := range sh.order {
 			rec := entry.rec
-			if found, _ := sh.records.find(&rec.id); rec.index != place || found != rec {
+			if found := sh.records[rec.id]; rec.index != place || found != rec {
 				t.Fatalf("seed %d: the record at place %d thinks it is at %d", seed, place, rec.index)
 			}
 			if parent := sh.order[max(0, place-1)/2]; entry.at < parent.at || rec.end() < entry.at {

@@ -63,7 +63,7 @@ func (s *Store) appendShard(page *store.Page, q *store.Query, at position) (last
 	now := s.now()
 	for i := range ids {
 		page.Scanned++
-		rec, _ := sh.records.find(&ids[i])
+		rec := sh.records[ids[i]]
 		if rec == nil || now >= rec.end() {
 			continue
 		}
@@ -83,10 +83,10 @@ func (s *Store) appendShard(page *store.Page, q *store.Query, at position) (last
 func (sh *shard) idsAfter(after []byte) []store.ID {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	ids := make([]store.ID, 0, sh.records.count)
-	for _, s := range sh.records.slots {
-		if s.rec != nil && bytes.Compare(s.rec.id[:], after) > 0 {
-			ids = append(ids, s.rec.id)
+	ids := make([]store.ID, 0, len(sh.records))
+	for id := range sh.records {
+		if bytes.Compare(id[:], after) > 0 {
+			ids = append(ids, id)
 		}
 	}
 	return ids

@@ -27,7 +27,7 @@ import (
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1
-// KiB the bytes hold about 200,000 records, with results of 256 bytes about 460,000.
+// KiB the bytes hold about 190,000 records, with results of 256 bytes about 420,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
@@ -57,7 +57,7 @@ type Bounds struct {
 
 // RecordOverhead is the size of a record without its payload, in bytes: the record
 // itself, its entries in the index and in the order of expiry, and its scope.
-const RecordOverhead = 320
+const RecordOverhead = 384
 
 // Store is a [reprise.Store] in memory, with the abilities [store.Waiter],
 // [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent

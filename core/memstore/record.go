@@ -18,11 +18,13 @@ type record struct {
 	completed   bool
 	attempt     int
 	fence       uint64
-	label       string      // of the policy
+	policy      store.Policy
 	claimed     instant     // when its last attempt claimed it
 	lease       instant     // when the lease ends; once completed, when that was
+	replayed    instant     // once completed: until when the payload is replayed
 	valid       instant     // until when the record is valid
 	payload     []byte      // shared with every replay, so it is never written to
+	expired     bool        // the payload was deleted when its retention ended
 	scope       *scopeUsage // that it counts for; nil: of an unknown scope
 	index       int         // in its shard's order of expiry
 }
@@ -38,6 +40,15 @@ func (r *record) end() instant {
 		return r.valid
 	}
 	return max(r.valid, r.lease)
+}
+
+// due returns the instant at which something of the record is to be deleted: its payload,
+// or all of it.
+func (r *record) due() instant {
+	if r.completed && !r.expired {
+		return min(r.replayed, r.valid)
+	}
+	return r.end()
 }
 
 // size returns the size of the record in bytes.

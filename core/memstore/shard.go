@@ -20,7 +20,7 @@ type shard struct {
 	usage *usage
 
 	mu      sync.Mutex
-	records index
+	records map[store.ID]*record
 	order   expiry // of all records
 	fence   uint64 // the last one that was given out
 	watches map[store.ID][]chan struct{}
@@ -31,68 +31,79 @@ type shard struct {
 // does not refuse the new process.
 func (sh *shard) init(u *usage, now time.Time) {
 	sh.usage = u
-	sh.records = newIndex()
+	sh.records = make(map[store.ID]*record)
 	sh.watches = make(map[store.ID][]chan struct{})
 	sh.fence = uint64(now.UnixMicro())
 }
 
 // find returns the record of id, or nil when none is seen. A dead record is deleted on
-// the way.
-func (sh *shard) find(id *store.ID, now instant) *record {
-	rec, _ := sh.lookUp(id, now)
+// the way, and so is a payload whose retention has ended.
+func (sh *shard) find(id store.ID, now instant) *record {
+	rec := sh.records[id]
+	switch {
+	case rec == nil:
+	case now >= rec.end():
+		sh.remove(rec)
+		return nil
+	case now >= rec.due():
+		sh.expire(rec)
+	}
 	return rec
 }
 
-// lookUp is find that also returns where to add the record, if there is none.
-func (sh *shard) lookUp(id *store.ID, now instant) (rec *record, at int) {
-	rec, at = sh.records.find(id)
-	if rec != nil && now >= rec.end() {
-		sh.remove(rec)
-		return sh.records.find(id)
-	}
-	return rec, at
-}
-
-// add keeps a new record, which is counted already, where lookUp looked for it.
-func (sh *shard) add(rec *record, at int) {
-	sh.records.insert(at, rec)
+// add keeps a new record, which is counted already.
+func (sh *shard) add(rec *record) {
+	sh.records[rec.id] = rec
 	heap.Push(&sh.order, rec)
 }
 
 // remove deletes a record.
 func (sh *shard) remove(rec *record) {
-	sh.records.remove(rec)
+	delete(sh.records, rec.id)
 	heap.Remove(&sh.order, rec.index)
 	sh.usage.remove(rec.scope, rec.size())
+}
+
+// expire deletes the payload of a record. Its place in the order of expiry is right when
+// it comes first.
+func (sh *shard) expire(rec *record) {
+	sh.usage.addPayload(rec.scope, -len(rec.payload))
+	rec.payload, rec.expired = nil, true
 }
 
 // reschedule moves a record that ends earlier than before forward in the order of expiry.
 // One that ends later, as most that complete do, moves when it comes first, which costs
 // less than moving it each time.
 func (sh *shard) reschedule(rec *record) {
-	if entry := &sh.order[rec.index]; rec.end() < entry.at {
-		entry.at = rec.end()
+	if entry := &sh.order[rec.index]; rec.due() < entry.at {
+		entry.at = rec.due()
 		heap.Fix(&sh.order, rec.index)
 	}
 }
 
-// sweep deletes up to limit dead records and returns how many it deleted. Few of the
-// records that come first in the order are not dead: they were running when they would
-// have ended.
-func (sh *shard) sweep(now instant, limit int) (deleted int) {
-	for deleted < limit && len(sh.order) > 0 && now >= sh.order[0].at {
+// sweep deletes up to limit dead records, or payloads whose retention has ended, and
+// returns how many it deleted. Of few of the records that come first in the order there
+// is nothing to delete: they were running when they would have ended.
+func (sh *shard) sweep(now instant, limit int) (purged int) {
+	for purged < limit && len(sh.order) > 0 && now >= sh.order[0].at {
 		first := &sh.order[0]
-		if first.at = first.rec.end(); now < first.at {
-			heap.Fix(&sh.order, 0)
+		switch rec := first.rec; {
+		case now >= rec.end():
+			sh.remove(rec)
+			purged++
 			continue
+		case now >= rec.due():
+			sh.expire(rec)
+			purged++
 		}
-		sh.remove(first.rec)
-		deleted++
+		first.at = first.rec.due()
+		heap.Fix(&sh.order, 0)
 	}
-	return deleted
+	return purged
 }
 
-// expiryEntry is when to look whether a record is dead: at its end, or earlier.
+// expiryEntry is when to look whether something of a record is to be deleted: when it is
+// due, or earlier.
 type expiryEntry struct {
 	at  instant
 	rec *record
@@ -115,7 +126,7 @@ func (e expiry) Swap(i, j int) {
 func (e *expiry) Push(x any) {
 	rec := x.(*record)
 	rec.index = len(*e)
-	*e = append(*e, expiryEntry{rec.end(), rec})
+	*e = append(*e, expiryEntry{rec.due(), rec})
 }
 
 // Pop is called by package heap.

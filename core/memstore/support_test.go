@@ -41,11 +41,11 @@ func (o operation) by(owner store.Owner) operation {
 }
 
 func (o operation) claim() store.ClaimRequest {
-	return store.ClaimRequest{ID: o.id, Owner: o.owner, Fingerprint: o.fingerprint, Lease: lease, Retention: retention, Takeover: true}
+	return store.ClaimRequest{ID: o.id, Owner: o.owner, Fingerprint: o.fingerprint, Lease: lease, Policy: store.Policy{Retention: retention}, Takeover: true}
 }
 
 func (o operation) complete(payload string) store.CompleteRequest {
-	return store.CompleteRequest{ID: o.id, Owner: o.owner, Payload: []byte(payload), Retention: retention}
+	return store.CompleteRequest{ID: o.id, Owner: o.owner, Payload: []byte(payload), Policy: store.Policy{Retention: retention}}
 }
 
 func (o operation) renew() []store.RenewRequest {

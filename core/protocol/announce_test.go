@@ -236,7 +236,7 @@ func TestOnlyAKeptResponseHasAnExpiry(t *testing.T) {
 		"released, with a link":      {protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: policy}}, 503, []string{"Link"}},
 		"kept, with nothing but it":  {protocol.Config{Announce: protocol.Announcing{PolicyURL: policy}}, 201, []string{"Link"}},
 		"5xx that the preset keeps":  {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 503, []string{"Idempotency-Key-Expires"}},
-		"408, which no preset keeps": {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 408, nil},
+		"401, which no preset keeps": {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 401, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,13 +1,16 @@
 package protocol
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
+	"strings"
 	"sync"
 
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
 // errBodyClosed is the error of reading the request body once the exchange is over.
@@ -84,12 +87,48 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 		return nil, CodeRequestTooLarge, err
 	case err != nil:
 		return nil, CodeRequestInvalid, &unreadBody{err}
-	case len(body) == 0 && req.Parsed != nil:
-		return s.readParsed(req, limit)
-	default:
+	case req.isWhole(body):
 		return body, "", nil
+	default:
+		return s.readParsed(req, limit)
 	}
 }
+
+// isWhole reports whether body, which was read to its end, is known to be the whole body
+// (R50). A layer outside may have consumed a part of it. That shows where the declared
+// length is missed. Where no length is known, or a content coding changes it, a body of
+// which only white space is left was consumed: a decoder of JSON leaves such a rest.
+func (r *Request) isWhole(body []byte) bool {
+	switch {
+	case r.Length > 0 && !r.isCoded():
+		return int64(len(body)) >= r.Length
+	case hasParts(r.parsedForm()):
+		return false
+	default:
+		return r.Length == 0 || len(bytes.TrimLeft(body, " \t\r\n")) > 0
+	}
+}
+
+// isCoded reports whether the body has a content coding, so that a layer outside that
+// decoded it may have changed its length.
+func (r *Request) isCoded() bool {
+	for _, coding := range r.values("Content-Encoding") {
+		if !strings.EqualFold(syntax.TrimSpace(coding), "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+// parsedForm returns the form that another layer parsed, nil without one.
+func (r *Request) parsedForm() *multipart.Form {
+	if r.Parsed == nil {
+		return nil
+	}
+	return r.Parsed.ParsedForm()
+}
+
+func hasParts(form *multipart.Form) bool { return form != nil && len(form.Value)+len(form.File) > 0 }
 
 // readMessage returns the encoded message of a call.
 func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) {
@@ -104,20 +143,25 @@ func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) 
 	}
 }
 
-var errBodyGone = errors.New("protocol: the body was read before the middleware, and left no form")
+var errBodyGone = errors.New("protocol: a layer outside the middleware consumed the body, or a part of it, and kept neither its form nor its bytes")
 
 // readParsed returns the substitute for a body that another layer, or the scope function,
-// read before the middleware: the form that it parsed. A body that is gone cannot be
-// compared, so such a request is refused; a coded one may just have been empty.
+// consumed before the middleware: the form that it parsed, or the bytes that the
+// framework keeps. Without them the request cannot be compared, and is refused.
 func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code, err error) {
-	form := req.Parsed.ParsedForm()
-	switch {
-	case form != nil && len(form.Value)+len(form.File) > 0:
+	if form := req.parsedForm(); hasParts(form) {
 		return s.useForm(form, limit)
-	case req.Length > 0 && (req.Header == nil || len(req.Header.Values("Content-Encoding")) == 0):
+	}
+	if req.Parsed == nil {
+		return nil, CodeRequestInvalid, errBodyGone
+	}
+	switch kept := req.Parsed.ParsedBytes(); {
+	case len(kept) > limit:
+		return nil, CodeRequestTooLarge, nil
+	case len(kept) == 0, !req.isWhole(kept):
 		return nil, CodeRequestInvalid, errBodyGone
 	default:
-		return nil, "", nil
+		return kept, "", nil
 	}
 }
 

@@ -147,21 +147,25 @@ func TestR26LimitOfAnOuterLayer(t *testing.T) {
 	}
 }
 
-// parsed is a request that a framework parsed.
-type parsed struct{ form *multipart.Form }
-
-func (p parsed) ParsedForm() *multipart.Form {
-	if p.form == nil {
-		return nil
-	}
-	return p.form
+// parsed is a request of which a framework keeps the form or the bytes.
+type parsed struct {
+	form  *multipart.Form
+	bytes []byte
 }
+
+func (p parsed) ParsedForm() *multipart.Form { return p.form }
+func (p parsed) ParsedBytes() []byte         { return p.bytes }
 
 // asked fails the test if the form of a request is read needlessly.
 type asked struct{ t *testing.T }
 
 func (a asked) ParsedForm() *multipart.Form {
-	a.t.Error("the form of a request with a body was asked for")
+	a.t.Error("the form of a request with a whole body was asked for")
+	return nil
+}
+
+func (a asked) ParsedBytes() []byte {
+	a.t.Error("the bytes of a request with a whole body were asked for")
 	return nil
 }
 
@@ -169,33 +173,55 @@ func values(name string, list ...string) *multipart.Form {
 	return &multipart.Form{Value: map[string][]string{name: list}}
 }
 
-// Where a layer outside read the body, the form that it parsed counts. A declared body
-// that was consumed cannot be compared: it is refused, unless a coding may have made it
-// empty.
-func TestBodyThatWasReadBefore(t *testing.T) {
+// R50: a body of which a layer outside consumed a part is refused, unless the framework
+// keeps its form or its bytes.
+func TestR50BodyThatWasReadBefore(t *testing.T) {
 	t.Parallel()
 	file := &multipart.Form{File: map[string][]*multipart.FileHeader{"f": {{Size: 5}}}} // which cannot be opened
+	form := parsed{form: values("a", "1")}
 	for _, c := range []struct {
 		name   string
-		body   string
-		parsed interface{ ParsedForm() *multipart.Form }
+		body   string // the rest
+		parsed interface {
+			ParsedForm() *multipart.Form
+			ParsedBytes() []byte
+		}
 		length int64
 		coding string
 		want   protocol.Code
 	}{
-		{"a form", "", parsed{values("a", "1")}, 9, "", ""},
-		{"a form of a value and a file field", "", parsed{&multipart.Form{
+		{"a form", "", form, 9, "", ""},
+		{"a form of a value and a file field", "", parsed{form: &multipart.Form{
 			Value: map[string][]string{"a": {"1"}}, File: map[string][]*multipart.FileHeader{"f": nil},
 		}}, 9, "", ""},
-		{"a form without a declared length", "", parsed{values("a", "1")}, -1, "", ""},
-		{"a form that is too large", "", parsed{values("a", strings.Repeat("x", 100))}, 9, "", protocol.CodeRequestTooLarge},
-		{"a form whose file is gone", "", parsed{file}, 9, "", protocol.CodeRequestInvalid},
+		{"a form without a declared length", "", form, -1, "", ""},
+		{"a form and its epilogue", "\r\nepilogue", form, 90, "", ""},
+		{"a form and its epilogue, without a declared length", "\r\nepilogue", form, -1, "", ""},
+		{"a form that is too large", "", parsed{form: values("a", strings.Repeat("x", 100))}, 9, "", protocol.CodeRequestTooLarge},
+		{"a form whose file is gone", "", parsed{form: file}, 9, "", protocol.CodeRequestInvalid},
+		{"kept bytes", "", parsed{bytes: []byte("123456789")}, 9, "", ""},
+		{"kept bytes without a declared length", "", parsed{bytes: []byte("1")}, -1, "", ""},
+		{"kept bytes of a coded body", "", parsed{bytes: []byte("1")}, 9, "gzip", ""},
+		{"kept bytes that are too many", "", parsed{bytes: make([]byte, 101)}, -1, "", protocol.CodeRequestTooLarge},
+		{"kept bytes of a rest", "", parsed{bytes: []byte("12345678")}, 9, "", protocol.CodeRequestInvalid},
+		{"kept bytes of a blank rest", "", parsed{bytes: []byte("\n")}, -1, "", protocol.CodeRequestInvalid},
 		{"a body that is gone", "", parsed{}, 1, "", protocol.CodeRequestInvalid},
-		{"a body that is gone, with an empty form", "", parsed{new(multipart.Form)}, 1, "", protocol.CodeRequestInvalid},
-		{"a coded body", "", parsed{}, 20, "gzip", ""},
+		{"a body that is gone, of a framework that keeps none", "", nil, 1, "", protocol.CodeRequestInvalid},
+		{"a body that is gone, with an empty form", "", parsed{form: new(multipart.Form)}, 1, "", protocol.CodeRequestInvalid},
+		{"a body that is gone, without a declared length", "", parsed{}, -1, "", protocol.CodeRequestInvalid},
+		{"a coded body that is gone", "", parsed{}, 20, "gzip", protocol.CodeRequestInvalid},
+		{"a rest", "12345678", parsed{}, 9, "", protocol.CodeRequestInvalid},
+		{"a rest of a body coded as identity", "12345678", parsed{}, 9, "identity", protocol.CodeRequestInvalid},
+		{"a blank rest", "\n", parsed{}, 9, "", protocol.CodeRequestInvalid},
+		{"a blank rest without a declared length", " \t\r\n", parsed{}, -1, "", protocol.CodeRequestInvalid},
+		{"a blank rest of a coded body", "\n", parsed{}, 20, "gzip", protocol.CodeRequestInvalid},
+		{"a decoded body that is shorter than the coded one", "12345678", parsed{}, 9, "gzip", ""},
+		{"a decoded body that is longer than the coded one", "123456789", parsed{}, 1, "gzip", ""},
 		{"no body", "", parsed{}, 0, "", ""},
-		{"no declared body", "", parsed{}, -1, "", ""},
+		{"no body in a coding", "", parsed{}, 0, "gzip", ""},
 		{"a body", "b", asked{t}, 1, "", ""},
+		{"a blank body", "\n", asked{t}, 1, "", ""},
+		{"a body without a declared length", "b", parsed{}, -1, "", ""},
 	} {
 		r := post(strings.NewReader(c.body))
 		r.Parsed, r.Length = c.parsed, c.length
@@ -219,7 +245,7 @@ func TestFormsAreCompared(t *testing.T) {
 	}
 	late := func(form *multipart.Form) protocol.Request {
 		r := post(strings.NewReader(""))
-		r.Parsed = parsed{form}
+		r.Parsed = parsed{form: form}
 		return r
 	}
 	if got := admissionCode(t, b.guard.Admit(t.Context(), early(nil, errors.New("malformed")), scope)); got != protocol.CodeRequestInvalid {

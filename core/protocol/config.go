@@ -54,7 +54,9 @@ type Config struct {
 	Preset reprise.Preset
 
 	// Retention is how long a response is replayed, counted from its completion: 1 ms to
-	// 10 years. The default is the engine's, 24 h.
+	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is longer, together
+	// with the Horizon, than the engine's MaxRun and Lease: the record of an operation
+	// whose process died is kept from its claim for as long.
 	Retention time.Duration
 
 	// Horizon is for operations that must not run again after their retention either: how
@@ -72,9 +74,12 @@ type Config struct {
 	// replay. Zero answers 409 at once.
 	Wait time.Duration
 
-	// FailOpen runs the handler unprotected when the store is unavailable, instead of
-	// answering 503. The response then carries Idempotency-Status: unprotected. An
-	// operation may run twice. FailOpen cannot be combined with AtMostOnce.
+	// FailOpen runs the handler unprotected when the server of the store could not be
+	// reached and this process knows nothing of the key, instead of answering 503: see
+	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
+	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
+	// with Horizon, or with a store that binds effects to the attempt, such as a
+	// transactional one.
 	FailOpen bool
 
 	// Limits bounds keys and bodies.
@@ -146,12 +151,12 @@ const (
 // or damaged answers 409 result-unavailable, never another body nor a part, and one that
 // cannot be read at the moment 503 store-unavailable.
 //
-// A body is not kept if it is longer than MaxBody, if it has trailers, and if the blob
-// store fails or is slower than Timeout: the client has the response then, its retries
-// get the response of Config.Oversize, and Stats and the observer tell
-// ([reprise.EventBlobError]). Where the effects commit with the response, they are rolled
-// back instead: 503 not-applied, or 500 response-too-large for a body that can never be
-// kept.
+// A body is not kept if it is longer than MaxBody, if it has trailers, if there is no
+// room for its temporary file, and if the blob store fails or is slower than Timeout: the
+// client has the response then, its retries get the response of Config.Oversize, and
+// Stats and the observer tell ([reprise.EventBlobError]). Where the effects commit with
+// the response, they are rolled back instead: 503 not-applied, or 500 response-too-large
+// for a body that can never be kept.
 //
 // The zero value does not offload and cannot replay an offloaded body: retries get 503.
 // So a deployment gives every process the Blobs with ReadOnly before the first one
@@ -174,13 +179,17 @@ type Offloading struct {
 	Timeout time.Duration
 
 	// Dir is the directory of the temporary files that a body goes through, on its way to
-	// Blobs and back; they have no name there where the system allows it. The default is
-	// [os.TempDir]. A directory in memory makes the files memory.
+	// Blobs and back. They are encrypted with keys that only the process has, and have no
+	// name where the system allows it. The default is [os.TempDir]. A directory in memory
+	// makes the files memory.
 	Dir string
 
-	// MaxSpool bounds the bytes of all temporary files of the guard at a time. A first
-	// response that finds no room is not kept, and a replay is answered with 503. The
-	// default is 4 GiB, and at least MaxBody.
+	// MaxSpool bounds the bytes of all temporary files of first responses of the guard at a
+	// time, and those of its replays apart from them: together they have twice as many. A
+	// first response that finds no room is not kept, and a replay is answered with 503.
+	// Clients that read replays slowly take no room from first responses. A body that its
+	// client has not read for 10 s breaks off when another one finds no room. The default
+	// is 4 GiB, and at least MaxBody.
 	MaxSpool int64
 }
 
@@ -196,7 +205,8 @@ type Fingerprinting struct {
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
 	// process serves several hosts: without it, and with one key space for all of them, a
 	// request to the live host may get the replay of the sandbox host's response. After a
-	// change of the list, retries of requests that are in flight or recorded get 422.
+	// change of the list, retries of requests that are in flight or recorded get 422. The
+	// headers of the key are refused: one key has several notations.
 	Headers []string
 }
 

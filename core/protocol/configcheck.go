@@ -67,6 +67,9 @@ func (c Config) withDefaults() (Config, error) {
 		if !syntax.ValidName(n) {
 			return c, invalid("Fingerprint.Headers", "%q is not a field name", n)
 		}
+		if slices.ContainsFunc(c.Key.names, func(key string) bool { return strings.EqualFold(key, n) }) {
+			return c, invalid("Fingerprint.Headers", "%s is a header of the key: a retry that writes its key in another way would be another request", n)
+		}
 	}
 	c.Fingerprint.Headers = sortedNames(c.Fingerprint.Headers)
 	for _, f := range []struct {
@@ -104,18 +107,22 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Seal.check(); err != nil {
 		return c, err
 	}
-	if err := c.Offload.prepare(c.Limits.ResponseBody); err != nil {
+	if err := c.Offload.prepare(c.Limits.ResponseBody, c.Seal.on() || len(c.Seal.OtherSecrets) > 0); err != nil {
 		return c, err
 	}
-	if c.FailOpen && c.Preset == reprise.AtMostOnce {
+	switch {
+	case c.FailOpen && c.Preset == reprise.AtMostOnce:
 		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
+	case c.FailOpen && c.Horizon > 0:
+		return c, invalid("FailOpen", "cannot be combined with Horizon, because an operation that ended may then run again")
 	}
 	return c, nil
 }
 
 // prepare fills in the defaults of a group that is on and returns [store.ErrInvalid] for
-// the first invalid field. kept is the longest body that a record keeps.
-func (c *Offloading) prepare(kept int) error {
+// the first invalid field. kept is the longest body that a record keeps; sealed says that
+// there may be blobs that are encrypted.
+func (c *Offloading) prepare(kept int, sealed bool) error {
 	if c.Blobs == nil {
 		for _, f := range []struct {
 			name string
@@ -135,7 +142,11 @@ func (c *Offloading) prepare(kept int) error {
 	}
 	orDefault(&c.MaxBody, defaultMaxBlob)
 	orDefault(&c.Timeout, defaultBlobTimeout)
-	orDefault(&c.MaxSpool, max(defaultMaxSpool, c.MaxBody))
+	longest := c.MaxBody
+	if sealed {
+		longest = record.SealedBlobSize(c.MaxBody)
+	}
+	orDefault(&c.MaxSpool, max(defaultMaxSpool, longest))
 	switch {
 	case c.MaxBody < 1 || c.MaxBody > record.MaxBlob:
 		return invalid("Offload.MaxBody", "%d, want 1 to %d", c.MaxBody, int64(record.MaxBlob))
@@ -143,10 +154,26 @@ func (c *Offloading) prepare(kept int) error {
 		return invalid("Offload.MaxBody", "%d, want more than Limits.ResponseBody, %d", c.MaxBody, kept)
 	case c.MaxSpool < c.MaxBody:
 		return invalid("Offload.MaxSpool", "%d, want at least MaxBody, %d", c.MaxSpool, c.MaxBody)
+	case c.MaxSpool < longest:
+		return invalid("Offload.MaxSpool", "%d, want at least MaxBody, %d bytes when it is sealed", c.MaxSpool, longest)
 	case c.Timeout < time.Millisecond || c.Timeout > maxBlobTimeout:
 		return invalid("Offload.Timeout", "%v, want %v to %v", c.Timeout, time.Millisecond, maxBlobTimeout)
 	}
 	return nil
+}
+
+// unfill makes the fields that still have the value that prepare filled in what they were
+// given as, because a default may depend on fields that have changed since.
+func (c *Offloading) unfill(filled, given *Offloading) {
+	if c.MaxBody == filled.MaxBody {
+		c.MaxBody = given.MaxBody
+	}
+	if c.Timeout == filled.Timeout {
+		c.Timeout = given.Timeout
+	}
+	if c.MaxSpool == filled.MaxSpool {
+		c.MaxSpool = given.MaxSpool
+	}
 }
 
 // checkMethods refuses a list that protects no request (R9).

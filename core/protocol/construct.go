@@ -45,6 +45,7 @@ func Over(engine *reprise.Engine, cfg Config) (*Guard, error) {
 }
 
 func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
+	given := cfg.Offload
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -53,18 +54,24 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := store.MaxDuration - engine.Config().Retention; cfg.Retention == 0 && cfg.Horizon > most {
+	tuning := engine.Config()
+	if cfg.FailOpen && engine.Binds() {
+		return nil, invalid("FailOpen", "cannot be combined with a store that binds effects to the attempt, because an operation then runs without its transaction")
+	}
+	if most := store.MaxDuration - tuning.Retention; cfg.Retention == 0 && cfg.Horizon > most {
 		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
 	}
-	if err := cfg.Seal.checkAge(cmp.Or(cfg.Retention, engine.Config().Retention)); err != nil {
+	retention := cmp.Or(cfg.Retention, tuning.Retention)
+	if err := cfg.Seal.checkAge(retention, &tuning); err != nil {
 		return nil, err
 	}
-	announce := newAnnouncement(&cfg, engine.Config().Retention)
+	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
-		engine: engine, cfg: cfg, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
+		replays:  spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 	}, nil
 }
 
@@ -80,6 +87,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
 	change(&cfg)
+	cfg.Offload.unfill(&g.cfg.Offload, &g.offload)
 	other, err := newGuard(g.engine, cfg)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,154 @@ func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	}
 }
 
+// Two options that promise what cannot be true of one operation are refused together,
+// and each is accepted without the other.
+func TestContradictingOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	seal := protocol.Sealing{Secret: secret(t, "1")}
+	spool := protocol.Offloading{Blobs: new(blobs), MaxBody: gib, MaxSpool: gib}
+	for name, c := range map[string]struct {
+		first, second func(*protocol.Config)
+		says          string
+	}{
+		"may run twice, and never": {
+			first:  func(c *protocol.Config) { c.FailOpen = true },
+			second: func(c *protocol.Config) { c.Preset = reprise.AtMostOnce },
+			says:   "Config.FailOpen: cannot be combined with AtMostOnce",
+		},
+		"may run twice, and never again": {
+			first:  func(c *protocol.Config) { c.FailOpen = true },
+			second: func(c *protocol.Config) { c.Horizon = time.Hour },
+			says:   "Config.FailOpen: cannot be combined with Horizon",
+		},
+		"one key under two names, and two requests": {
+			first:  func(c *protocol.Config) { c.Key = protocol.KeyHeader("X-Key", "Idempotency-Key") },
+			second: func(c *protocol.Config) { c.Fingerprint.Headers = []string{"accept", "x-key"} },
+			says:   "Config.Fingerprint.Headers: x-key is a header of the key",
+		},
+		"sealed, and too long for the room": {
+			first:  func(c *protocol.Config) { c.Seal = seal },
+			second: func(c *protocol.Config) { c.Offload = spool },
+			says:   "Config.Offload.MaxSpool: 1073741824, want at least MaxBody, 1074200576 bytes when it is sealed",
+		},
+		"reads what is sealed, and has no room": {
+			first:  func(c *protocol.Config) { c.Seal.OtherSecrets = []protocol.Secret{seal.Secret} },
+			second: func(c *protocol.Config) { c.Offload = spool; c.Offload.ReadOnly = true },
+			says:   "Config.Offload.MaxSpool: 1073741824, want at least MaxBody",
+		},
+		"replayed until its retention, and refused before": {
+			first:  func(c *protocol.Config) { c.Seal = seal; c.Seal.MaxAge = time.Hour + 12*time.Minute },
+			second: func(c *protocol.Config) { c.Retention = 61 * time.Minute },
+			says:   "Config.Seal.MaxAge: 1h12m0s, want at least",
+		},
+	} {
+		engine, err := reprise.New(memstore.New(), reprise.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var both protocol.Config
+		c.first(&both)
+		c.second(&both)
+		if _, err := protocol.Over(engine, both); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+		for _, change := range []func(*protocol.Config){c.first, c.second} {
+			cfg := protocol.Config{Retention: time.Hour}
+			change(&cfg)
+			if _, err := protocol.Over(engine, cfg); err != nil {
+				t.Errorf("%s: one of the two is refused: %v", name, err)
+			}
+		}
+	}
+	if _, err := protocol.New(memstore.New(), protocol.Config{
+		Seal: seal, Offload: protocol.Offloading{Blobs: new(blobs), MaxBody: 8 * gib},
+	}); err != nil {
+		t.Errorf("the default of MaxSpool has no room for a sealed body: %v", err)
+	}
+}
+
+// With accepts and refuses what New does, and fills in the same defaults: one that
+// depends on another field follows it.
+func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
+	t.Parallel()
+	offload := protocol.Config{Offload: protocol.Offloading{Blobs: new(blobs)}}
+	spool, body := offload, offload
+	spool.Offload.MaxSpool = 4 << 30
+	body.Offload.MaxBody = 1 << 30
+	sealed := protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}
+	for name, c := range map[string]struct {
+		base   protocol.Config
+		change func(*protocol.Config)
+		ok     bool
+	}{
+		"a body over the default of MaxSpool": {offload, func(c *protocol.Config) { c.Offload.MaxBody = 8 << 30 }, true},
+		"a body over MaxSpool":                {spool, func(c *protocol.Config) { c.Offload.MaxBody = 8 << 30 }, false},
+		"a larger MaxSpool":                   {spool, func(c *protocol.Config) { c.Offload.MaxSpool, c.Offload.MaxBody = 9<<30, 8<<30 }, true},
+		"a smaller body":                      {body, func(c *protocol.Config) { c.Offload.MaxBody = 2 << 20 }, true},
+		"a small MaxSpool":                    {offload, func(c *protocol.Config) { c.Offload.MaxSpool = 256<<20 - 1 }, false},
+		"no Blobs":                            {offload, func(c *protocol.Config) { c.Offload.Blobs = nil }, true},
+		"no Blobs, with a MaxBody":            {body, func(c *protocol.Config) { c.Offload.Blobs = nil }, false},
+		"a body over MaxBody":                 {offload, func(c *protocol.Config) { c.Offload.MaxBody = 1 << 20 }, false},
+		"another Timeout":                     {offload, func(c *protocol.Config) { c.Offload.Timeout = time.Minute }, true},
+		"no secret":                           {sealed, func(c *protocol.Config) { c.Seal = protocol.Sealing{} }, true},
+		"another method":                      {offload, func(c *protocol.Config) { c.Methods = []string{"PUT"} }, true},
+		"methods of no request":               {offload, func(c *protocol.Config) { c.Methods = []string{} }, false},
+	} {
+		changed := c.base
+		c.change(&changed)
+		want, err := protocol.New(memstore.New(), changed)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: New: %v", name, err)
+		}
+		base := newGuard(t, reprise.Config{}, c.base)
+		between, err := base.With(func(c *protocol.Config) { c.Name = "between" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []*protocol.Guard{base, between} {
+			got, refused := from.With(c.change)
+			if (refused == nil) != c.ok {
+				t.Errorf("%s: With: %v", name, refused)
+			} else if c.ok && got.Config().Offload != want.Config().Offload {
+				t.Errorf("%s: With makes %+v, want %+v", name, got.Config().Offload, want.Config().Offload)
+			}
+		}
+	}
+	guard := newGuard(t, reprise.Config{}, offload)
+	if _, err := guard.With(func(c *protocol.Config) {
+		if c.Offload.MaxBody != 256<<20 || c.Offload.MaxSpool != 4<<30 {
+			t.Errorf("a change sees %+v, want the defaults", c.Offload)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A handler that runs unprotected would run without the transaction of its attempt.
+func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
+	t.Parallel()
+	for name, st := range map[string]store.Store{"": memstore.New(), "Config.FailOpen": bindingStore{memstore.New()}} {
+		guard, err := protocol.New(st, protocol.Config{FailOpen: true})
+		if (err == nil) != (name == "") || err != nil && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), name)) {
+			t.Errorf("over %T: %v, want an error that names %q", st, err, name)
+		}
+		if guard != nil {
+			_ = guard.Close(t.Context())
+		}
+	}
+}
+
+type bindingStore struct{ store.Store }
+
+// Bind implements [store.ContextBinder].
+func (bindingStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }
+
+// Atomic implements [store.ContextBinder].
+func (bindingStore) Atomic() bool { return true }
+
+var _ store.ContextBinder = bindingStore{}
+
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()

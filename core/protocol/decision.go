@@ -33,8 +33,10 @@ func Release(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
 }
 
-// OmitBody records the response without its body, for bodies that must not be stored.
-// Retries get the substitute of Config.Oversize.
+// OmitBody records the response without its body, for bodies that must not be stored:
+// neither the record nor a blob has it. Retries get the substitute of Config.Oversize. A
+// body over Limits.ResponseBody may go through a temporary file (see [Offloading]), which
+// is encrypted.
 func OmitBody(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
 }
@@ -117,10 +119,9 @@ const (
 //	panicked               the preset            → release | keepEmpty
 //	cut                    the preset            → release | keepCut
 //	returned               the handler: keep     → keep
-//	returned               Config.Keep.Decide         → keep | release
-//	401 407 408 425 429    –                     → release
-//	307 308                –                     → release
-//	5xx                    the preset            → release | keep
+//	returned               Config.Keep.Decide    → keep | release
+//	401 407 425 429        –                     → release
+//	307 308 408 5xx        the preset            → release | keep
 //	everything else        –                     → keep
 func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision) resolution {
 	byPreset := func(atMostOnce resolution) resolution {
@@ -144,11 +145,9 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 		return release
 	}
 	switch {
-	case status == 401, status == 407, status == 408, status == 425, status == 429:
+	case status == 401, status == 407, status == 425, status == 429: // nothing was processed
 		return release
-	case status == 307, status == 308:
-		return release
-	case status >= 500 && status <= 599:
+	case status == 307, status == 308, status == 408, status >= 500 && status <= 599: // something may have been
 		return byPreset(keep)
 	default:
 		return keep

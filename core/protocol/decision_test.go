@@ -17,8 +17,8 @@ func TestR31FateOfAResponse(t *testing.T) {
 		recoverable, atMostOnce resolution
 	}{
 		{"kept by default", returned, []int{200, 201, 204, 302, 303, 304, 400, 404, 409, 422, 499, 600}, ByPreset, ByPreset, keep, keep},
-		{"the client has to come back differently", returned, []int{401, 407, 408, 425, 429}, ByPreset, ByPreset, release, release},
-		{"the client resends the key elsewhere", returned, []int{307, 308}, ByPreset, ByPreset, release, release},
+		{"nothing was processed", returned, []int{401, 407, 425, 429}, ByPreset, ByPreset, release, release},
+		{"the client resends the key, and something may have run", returned, []int{307, 308, 408}, ByPreset, ByPreset, release, keep},
 		{"failed", returned, []int{500, 502, 503, 504, 599}, ByPreset, ByPreset, release, keep},
 		{"failed, and the handler keeps it", returned, []int{500}, KeepResponse, ByPreset, keep, keep},
 		{"failed, and the policy keeps it", returned, []int{500}, ByPreset, KeepResponse, keep, keep},

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -28,6 +29,10 @@ type Exchange struct {
 	capture Capture
 	scratch *scratch
 	spool   *spool.Spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
+	unkept  error        // why such a body could not be kept; nil if that was not tried, or not in vain
+
+	http2        bool // the request has HTTP/2 or later
+	trailersLost bool // the client of this run does not get the trailers, and no other one should
 
 	annotation string  // of Config.Annotate
 	announced  []Field // fields that the policy adds to a recorded response
@@ -165,7 +170,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		if c.Sent || c.Panicked || c.Cut {
 			return Reply{}
 		}
-		return x.instead(CodeResponseTooLarge)
+		return x.blobNotWritten()
 	}
 	e := returned
 	switch {
@@ -250,19 +255,28 @@ func (x *Exchange) takeDecision() (decision Decision, omitBody bool) {
 	return x.decision, x.omitBody
 }
 
+// omits reports whether the handler has said that its body is not to be stored.
+func (x *Exchange) omits() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.omitBody
+}
+
 // fill sets the stored parts of a whole response. ok is false if its effects must be
 // rolled back, because they commit with a body that cannot be kept now.
 func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	g := x.guard
 	m := x.scratch
-	m.changed = appendChanges(m.changed[:0], m.outer, m.committed)
+	m.changed = appendChanges(m.changed[:0], m.outer, m.committed, m.set)
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)
 	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
 	kept = append(kept, x.announced...)
 	fields := len(kept)
-	kept = g.fields.filterTrailers(kept, m.trailers)
+	if !x.trailersLost {
+		kept = g.fields.filterTrailers(kept, m.trailers)
+	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		x.announced = nil
 		kept, fields = slices.Delete(kept, own, fields), own
@@ -322,9 +336,12 @@ func (x *Exchange) instead(code Code) Reply {
 	return Reply{Replace: true, Response: x.guard.problem(x.Context(), x.request, code)}
 }
 
-// blobNotWritten is instead for effects that were rolled back because the blob store
-// failed: the client waits as long as for a store.
+// blobNotWritten is instead for effects that were rolled back because the body could not
+// be kept. If it may be kept later, the client waits as long as for a store.
 func (x *Exchange) blobNotWritten() Reply {
+	if x.unkept == nil || errors.Is(x.unkept, spool.ErrLimit) {
+		return x.instead(CodeResponseTooLarge)
+	}
 	p := x.guard.problems.of(CodeNotApplied)
 	p.RetryAfter = retryStore
 	return Reply{Replace: true, Response: x.guard.write(x.Context(), x.request, p)}

@@ -8,7 +8,6 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // Guard is one policy over one engine. [New] makes both, and [Guard.With] another guard
@@ -17,13 +16,15 @@ type Guard struct {
 	engine   *reprise.Engine
 	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
+	offload  Offloading // as it was given, without defaults
 	grammar  keyGrammar
 	fields   fieldPolicy
 	problems problems
 	announce announcement
 	marks    marks
 	counts   counts
-	spools   spool.Files
+	spools   spool.Files // of first responses
+	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
 }
 
 // Stats counts a guard's actions that leave no other trace. The numbers only grow.
@@ -139,6 +140,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
+		x.http2 = req.HTTP2
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own
@@ -181,7 +183,11 @@ func (g *Guard) check(
 	if err != nil {
 		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err)
 	}
-	if g.runs(ctx, principal, key) {
+	passes, err := g.within(ctx, req, principal, key)
+	switch {
+	case err != nil:
+		return nil, nil, g.refuse(ctx, req, CodeInternalError, err)
+	case passes:
 		return nil, nil, Admission{Pass: true}
 	}
 	req.cutTarget()
@@ -198,13 +204,6 @@ func (g *Guard) check(
 	}
 	op.Scope, op.Key, op.Fingerprint = principal, key, fingerprint
 	return s, body, Admission{}
-}
-
-// runs reports whether ctx belongs to a run of the operation itself: the middleware is
-// twice in the chain, and must not wait for itself.
-func (g *Guard) runs(ctx context.Context, principal, key string) bool {
-	view, inside := reprise.AttemptFrom(ctx)
-	return inside && ctx.Err() == nil && view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
 }
 
 // answer returns the client's response if the handler does not run. The engine has

@@ -43,6 +43,7 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		"Announce.PolicyURL":         {Announce: protocol.Announcing{PolicyURL: "https://x.example/a b"}},
 		"Keep.Headers":               {Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}},
 		"FailOpen":                   {FailOpen: true, Preset: reprise.AtMostOnce},
+		"FailOpen: cannot be":        {FailOpen: true, Horizon: time.Hour},
 	} {
 		_, err := protocol.Over(engine, cfg)
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
@@ -171,6 +172,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 		{store.ErrUnavailable, 503, "store-unavailable", true},
 		{store.ErrUnknown, 503, "store-unavailable", true},
 		{errors.New("anything"), 503, "store-unavailable", true},
+		{store.ErrBusy, 503, "store-unavailable", false},
 		{store.ErrNotReplicated, 503, "store-unavailable", false},
 		{store.ErrFull, 503, "store-unavailable", false},
 		{store.ErrMisconfigured, 503, "store-unavailable", false},

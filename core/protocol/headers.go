@@ -55,14 +55,38 @@ func groupLen(list []Field) int {
 	return n
 }
 
+// appendPlaces appends where header has the first values of the names in list, which are
+// fields of header. A handler that sets a field puts another slice there, even if its
+// value is the same.
+func appendPlaces(dst []*string, header map[string][]string, list []Field) []*string {
+	for len(list) > 0 {
+		dst = append(dst, &header[list[0].Name][0])
+		list = list[groupLen(list):]
+	}
+	return dst
+}
+
+// appendSet appends the names of list that header has at another place than before.
+func appendSet(dst []string, header map[string][]string, list []Field, places []*string) []string {
+	for _, place := range places {
+		if values := header[list[0].Name]; len(values) > 0 && &values[0] != place {
+			dst = append(dst, list[0].Name)
+		}
+		list = list[groupLen(list):]
+	}
+	return dst
+}
+
 // appendChanges appends the fields that turn before into after: none for a name whose
-// values are the same, only the added values if the earlier ones come first, all values
-// otherwise, and a removal for a name that is gone.
-func appendChanges(dst, before, after []Field) []Field {
+// values are the same, unless it is one of those that were set; only the added values if
+// the earlier ones come first, all values otherwise, and a removal for a name that is
+// gone.
+func appendChanges(dst, before, after []Field, set []string) []Field {
 	for rest := after; len(rest) > 0; {
 		n := groupLen(rest)
 		now, was := rest[:n], group(before, rest[0].Name)
-		if len(was) <= n && slices.Equal(was, now[:len(was)]) {
+		setAnew := len(was) == n && slices.Contains(set, now[0].Name)
+		if len(was) <= n && !setAnew && slices.Equal(was, now[:len(was)]) {
 			now = now[len(was):]
 		}
 		dst = append(dst, now...)
@@ -124,9 +148,10 @@ func (x *Exchange) dropControlFields(header map[string][]string) {
 }
 
 // appendTrailers appends the trailer fields that header has after the handler: those that
-// a Trailer field announced, and those with net/http's prefix, without it.
-func appendTrailers(dst []Field, header map[string][]string) []Field {
-	for _, f := range appendLate(dst[len(dst):], header) {
+// the values announced of a Trailer field name, and those with net/http's prefix, without
+// it.
+func appendTrailers(dst []Field, header map[string][]string, announced []string) []Field {
+	for _, f := range appendLate(dst[len(dst):], header, announced) {
 		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), cleanValue(f.Value)
 		dst = append(dst, f)
 	}
@@ -135,8 +160,7 @@ func appendTrailers(dst []Field, header map[string][]string) []Field {
 
 // appendLate appends the trailer fields of header, in the form in which net/http expects
 // them after the body.
-func appendLate(dst []Field, header map[string][]string) []Field {
-	announced := header["Trailer"]
+func appendLate(dst []Field, header map[string][]string, announced []string) []Field {
 	for name, values := range header {
 		if !strings.HasPrefix(name, trailerPrefix) && !namesField(announced, name) {
 			continue

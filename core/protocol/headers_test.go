@@ -28,7 +28,7 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after))
+			changes := appendChanges(nil, appendMap(nil, c.before), appendMap(nil, c.after), nil)
 			got := maps.Clone(c.replayedOver)
 			if got == nil {
 				got = header{}
@@ -67,7 +67,7 @@ func TestR17TrailersAreAnnounced(t *testing.T) {
 		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},
 	}
 	var names []string
-	for _, f := range appendTrailers(nil, header) {
+	for _, f := range appendTrailers(nil, header, header["Trailer"]) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)

@@ -21,7 +21,10 @@ import (
 // startSpool begins to spool a body that has outgrown its limit in memory, from its
 // start, if the policy offloads it.
 func (x *Exchange) startSpool(start []byte) {
-	if !x.guard.cfg.Offload.writes() || x.attempt.Unprotected() || x.request.isCall() {
+	switch {
+	case !x.guard.cfg.Offload.writes(), x.attempt.Unprotected(), x.request.isCall():
+		return
+	case x.omits() && !x.Buffered(): // one that is held back has to be somewhere
 		return
 	}
 	var err error
@@ -108,6 +111,7 @@ func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 
 // blobFailed counts and reports a body that is not kept.
 func (x *Exchange) blobFailed(err error) {
+	x.unkept = err
 	x.guard.counts.notOffloaded.Add(1)
 	x.guard.reportBlob(x.Context(), x.attempt.ID(), fmt.Errorf("the body of a response is not kept: %w", err))
 }
@@ -147,7 +151,7 @@ func (g *Guard) fetchBlob(ctx context.Context, ref record.Blob) (_ *spool.Spool,
 	if g.cfg.Offload.Blobs == nil {
 		return nil, errNoBlobs
 	}
-	s, err := g.spools.New(ref.Size)
+	s, err := g.replays.New(ref.Size)
 	if err != nil {
 		return nil, err
 	}

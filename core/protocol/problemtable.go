@@ -158,7 +158,7 @@ var problemTable = [...]problemRow{
 	{Problem: Problem{
 		Code: CodeInternalError, Status: 500, GRPC: grpcInternal, Outcome: reprise.Failed, Title: "Internal error",
 		When:   "The server failed while it checked the request.",
-		Detail: "The server failed while it checked this request. Nothing was run, and the {header} was not used.",
+		Detail: "The server failed while it checked this request and its {header}. Nothing was run.",
 	}},
 }
 

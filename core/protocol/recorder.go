@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
@@ -60,7 +61,9 @@ var (
 // one, as the framework would guess it; nil guesses none.
 func (r *Recorder) Start(x *Exchange, header map[string][]string, wire Wire, sniff func([]byte) string) {
 	r.x, r.header, r.wire, r.sniff = x, header, wire, sniff
-	x.scratch.outer = appendMap(x.scratch.outer[:0], header)
+	s := x.scratch
+	s.outer = appendMap(s.outer[:0], header)
+	s.places = appendPlaces(s.places[:0], header, s.outer)
 }
 
 // WriteHeader takes the status, and the header as it is now. An informational status is
@@ -166,7 +169,11 @@ func (r *Recorder) Flush() bool {
 func (r *Recorder) Hijack() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.taken = true
+	if r.finished {
+		return
+	}
+	r.taken, r.oversize = true, false
+	r.x.dropSpool() // the handler may hold the connection for hours
 }
 
 // Cut says that the response was cut short, which the framework knows and the Recorder
@@ -203,7 +210,8 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType(s.response)
 	}
-	s.trailers = appendTrailers(s.trailers[:0], r.header)
+	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced())
+	r.x.trailersLost = !r.sendsTrailers()
 	decided := false
 	defer func() {
 		if !decided && !r.live && !r.taken { // Config.Keep.Decide panicked
@@ -252,6 +260,7 @@ func (r *Recorder) Abandon() {
 	}
 	r.finished = true
 	started := r.status != 0 || r.taken || r.cut
+	r.x.dropSpool()
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)
@@ -274,6 +283,7 @@ func (r *Recorder) commit(status int) {
 		committed[i].Value = cleanValue(committed[i].Value)
 	}
 	r.x.scratch.committed = committed
+	r.x.scratch.set = appendSet(r.x.scratch.set[:0], r.header, r.x.scratch.outer, r.x.scratch.places)
 }
 
 // declaredLength returns the Content-Length in header, -1 if it is missing or invalid.
@@ -307,7 +317,7 @@ func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
 		defer stream.Close()
 	}
 	s := r.x.scratch
-	late := appendLate(s.kept[:0], r.header)
+	late := appendLate(s.kept[:0], r.header, r.announced())
 	restore(r.header, s.committed)
 	if mark.Name != "" {
 		r.header[mark.Name] = []string{mark.Value}
@@ -334,6 +344,28 @@ func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
 	s.kept = late
 }
 
+// announced returns the values of the Trailer field that the handler wrote.
+func (r *Recorder) announced() (lines []string) {
+	for _, f := range group(r.x.scratch.committed, "Trailer") {
+		lines = append(lines, f.Value)
+	}
+	return lines
+}
+
+// waits is how long a body net/http holds back, so that it can declare its length.
+const waits = 2 << 10
+
+// sendsTrailers reports whether the client gets the trailers of the response. In HTTP/1.1
+// they only follow a body in chunks, which is one without a declared length that was
+// flushed, or is long, or has trailers that were known before it.
+func (r *Recorder) sendsTrailers() bool {
+	if r.x.http2 {
+		return true
+	}
+	known := func(f Field) bool { return f.Name == "Trailer" || strings.HasPrefix(f.Name, trailerPrefix) }
+	return r.declared < 0 && (r.live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
+}
+
 // nameType adds the media type that the framework would guess, so that a replay has the
 // one of the first response. Only a field from below the middleware prevents that: an
 // outer layer that compresses sets Content-Encoding for bytes that it has not seen yet.
@@ -344,7 +376,7 @@ func (r *Recorder) nameType(start []byte) {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
-		if own := group(s.committed, name); own != nil && !sameFields(own, group(s.outer, name)) {
+		if own := group(s.committed, name); len(own) > 0 && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
 			return
 		}
 	}

@@ -759,6 +759,7 @@ func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
 		"more than is kept":     {nil, []string{"<html>plain"}, html},
 		"more, later":           {nil, []string{"<html>", "plain"}, html},
 		"coded":                 {http.Header{"Content-Encoding": {"gzip"}}, []string{"<html>"}, ""},
+		"coded as nothing":      {http.Header{"Content-Encoding": {""}}, []string{"<html>"}, html},
 		"coded for one hop":     {http.Header{"Transfer-Encoding": {"gzip"}}, []string{"<html>"}, ""},
 		"named by the handler":  {http.Header{"Content-Type": {"a/b"}}, []string{"<html>"}, "a/b"},
 		"nothing is written":    {nil, nil, ""},
@@ -897,5 +898,43 @@ func TestR14LengthOfAResponse(t *testing.T) {
 	rec.Close()
 	if len(wire.parts) != 0 {
 		t.Errorf("an empty body is written as %q", wire.parts)
+	}
+}
+
+// R13: a field that the handler set is kept, also where an outer layer had set the same
+// value: the replay's outer layer may set another one.
+func TestR13FieldThatIsSetToTheOuterValue(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		handler func(http.Header)
+		want    []string
+	}{
+		"set":      {func(h http.Header) { h.Set("Content-Language", "en") }, []string{"en"}},
+		"set anew": {func(h http.Header) { h.Del("Content-Language"); h.Add("Content-Language", "en") }, []string{"en"}},
+		"added to": {func(h http.Header) { h.Add("Content-Language", "fr") }, []string{"de", "fr"}},
+		"left":     {func(h http.Header) { h.Set("X-Other", "1") }, []string{"de"}},
+	} {
+		b := setup(t, protocol.Config{})
+		serve := func(language string) http.Header {
+			outer := http.Header{"Content-Language": {language}, "Vary": {"Origin"}}
+			w := httptest.NewRecorder()
+			a := b.admit("k", "body")
+			maps.Copy(w.Header(), outer)
+			if a.Exchange == nil {
+				a.Response.Write(w.Header(), w)
+				return w.Result().Header
+			}
+			rec := new(protocol.Recorder)
+			rec.Start(a.Exchange, w.Header(), w, http.DetectContentType)
+			defer rec.Close()
+			row.handler(w.Header())
+			_, _ = rec.WriteString("body")
+			rec.Finish()
+			return w.Result().Header
+		}
+		serve("en")
+		if again := serve("de"); !slices.Equal(again["Content-Language"], row.want) || !slices.Equal(again["Vary"], []string{"Origin"}) {
+			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
+		}
 	}
 }

@@ -38,6 +38,7 @@ type Request struct {
 	// empty where the server refuses such requests itself.
 	Section HeaderSection
 	HTTP10  bool // the request has HTTP/1.0; only the check of Section asks
+	HTTP2   bool // the request has HTTP/2 or later, where trailers may follow any body
 
 	// Body is the body as it was sent. It is read only after the checks on the header. A
 	// framework that has read the body already sets Bytes instead, and one that has
@@ -49,16 +50,23 @@ type Request struct {
 	// whose bytes are gone. Its parts are compared, in any order of their names.
 	Form func() (*multipart.Form, error)
 
-	// Parsed has the form that a layer outside, or the scope function, may have parsed from
-	// Body before the protocol reads it. Nil where the framework keeps none.
-	Parsed interface{ ParsedForm() *multipart.Form }
+	// Parsed has the framework's memory of a Body that a layer outside, or the scope
+	// function, consumed before the protocol reads it: the form that was parsed, or the
+	// bytes. Both are nil if there are none. They take the place of Body, which is refused
+	// without them (R50). Nil where the framework keeps neither.
+	Parsed interface {
+		ParsedForm() *multipart.Form
+		ParsedBytes() []byte
+	}
 
 	// TooLarge reports whether an error of reading Body says that the body is larger than
 	// an outer layer allows. Nil: no error does.
 	TooLarge func(error) bool
 
 	// Length is the length that the client declared for Body, so that a body over the
-	// limit is refused before it is read. Zero or less: not known.
+	// limit is refused before it is read, and one of which another layer consumed a part
+	// is noticed. Negative: not known. An empty Body of unknown length is refused, because
+	// it looks like one that was consumed.
 	Length int64
 
 	message func() ([]byte, error) // of a Call: its encoded message; nil for a request of HTTP

@@ -16,6 +16,8 @@ type scratch struct {
 	response  []byte          // the response's body
 	payload   []byte          // its encoded form
 	outer     []Field         // the header when the handler started
+	places    []*string       // where the outer values are, see appendPlaces
+	set       []string        // the outer fields that the handler set, maybe to the same values
 	committed []Field         // the header when the handler wrote it
 	changed   []Field         // the difference of the two
 	kept      []Field         // and the kept ones of them
@@ -65,6 +67,7 @@ func (s *scratch) free() {
 	*s = scratch{
 		request: again(s.request), response: again(s.response), payload: again(s.payload),
 		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
+		places: emptied(s.places), set: emptied(s.set),
 		trailers: emptied(s.trailers), encoded: wiped(s.encoded), key: wiped(s.key),
 	}
 	scratches.Put(s)
@@ -78,10 +81,10 @@ func again(b []byte) []byte {
 	return b[:0]
 }
 
-// emptied returns the memory of fields without their references.
-func emptied(fields []Field) []Field {
-	clear(fields)
-	return fields[:0]
+// emptied returns the memory of list without its references.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // wiped returns the memory of b for reuse without its content, or nil if it is too large.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 	"github.com/reprise-go/reprise/core/store"
@@ -41,8 +42,10 @@ type Sealing struct {
 
 	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
 	// processes. It bounds how long a writer to the store can put back an old response of
-	// the same operation. It is at least the Retention, which a sealed response otherwise
-	// outlives, plus the difference of the clocks. Zero is no bound.
+	// the same operation. A response is sealed before it is completed, and its retention
+	// counts from then: so MaxAge is at least the Retention, plus the engine's
+	// CompleteTimeout and Background.Age, plus a minute by which clocks may differ. A
+	// Horizon adds nothing to it, because no response is replayed then. Zero is no bound.
 	MaxAge time.Duration
 }
 
@@ -134,11 +137,18 @@ func (c *Sealing) check() error {
 	return nil
 }
 
-// checkAge is check for MaxAge, where the retention is known: that of the policy, or of
-// the engine.
-func (c *Sealing) checkAge(retention time.Duration) error {
-	if c.MaxAge > 0 && c.MaxAge < retention {
-		return invalid("Seal.MaxAge", "%v is shorter than the Retention of %v: replays would end before it", c.MaxAge, retention)
+// clocksDiffer is by how much the clocks of processes may differ for [Sealing].MaxAge. It
+// covers the second to which an envelope rounds its time, too.
+const clocksDiffer = time.Minute
+
+// checkAge is check for MaxAge, where the retention, that of the policy or of the engine,
+// is known.
+func (c *Sealing) checkAge(retention time.Duration, engine *reprise.Config) error {
+	least := retention + engine.CompleteTimeout + engine.Background.Age + clocksDiffer
+	if c.MaxAge > 0 && c.MaxAge < least {
+		return invalid("Seal.MaxAge", "%v, want at least %v, or replays would end before their retention: the Retention of %v, "+
+			"the engine's CompleteTimeout of %v and Background.Age of %v, and %v for clocks that differ",
+			c.MaxAge, least, retention, engine.CompleteTimeout, engine.Background.Age, clocksDiffer)
 	}
 	return nil
 }

@@ -192,14 +192,18 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// A MaxAge below the retention that the engine gives would end replays before it.
+// A MaxAge below the retention that the engine gives, and what a completion may be late,
+// would end replays before it.
 func TestSealingMaxAgeCoversTheRetentionOfTheEngine(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{Retention: time.Hour})
+	const late = 3*time.Second + 5*time.Minute + time.Minute
+	engine, err := reprise.New(memstore.New(), reprise.Config{
+		Retention: time.Hour, CompleteTimeout: 3 * time.Second, Background: reprise.BackgroundLimits{Age: 5 * time.Minute},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for age, ok := range map[time.Duration]bool{0: true, 59 * time.Minute: false, time.Hour: true} {
+	for age, ok := range map[time.Duration]bool{0: true, time.Hour: false, time.Hour + late - 1: false, time.Hour + late: true} {
 		cfg := Config{Seal: Sealing{Secret: testSecret(t, "1"), MaxAge: age}}
 		if _, err := Over(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
 			t.Errorf("%v: %v", age, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -65,6 +67,82 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 		h.Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.WriteString(body)
+	}
+}
+
+// A secret is all that it takes to seal.
+func TestSecretAloneSeals(t *testing.T) {
+	t.Parallel()
+	st := memstore.New()
+	guard, err := protocol.New(st, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close(context.WithoutCancel(t.Context()))
+	(&bench{t, guard}).run("key", answering("card 4111"))
+	payload := payloadOf(t, st, "key")
+	if _, err := stored.Decode(payload); !errors.Is(err, stored.ErrSealed) || bytes.Contains(payload, []byte("4111")) {
+		t.Errorf("recorded %q: %v", payload, err)
+	}
+}
+
+// away is a store that takes no completion until an instant.
+type away struct {
+	*memstore.Store
+
+	until time.Time
+}
+
+func (s *away) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if time.Now().Before(s.until) {
+		return store.ErrUnavailable
+	}
+	return s.Store.Complete(ctx, r)
+}
+
+// A policy that construction accepts replays a sealed response until its retention ends,
+// also where the completion went on in the background for as long as it may. The envelope
+// has whole seconds.
+func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
+	t.Parallel()
+	const retention, background = time.Hour, 10 * time.Minute
+	accepted := 0
+	for _, age := range []time.Duration{
+		retention, retention + time.Second, retention + background, retention + background + time.Minute,
+		retention + background + time.Minute + 2*time.Second, 2 * retention,
+	} {
+		for _, late := range []time.Duration{0, background - time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(900 * time.Millisecond)
+				st := &away{memstore.New(), time.Now().Add(late)}
+				guard, err := protocol.New(st, protocol.Config{
+					Retention: retention, Seal: protocol.Sealing{Secret: secret(t, "1"), MaxAge: age},
+				})
+				if err != nil {
+					return
+				}
+				accepted++
+				defer guard.Close(context.WithoutCancel(t.Context()))
+				b := &bench{t, guard}
+				b.run("key", answering("order"))
+				completed := func() (at time.Time) {
+					for {
+						rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "key"))
+						if err == nil && rec.State == store.StateCompleted {
+							return rec.CompletedAt
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}()
+				time.Sleep(time.Until(completed.Add(retention - time.Millisecond)))
+				if w := b.replay("key"); w.Code != http.StatusCreated {
+					t.Errorf("MaxAge %v, completed %v late: answered %d in the last millisecond: %s", age, late, w.Code, w.Body)
+				}
+			})
+		}
+	}
+	if accepted == 0 {
+		t.Error("no MaxAge is accepted")
 	}
 }
 

@@ -34,6 +34,10 @@ func As[T any](st Store) (ability T, ok bool) {
 // handler runs.
 type ContextBinder interface {
 	Bind(ctx context.Context, id ID, owner Owner) context.Context
+
+	// Atomic reports whether the store's claims are Atomic (see [ClaimResult]): then the
+	// effects that a handler has through its context commit with the completion.
+	Atomic() bool
 }
 
 // A Waiter signals that an ID may have changed, sooner than polling would find out. The
@@ -59,11 +63,12 @@ type ValueIgnorer interface {
 	IgnoresValues() Store
 }
 
-// A Purger deletes records that are no longer seen, in batches of at most limit (1 to
+// A Purger deletes records that are no longer seen, and the payloads of those whose
+// retention has ended and whose horizon has not, in batches of at most limit (1 to
 // 100,000). It never deletes a record that is live or was claimed again meanwhile. It
-// returns how many it deleted; fewer than limit means that none is left.
+// returns how many records it changed; fewer than limit means that none is left.
 type Purger interface {
-	Purge(ctx context.Context, limit int) (deleted int, err error)
+	Purge(ctx context.Context, limit int) (purged int, err error)
 }
 
 // A Checker examines the server's configuration and reports settings that would break a

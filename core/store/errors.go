@@ -13,8 +13,13 @@ var (
 	// with which a handler's context is cancelled when its lease is lost.
 	ErrLeaseLost = errors.New("reprise: lease lost")
 
-	// ErrUnavailable is definite: the store could not be reached.
+	// ErrUnavailable is definite: the server could not be reached, or executes nothing now.
 	ErrUnavailable = errors.New("reprise: store unreachable")
+
+	// ErrBusy is definite: the operation was not executed, because the connections, slots or
+	// queue of this process are exhausted. It says nothing about the server, so an engine
+	// never fails open for it.
+	ErrBusy = errors.New("reprise: store busy in this process")
 
 	// ErrUnknown says that the operation may have been executed, or may still be. Repeat
 	// it with the same owner. Every failure that a store cannot classify is ErrUnknown.

@@ -27,9 +27,11 @@ type Inspector interface {
 	List(ctx context.Context, q Query) (Page, error)
 
 	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
-	// who knows the effect of its last attempt. It returns ErrRecordChanged, and leaves the
-	// record, when the record is live, completed, gone, or has another fence. With Fence 0
-	// it forgets a record that is unreadable, and changes no other.
+	// who knows the effect of its last attempt. A result is replayed for r.Retention, and
+	// the record then kept for the Horizon of its policy, and in any case for as long as it
+	// would have been kept without the operator. Resolve returns ErrRecordChanged, and
+	// leaves the record, when the record is live, completed, gone, or has another fence.
+	// With Fence 0 it forgets a record that is unreadable, and changes no other.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
 	// reader expects: for records of the package protocol, the result of Encode of its
@@ -46,6 +48,7 @@ const (
 	StateRunning    RecordState = iota + 1 // an attempt holds it, and its lease runs
 	StateLapsed                            // the lease of its last attempt ran out: the outcome is unknown
 	StateCompleted                         // it has a result, which retries get
+	StateExpired                           // its result was deleted when its retention ended; retries are refused
 	StateUnreadable                        // this release does not know its form; requests get an error
 )
 
@@ -53,7 +56,8 @@ const (
 func (s RecordState) String() string { return text.Name(stateNames[:], int(s)) }
 
 var stateNames = [...]string{
-	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed", StateUnreadable: "unreadable",
+	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed",
+	StateExpired: "expired", StateUnreadable: "unreadable",
 }
 
 // RecordStates is a set of states. The zero value selects every state.
@@ -74,9 +78,9 @@ func (set RecordStates) Has(s RecordState) bool { return set == 0 || set&(1<<s) 
 // Record is a visible record as an [Inspector] shows it, without its owner. Of an
 // unreadable record only the ID is sure to be set.
 type Record struct {
-	ID    ID
-	State RecordState
-	Label string // of the policy: see [Operation].Label
+	ID     ID
+	State  RecordState
+	Policy // that its last attempt claimed it with
 
 	Attempt int    // the number of its last attempt
 	Fence   uint64 // of its last attempt
@@ -90,8 +94,8 @@ type Record struct {
 	Lease    time.Duration // the rest of the lease; zero or less if it lapsed, zero if it is completed
 	Validity time.Duration // how long the record stays visible
 
-	Size    int    // of the payload in bytes
-	Payload []byte // of a completed record; not set by List. It must not be modified
+	Size    int    // of the payload in bytes, 0 without one
+	Payload []byte // of a record in StateCompleted; not set by List. It must not be modified
 }
 
 // Query selects records. See [Inspector].

@@ -13,7 +13,7 @@ import (
 func TestQuerySelects(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	r := store.Record{State: store.StateLapsed, Label: "orders", ClaimedAt: at.Add(-time.Hour)}
+	r := store.Record{State: store.StateLapsed, Policy: store.Policy{Label: "orders"}, ClaimedAt: at.Add(-time.Hour)}
 	unreadable := store.Record{State: store.StateUnreadable}
 	for _, c := range []struct {
 		name string
@@ -84,13 +84,13 @@ func TestBoundsOfRequestsToAStore(t *testing.T) {
 	long := strings.Repeat("l", store.MaxLabel+1)
 	large := make([]byte, store.MaxPayload+1)
 	claim := func(change func(*store.ClaimRequest)) error {
-		r := store.ClaimRequest{Owner: owner, Lease: time.Minute, Retention: time.Hour}
+		r := store.ClaimRequest{Owner: owner, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
 		change(&r)
 		return r.Validate()
 	}
 	renew := func(r store.RenewRequest) error { return r.Validate() }
 	end := func(change func(*store.CompleteRequest)) error {
-		r := store.CompleteRequest{Owner: owner, Retention: time.Hour}
+		r := store.CompleteRequest{Owner: owner, Policy: store.Policy{Retention: time.Hour}}
 		change(&r)
 		return r.Validate()
 	}
@@ -102,13 +102,16 @@ func TestBoundsOfRequestsToAStore(t *testing.T) {
 		"of nobody":                   {claim(func(r *store.ClaimRequest) { r.Owner = store.Owner{} }), "ClaimRequest.Owner"},
 		"with a limit":                {claim(func(r *store.ClaimRequest) { r.MaxAttempts = 1 }), ""},
 		"with a negative limit":       {claim(func(r *store.ClaimRequest) { r.MaxAttempts = -1 }), "ClaimRequest.MaxAttempts"},
-		"with a long label":           {claim(func(r *store.ClaimRequest) { r.Label = long }), "ClaimRequest.Label"},
+		"with a long label":           {claim(func(r *store.ClaimRequest) { r.Label = long }), "Policy.Label"},
 		"with a printable label":      {claim(func(r *store.ClaimRequest) { r.Label = " ~" }), ""},
 		"with a control byte":         {claim(func(r *store.ClaimRequest) { r.Label = "\x1f" }), "the byte 0x1f"},
 		"with a DEL":                  {claim(func(r *store.ClaimRequest) { r.Label = "\x7f" }), "the byte 0x7f"},
 		"with the longest label":      {claim(func(r *store.ClaimRequest) { r.Label = long[1:] }), ""},
 		"without a lease":             {claim(func(r *store.ClaimRequest) { r.Lease = 0 }), "ClaimRequest.Lease"},
-		"without a retention":         {claim(func(r *store.ClaimRequest) { r.Retention = 0 }), "ClaimRequest.Retention"},
+		"with a short horizon":        {claim(func(r *store.ClaimRequest) { r.Horizon = 1 }), "Policy.Horizon"},
+		"with a negative horizon":     {end(func(r *store.CompleteRequest) { r.Horizon = -time.Hour }), "Policy.Horizon"},
+		"remembered for too long":     {end(func(r *store.CompleteRequest) { r.Horizon = store.MaxDuration }), "the sum of Policy.Retention"},
+		"without a retention":         {claim(func(r *store.ClaimRequest) { r.Retention = 0 }), "Policy.Retention"},
 		"a renewal":                   {renew(store.RenewRequest{Owner: owner, Lease: store.MinDuration}), ""},
 		"a renewal of nobody":         {renew(store.RenewRequest{Lease: time.Minute}), "RenewRequest.Owner"},
 		"a renewal without a lease":   {renew(store.RenewRequest{Owner: owner}), "RenewRequest.Lease"},
@@ -116,10 +119,10 @@ func TestBoundsOfRequestsToAStore(t *testing.T) {
 		"a completion of nobody":      {end(func(r *store.CompleteRequest) { r.Owner = store.Owner{} }), "CompleteRequest.Owner"},
 		"of a negative attempt":       {end(func(r *store.CompleteRequest) { r.Attempt = -1 }), "CompleteRequest.Attempt"},
 		"of a later attempt":          {end(func(r *store.CompleteRequest) { r.Attempt = 7 }), ""},
-		"completed with a long label": {end(func(r *store.CompleteRequest) { r.Label = long }), "CompleteRequest.Label"},
+		"completed with a long label": {end(func(r *store.CompleteRequest) { r.Label = long }), "Policy.Label"},
 		"of the largest payload":      {end(func(r *store.CompleteRequest) { r.Payload = large[1:] }), ""},
 		"of a byte more":              {end(func(r *store.CompleteRequest) { r.Payload = large }), "CompleteRequest.Payload"},
-		"kept for no time":            {end(func(r *store.CompleteRequest) { r.Retention = 0 }), "CompleteRequest.Retention"},
+		"kept for no time":            {end(func(r *store.CompleteRequest) { r.Retention = 0 }), "Policy.Retention"},
 	} {
 		if (c.err == nil) != (c.want == "") || c.err != nil && !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)

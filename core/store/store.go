@@ -29,16 +29,19 @@ import (
 //
 // # Records
 //
-// A record has a state (in progress or completed), an owner, a fingerprint, a label, the
-// end of its lease, an instant until which it is valid, an attempt number, a fence, the
-// instant of its claim, and, once completed, the instant of its completion and a payload.
-// A record is live while it is in progress and its lease runs. It is seen while it is
-// valid or live. A record that is neither is unseen to every operation, whether or not it
-// was purged: a claim does not find it, and its former owner can neither complete, renew
-// nor release it.
+// A record has a state (in progress or completed), an owner, a fingerprint, a [Policy],
+// the end of its lease, an instant until which it is valid, an attempt number, a fence,
+// the instant of its claim, and, once completed, the instant of its completion and a
+// payload. A record is live while it is in progress and its lease runs. It is seen while
+// it is valid or live. A record that is neither is unseen to every operation, whether or
+// not it was purged: a claim does not find it, and its former owner can neither complete,
+// renew nor release it.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
-// attempt stays visible.
+// attempt stays visible. Nor is the payload as old as the key: it is replayed for the
+// retention of the policy and then gone, and the rest of the record is kept until the
+// horizon has ended too. Gone means deleted: no file, memory or answer of the server has
+// the bytes for longer than its next clean-up takes.
 //
 // # Repetition
 //
@@ -93,17 +96,20 @@ type Store interface {
 	//
 	//	record not seen                                        → Claimed: attempt 1, a new fence
 	//	fingerprint differs                                    → Mismatch
-	//	completed                                              → Completed, with the payload; a replay writes no data
+	//	completed, within its retention                        → Completed, with the payload; a replay writes no data
+	//	completed, within its horizon                          → Expired, without a payload
 	//	live and r.Owner's                                     → Claimed again: the lease starts anew, same attempt and fence
 	//	live                                                   → InProgress, Remaining of the lease
 	//	lapsed and r.Owner's, with any Takeover                → Claimed, Remaining ≤ 0: the engine renews before it runs
+	//	lapsed, and its own policy is AtMostOnce               → Lapsed
 	//	lapsed, r.Takeover false or attempt ≥ r.MaxAttempts > 0 → Lapsed
 	//	lapsed                                                 → Claimed (a takeover): attempt + 1, a higher fence
 	//
-	// A granted claim sets the lease to r.Lease from now and the validity to r.Retention
-	// from now; for the caller's own lapsed record it may leave both as they are. Fences of
-	// one ID grow strictly while the store keeps its record, and do not fall when it is
-	// claimed anew. A claim ignores a record that is gone by the time it writes.
+	// A granted claim sets the lease to r.Lease from now, the policy to r.Policy, and the
+	// validity to its Retention and Horizon from now; for the caller's own lapsed record it
+	// may leave all three as they are. Fences of one ID grow strictly while the store keeps
+	// its record, and do not fall when it is claimed anew. A claim ignores a record that is
+	// gone by the time it writes.
 	//
 	// Claim fails with ErrFull when the store has no room for a new record, with
 	// ErrNotReplicated when the claim was written but too few replicas confirmed it, and
@@ -119,12 +125,12 @@ type Store interface {
 	// is a no-op. RenewLost and RenewCompleted are statuses, not errors.
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
-	// Complete ends the attempt of r.Owner and keeps r.Payload, valid for exactly
-	// r.Retention from now. It succeeds while the record is seen, in progress and r.Owner's,
-	// even if its lease has run out, unless it was taken over. When r.Owner completed it
-	// before, it succeeds again and keeps the payload of the first call. Otherwise it
-	// returns ErrLeaseLost and changes no record. A completed record never changes its owner
-	// or payload.
+	// Complete ends the attempt of r.Owner and keeps r.Payload, for exactly r.Retention from
+	// now. The record is valid for exactly r.Horizon longer. It succeeds while the record is
+	// seen, in progress and r.Owner's, even if its lease has run out, unless it was taken
+	// over. When r.Owner completed it before, it succeeds again and keeps the payload of the
+	// first call. Otherwise it returns ErrLeaseLost and changes no record. A completed
+	// record never changes its owner or payload.
 	//
 	// If the claim was Atomic, Complete commits the effects of the handler together with
 	// the record. r.DiscardEffects rolls the effects back first and commits the record
@@ -144,21 +150,31 @@ type ClaimRequest struct {
 	ID          ID
 	Owner       Owner         // never zero
 	Fingerprint Fingerprint   // of the content of the request; any value
-	Label       string        // of the policy, kept for operators: up to MaxLabel bytes of printable ASCII, without data of a client
+	Policy                    // of the operation
 	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
 	Lease       time.Duration // how long the attempt may run without renewal
-	Retention   time.Duration // how long a record that is never completed stays valid
-	Takeover    bool          // whether a lapsed record of another owner may be claimed
+	Takeover    bool          // whether a lapsed record of another owner may be claimed, if the record's policy allows it
 	MaxAttempts int           // takeovers stop at this attempt number; 0 is unlimited
 
 	// Waiting says that the caller waits for the attempt that it may find in progress: a
 	// store that is a Waiter sees to it that the end of that attempt is signalled.
 	Waiting bool
-
-	// Validity asks for ClaimResult.Validity and ClaimResult.Age of a completed record. A
-	// store that has to ask its server for them does so only then.
-	Validity bool
 }
+
+// Policy is what a record keeps of the policy of its operation, from its claim on. A
+// record is judged by its own policy: neither a deployment nor a second guard with
+// another policy changes what was promised to an operation that already runs or has
+// ended.
+type Policy struct {
+	Label      string        // the name of the policy, for operators: up to MaxLabel bytes of printable ASCII, without data of a client
+	AtMostOnce bool          // whether a lapsed record is never taken over
+	Retention  time.Duration // how long the payload is replayed from the completion on
+	Horizon    time.Duration // how much longer the record is kept, without its payload; 0, or in the range of durations as their sum is
+}
+
+// Remembered returns how long a record is valid: from its completion on, and until then
+// from its last claim on.
+func (p *Policy) Remembered() time.Duration { return p.Retention + p.Horizon }
 
 // ClaimResult is the definite result of a claim. Fields that do not belong to the outcome
 // are zero.
@@ -179,16 +195,6 @@ type ClaimResult struct {
 	// Payload belongs to Completed. It must not be modified: a store may return the same
 	// bytes to every caller.
 	Payload []byte
-
-	// Validity belongs to Completed, where the request asked for it: how long the record
-	// stays valid, by the store's clock at an instant of the call, and more than zero. A
-	// caller that counts it from before the call never relies on a record that has ended.
-	Validity time.Duration
-
-	// Age belongs to Completed, where the request asked for the validity: how long ago
-	// the record was completed, by the store's clock. It may be some milliseconds too
-	// short, and is never too long.
-	Age time.Duration
 
 	// Atomic says that the handler's effects and the completion commit together. Such an
 	// attempt has no lease and is never renewed, and its response leaves only after
@@ -221,16 +227,15 @@ var renewNames = [...]string{Renewed: "renewed", RenewBusy: "busy", RenewComplet
 
 // CompleteRequest ends an attempt. See [Store.Complete].
 type CompleteRequest struct {
-	ID        ID
-	Owner     Owner
-	Payload   []byte        // kept byte for byte, also if it is empty; the caller may reuse it after the call
-	Retention time.Duration // how long the record is replayed, from now
+	ID      ID
+	Owner   Owner
+	Payload []byte // kept byte for byte, also if it is empty; the caller may reuse it after the call
+	Policy         // of the claim; its Retention and Horizon count from now
 
-	// Fingerprint, Label, Attempt and Fence are those of the claim, so that a store can
+	// Fingerprint, Policy, Attempt and Fence are those of the claim, so that a store can
 	// write the whole record without reading it. Where the caller does not know them,
-	// Attempt is 0 and the store reads the record.
+	// Attempt is 0, and the store reads the record and keeps its label.
 	Fingerprint Fingerprint
-	Label       string
 	Attempt     int
 	Fence       uint64
 
@@ -249,6 +254,7 @@ const (
 	Completed                     // the operation is completed: replay the payload
 	Mismatch                      // the key belongs to another request
 	Lapsed                        // the last attempt lapsed, and takeover was refused
+	Expired                       // the operation is completed, and the retention of its payload has ended
 )
 
 // String returns the outcome as it appears in logs.
@@ -256,4 +262,5 @@ func (o Outcome) String() string { return text.Name(outcomeNames[:], int(o)) }
 
 var outcomeNames = [...]string{
 	Claimed: "claimed", InProgress: "in-progress", Completed: "completed", Mismatch: "mismatch", Lapsed: "lapsed",
+	Expired: "expired",
 }

@@ -28,13 +28,10 @@ func (r *ClaimRequest) Validate() error {
 	if r.MaxAttempts < 0 {
 		return fmt.Errorf("%w: ClaimRequest.MaxAttempts is %d, want 0 or more", ErrInvalid, r.MaxAttempts)
 	}
-	if err := bounds.Label("ClaimRequest.Label", r.Label); err != nil {
-		return err
-	}
 	if err := bounds.Duration("ClaimRequest.Lease", r.Lease); err != nil {
 		return err
 	}
-	return bounds.Duration("ClaimRequest.Retention", r.Retention)
+	return r.Policy.Validate()
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
@@ -55,11 +52,17 @@ func (r *CompleteRequest) Validate() error {
 	if r.Attempt < 0 {
 		return fmt.Errorf("%w: CompleteRequest.Attempt is %d, want 0 or more", ErrInvalid, r.Attempt)
 	}
-	if err := bounds.Label("CompleteRequest.Label", r.Label); err != nil {
-		return err
-	}
 	if len(r.Payload) > MaxPayload {
 		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
-	return bounds.Duration("CompleteRequest.Retention", r.Retention)
+	return r.Policy.Validate()
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. The
+// requests that have a policy validate it.
+func (p *Policy) Validate() error {
+	if err := bounds.Label("Policy.Label", p.Label); err != nil {
+		return err
+	}
+	return bounds.Remembered("Policy", p.Retention, p.Horizon)
 }

@@ -315,12 +315,12 @@ func fill(t *testing.T, st store.Store, count int) {
 
 func complete(ctx context.Context, st store.Store, id store.ID, payload []byte) error {
 	owner := store.NewOwner()
-	got, err := st.Claim(ctx, store.ClaimRequest{ID: id, Owner: owner, Label: "others", Lease: time.Minute, Retention: time.Hour})
+	got, err := st.Claim(ctx, store.ClaimRequest{ID: id, Owner: owner, Policy: store.Policy{Label: "others", Retention: time.Hour}, Lease: time.Minute})
 	if err != nil {
 		return err
 	}
 	return st.Complete(ctx, store.CompleteRequest{
-		ID: id, Owner: owner, Label: "others", Attempt: got.Attempt, Fence: got.Fence, Payload: payload, Retention: time.Hour,
+		ID: id, Owner: owner, Policy: store.Policy{Label: "others", Retention: time.Hour}, Attempt: got.Attempt, Fence: got.Fence, Payload: payload,
 	})
 }
 

@@ -39,7 +39,10 @@ func New(a *testapp.App) testapp.Server {
 		return func(c echo.Context) error { return protected.Of(c.Request().Method, c.Request().URL.EscapedPath())(c) }
 	}
 	e.Group("/u", protect) // without a route
-	return serve(a, e, protect)
+	if a.Inner == nil {
+		return serve(a, e, protect)
+	}
+	return serve(a, e, protect, repriseecho.Middleware(a.Inner, echoTenant))
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.
@@ -52,7 +55,7 @@ func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: e, ReadHeaderTimeout: time.Minute,
+		Handler: a.Reading(e), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

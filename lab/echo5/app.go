@@ -39,7 +39,10 @@ func New(a *testapp.App) testapp.Server {
 	}
 	// Without a route. Before 5.3 a group ran its layers only for its routes.
 	e.Group("/u", protect).RouteNotFound("/*", func(*echo.Context) error { return echo.ErrNotFound })
-	return serve(a, e, protect)
+	if a.Inner == nil {
+		return serve(a, e, protect)
+	}
+	return serve(a, e, protect, repriseecho5.Middleware(a.Inner, tenant))
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.
@@ -52,7 +55,7 @@ func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: e, ReadHeaderTimeout: time.Minute,
+		Handler: a.Reading(e), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -78,6 +78,45 @@ func TestNetHTTPAdapterBelowAndAroundEcho(t *testing.T) {
 	}
 }
 
+// Echo makes the layers of WrapMiddleware anew for each request. A layer may have another
+// handler, protected once; and one that calls Echo's handler as a function may stand
+// outside of a handler that is protected for each request.
+func TestNetHTTPAdapterBesideAndBelowALayer(t *testing.T) {
+	t.Parallel()
+	for status, handler := range stack.Plain {
+		for name, build := range map[string]func(*echo.Echo, func(http.Handler) http.Handler){
+			"beside": func(e *echo.Echo, protect func(http.Handler) http.Handler) {
+				own := protect(handler)
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler {
+					mux := http.NewServeMux()
+					mux.Handle("POST /", own)
+					mux.Handle("/", next)
+					return mux
+				}))
+			},
+			"below": func(e *echo.Echo, protect func(http.Handler) http.Handler) {
+				e.Use(echo.WrapMiddleware(func(next http.Handler) http.Handler {
+					call := next.(http.HandlerFunc)
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { call(w, r) })
+				}))
+				e.POST("/", func(c *echo.Context) error {
+					protect(handler).ServeHTTP(c.Response(), c.Request())
+					return nil
+				})
+			},
+		} {
+			t.Run(name+"/"+http.StatusText(status), func(t *testing.T) {
+				t.Parallel()
+				stack.RunUse(t, status, func(guard *protocol.Guard) http.Handler {
+					e := quiet()
+					build(e, reprisehttp.Middleware(guard, reprisehttp.Unscoped))
+					return e
+				})
+			})
+		}
+	}
+}
+
 func quiet() *echo.Echo {
 	e := echo.New()
 	e.Logger = slog.New(slog.DiscardHandler)

@@ -121,7 +121,7 @@ func (r *modelRun) begin(ctx context.Context, s modelStep) error {
 	id, st := store.DeriveID(op.Scope, op.Endpoint, op.Key), r.stores[s.Process]
 	// Where the engine does not call the store, its result must be the one that the store
 	// would have returned.
-	st.takeover = op.Preset == reprise.Recoverable
+	st.takeover = true
 	r.model.Lock()
 	st.outcome, st.attempt = r.model.claim(store.ClaimRequest{ID: id, Fingerprint: op.Fingerprint}, false)
 	r.model.Unlock()

@@ -16,6 +16,7 @@ type modelRecord struct {
 	fingerprint store.Fingerprint
 	completed   bool
 	attempt     int
+	strict      bool // claimed with AtMostOnce
 	lease       time.Time
 	valid       time.Time
 	payload     string
@@ -51,7 +52,7 @@ func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, 
 		return store.Claimed, rec.attempt
 	case time.Now().Before(rec.lease):
 		return store.InProgress, 0
-	case !takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
+	case rec.strict, !takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
 		return store.Lapsed, 0
 	default:
 		return store.Claimed, rec.attempt + 1
@@ -95,7 +96,7 @@ func (s *modelStore) Claim(ctx context.Context, r store.ClaimRequest) (store.Cla
 	if s.outcome == store.Claimed {
 		now := time.Now()
 		s.model.records[r.ID] = &modelRecord{
-			owner: r.Owner, fingerprint: r.Fingerprint, attempt: s.attempt, lease: now.Add(r.Lease), valid: now.Add(r.Retention),
+			owner: r.Owner, fingerprint: r.Fingerprint, attempt: s.attempt, strict: r.AtMostOnce, lease: now.Add(r.Lease), valid: now.Add(r.Retention),
 		}
 	}
 	res, err := s.Store.Claim(ctx, r)

@@ -16,7 +16,7 @@ func newClaim() store.ClaimRequest {
 	owner, id := store.NewOwner(), store.NewOwner()
 	return store.ClaimRequest{
 		ID: store.DeriveID("", "", string(id[:])), Owner: owner, Fingerprint: store.Fingerprint{1},
-		Lease: time.Minute, Retention: 24 * time.Hour, Takeover: true,
+		Lease: time.Minute, Policy: store.Policy{Retention: 24 * time.Hour}, Takeover: true,
 	}
 }
 
@@ -37,7 +37,7 @@ func mustClaim(t *testing.T, s store.Store, r store.ClaimRequest, want store.Out
 
 func complete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) error {
 	t.Helper()
-	return s.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention, Fingerprint: r.Fingerprint})
+	return s.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}, Fingerprint: r.Fingerprint})
 }
 
 func mustComplete(t *testing.T, s store.Store, r store.ClaimRequest, payload string) {

@@ -26,6 +26,12 @@ func New(a *testapp.App) testapp.Server {
 	if a.Outer {
 		router.Use(fiberOuter)
 	}
+	if a.Reads {
+		router.Use(func(c *fiber.Ctx) error {
+			_ = c.BodyParser(new(any)) // which leaves the body in memory
+			return c.Next()
+		})
+	}
 	router.Get("/executions/*", func(c *fiber.Ctx) error {
 		call := fiberCall{c: c}
 		return c.Type("json").Send(a.Report(strings.TrimPrefix(call.RawPath(), "/executions/")))
@@ -38,7 +44,10 @@ func New(a *testapp.App) testapp.Server {
 		return protected.Of(call.Method(), call.RawPath())(c)
 	}
 	router.Use("/u", protect)
-	return serve(a, router, protect)
+	if a.Inner == nil {
+		return serve(a, router, protect)
+	}
+	return serve(a, router, protect, reprisefiber.Middleware(a.Inner, fiberTenant))
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.

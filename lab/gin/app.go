@@ -35,6 +35,9 @@ func New(a *testapp.App) testapp.Server {
 
 	protected := testapp.NewGuarded(a, func(guard *protocol.Guard) gin.HandlerFunc { return reprisegin.Middleware(guard, ginTenant) })
 	engine.Use(func(c *gin.Context) { protected.Of(c.Request.Method, c.Request.URL.EscapedPath())(c) })
+	if a.Inner != nil {
+		engine.Use(reprisegin.Middleware(a.Inner, ginTenant))
+	}
 	return serve(a, engine)
 }
 
@@ -50,7 +53,7 @@ func serve(a *testapp.App, engine *gin.Engine) testapp.Server {
 		}
 	})
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Limited(engine.Handler()), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(a.Reading(engine.Handler())), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -15,8 +15,7 @@
 //     the millisecond on Redis. So the end of its lease is known, and that a takeover did
 //     not come before it. A fence that is not of the time of its call is an error.
 //   - Remaining, of a claim that found an attempt in progress or its own lapsed one, says
-//     when the lease ends. Validity and Age of a completed record, for which half of the
-//     claims ask, say when that ends and when it was completed.
+//     when the lease ends.
 //
 // Renewals and completions answer no instant, and fences of the memory store only count.
 // There a lease or a validity counts from some time between call and answer, until a

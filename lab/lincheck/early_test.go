@@ -30,9 +30,6 @@ func (s *hasty) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	if res.Outcome == store.InProgress || res.Outcome == store.Claimed && res.Remaining > 0 {
 		res.Remaining += s.lease + s.remaining
 	}
-	if res.Validity > 0 {
-		res.Validity += s.retention
-	}
 	return res, err
 }
 

@@ -51,7 +51,10 @@ func (s *engineStore) claimed(id store.ID, from time.Duration) {
 }
 
 func (s *engineStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	op := reprise.Operation{Scope: "lincheck", Key: r.ID.String(), Fingerprint: r.Fingerprint, Retention: r.Retention}
+	op := reprise.Operation{Scope: "lincheck", Key: r.ID.String(), Fingerprint: r.Fingerprint, Retention: r.Retention, Horizon: r.Horizon}
+	if r.AtMostOnce {
+		op.Preset = reprise.AtMostOnce
+	}
 	res, err := s.Begin(ctx, op)
 	if err != nil || res.Outcome != reprise.Claimed {
 		return store.ClaimResult{Outcome: store.Outcome(res.Outcome), Payload: res.Payload}, err

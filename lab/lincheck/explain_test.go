@@ -2,7 +2,6 @@ package lincheck
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -123,7 +122,7 @@ func (r record) mayAnswer(in input, want answer, out output) bool {
 func (r record) claimed(next record, in input, out output, own, lapsed bool) []any {
 	next.fence, next.highest = out.fence, max(out.fence, r.highest)
 	stays := next
-	stays.lease, stays.valid = r.lease, r.valid
+	stays.policy, stays.lease, stays.valid = r.policy, r.lease, r.valid
 	switch {
 	case own && r.fence != 0 && out.fence != r.fence, !own && r.held && out.fence <= r.highest, out.fence < r.highest:
 		return nil
@@ -140,21 +139,12 @@ func (r record) claimed(next record, in input, out output, own, lapsed bool) []a
 	return after
 }
 
-// read narrows down when the lease and the validity of a record end, by the times in a
-// result, and reports whether they are consistent.
-func (r *record) read(out output) bool {
-	possible := true
-	narrow := func(w *window, least, most time.Duration) {
-		got, ok := w.and(window{out.at.from + least, out.at.to + most})
-		possible, *w = possible && ok, got
+// read narrows down when the lease of a record ends, by the time in a result, and reports
+// whether they are consistent.
+func (r *record) read(out output) (possible bool) {
+	if !out.measured {
+		return true
 	}
-	if out.measured {
-		narrow(&r.lease, out.remaining, out.remaining)
-	}
-	if out.dated {
-		spare := 2 * out.tick
-		narrow(&r.valid, out.validity, out.validity+spare)
-		narrow(&r.done, -out.age-spare, -out.age)
-	}
+	r.lease, possible = r.lease.and(window{out.at.from + out.remaining, out.at.to + out.remaining})
 	return possible
 }

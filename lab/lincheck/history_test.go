@@ -125,7 +125,7 @@ type held struct {
 	id    store.ID
 	owner store.Owner
 	print store.Fingerprint
-	keep  time.Duration // the retention of its claim
+	keep  store.Policy // of its claim
 }
 
 // strangers are the attempts of all clients, so that one may act in the name of another.
@@ -185,9 +185,9 @@ func (c *client) once(ctx context.Context) {
 	}
 	switch {
 	case roll < 65:
-		in := input{kind: complete, id: a.id, owner: a.owner, print: a.print, retention: c.between(10, 60), payload: fmt.Sprintf("%d of %d", c.dice.Uint32(), c.number)}
+		in := input{kind: complete, id: a.id, owner: a.owner, print: a.print, policy: c.policy(10, 60), payload: fmt.Sprintf("%d of %d", c.dice.Uint32(), c.number)}
 		if c.d.engines {
-			in.retention = a.keep // an engine was told when it claimed
+			in.policy = a.keep // an engine was told when it claimed
 		}
 		c.call(ctx, in)
 		c.forget(a)
@@ -224,8 +224,8 @@ func (c *client) upTo(most time.Duration) time.Duration {
 // begin claims an ID, as a new owner or as one that claimed before.
 func (c *client) begin(ctx context.Context) {
 	in := input{
-		kind: claim, id: c.ids[c.dice.IntN(len(c.ids))], owner: c.newOwner(), lease: c.between(5, 40), retention: c.between(20, 120),
-		takeover: c.dice.IntN(100) < 75, dated: c.dice.IntN(2) == 0 && !c.d.engines,
+		kind: claim, id: c.ids[c.dice.IntN(len(c.ids))], owner: c.newOwner(), lease: c.between(5, 40), policy: c.policy(20, 120),
+		takeover: c.dice.IntN(100) < 75,
 	}
 	if c.dice.IntN(100) < 10 {
 		in.print[0] = 1
@@ -236,7 +236,7 @@ func (c *client) begin(ctx context.Context) {
 	if c.d.engines {
 		in.lease, in.attempts, in.takeover = c.d.pace.lease, 0, true
 		if c.d.pace.stalls {
-			in.retention = c.between(3000, 6000)
+			in.policy = c.policy(3000, 6000)
 		}
 	}
 	if n := len(c.owned); n > 0 && c.dice.IntN(100) < 25 {
@@ -247,10 +247,20 @@ func (c *client) begin(ctx context.Context) {
 		in.id, in.owner, in.print = a.id, a.owner, a.print
 	}
 	out := c.call(ctx, in)
-	if a := (held{in.id, in.owner, in.print, in.retention}); out.unknown || out.outcome == store.Claimed {
+	if a := (held{in.id, in.owner, in.print, in.policy}); out.unknown || out.outcome == store.Claimed {
 		c.owned = append(c.owned, a)
 		c.others.add(a)
 	}
+}
+
+// policy returns a policy with a retention in a range of milliseconds, half of the time
+// with a horizon.
+func (c *client) policy(least, most int) store.Policy {
+	p := store.Policy{AtMostOnce: c.dice.IntN(100) < 20, Retention: c.between(least, most)}
+	if c.dice.IntN(2) == 0 {
+		p.Horizon = c.between(least, most)
+	}
+	return p
 }
 
 func (c *client) newOwner() (o store.Owner) {
@@ -298,10 +308,10 @@ func (c *client) call(ctx context.Context, in input) output {
 	case err == nil && !loses:
 	case err == nil: // it took place, and its result is lost
 		out = output{at: out.at, tick: out.tick, unknown: true}
-	case errors.Is(err, store.ErrUnavailable) && !c.d.engines:
+	case (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrBusy)) && !c.d.engines:
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
 		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, unknown: true}
 	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false
@@ -324,15 +334,13 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 	switch in.kind {
 	case claim:
 		res, err := c.store.Claim(ctx, store.ClaimRequest{
-			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Retention: in.retention, Takeover: in.takeover, MaxAttempts: in.attempts,
-			Validity: in.dated,
+			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Policy: in.policy, Takeover: in.takeover, MaxAttempts: in.attempts,
 		})
 		lapsed := res.Outcome == store.Claimed && !res.Atomic && res.Remaining <= 0
 		return output{
 			answer: answer{outcome: res.Outcome, attempt: res.Attempt, payload: string(res.Payload)},
 			fence:  res.Fence, lapsed: lapsed,
 			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed) && !in.atomic,
-			validity: res.Validity, age: res.Age, dated: in.dated && res.Outcome == store.Completed,
 		}, err
 	case renew:
 		res, err := c.store.Renew(ctx, []store.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})
@@ -341,7 +349,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 		}
 		return output{answer: answer{renewal: res[0]}}, nil
 	case complete:
-		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Retention: in.retention})
+		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Policy: in.policy})
 		if errors.Is(err, store.ErrLeaseLost) {
 			return output{}, nil
 		}
@@ -476,8 +484,8 @@ func unexplained(operations []porcupine.Operation, info porcupine.LinearizationI
 		if out.at.from > first+60*time.Millisecond || out.at.to < first-150*time.Millisecond {
 			continue
 		}
-		fmt.Fprintf(&text, "%4d  %-9s %x print=%d lease=%v retention=%v takeover=%v/%d → %s\n",
-			explained[i], in.kind, in.owner[:2], in.print[0], in.lease, in.retention, in.takeover, in.attempts, out)
+		fmt.Fprintf(&text, "%4d  %-9s %x print=%d lease=%v policy=%+v takeover=%v/%d → %s\n",
+			explained[i], in.kind, in.owner[:2], in.print[0], in.lease, in.policy, in.takeover, in.attempts, out)
 	}
 	return text.String()
 }

@@ -91,7 +91,7 @@ func (w *wire) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResu
 	case again:
 		w.noted = append(w.noted, noted{
 			r.Owner,
-			input{kind: claim, print: r.Fingerprint, lease: r.Lease, retention: r.Retention},
+			input{kind: claim, print: r.Fingerprint, lease: r.Lease, policy: r.Policy},
 			from, time.Now(),
 			output{answer: answer{outcome: res.Outcome, attempt: res.Attempt}, fence: res.Fence},
 		})

@@ -19,18 +19,17 @@ const (
 
 // input is a call of a store, with its arguments.
 type input struct {
-	kind      kind
-	id        store.ID
-	owner     store.Owner
-	print     store.Fingerprint
-	lease     time.Duration
-	retention time.Duration
-	takeover  bool
-	attempts  int // MaxAttempts
-	payload   string
-	dated     bool // it asks for Validity and Age
-	atomic    bool // the store holds a transaction instead of a lease
-	fleeting  bool // an attempt of which its client does not know is ended for it
+	kind     kind
+	id       store.ID
+	owner    store.Owner
+	print    store.Fingerprint
+	lease    time.Duration
+	policy   store.Policy
+	takeover bool
+	attempts int // MaxAttempts
+	payload  string
+	atomic   bool // the store holds a transaction instead of a lease
+	fleeting bool // an attempt of which its client does not know is ended for it
 }
 
 // answer is the result that the model expects of a call.
@@ -48,9 +47,9 @@ type record struct {
 	owner           store.Owner
 	print           store.Fingerprint
 	attempt         int
-	fence, highest  uint64            // of this attempt, 0 if its result was lost; of any before
-	lease, valid    window            // their ends
-	done            window            // when it was completed
+	fence, highest  uint64 // of this attempt, 0 if its result was lost; of any before
+	policy          store.Policy
+	lease, valid    window            // their ends; once completed, the lease is the retention of the payload
 	ended           store.Fingerprint // of the attempt that was ended last
 	answered        time.Duration     // when its end was answered, at the latest
 	payload         string
@@ -77,7 +76,7 @@ func (r record) seen(lapsed, expired bool) record {
 
 // apply is the sequential meaning of a store, fifty lines with granted: the effect of an
 // operation on a visible record, and its result. Leases and validities count from now;
-// lapsed says whether the lease of the record has ended.
+// lapsed says whether the lease of the record has ended, or the retention of its payload.
 func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 	own := r.held && r.owner == in.owner
 	switch in.kind {
@@ -87,13 +86,15 @@ func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 			return r.granted(in, now, 1)
 		case r.print != in.print:
 			return r, answer{outcome: store.Mismatch}
+		case r.completed && lapsed:
+			return r, answer{outcome: store.Expired}
 		case r.completed:
 			return r, answer{outcome: store.Completed, payload: r.payload}
 		case own:
 			return r.granted(in, now, r.attempt)
 		case !lapsed:
 			return r, answer{outcome: store.InProgress}
-		case !in.takeover, in.attempts > 0 && r.attempt >= in.attempts:
+		case r.policy.AtMostOnce, !in.takeover, in.attempts > 0 && r.attempt >= in.attempts:
 			return r, answer{outcome: store.Lapsed}
 		}
 		return r.granted(in, now, r.attempt+1)
@@ -108,7 +109,11 @@ func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 		return r, answer{renewal: store.Renewed}
 	case complete:
 		if own && !r.completed {
-			r.completed, r.payload, r.done, r.valid = true, in.payload, now, now.plus(in.retention)
+			r.completed, r.payload = true, in.payload
+			r.lease, r.valid = window{never, never}, now.plus(in.policy.Remembered())
+			if in.policy.Horizon > 0 {
+				r.lease = now.plus(in.policy.Retention)
+			}
 		}
 		return r, answer{accepted: own}
 	case release:
@@ -124,7 +129,7 @@ func (r record) granted(in input, now window, attempt int) (record, answer) {
 		r.fence = 0
 	}
 	r.held, r.owner, r.print, r.attempt = true, in.owner, in.print, attempt
-	r.lease, r.valid = now.plus(in.lease), now.plus(in.retention)
+	r.policy, r.lease, r.valid = in.policy, now.plus(in.lease), now.plus(in.policy.Remembered())
 	return r, answer{outcome: store.Claimed, attempt: attempt}
 }
 
@@ -141,9 +146,6 @@ type output struct {
 	tick      time.Duration
 	measured  bool // remaining says when the lease ends
 	remaining time.Duration
-	dated     bool // validity and age say when the record ends and when it was completed
-	validity  time.Duration
-	age       time.Duration
 }
 
 // String returns the result as the call returned it, without zero fields.
@@ -160,7 +162,6 @@ func (o output) String() string {
 		{o.outcome == store.Claimed, fmt.Sprintf("attempt=%d fence=%d", o.attempt, o.fence)},
 		{o.began != window{}, fmt.Sprintf("began %v–%v", o.began.from, o.began.to)},
 		{o.measured, fmt.Sprintf("remaining=%v", o.remaining)},
-		{o.dated, fmt.Sprintf("validity=%v age=%v", o.validity, o.age)},
 		{o.refused != "", o.refused},
 		{o.lapsed, "without a new lease"},
 		{o.payload != "", o.payload},

@@ -15,7 +15,7 @@ type flaw string
 // The flaws that a history has to show.
 var flaws = []flaw{
 	"unfenced complete", "state-only complete", "unfenced release", "renew by anyone", "takeover ignoring the fingerprint",
-	"lease early", "takeover of completed",
+	"lease early", "takeover of completed", "takeover of at-most-once", "replayed beyond the retention",
 }
 
 // mutant is a small store, right unless it has a flaw: the model with a clock and a lock.
@@ -47,8 +47,12 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 		in.print = r.print
 	case m.flaw == "lease early" && in.kind == claim && seen && !r.completed:
 		lapsed = now >= r.lease.to-3*time.Millisecond
-	case m.flaw == "takeover of completed" && in.kind == claim && seen && r.completed && r.owner != in.owner && now >= r.lease.to:
-		r.completed = false
+	case m.flaw == "takeover of completed" && in.kind == claim && seen && r.completed && r.owner != in.owner && in.takeover:
+		r.completed, lapsed = false, true
+	case m.flaw == "takeover of at-most-once" && in.kind == claim && seen:
+		r.policy.AtMostOnce = false
+	case m.flaw == "replayed beyond the retention" && r.completed:
+		lapsed = false
 	}
 	next, out := r.seen(lapsed, expired).apply(in, at, lapsed)
 	if out.outcome == store.Claimed && (!seen || r.owner != in.owner) {
@@ -63,15 +67,13 @@ func (m *mutant) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRe
 	if ctx.Err() != nil {
 		return store.ClaimResult{}, store.ErrUnavailable
 	}
-	record, out, now := m.do(input{kind: claim, id: r.ID, owner: r.Owner, print: r.Fingerprint, lease: r.Lease, retention: r.Retention, takeover: r.Takeover, attempts: r.MaxAttempts})
+	record, out, now := m.do(input{kind: claim, id: r.ID, owner: r.Owner, print: r.Fingerprint, lease: r.Lease, policy: r.Policy, takeover: r.Takeover, attempts: r.MaxAttempts})
 	res := store.ClaimResult{Outcome: out.outcome, Attempt: out.attempt, Payload: []byte(out.payload)}
 	switch out.outcome { //nolint:exhaustive // the others say nothing more
 	case store.Claimed:
 		res.Fence, res.Remaining = record.fence, record.lease.to-now
 	case store.InProgress:
 		res.Remaining = record.lease.to - now
-	case store.Completed:
-		res.Validity, res.Age = record.valid.to-now, now-record.done.to
 	}
 	return res, nil
 }
@@ -86,7 +88,7 @@ func (m *mutant) Renew(_ context.Context, rs []store.RenewRequest) ([]store.Rene
 }
 
 func (m *mutant) Complete(_ context.Context, r store.CompleteRequest) error {
-	if _, out, _ := m.do(input{kind: complete, id: r.ID, owner: r.Owner, retention: r.Retention, payload: string(r.Payload)}); !out.accepted {
+	if _, out, _ := m.do(input{kind: complete, id: r.ID, owner: r.Owner, policy: r.Policy, payload: string(r.Payload)}); !out.accepted {
 		return store.ErrLeaseLost
 	}
 	return nil

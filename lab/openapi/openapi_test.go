@@ -293,11 +293,11 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := store.ClaimRequest{ID: id, Owner: store.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Retention: time.Hour}
+	claim := store.ClaimRequest{ID: id, Owner: store.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
 	if _, err := a.store.Claim(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Retention: time.Hour}); err != nil {
+	if err := a.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Policy: store.Policy{Retention: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
 	want(500, "record-corrupt", r)

@@ -170,7 +170,7 @@ func TestPostgresUndecidedClaims(t *testing.T) {
 	claim(store.ErrUnknown)
 	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
 	pgMustClaim(t, c.cut, busy, store.Claimed)
-	claim(store.ErrUnavailable)
+	claim(store.ErrBusy)
 	pgMustClaim(t, c.cut, pgRival(r), store.InProgress)
 	pgWant(t, "release", c.cut.Release(t.Context(), busy.ID, busy.Owner), nil)
 	claim(store.ErrUnknown)
@@ -268,7 +268,7 @@ func TestPostgresClaimsWithoutADeadlineGiveUp(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() { _, err := st.Claim(context.WithoutCancel(t.Context()), pgClaim()); answer <- err }()
 	pgEventually(t, "it has an answer", func() bool { return len(answer) > 0 })
-	pgWant(t, "claim", <-answer, store.ErrUnavailable)
+	pgWant(t, "claim", <-answer, store.ErrBusy)
 	if waited := st.Stats().LongestWait; waited < time.Second {
 		t.Errorf("it waited %v", waited)
 	}

@@ -261,8 +261,8 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 		_, err := st.Claim(t.Context(), pgRival(r))
 		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)
 	}
-	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[''], array[1], " +
-		"array[interval '1 hour'], array[interval '1 hour'], array[interval '1 hour'], true)"
+	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[1], " +
+		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], true)"
 	var n int
 	if err := reader.QueryRow(t.Context(), batch, r.ID[:]).Scan(&n); err == nil || !strings.Contains(err.Error(), "may be behind") {
 		t.Errorf("a batch on a standby answers %d records, %v", n, err)

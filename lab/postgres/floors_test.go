@@ -88,7 +88,7 @@ func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way 
 			if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
 				return fmt.Errorf("%v, %w", got.Outcome, err)
 			}
-			return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: body, Retention: r.Retention})
+			return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: body, Policy: store.Policy{Retention: r.Retention}})
 		}})
 		compare("replay", pgContestant{"floor", func(ctx context.Context) error {
 			var payload []byte

@@ -60,7 +60,7 @@ func pgValue[T any](tb testing.TB, pool *pgxpool.Pool, sql string, args ...any) 
 // pgClaim returns the request of a new owner of a new operation, with times that no test
 // outlives.
 func pgClaim() store.ClaimRequest {
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour, Takeover: true}
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}, Takeover: true}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	_, _ = rand.Read(r.Fingerprint[:])
 	return r
@@ -97,7 +97,7 @@ func pgComplete(tb testing.TB, store store.Store, r store.ClaimRequest, payload 
 
 // pgCompletion is the completion of a claim.
 func pgCompletion(r store.ClaimRequest, payload string) store.CompleteRequest {
-	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention}
+	return store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy}
 }
 
 // pgTx returns the transaction of a claim as its handler finds it.

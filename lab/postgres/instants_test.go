@@ -43,6 +43,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	const (
 		lease, retention = 7 * time.Minute, 3 * time.Hour
 		spare            = time.Hour
+		horizon          = 2 * time.Hour
 		us               = int64(time.Microsecond)
 		brief            = 2 * time.Minute // a retention below the hour that the purge gives at most
 
@@ -53,14 +54,15 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		done    = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
 		early   = ", expires_at = now() + interval '10 seconds'"
 		late    = ", expires_at = now() + interval '1 day'"
-		claims  = "($1::bytea[], $2::bytea[], $3::bytea[], array['l'], array[1], array[$4::interval], array[$5::interval], array[$6::interval], false)"
-		reclaim = "($1, $2, $3, true, 0, $4, $5, '')"
+		claims  = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], false)"
+		reclaim = "($1, $2, $3, true, 0, $4, $5, $6, 'l', false)"
 	)
 	r, mine := pgRival(first), first
 	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
-	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), retention, "l", when}
+	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(0), "l", false, when}
+	kept := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(horizon) / us, "l", false, when}
 	byFunction := func(r store.ClaimRequest, retention time.Duration) []any {
-		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease) / us, int64(retention) / us}
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease) / us, int64(retention) / us, int64(0)}
 	}
 	inBatch := func(values ...any) []any {
 		for i, v := range values {
@@ -70,8 +72,10 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		}
 		return values
 	}
-	claimFunction, completeFunction := "SELECT * FROM "+f.name("reprise_records_claim_v1"), "SELECT "+f.name("reprise_records_complete_v1")+"($1, $2, 'x', $3)"
-	own := []any{mine.ID[:], mine.Owner[:], int64(retention) / us}
+	claimFunction, completeFunction := "SELECT * FROM "+f.name("reprise_records_claim_v1"), "SELECT "+f.name("reprise_records_complete_v1")+"($1, $2, 'x', $3, $4)"
+	own := []any{mine.ID[:], mine.Owner[:], int64(retention) / us, int64(0)}
+	ownKept := []any{mine.ID[:], mine.Owner[:], int64(retention) / us, int64(horizon) / us}
+	batched := "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::bigint], array[$4::bigint])"
 	const asItWas = -1
 	for name, test := range map[string]struct {
 		row                            string
@@ -83,13 +87,13 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 	}{
 		"claim": {
 			no, texts["claim"],
-			[]any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, retention, retention + spare, "l"},
+			[]any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false},
 			lease, retention, retention + spare, 0,
 			time.Time{},
 			true,
 		},
 		"claim in a batch": {
-			no, "SELECT * FROM " + f.name("reprise_records_claims_v1") + claims, inBatch(r.ID[:], r.Owner[:], r.Fingerprint[:], lease, retention, retention+spare),
+			no, "SELECT * FROM " + f.name("reprise_records_claims_v1") + claims, inBatch(r.ID[:], r.Owner[:], r.Fingerprint[:], lease, int64(retention)/us, int64(0)),
 			lease, retention, retention + spare, 0,
 			time.Time{},
 			true,
@@ -101,26 +105,29 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		"takeover":                      {lapsed + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
 		"takeover, expires late":        {lapsed + late, claimFunction + reclaim, byFunction(r, retention), lease, retention, asItWas, 0, time.Time{}, true},
 		"claim of what is over":         {over + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"completion":                    {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, retention, asItWas, time.Time{}, false},
-		"completion, expires late":      {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), retention}, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"completion":                    {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, expires late":      {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"completion with a horizon":     {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"function with a horizon":       {live + late, completeFunction, ownKept, 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"batch with a horizon":          {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
 		"completion, function":          {live + early, completeFunction, own, 0, retention, retention, asItWas, time.Time{}, false},
 		"completion, function, late":    {live + late, completeFunction, own, 0, retention, asItWas, asItWas, time.Time{}, false},
 		"repeated completion, function": {done + early, completeFunction, own, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
 		"completion in a batch": {
-			live + early, "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::interval])",
-			inBatch(mine.ID[:], mine.Owner[:], retention), 0, retention, retention, asItWas,
+			live + early, batched,
+			inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(0)), 0, retention, retention, asItWas,
 			time.Time{},
 			false,
 		},
 		"completion in a batch, expires late": {
-			live + late, "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::interval])",
-			inBatch(mine.ID[:], mine.Owner[:], retention), 0, retention, asItWas, asItWas,
+			live + late, batched,
+			inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(0)), 0, retention, asItWas, asItWas,
 			time.Time{},
 			false,
 		},
 		"claim that waited": {
 			live + early, texts["whole lease"],
-			[]any{mine.ID[:], mine.Owner[:], int64(lease) / us, int64(retention) / us, int64(spare) / us},
+			[]any{mine.ID[:], mine.Owner[:], int64(lease) / us, int64(retention) / us},
 			lease, retention, retention + spare, asItWas,
 			time.Time{},
 			false,
@@ -142,14 +149,30 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		"resolution, expires late": {
 			lapsed + late, texts["resolve"],
 			[]any{mine.ID[:], int64(5), []byte("x"), int64(retention) / us},
-			0, retention, asItWas, asItWas,
+			0, retention, retention, asItWas,
 			time.Time{},
 			false,
 		},
-		"keep":                {no, texts["keep"], append(keeping[:9:9], nil), 0, retention, retention, 0, when, false},
-		"replace":             {over + late, texts["replace"], append(keeping[:9:9], int64(0)), 0, retention, retention, 0, when, false},
-		"replace a lapsed":    {lapsed + early, texts["replace"], append(keeping[:9:9], int64(5)), 0, retention, retention, 0, when, false},
-		"replace what is not": {no, texts["replace"], append(keeping[:9:9], int64(0)), 0, retention, retention, 0, when, false},
+		"resolution with a horizon": {
+			lapsed + late + ", horizon = 7200000000", texts["resolve"],
+			[]any{mine.ID[:], int64(5), []byte("x"), int64(retention) / us},
+			0, retention + horizon, retention, asItWas,
+			time.Time{},
+			false,
+		},
+		"resolution for a shorter time": {
+			lapsed + late, texts["resolve"],
+			[]any{mine.ID[:], int64(5), []byte("x"), int64(brief) / us},
+			0, asItWas, brief, asItWas,
+			time.Time{},
+			false,
+		},
+		"keep with a horizon":    {no, texts["keep"], append(kept[:11:11], nil), 0, retention + horizon, retention, 0, when, false},
+		"replace with a horizon": {over + late, texts["replace"], append(kept[:11:11], int64(0)), 0, retention + horizon, retention, 0, when, false},
+		"keep":                   {no, texts["keep"], append(keeping[:11:11], nil), 0, retention, retention, 0, when, false},
+		"replace":                {over + late, texts["replace"], append(keeping[:11:11], int64(0)), 0, retention, retention, 0, when, false},
+		"replace a lapsed":       {lapsed + early, texts["replace"], append(keeping[:11:11], int64(5)), 0, retention, retention, 0, when, false},
+		"replace what is not":    {no, texts["replace"], append(keeping[:11:11], int64(0)), 0, retention, retention, 0, when, false},
 	} {
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
 			setup := &pgx.Batch{}
@@ -243,11 +266,11 @@ func TestPostgresClocksOfResults(t *testing.T) {
 	ctx := t.Context()
 	const interval = "interval '1 minute'"
 	batch := func(existing bool) string {
-		return "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array['l'], array[1], array[" +
-			interval + "], array[" + interval + "], array[" + interval + "], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
+		return "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[1], array[" +
+			interval + "], array[60000000], array[0], array['l'], array[false], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
 	}
 	create := func(r store.ClaimRequest) []any {
-		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, time.Minute, time.Minute, "l"}
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, int64(time.Minute / time.Microsecond), int64(0), "l", false}
 	}
 	for name, test := range map[string]struct {
 		statement, column string
@@ -260,7 +283,7 @@ func TestPostgresClocksOfResults(t *testing.T) {
 		"claim of a record in a batch, a look": {batch(true), "clock", create(r)[:3], false},
 		"claim that creates in a batch":        {batch(false), "clock", create(fresh)[:3], true},
 		"inspection":                           {texts["inspect"], "now", create(r)[:1], false},
-		"listing":                              {texts["list"], "now", []any{[]byte{}, 30, "", int64(0), int64(10)}, false},
+		"listing":                              {texts["list"], "now", []any{[]byte{}, 62, "", int64(0), int64(10)}, false},
 		"claim in a transaction":               {texts["seen"], "now", create(r)[:1], false},
 		"claim in a transaction, fence":        {texts["seen"], "clock_timestamp", create(r)[:1], true},
 	} {

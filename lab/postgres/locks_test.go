@@ -136,9 +136,8 @@ func TestPostgresBatchOfClaimsSkipsLockedIDs(t *testing.T) {
 		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	const interval = "array[interval '1 hour']"
-	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[''], array[1], " +
-		interval + ", " + interval + ", " + interval + ", false)"
+	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[1], " +
+		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], false)"
 	if _, err := insert.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(1 # $1::regclass::oid::bigint)", f.records()); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +172,7 @@ func TestPostgresHeldLocks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	_, err := st.Claim(ctx, waiting)
-	pgWant(t, "claim without a free transaction", err, store.ErrUnavailable)
+	pgWant(t, "claim without a free transaction", err, store.ErrBusy)
 	held := statements.find(t, "AS held")
 	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
 

@@ -26,12 +26,9 @@ func (r pgRow) String() string {
 	return fmt.Sprintf("completed %t, own %t, own fence %t, lease lives %t, valid %t, %s", r.completed, r.own, r.fence, r.leased, r.valid, r.damage)
 }
 
-// pgOtherState is a damage: the state does not fit the payload.
-const pgOtherState = "state = 3 - state"
-
-// pgDamages are the ways in which a row cannot be read.
+// pgDamages are the ways in which a row cannot be read. A row in progress has no payload.
 var pgDamages = []string{
-	"version = 2", "version = 0", pgOtherState, "state = 7, payload = NULL", "state = 0",
+	"version = 2", "version = 0", "state = 1, payload = ''", "state = 7, payload = NULL", "state = 0",
 	"owner = substr(owner, 1, 15)", "owner = owner || 'x'", "fingerprint = substr(fingerprint, 1, 31)", "fingerprint = fingerprint || 'x'",
 }
 
@@ -62,8 +59,12 @@ func (r pgRow) values(id store.ID, ended, lives string) string {
 		return ended
 	}
 	state, payload, owner, fence := 1, "NULL::bytea", "of somebody else", 6
+	expires := ended
 	if r.completed {
 		state, payload = 2, "''"
+		if r.valid {
+			expires = lives + " + interval '1 microsecond'" // no horizon follows
+		}
 	}
 	if r.own {
 		owner = pgOwner
@@ -72,7 +73,7 @@ func (r pgRow) values(id store.ID, ended, lives string) string {
 		fence = 5
 	}
 	return fmt.Sprintf(`(1, 1, %d, %s, '%s'::bytea, %d, %s, %s, %s, now() - interval '1 hour', '\x%x'::bytea, sha256('f'))`,
-		state, payload, owner, fence, at(r.leased), at(r.valid), ended, id[:])
+		state, payload, owner, fence, at(r.leased), at(r.valid), expires, id[:])
 }
 
 // putRows replaces all records by rows.

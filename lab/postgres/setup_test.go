@@ -204,7 +204,7 @@ func TestPostgresInvalidPool(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = pgOn(busy, reprisepg.Config{}).Leased(t).Claim(ctx, pgClaim())
-	pgWant(t, "claim without a free connection", err, store.ErrUnavailable)
+	pgWant(t, "claim without a free connection", err, store.ErrBusy)
 	if !strings.Contains(err.Error(), "(pool has 1, all in use)") {
 		t.Errorf("the error does not say why: %v", err)
 	}

@@ -245,7 +245,7 @@ func TestPostgresTxBound(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := st.Claim(ctx, next)
-	pgWant(t, "one attempt too many", err, store.ErrUnavailable)
+	pgWant(t, "one attempt too many", err, store.ErrBusy)
 	if ctx.Err() != nil {
 		t.Error("the wait left no time for a claim")
 	}

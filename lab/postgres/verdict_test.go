@@ -55,11 +55,19 @@ func TestPostgresClaimOutcomeAtItsInstants(t *testing.T) {
 		"lapsed":                          {row{ends, lives, ""}, plain, "claimed", 4, ahead + 1},
 		"lapsed, the owner's":             {row{ends, lives, ""}, own, "own lapsed", 0, 0},
 		"lapsed, another request":         {row{ends, lives, ""}, other, "mismatch", 0, 0},
+		"lapsed, at most once":            {row{ends, lives, ", at_most_once = true"}, plain, "lapsed", 0, 0},
+		"lapsed, at most once, owner's":   {row{ends, lives, ", at_most_once = true"}, own, "own lapsed", 0, 0},
+		"at most once, past its validity": {row{ends, ends, ", at_most_once = true"}, plain, "claimed", 1, ahead + 1},
 		"lapsed, no takeover":             {row{ends, lives, ""}, careful, "lapsed", 0, 0},
 		"lapsed, no attempts left":        {row{ends, lives, ""}, limit(3), "lapsed", 0, 0},
 		"lapsed, one attempt left":        {row{ends, lives, ""}, limit(4), "claimed", 4, ahead + 1},
 		"lapsed past its retention":       {row{ends, ends, ""}, other, "claimed", 1, ahead + 1},
 		"completed":                       {row{ends, lives, ", state = 2, payload = ''"}, plain, "completed", 0, 0},
+		"replayed":                        {row{ends, lives, ", state = 2, payload = '', expires_at = " + ends}, plain, "expired", 0, 0},
+		"replayed until the next":         {row{ends, lives, ", state = 2, payload = '', expires_at = " + lives}, plain, "completed", 0, 0},
+		"emptied":                         {row{ends, lives, ", state = 2"}, plain, "expired", 0, 0},
+		"emptied, another request":        {row{ends, lives, ", state = 2"}, other, "mismatch", 0, 0},
+		"emptied, past its horizon":       {row{ends, ends, ", state = 2"}, careful, "claimed", 1, ahead + 1},
 		"completed, another request":      {row{ends, lives, ", state = 2, payload = ''"}, other, "mismatch", 0, 0},
 		"completed, past its retention":   {row{ends, ends, ", state = 2, payload = ''"}, careful, "claimed", 1, ahead + 1},
 		"completed, expired, later clock": {row{lives, ends, ", state = 2, payload = ''"}, careful, "claimed", 1, ahead + 1},
@@ -77,7 +85,7 @@ func TestPostgresClaimOutcomeAtItsInstants(t *testing.T) {
 				left           *int64
 			)
 			c := &test.claim
-			err := tx.QueryRow(ctx, "SELECT verdict, attempt, fence, lease_left FROM "+f.name("reprise_records_claim_v1")+"($1, $2, $3, $4, $5, 60000000, 60000000, '')",
+			err := tx.QueryRow(ctx, "SELECT verdict, attempt, fence, lease_left FROM "+f.name("reprise_records_claim_v1")+"($1, $2, $3, $4, $5, 60000000, 60000000, 0, '', false)",
 				c.ID[:], c.Owner[:], c.Fingerprint[:], c.Takeover, c.MaxAttempts).Scan(&verdict, &attempt, &fence, &left)
 			if err != nil {
 				return err

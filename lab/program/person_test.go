@@ -64,7 +64,7 @@ func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease 
 	s := f.start(t, "resolve", id.Short(), "--forget")
 	s.await("Before", "After", "no record: the next request with the key runs the operation", "Type "+id.String()[:8]+" to forget the record:")
 	takeover, err := f.store.Claim(t.Context(), store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Retention: time.Hour, Takeover: true,
+		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Policy: store.Policy{Retention: time.Hour}, Takeover: true,
 	})
 	if err != nil || takeover.Outcome != store.Claimed || takeover.Attempt != 2 {
 		t.Fatalf("%+v, %v", takeover, err)
@@ -188,7 +188,7 @@ func (f *fixture) fill(tb testing.TB, n int) {
 			for i := w; i < n; i += workers {
 				id := store.DeriveID("fill", tb.Name(), time.Duration(i).String())
 				_, err := f.store.Claim(context.WithoutCancel(tb.Context()), store.ClaimRequest{
-					ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Label: "fill", Lease: time.Hour, Retention: time.Hour,
+					ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: "fill", Retention: time.Hour}, Lease: time.Hour,
 				})
 				if err != nil {
 					errs <- err

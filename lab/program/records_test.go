@@ -66,7 +66,7 @@ func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Dur
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Label: label, Lease: lease, Retention: 24 * time.Hour}
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour}, Lease: lease}
 	result, err := f.store.Claim(ctx, r)
 	if err != nil || result.Outcome != store.Claimed {
 		tb.Fatalf("claim of %s: %v, %v", id.Short(), result.Outcome, err)
@@ -102,7 +102,7 @@ func (f *fixture) complete(tb testing.TB, id store.ID, label string, response pr
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
 	err = f.store.Complete(ctx, store.CompleteRequest{
-		ID: id, Owner: claim.Owner, Payload: payload, Retention: 24 * time.Hour, Label: label, Fingerprint: claim.Fingerprint,
+		ID: id, Owner: claim.Owner, Payload: payload, Policy: store.Policy{Retention: 24 * time.Hour, Label: label}, Fingerprint: claim.Fingerprint,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -131,7 +131,7 @@ func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Re
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
 	result, err := f.store.Claim(ctx, store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Retention: time.Hour,
+		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Policy: store.Policy{Retention: time.Hour},
 	})
 	if err != nil {
 		tb.Fatal(err)

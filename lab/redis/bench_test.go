@@ -36,7 +36,7 @@ func TestRedisAllocatesLittleMoreThanBareScripts(t *testing.T) {
 		granted, err := st.Claim(ctx, r)
 		redisWant(t, "claim", err, nil)
 		redisWant(t, "complete", st.Complete(ctx, store.CompleteRequest{
-			ID: r.ID, Owner: r.Owner, Payload: floor.payload, Retention: r.Retention,
+			ID: r.ID, Owner: r.Owner, Payload: floor.payload, Policy: store.Policy{Retention: r.Retention},
 			Fingerprint: r.Fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
 		}), nil)
 	}

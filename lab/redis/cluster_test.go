@@ -1,10 +1,13 @@
 package redis
 
 import (
+	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -49,6 +52,12 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	fromID, toID := redisNodeID(t, from), redisNodeID(t, to)
 	redisMustClaim(t, st, old, store.Claimed)
 	redisWant(t, "complete", redisComplete(t, st, old, "old"), nil)
+	outlived, lasting := next(), next()
+	for _, r := range []*store.ClaimRequest{&outlived, &lasting} {
+		r.Horizon = time.Hour
+		redisMustClaim(t, st, *r, store.Claimed)
+	}
+	redisWant(t, "complete with a horizon", redisComplete(t, st, outlived, "outlived"), nil)
 
 	redisDo(t, to, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID)
 	redisDo(t, from, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID)
@@ -66,6 +75,17 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	redisWant(t, "complete while the slot moves", redisComplete(t, st, moving, "moving"), nil)
 	redisMustClaim(t, st, moving, store.Completed)
 	redisMustClaim(t, st, old, store.Completed)
+	redisMustClaim(t, st, outlived, store.Completed)
+	redisWaits(t, st, lasting)
+	if err := redisComplete(t, st, lasting, "lasting"); !errors.Is(err, store.ErrUnavailable) { // its second key would be at the other node
+		t.Errorf("complete with a horizon while the slot moves: %v, want ErrUnavailable", err)
+	}
+	redisMustClaim(t, st, lasting, store.Claimed)
+	page, err := st.List(t.Context(), store.Query{Limit: 100})
+	redisWant(t, "list while the slot moves", err, nil)
+	if !slices.ContainsFunc(page.Records, func(r store.Record) bool { return r.ID == lasting.ID }) {
+		t.Errorf("a running attempt is not among %d listed records", len(page.Records))
+	}
 
 	host, port, err := net.SplitHostPort(to.Addr())
 	redisWant(t, "address", err, nil)
@@ -80,7 +100,8 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	moved := next()
 	redisMustClaim(t, st, moved, store.Claimed)
 	redisWant(t, "complete after the move", redisComplete(t, st, moved, "moved"), nil)
-	for _, r := range []store.ClaimRequest{old, moving, moved} {
+	redisWant(t, "complete with a horizon after the move", redisComplete(t, st, lasting, "lasting"), nil)
+	for _, r := range []store.ClaimRequest{old, moving, moved, outlived, lasting} {
 		r.Owner = store.NewOwner()
 		redisMustClaim(t, st, r, store.Completed)
 	}
@@ -93,9 +114,10 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 	client := redisClusterClient(t, cluster)
 	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
 		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
-		for _, special := range []string{"{tag}", "{}", "}{", "{", "\r\n", "\x00", "*[?]\\", "{" + strings.Repeat("x", 31)} {
+		for i, special := range []string{"{tag}", "{}", "}{", "{", "\r\n", "\x00", "*[?]\\", "{" + strings.Repeat("x", 31), "}", "a}"} {
 			r := redisClaim()
 			copy(r.ID[:], special)
+			r.Horizon = time.Duration((i+1)%2) * time.Hour // a second key
 			redisMustClaim(t, st, r, store.Claimed)
 			changed, stop, err := st.Watch(t.Context(), r.ID)
 			redisWant(t, "watch", err, nil)
@@ -107,8 +129,8 @@ func redisAnyID(t *testing.T, cluster *servers.RedisCluster) {
 				t.Errorf("%q: replayed %q", special, got.Payload)
 			}
 		}
-		if page, err := st.List(t.Context(), store.Query{Limit: 100}); err != nil || len(page.Records) != 8 {
-			t.Errorf("list: %d records, %v; want 8 of three nodes", len(page.Records), err)
+		if page, err := st.List(t.Context(), store.Query{Limit: 100}); err != nil || len(page.Records) != 10 {
+			t.Errorf("list: %d records, %v; want 10 of three nodes", len(page.Records), err)
 		}
 	}
 }

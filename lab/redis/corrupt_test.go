@@ -20,7 +20,7 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	for _, record := range []string{redisGoldenClaimed, redisGoldenWatched, redisGoldenCompleted, redisGoldenResolved, redisGoldenForgotten, redisGoldenOtherVersion} {
+	for _, record := range []string{redisGoldenClaimed, redisGoldenWatched, redisGoldenCompleted, redisGoldenSeparate, redisGoldenLater, redisGoldenResolved, redisGoldenOutlived, redisGoldenForgotten, redisGoldenOtherVersion} {
 		r := redisGolden(t, client, prefix, record, 0)
 		waiting := r
 		waiting.Waiting = true
@@ -55,7 +55,7 @@ func TestRedisABrokenLabelIsCorrupt(t *testing.T) {
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	for _, label := range []string{"02706179", "04706179", "037061", "0370617979"} {
+	for _, label := range []string{"02706179", "04706179", "037061", "0370617979", "43706179" + "00", "83706179", "83706179" + "000000d693a4"} {
 		r := redisGolden(t, client, prefix, strings.TrimSuffix(redisGoldenClaimed, "03706179")+label, 0)
 		r.Label = "pay"
 		redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)

@@ -220,7 +220,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 
 // redisGoldenFuture is a watched third attempt with a fence far ahead of the clock.
 const (
-	redisGoldenFuture = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0012000000000007" + "00"
+	redisGoldenFuture = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0012000000000007" + "0000000000000000" + "00"
 	redisFutureFence  = 0x12000000000007
 )
 
@@ -307,23 +307,13 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 				shown.Fence != 0x06000000000007 || !shown.ClaimedAt.Equal(time.UnixMilli((0x06000000000007-999)/1000)) || shown.Label != "pay" {
 				t.Errorf("a retention of %v, %v before its end: inspect shows %+v, %v", c.retention, left, shown, err)
 			}
-			asks := redisRival(r)
-			asks.Validity = true
-			want := store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x00\xffA"), Validity: max(left, time.Nanosecond), Age: max(c.span-left, 0)}
-			for _, asks.Takeover = range []bool{true, false} {
-				if got, err := b.Claim(t.Context(), asks); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("a retention of %v, %v before its end: claimed as %+v, %v; want %+v", c.retention, left, got, err, want)
-				}
+			if got := redisMustClaim(t, b, redisRival(r), store.Completed); string(got.Payload) != "\x00\xffA" {
+				t.Errorf("a retention of %v, %v before its end: claimed as %+v", c.retention, left, got)
 			}
 		}
 	}
 
-	r := redisRival(b.put(t, completed(time.Hour), expires))
-	if got := redisMustClaim(t, b, r, store.Completed); string(got.Payload) != "\x00\xffA" || got.Validity != 0 || got.Age != 0 {
-		t.Errorf("who does not ask for the validity gets %+v", got)
-	}
-
-	r = b.put(t, redisGoldenOtherVersion, expires)
+	r := b.put(t, redisGoldenOtherVersion, expires)
 	b.at((expires+1)*ms - 7*time.Microsecond)
 	if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != store.StateUnreadable || shown.Validity != 7*time.Microsecond {
 		t.Errorf("what cannot be read is shown as %+v, %v", shown, err)
@@ -335,8 +325,42 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 	if err != nil || shown.Validity != store.MaxDuration || !shown.CompletedAt.IsZero() {
 		t.Errorf("what lasts for ever is shown as %+v, %v", shown, err)
 	}
-	r.Validity = true
-	if got := redisMustClaim(t, b, r, store.Completed); got.Validity != store.MaxDuration || got.Age != 0 {
-		t.Errorf("what lasts for ever is claimed as %+v", got)
+	redisMustClaim(t, b, r, store.Completed)
+}
+
+// A payload that its record outlives ends at the end of a millisecond, which follows from
+// the expiry of the record: by then the payload may still have its key.
+func TestRedisTheInstantsOfAPayload(t *testing.T) {
+	t.Parallel()
+	b := newRedisBench(t)
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		retention, horizon time.Duration
+		expires            int64         // of the record that is completed in the first millisecond
+		end                time.Duration // of the payload
+	}{
+		{10 * ms, 20 * ms, 29, 10 * ms},
+		{10*ms + time.Microsecond, 20 * ms, 30, 11 * ms},
+		{ms, 20 * ms, 20, 2 * ms},
+		{ms, ms, 1, 2 * ms},
+		{time.Hour, time.Hour, 2*3_600_000 - 1, time.Hour},
+	} {
+		record := "23" + redisGoldenWho + "06000000000007" + redisNumber(uint64(c.retention.Microseconds()))[2:] + "00000003" + "80" + redisNumber(uint64(c.horizon.Microseconds()))[2:]
+		r := b.put(t, record, c.expires)
+		redisWant(t, "put a payload", b.client.Set(t.Context(), redisPayloadKey(b.prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
+		for at, want := range map[time.Duration]store.Outcome{0: store.Completed, c.end - time.Microsecond: store.Completed, c.end: store.Expired, c.end + time.Second: store.Expired} {
+			b.at(at)
+			got := redisMustClaim(t, b, redisRival(r), want)
+			if (string(got.Payload) == "\x00\xffA") != (want == store.Completed) {
+				t.Errorf("a retention of %v, %v after the completion: %+v", c.retention, at, got)
+			}
+			state := store.StateExpired
+			if want == store.Completed {
+				state = store.StateCompleted
+			}
+			if shown, err := b.Inspect(t.Context(), r.ID); err != nil || shown.State != state || !shown.CompletedAt.Equal(time.UnixMilli(redisEpoch)) || (shown.Size == 3) != (want == store.Completed) {
+				t.Errorf("a retention of %v, %v after the completion: inspect shows %+v, %v", c.retention, at, shown, err)
+			}
+		}
 	}
 }

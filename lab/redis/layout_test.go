@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -22,16 +23,29 @@ const (
 	redisGoldenWho         = redisGoldenOwner + redisGoldenFingerprint
 	redisGoldenTimes       = "0000000001c9c380" + "00000000d693a400" // 30 s and 1 h
 	redisGoldenClaimed     = "21" + redisGoldenWho + redisGoldenTimes + "03" + "706179"
-	redisGoldenWatched     = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0006000000000007" + "00"
+	redisGoldenCareful     = "21" + redisGoldenWho + redisGoldenTimes + "c3" + "706179" + redisGoldenHorizon
+	redisGoldenWatched     = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0006000000000007" + "0000000000000000" + "00"
 	redisGoldenCompleted   = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "03706179" + "00ff41"
 	redisGoldenEmpty       = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000000" + "00"
-	redisGoldenResolved    = "24" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "01" + "00ff41"
+	redisGoldenSeparate    = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "c3706179" + redisGoldenHorizon
+	redisGoldenLater       = "24" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "00ff41"
 	redisGoldenForgotten   = "25" + "0006000000000007"
+	redisGoldenResolved    = "26" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "00000000d693a400" + "0000000000000000" + "00ff41"
+	redisGoldenOutlived    = "26" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "0000000001c9c380" + "00000000d4c9e080"
+	redisGoldenHorizon     = "000001ad274800" // 2 h
 )
 
-// redisGoldenSpan is how long the key of each of them was set to last, in milliseconds:
-// the retention, and the millisecond in which it expires is one of it.
-const redisGoldenSpan = 3_600_000 - 1
+// redisGoldenSpan is how long the key of each of them was set to last, in milliseconds,
+// except for those with a horizon: the retention, and the millisecond in which it expires
+// is one of it. A record with a horizon is as old as another one that is
+// redisGoldenLonger older.
+const (
+	redisGoldenSpan   = 3_600_000 - 1
+	redisGoldenLonger = 2 * time.Hour
+)
+
+// redisGoldenPolicy is the policy of the records with a horizon.
+var redisGoldenPolicy = store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour, Horizon: 2 * time.Hour}
 
 // redisGolden puts a record that is as old as this under the key of a claim which it
 // returns.
@@ -42,6 +56,9 @@ func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age 
 	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	left := redisGoldenSpan*time.Millisecond - age
 	redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
+	if record == redisGoldenSeparate || record == redisGoldenOutlived {
+		redisWant(t, "put a payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
+	}
 	return r
 }
 
@@ -62,12 +79,12 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 		}{
 			{
 				"claimed", redisGoldenClaimed, 10 * time.Second,
-				store.Record{State: store.StateRunning, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				store.Record{State: store.StateRunning, Policy: store.Policy{Label: "pay"}, Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
 				store.InProgress, "",
 			},
 			{
 				"lapsed", redisGoldenClaimed, time.Minute,
-				store.Record{State: store.StateLapsed, Label: "pay", Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
+				store.Record{State: store.StateLapsed, Policy: store.Policy{Label: "pay"}, Attempt: 1, ClaimedAt: now.Add(-time.Minute), Lease: -30 * time.Second, Validity: time.Hour - time.Minute},
 				store.Lapsed, "",
 			},
 			{
@@ -77,13 +94,48 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 			},
 			{
 				"completed", redisGoldenCompleted, time.Minute,
-				store.Record{State: store.StateCompleted, Label: "pay", Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
+				store.Record{State: store.StateCompleted, Policy: store.Policy{Label: "pay"}, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
 				store.Completed, "\x00\xffA",
 			},
 			{
 				"empty", redisGoldenEmpty, time.Minute,
 				store.Record{State: store.StateCompleted, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute},
 				store.Completed, "",
+			},
+			{
+				"with a horizon", redisGoldenCareful, 10*time.Second - redisGoldenLonger,
+				store.Record{State: store.StateRunning, Policy: redisGoldenPolicy, Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: 3*time.Hour - 10*time.Second},
+				store.InProgress, "",
+			},
+			{
+				"lapsed in its horizon", redisGoldenCareful, 0,
+				store.Record{State: store.StateLapsed, Policy: redisGoldenPolicy, Attempt: 1, ClaimedAt: now.Add(-redisGoldenLonger), Lease: 30*time.Second - redisGoldenLonger, Validity: time.Hour},
+				store.Lapsed, "",
+			},
+			{
+				"completed with a horizon", redisGoldenSeparate, time.Minute - redisGoldenLonger,
+				store.Record{State: store.StateCompleted, Policy: redisGoldenPolicy, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Minute), Validity: 3*time.Hour - time.Minute, Size: 3},
+				store.Completed, "\x00\xffA",
+			},
+			{
+				"expired, though its payload is there", redisGoldenSeparate, time.Hour - redisGoldenLonger,
+				store.Record{State: store.StateExpired, Policy: redisGoldenPolicy, Attempt: 1, Fence: 0x06000000000007, ClaimedAt: time.UnixMicro(0x06000000000007), CompletedAt: now.Add(-time.Hour), Validity: 2 * time.Hour},
+				store.Expired, "",
+			},
+			{
+				"completed by a takeover", redisGoldenLater, time.Minute,
+				store.Record{State: store.StateCompleted, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-time.Minute), Validity: time.Hour - time.Minute, Size: 3},
+				store.Completed, "\x00\xffA",
+			},
+			{
+				"resolved for a while", redisGoldenOutlived, 10 * time.Second,
+				store.Record{State: store.StateCompleted, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-10 * time.Second), Resolved: true, Validity: time.Hour - 10*time.Second, Size: 3},
+				store.Completed, "\x00\xffA",
+			},
+			{
+				"resolved until a while ago", redisGoldenOutlived, time.Minute,
+				store.Record{State: store.StateExpired, Attempt: 3, Fence: 0x06000000000007, ClaimedAt: time.UnixMilli(0x400), CompletedAt: now.Add(-time.Minute), Resolved: true, Validity: time.Hour - time.Minute},
+				store.Expired, "",
 			},
 			{
 				"resolved", redisGoldenResolved, time.Minute,
@@ -95,6 +147,10 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 				r := redisGolden(t, client, prefix, c.record, c.age)
 				got, err := st.Inspect(t.Context(), r.ID)
 				redisWant(t, "inspect", err, nil)
+				c.want.Retention = time.Hour
+				if got.Policy != c.want.Policy {
+					t.Errorf("inspect shows %+v, want %+v", got.Policy, c.want.Policy)
+				}
 				if c.want.Fence == 0 { // it is derived from the claim
 					c.want.Fence = uint64(got.ClaimedAt.UnixMicro()) + 999
 				}
@@ -140,7 +196,20 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 			})
 		}
 
-		r := redisGolden(t, client, prefix, redisGoldenForgotten, 0)
+		r := redisGolden(t, client, prefix, redisGoldenSeparate, time.Minute-redisGoldenLonger)
+		redisWant(t, "delete the payload", client.Del(t.Context(), redisPayloadKey(prefix, r.ID)).Err(), nil)
+		redisMustClaim(t, st, redisRival(r), store.Expired)
+		if got, err := st.Inspect(t.Context(), r.ID); err != nil || got.State != store.StateExpired || got.Payload != nil || got.Size != 0 {
+			t.Errorf("without its payload: inspect shows %+v, %v", got, err)
+		}
+		redisWant(t, "put a shorter payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00", time.Hour).Err(), nil)
+		_, err = st.Claim(t.Context(), redisRival(r))
+		redisWant(t, "claim with another payload", err, store.ErrCorrupt)
+		if got, err := st.Inspect(t.Context(), r.ID); err != nil || got.State != store.StateUnreadable {
+			t.Errorf("with another payload: inspect shows %+v, %v", got, err)
+		}
+
+		r = redisGolden(t, client, prefix, redisGoldenForgotten, 0)
 		if _, err := st.Inspect(t.Context(), r.ID); err == nil {
 			t.Error("a forgotten record is shown")
 		}
@@ -154,7 +223,7 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 func redisShown(r store.Record) string {
 	r.ClaimedAt, r.CompletedAt = time.Time{}, time.Time{}
 	var b strings.Builder
-	b.WriteString(r.State.String() + " " + r.Label)
+	b.WriteString(r.State.String())
 	for _, n := range []uint64{uint64(r.Attempt), r.Fence, uint64(r.Size)} {
 		b.WriteString(" " + hex.EncodeToString([]byte{byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}))
 	}
@@ -202,7 +271,7 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 
 	r, granted = claim()
 	redisWaits(t, st, r)
-	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+"03706179")
+	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+redisNumber(0)+"03706179")
 	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
 
@@ -216,17 +285,120 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 		t.Errorf("the takeover of fence %d is %+v", first.Fence, granted)
 	}
 	who := hex.EncodeToString(second.Owner[:]) + redisGoldenFingerprint
-	wants("a takeover", second, "22"+who+redisGoldenTimes+"00000002"+fence(granted.Fence, 8)+"03706179")
+	wants("a takeover", second, "22"+who+redisGoldenTimes+"00000002"+fence(granted.Fence, 8)+redisNumber(0)+"03706179")
 	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(second, granted, "\x00\xffA")), nil)
 	claimed := redisNumber((granted.Fence - 999) / 1000)[4:]
-	wants("its completion", second, strings.Replace(completed("24", granted.Fence), redisGoldenWho, who, 1)+"00000002"+claimed+"00"+"00ff41")
+	wants("its completion", second, strings.Replace(completed("24", granted.Fence), redisGoldenWho, who, 1)+"00000002"+claimed+"00ff41")
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 	lapsed, err := st.Inspect(t.Context(), r.ID)
 	redisWant(t, "inspect", err, nil)
 	redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: time.Hour}), nil)
 	claimed = redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:]
-	wants("a resolution", r, strings.Replace(completed("24", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"01"+"00ff41")
+	wants("a resolution", r, strings.Replace(completed("26", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"00000000d693a400"+redisNumber(0)+"00ff41")
+}
+
+// A payload that its record outlives has a key of its own, which lasts as long as it is
+// replayed.
+func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
+	claim := func() (store.ClaimRequest, store.ClaimResult) {
+		t.Helper()
+		r := redisClaim()
+		r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
+		r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
+		r.Lease, r.Policy = 30*time.Second, redisGoldenPolicy
+		return r, redisMustClaim(t, st, r, store.Claimed)
+	}
+	wants := func(what string, r store.ClaimRequest, record string, lasts, payloadLasts time.Duration) {
+		t.Helper()
+		for _, c := range []struct {
+			key, want string
+			lasts     time.Duration
+		}{
+			{redisKey(prefix, r.ID), string(redisHex(t, record)), lasts},
+			{redisPayloadKey(prefix, r.ID), "\x00\xffA", payloadLasts},
+		} {
+			got, err := client.Get(t.Context(), c.key).Result()
+			if c.lasts == 0 {
+				redisWant(t, what+": get what should not be there", err, redis.Nil)
+				continue
+			}
+			if err != nil || got != c.want {
+				t.Errorf("%s is\n%x, %v; want\n%x", what, got, err, c.want)
+			}
+			if left := client.PTTL(t.Context(), c.key).Val(); left > c.lasts || left < c.lasts-10*time.Second {
+				t.Errorf("%s: a key lasts %v, want %v", what, left, c.lasts)
+			}
+		}
+	}
+	golden := func(record string, fence uint64) string {
+		return strings.Replace(record, "06000000000007", redisNumber(fence)[2:], 1)
+	}
+
+	r, granted := claim()
+	wants("a claim", r, redisGoldenCareful, 3*time.Hour, 0)
+	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
+	wants("its completion", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
+	redisWant(t, "complete again", st.Complete(t.Context(), redisCompletion(r, granted, "another")), nil)
+	wants("its repetition", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
+
+	r, granted = claim()
+	redisWaits(t, st, r)
+	redisWant(t, "complete", redisComplete(t, st, r, "\x00\xffA"), nil)
+	wants("a completion that does not know its claim", r, golden(redisGoldenSeparate, granted.Fence), 3*time.Hour, time.Hour)
+
+	r, granted = claim()
+	brief := redisCompletion(r, granted, "\x00\xffA")
+	brief.Horizon = 0
+	redisWant(t, "complete", st.Complete(t.Context(), brief), nil)
+	wants("a completion without a horizon", r, strings.Replace(golden(redisGoldenSeparate, granted.Fence), "c3706179"+redisGoldenHorizon, "4370617900ff41", 1), time.Hour, 0)
+
+	r = redisClaim()
+	r.Lease, r.Label = 30*time.Second, "pay"
+	granted = redisMustClaim(t, st, r, store.Claimed)
+	longer := redisCompletion(r, granted, "\x00\xffA")
+	longer.Horizon = 2 * time.Hour
+	redisWant(t, "complete", st.Complete(t.Context(), longer), nil)
+	who := hex.EncodeToString(r.Owner[:]) + hex.EncodeToString(r.Fingerprint[:])
+	record := strings.Replace(golden(redisGoldenSeparate, granted.Fence), "c3706179", "83706179", 1)
+	wants("a completion with a horizon that its claim had not", r, strings.Replace(record, redisGoldenWho, who, 1), 3*time.Hour, time.Hour)
+
+	for _, c := range []struct {
+		name                  string
+		record                string
+		age                   time.Duration
+		retention             time.Duration
+		lasts, kept           time.Duration // of the record, and how much longer than its payload
+		retentionAsked, label string
+	}{
+		{"which ends before the record", redisGoldenClaimed, time.Minute, 30 * time.Second, 59 * time.Minute, 59*time.Minute - 30*time.Second, "0000000001c9c380", "03706179"},
+		{"with the horizon", redisGoldenCareful, time.Minute - redisGoldenLonger, time.Hour, 3 * time.Hour, 2 * time.Hour, "00000000d693a400", "c3706179" + redisGoldenHorizon},
+		{"which ends before the record that had a horizon", redisGoldenCareful, time.Minute - redisGoldenLonger, 30 * time.Second, 3*time.Hour - time.Minute, 3*time.Hour - time.Minute - 30*time.Second, "0000000001c9c380", "c3706179" + redisGoldenHorizon},
+	} {
+		r = redisGolden(t, client, prefix, c.record, c.age)
+		lapsed, err := st.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: c.retention}), nil)
+		b, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
+		redisWant(t, "get", err, nil)
+		got := hex.EncodeToString(b)
+		resolved := "26" + strings.Repeat("00", 16) + redisGoldenFingerprint + redisNumber(lapsed.Fence)[2:] + "000000d693a400" + "00000003" + c.label +
+			"00000001" + redisNumber(uint64(lapsed.ClaimedAt.UnixMilli()))[4:] + c.retentionAsked
+		kept := binary.BigEndian.Uint64(b[len(b)-8:])
+		if off := time.Duration(kept)*time.Microsecond - c.kept; !strings.HasPrefix(got, resolved) || len(got) != len(resolved)+16 || off < -10*time.Second || off > time.Millisecond {
+			t.Errorf("a resolution %s is\n%s, want\n%s and %v", c.name, got, resolved, c.kept)
+		}
+		wants("a resolution "+c.name, r, got, c.lasts, c.retention)
+		shown, err := st.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		if string(shown.Payload) != "\x00\xffA" || shown.Policy != lapsed.Policy || !shown.Resolved {
+			t.Errorf("a resolution %s is shown as %+v", c.name, shown)
+		}
+	}
 }
 
 // redisNumber returns the eight bytes of a number in hexadecimal.

@@ -163,37 +163,6 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 	})
 }
 
-// A user may lack the two commands that only a claim sends which asks for the validity:
-// its result is that of the script then.
-func TestRedisValidityWithoutItsPermissions(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		server := flavor.Shared(t)
-		rules, extra := redisACL(t)
-		if _, ok := extra["`Validity`"]; !ok {
-			t.Errorf("the documentation does not say what a claim needs that asks for the validity: %v", extra)
-		}
-		for _, missing := range []string{"", "pttl", "getrange"} {
-			user := append(slices.Clip(rules), extra["`Validity`"]...)
-			if missing != "" {
-				user = append(user, "-"+missing)
-			}
-			st := labtest.RedisStore(t, redisUser(t, server, "validity-no-"+missing, user...), repriseredis.Config{})
-			r := redisClaim()
-			r.Validity = true
-			granted := redisMustClaim(t, st, r, store.Claimed)
-			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "answer")), nil)
-			r.Owner = store.NewOwner()
-			for _, r.Takeover = range []bool{true, false} {
-				got := redisMustClaim(t, st, r, store.Completed)
-				if got.Validity <= r.Retention-10*time.Second || got.Validity > r.Retention || string(got.Payload) != "answer" {
-					t.Errorf("without %q: the validity is %v of a retention of %v, with %q", missing, got.Validity, r.Retention, got.Payload)
-				}
-			}
-		}
-	})
-}
-
 // A permission or a password that is lost while a handler runs, and restored before the
 // lease is lost, has no effect: the completion is repeated in the background.
 func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {

@@ -169,11 +169,11 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			start := time.Now()
-			err := st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Retention: r.Retention})
+			err := st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention}})
 			switch {
 			case err == nil:
 				answered.Add(1)
-			case errors.Is(err, store.ErrUnavailable):
+			case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
 				unsent.Add(1)
 			case errors.Is(err, store.ErrUnknown):
 				unknown.Add(1)

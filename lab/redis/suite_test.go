@@ -103,7 +103,7 @@ func redisCorrupt(tb testing.TB, client redis.UniversalClient, key string, how s
 	case storetest.UnknownVersion:
 		record[0] += 16
 	case storetest.UnknownState:
-		record[0] = 2*16 + 5
+		record[0] = 2*16 + 15
 	case storetest.Truncated:
 		record = record[:len(record)-1]
 	case storetest.WrongType:

@@ -167,7 +167,7 @@ func hijacking(inner store.Store, payload []byte) (store.Store, func()) {
 		last.Owner[0] ^= 0xff
 		claim, err := s.Store.Claim(ctx, last)
 		if err == nil && claim.Outcome == store.Claimed {
-			err = s.Complete(ctx, store.CompleteRequest{ID: last.ID, Owner: last.Owner, Payload: payload, Retention: last.Retention})
+			err = s.Complete(ctx, store.CompleteRequest{ID: last.ID, Owner: last.Owner, Payload: payload, Policy: store.Policy{Retention: last.Retention}})
 		}
 		if err != nil {
 			panic(err)

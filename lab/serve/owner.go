@@ -39,6 +39,9 @@ func (s *ownerStore) Bind(ctx context.Context, id store.ID, owner store.Owner) c
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
+// Atomic implements [store.ContextBinder].
+func (s *ownerStore) Atomic() bool { return s.binder != nil && s.binder.Atomic() }
+
 // ownerFrom returns the owner of the attempt that ctx belongs to, nil outside of one.
 func ownerFrom(ctx context.Context) []byte {
 	owner, ok := ctx.Value(ownerKey{}).(store.Owner)

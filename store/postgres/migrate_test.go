@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"3f7c60ddaa47b9ec863c6477e69a38ec52ed0315f3316d5a0faa0709c977cae0",
+		"373757e55b48663e59d571c5a5db446f5d6d5c83954c6a3b953bac86fabf03f1",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

@@ -43,15 +43,15 @@ func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolutio
 }
 
 // Purge implements [store.Purger]. Any number of processes may purge at once: each
-// skips records that another is about to delete, or to claim.
+// skips records that another is about to purge, or to claim.
 //
-// It goes on where the last call of this store ended, until a call deletes fewer than
+// It goes on where the last call of this store ended, until a call finds fewer than
 // limit; the next one begins at the front again.
-func (o *operations) Purge(ctx context.Context, limit int) (deleted int, err error) {
+func (o *operations) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return o.table.Purge(ctx, limit)
 }
 
-// Purgeable counts the records that Purge would delete now, up to limit (1 or more), for
+// Purgeable counts the records that Purge would change now, up to limit (1 or more), for
 // a program that shows how much there is to do. It reads each of them.
 func (o *operations) Purgeable(ctx context.Context, limit int) (count int, err error) {
 	return o.table.Purgeable(ctx, limit)

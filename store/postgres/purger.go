@@ -18,7 +18,7 @@ const (
 // field.
 type PurgerConfig struct {
 	Every   time.Duration // between two rounds, 1 s or more; zero means a minute
-	Batch   int           // records that one statement deletes, 1 to 100,000; zero means 1,000
+	Batch   int           // records that one statement deletes or empties, 1 to 100,000; zero means 1,000
 	Pause   time.Duration // between two statements of one round; zero means none
 	Timeout time.Duration // the longest that one statement may take; zero means 30 s
 }
@@ -46,10 +46,10 @@ func (c PurgerConfig) withDefaults() (PurgerConfig, error) {
 	return c, nil
 }
 
-// RunPurger deletes expired records, at once and then about every
-// [PurgerConfig.Every], until ctx ends; then it returns nil. One process needs to do
-// it, and every process may. A purge that fails is logged and tried again in the next
-// round. It returns an error, ErrInvalid, only for c.
+// RunPurger purges at once and then about every [PurgerConfig.Every], until ctx ends;
+// then it returns nil. One process needs to do it, and every process may. A purge that
+// fails is logged and tried again in the next round. It returns an error, ErrInvalid,
+// only for c.
 func (o *operations) RunPurger(ctx context.Context, c PurgerConfig) error {
 	c, err := c.withDefaults()
 	if err != nil {

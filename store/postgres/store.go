@@ -101,3 +101,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	return s.store.Bind(ctx, id, owner)
 }
+
+// Atomic implements [store.ContextBinder]. It is false: a claim is committed before the
+// handler runs, and [InTx] is the handler's choice.
+func (s *Store) Atomic() bool { return false }

@@ -25,7 +25,7 @@ import (
 // It is safe for concurrent use and starts no goroutine. Each attempt holds one
 // connection of the pool until it is completed or released, at most MaxConns − 2 attempts
 // at once. Claims beyond that wait, first come, first served, until shortly before their
-// context ends, and then fail with ErrUnavailable; a replay or a duplicate waits 10 ms.
+// context ends, and then fail with ErrBusy; a replay or a duplicate waits 10 ms.
 // See [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a
@@ -142,6 +142,10 @@ func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner sto
 func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	return s.store.Bind(ctx, id, owner)
 }
+
+// Atomic implements [store.ContextBinder]. It is true: the transaction of the attempt has
+// both its claim and the effects of its handler.
+func (s *TransactionalStore) Atomic() bool { return true }
 
 // Check implements [store.Checker]: beside the checks of the leased store, it looks
 // at the size of the pool.

@@ -62,7 +62,7 @@ func soundServer(info string, override func(command []string) string) func(conn,
 			completed = true
 			return bulk("D")
 		case record.InspectScript.Digest:
-			return bulk("R\x21" + strings.Repeat("\x00", 62))
+			return bulk("RC" + strings.Repeat("\x00", 70))
 		case record.ResolveScript.Digest:
 			return bulk("N")
 		case record.ReleaseScript.Digest:

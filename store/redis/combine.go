@@ -61,7 +61,7 @@ func (b *combiner) send(ctx context.Context, c *command) {
 	case left.Sent:
 		c.SetErr(left.Err)
 	default:
-		c.SetErr(unsent{left.Err})
+		c.SetErr(neverSent(left.Err))
 	}
 }
 
@@ -116,10 +116,6 @@ func (c *command) clone() *command {
 		d.SetFirstKeyPos(1)
 		d.tail = redis.NewIntCmd(context.Background(), d.own(c, c.tail.Args())...)
 		d.tail.SetFirstKeyPos(1)
-		if c.validity != nil {
-			d.key = c.key
-			d.ask(context.Background())
-		}
 	} else {
 		d.SetFirstKeyPos(3)
 	}
@@ -159,9 +155,6 @@ func (c *command) adopt(ctx context.Context, d *command) {
 	if c.tail != nil { // d has the same commands as c
 		c.tail.SetVal(d.tail.Val())
 		c.tail.SetErr(d.tail.Err())
-	}
-	if c.validity != nil {
-		c.validity.adopt(d.validity)
 	}
 	c.SetErr(d.sendErr)
 	c.ackErr = d.ackErr

@@ -27,7 +27,7 @@ func TestSingleConfirmedWritesAreCombined(t *testing.T) {
 		}
 		return nil
 	}, time.Hour)
-	if err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour}); err != nil || combined != 1 {
+	if err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}}); err != nil || combined != 1 {
 		t.Errorf("complete: %v, %d calls were combined, want it", err, combined)
 	}
 	batch := make([]*command, 2)

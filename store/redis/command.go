@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -17,7 +18,6 @@ type command struct {
 	*redis.StringCmd
 	script *record.Script
 	key    string
-	wait   bool // whether the durability level applies
 
 	// A native claim: its request and, as a second command of Redis, the question for the
 	// expiry, which follows on the same connection in the same write. Both are nil for the
@@ -25,29 +25,34 @@ type command struct {
 	claim *nativeClaim
 	tail  *redis.IntCmd
 
-	validity *validityQuestion // of a native claim that asks for it, else nil
-
-	args    [8]any // the arguments, with the ones below by address
-	tailing [2]any // those of tail
+	args    [maxArgs]any // the arguments, with the ones below by address
+	tailing [2]any       // those of tail
 	fixed   blob
 	head    blob
 	payload blob
 	span    int64
-	buf     [record.MaxFixed]byte // backs fixed and head
 
-	granted     bool     // a native claim wrote its record
-	sendErr     error    // how the last attempt failed, nil when it was answered
-	first       *command // the first command of its pipeline, nil outside of one
-	redirect    string   // the node that a cluster named for the next attempt
-	asking      bool     // whether that node needs ASKING first
-	uncertain   bool     // an earlier attempt may have been executed
-	unconfirmed bool     // answered, and the confirmation of its write is still missing
-	ackErr      error    // why the write does not count as durable, nil when it does
-	viaClient   bool     // an attempt of a pipeline failed: leave the next ones to the client
-	err         error    // the failure, of a class of the package reprise
+	sendErr  error    // how the last attempt failed, nil when it was answered
+	first    *command // the first command of its pipeline, nil outside of one
+	redirect string   // the node that a cluster named for the next attempt
+	ackErr   error    // why the write does not count as durable, nil when it does
+	err      error    // the failure, of a class of the package reprise
+
+	// The flags stand together, so that a native claim fits into an allocation of 768 bytes.
+	buf         [record.MaxFixed]byte // backs fixed and head
+	wait        bool                  // whether the durability level applies
+	bothKeys    bool                  // whether the call names the key of the payload, too: see lua/record.lua
+	granted     bool                  // a native claim wrote its record
+	asking      bool                  // whether the node of redirect needs ASKING first
+	uncertain   bool                  // an earlier attempt may have been executed
+	unconfirmed bool                  // answered, and the confirmation of its write is still missing
+	viaClient   bool                  // an attempt of a pipeline failed: leave the next ones to the client
 
 	alone [1]*command // the command itself, for a batch of one
 }
+
+// maxArgs is the number of arguments of the largest command: a completion with two keys.
+const maxArgs = 4 + 1 + 4
 
 // call makes c a call of a script on the record of id. The arguments are of a size that
 // does not escape to the heap, and refer to c.
@@ -56,10 +61,17 @@ func (s *Store) call(ctx context.Context, c *command, id store.ID, args ...any) 
 	c.callScript(ctx, args...)
 }
 
-// callScript makes c a call of its script on its key.
+// callScript makes c a call of its script on its keys.
 func (c *command) callScript(ctx context.Context, args ...any) {
 	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.Digest, 1, &c.key
-	n := 4 + copy(c.args[4:], args)
+	n := 4
+	if c.bothKeys {
+		n++
+	}
+	n += copy(c.args[n:], args)
+	if c.bothKeys {
+		c.args[2], c.args[4] = 2, payloadKey(c.key)
+	}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
 	c.SetFirstKeyPos(3)
 }
@@ -115,9 +127,36 @@ func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 
 // key returns the Redis key of id, which is also the name of its channel: the prefix and
-// the 32 bytes of the ID. Every record has a key, and readable digits would make it a
-// third longer or more.
+// the 32 bytes of the ID in braces. Every record has a key, and readable digits would
+// make it a third longer or more.
+//
+// Between the braces is what a cluster takes the slot from, so that the key of the
+// payload has the same one. It ends at the first closing brace, which may be in the ID,
+// and must not be empty: closing braces at the start of the ID come before the opening
+// one.
 func (s *Store) key(id store.ID) string {
-	var stack [maxPrefix + len(id)]byte
-	return string(append(append(stack[:0], s.prefix...), id[:]...))
+	var stack [maxPrefix + keySize]byte
+	n := 0
+	for n < len(id) && id[n] == '}' {
+		n++
+	}
+	b := append(append(stack[:0], s.prefix...), id[:n]...)
+	return string(append(append(append(b, '{'), id[n:]...), '}'))
+}
+
+// keySize is the size in bytes of a key without its prefix.
+const keySize = len(store.ID{}) + 2
+
+// payloadKey returns the key of the payload that its record, which is at key, outlives.
+func payloadKey(key string) string { return key + "p" }
+
+// idOf returns the ID whose record is at key.
+func (s *Store) idOf(key string) (id store.ID, ok bool) {
+	digest, ok := strings.CutPrefix(key, s.prefix)
+	if !ok || len(digest) != keySize {
+		return id, false
+	}
+	before, after, _ := strings.Cut(digest[:keySize-1], "{")
+	copy(id[copy(id[:], before):], after)
+	return id, s.key(id) == key
 }

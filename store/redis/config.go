@@ -26,7 +26,7 @@ const (
 type Config struct {
 	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128
 	// bytes, without braces, which would keep all records of a cluster on one node. Up to
-	// 12 bytes cost no memory. Processes that share records need the same prefix.
+	// 10 bytes cost no memory. Processes that share records need the same prefix.
 	Prefix string
 
 	// Durability is the failure that a write must survive before it counts. The zero value

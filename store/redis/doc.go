@@ -8,7 +8,8 @@
 // Every operation takes effect atomically on the server, by the server's clock. A claim
 // is two native commands in one write, a completion one script: a new key costs two round
 // trips, a replay one, and a replay does not write. A record in progress costs a claim
-// a script and a second round trip.
+// a script and a second round trip, and so does a replay where the policy has a horizon:
+// the payload then has a key of its own, which expires when the retention ends.
 //
 // # Guarantees
 //

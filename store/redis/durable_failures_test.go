@@ -134,7 +134,7 @@ func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	s := newStore(t, f, Config{Durability: Acked(1), NoCombining: true})
 	long, cancel := context.WithTimeout(t.Context(), time.Minute)
 	first := make(chan error, 1)
-	r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}
+	r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}
 	go func() { _, err := s.Claim(long, r); first <- err }()
 	for f.Pings.Load() == 0 {
 		runtime.Gosched()

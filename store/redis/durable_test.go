@@ -94,11 +94,11 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 		write  func(context.Context, *Store) error
 	}{
 		{"claim by the script", claimed, func(ctx context.Context, s *Store) error {
-			_, err := s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+			_, err := s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}, Waiting: true})
 			return err
 		}},
 		{"complete", bulk("D"), func(ctx context.Context, s *Store) error {
-			return s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Retention: time.Hour})
+			return s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})
 		}},
 		{"renew", bulk("W"), func(ctx context.Context, s *Store) error {
 			_, err := s.Renew(ctx, renewals)
@@ -193,7 +193,7 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		case command[0] == "wait":
 			waiting <- struct{}{}
 			return mute
-		case strings.HasSuffix(command[1], "\x01"):
+		case strings.HasSuffix(command[1], "\x01}"):
 			return replay
 		default:
 			return claimed
@@ -217,7 +217,7 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		for strings.Count(f.seen(), "set") == sent {
 			runtime.Gosched()
 		}
-		r := store.ClaimRequest{ID: store.ID{31: 1}, Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}
+		r := store.ClaimRequest{ID: store.ID{31: 1}, Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}
 		if got, err := s.Claim(t.Context(), r); err != nil || got.Outcome != store.Completed {
 			t.Errorf("replay = %v, %v", got.Outcome, err)
 		}
@@ -245,7 +245,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	for range cap(slots) {
 		slots <- struct{}{}
 	}
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	c := &n.command
 	c.script, c.wait = record.ClaimScript, true
 	n.prepare(t.Context())

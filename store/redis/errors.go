@@ -63,6 +63,9 @@ var plainReplies = []struct {
 // classify returns the meaning of the error of one attempt. In doubt the command may have
 // been executed.
 func classify(err error) failure {
+	if errors.As(err, new(exhausted)) {
+		return failure{class: store.ErrBusy}
+	}
 	if errors.As(err, new(unsent)) {
 		return failure{class: store.ErrUnavailable, again: true}
 	}
@@ -77,8 +80,8 @@ func classify(err error) failure {
 	case errors.Is(err, redis.ErrClosed):
 		return failure{class: store.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return failure{class: store.ErrUnavailable}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return failure{class: store.ErrBusy}
+	case contextEnded(err):
 		return failure{class: store.ErrUnknown}
 	}
 	var timeout net.Error
@@ -114,6 +117,24 @@ var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown
 // fail wraps cause once, as an error of class.
 func fail(class, cause error) error {
 	return fmt.Errorf("%w: redis: %v", class, cause) //nolint:errorlint // one class an error, the cause is for people
+}
+
+// exhausted marks an error of a context that ended before anything was sent, while the
+// call waited for a connection of the client or a place in a queue of the store.
+type exhausted struct{ error }
+
+func (e exhausted) Unwrap() error { return e.error }
+
+// neverSent marks the error of a call that a queue of the store did not send.
+func neverSent(err error) error {
+	if contextEnded(err) {
+		return exhausted{err}
+	}
+	return unsent{err}
+}
+
+func contextEnded(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // unsent marks an error from before anything was sent.

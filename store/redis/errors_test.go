@@ -55,7 +55,7 @@ func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return "-ERR upstream failure\r\n" })
 	s := newStore(t, f, Config{})
-	err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Retention: time.Hour})
+	err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Policy: store.Policy{Retention: time.Hour}})
 	if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %q", err)
 	}

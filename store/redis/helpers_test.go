@@ -125,17 +125,17 @@ func claim(tb testing.TB, s *Store) (store.ClaimResult, error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
 	defer cancel()
-	return s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour})
+	return s.Claim(ctx, store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}})
 }
 
 // recordOfClaim returns the record of another owner's first attempt.
 func recordOfClaim(fingerprint store.Fingerprint) []byte {
-	return record.AppendClaimed(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour})
+	return record.AppendClaimed(nil, &store.ClaimRequest{Owner: store.Owner{2}, Fingerprint: fingerprint, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}})
 }
 
 // replayable returns the record of a completed operation.
 func replayable(payload string) []byte {
-	r := store.CompleteRequest{Owner: store.Owner{2}, Retention: time.Hour, Payload: []byte(payload), Attempt: 1}
+	r := store.CompleteRequest{Owner: store.Owner{2}, Policy: store.Policy{Retention: time.Hour}, Payload: []byte(payload), Attempt: 1}
 	return append(record.AppendCompleted(nil, &r), payload...)
 }
 

@@ -39,9 +39,9 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.ResolveScript, wait: true, payload: r.Payload, span: record.CompletedSpan(r.Retention)}
+	c := &command{script: record.ResolveScript, wait: true, payload: r.Payload}
 	c.fixed = record.AppendResolution(c.buf[:0], &r)
-	s.call(ctx, c, id, &c.fixed, &c.span, &c.payload)
+	s.call(ctx, c, id, &c.fixed, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
@@ -111,7 +110,9 @@ type lister struct {
 	page  store.Page
 	shown map[store.ID]bool // in this page: a scan may show a key twice
 	steps int
-	keys  int // that the steps have found
+	keys  int // that the steps have found, also those of payloads
+
+	records int // those of them that are of records
 }
 
 // stepper is where the listing of one server goes on.
@@ -158,11 +159,12 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (step
 func (l *lister) ids(keys []string, after []byte) []store.ID {
 	ids := make([]store.ID, 0, len(keys))
 	for _, key := range keys {
-		digest, ok := strings.CutPrefix(key, l.store.prefix)
-		if !ok || len(digest) != len(store.ID{}) || digest <= string(after) {
+		id, ok := l.store.idOf(key)
+		if !ok {
 			continue
 		}
-		if id := store.ID([]byte(digest)); !l.shown[id] {
+		l.records++
+		if bytes.Compare(id[:], after) > 0 && !l.shown[id] {
 			l.shown[id] = true
 			ids = append(ids, id)
 		}
@@ -208,7 +210,8 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 }
 
 // total estimates how many records there are: all that were looked at, where that was all
-// of them, and otherwise the number of keys, unless many of them belong to others.
+// of them, and otherwise as many of the keys as in this page, unless many of them belong
+// to others.
 func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 	if all {
 		return int64(l.page.Scanned)
@@ -224,5 +227,5 @@ func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 		}
 		sum += n
 	}
-	return sum
+	return sum * int64(l.records) / int64(l.keys)
 }

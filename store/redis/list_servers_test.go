@@ -45,9 +45,9 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 			case "dbsize":
 				return ":1\r\n"
 			case "scan":
-				return "*2\r\n" + bulk("0") + "*1\r\n" + bulk(DefaultPrefix+string(append(make([]byte, 31), byte(node+1))))
+				return "*2\r\n" + bulk("0") + "*1\r\n" + listedKey(byte(node+1))
 			default:
-				return bulk("R\x23" + strings.Repeat("\x00", 62))
+				return bulk("RC" + strings.Repeat("\x00", 70))
 			}
 		})
 		self = f.Addr

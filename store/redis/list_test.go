@@ -12,7 +12,6 @@ import (
 // gone, which a scan finds in two steps.
 func listed(t *testing.T, override func(name string, command []string) string) *Store {
 	t.Helper()
-	key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
 	f := newFake(t, func(_, _ int, command []string) string {
 		name := strings.ToLower(command[0])
 		if answer := override(name, command); answer != "" {
@@ -25,17 +24,22 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 			return ":1000\r\n"
 		case "scan":
 			if command[1] == "0" {
-				return "*2\r\n" + bulk("7") + "*4\r\n" + key(3) + key(1) + key(2) + bulk(DefaultPrefix+"another")
+				return "*2\r\n" + bulk("7") + "*4\r\n" + listedKey(3) + listedKey(1) + listedKey(2) + bulk(DefaultPrefix+"another")
 			}
-			return "*2\r\n" + bulk("0") + "*3\r\n" + key(9) + key(5) + key(4)
+			return "*2\r\n" + bulk("0") + "*3\r\n" + listedKey(9) + listedKey(5) + listedKey(4)
 		default:
-			if strings.HasSuffix(command[3], "\x09") {
+			if strings.HasSuffix(command[3], "\x09}") {
 				return bulk("N")
 			}
-			return bulk("R\x23" + strings.Repeat("\x00", 62))
+			return bulk("RC" + strings.Repeat("\x00", 70))
 		}
 	})
 	return newStore(t, f, Config{})
+}
+
+// listedKey is how a scan shows the key of a record whose ID ends with n.
+func listedKey(n byte) string {
+	return bulk((&Store{prefix: DefaultPrefix}).key(store.ID{31: n}))
 }
 
 // walk lists pages until the end or an error, and returns the last bytes of the IDs by
@@ -76,6 +80,26 @@ func TestAListingShowsEachRecordOnce(t *testing.T) {
 	}
 }
 
+// The keys of payloads are keys of the store, and no records.
+func TestAListingCountsNoPayloads(t *testing.T) {
+	t.Parallel()
+	s := listed(t, func(name string, command []string) string {
+		if name != "scan" || command[1] != "0" {
+			return ""
+		}
+		var keys strings.Builder
+		for n := range 250 {
+			key := (&Store{prefix: DefaultPrefix}).key(store.ID{31: byte(n)})
+			keys.WriteString(bulk(key) + bulk(payloadKey(key)))
+		}
+		return "*2\r\n" + bulk("7") + "*500\r\n" + keys.String()
+	})
+	page, err := s.List(t.Context(), store.Query{Limit: 1})
+	if err != nil || page.Scanned != 250 || page.Total != 500 || page.Next == "" {
+		t.Errorf("%d records looked at, %d of 1000 keys in all, %v", page.Scanned, page.Total, err)
+	}
+}
+
 // The positions of a scan are meaningless to another process, whose keys are scanned
 // again.
 func TestAListingStartsAgainWithAServerThatWasReplaced(t *testing.T) {
@@ -112,8 +136,7 @@ func TestAStepThatEndsElsewhereIsShownAgain(t *testing.T) {
 		if steps++; steps == 1 {
 			return ""
 		}
-		key := func(n byte) string { return bulk(DefaultPrefix + string(append(make([]byte, 31), n))) }
-		return "*2\r\n" + bulk("8") + "*3\r\n" + key(3) + key(1) + key(2)
+		return "*2\r\n" + bulk("8") + "*3\r\n" + listedKey(3) + listedKey(1) + listedKey(2)
 	})
 	if pages, _, err := walk(t, s, 2); err != nil || strings.Join(pages, " ") != "12 12 34 5" {
 		t.Errorf("%q, %v; want the first step again", pages, err)

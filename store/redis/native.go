@@ -18,8 +18,7 @@ import (
 //
 // The first writes the record of a first attempt where there is none, and returns the one
 // that is there otherwise. The second says when the claim was, by the server's clock.
-// Where these two do not decide, claim.lua does. A caller that wants to know how long a
-// completed record stays valid sends the questions of a [validityQuestion] with them.
+// Where these two do not decide, claim.lua does.
 type nativeClaim struct {
 	command
 	request store.ClaimRequest
@@ -40,16 +39,13 @@ func (n *nativeClaim) prepare(ctx context.Context) {
 		return
 	}
 	c.fixed = record.AppendClaimed(c.buf[:0], &n.request)
-	c.span = record.ClaimSpan(n.request.Lease, n.request.Retention)
-	c.args = [8]any{argSet, &c.key, &c.fixed, argNX, argGet, argPX, &c.span}
+	c.span = record.ClaimSpan(n.request.Lease, n.request.Remembered())
+	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argGet, argPX, &c.span}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:7]...)
 	c.SetFirstKeyPos(1)
 	c.tailing = [2]any{argExpiry, &c.key}
 	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
 	c.tail.SetFirstKeyPos(1)
-	if n.request.Validity {
-		c.ask(ctx)
-	}
 }
 
 // useScript makes c a call of claim.lua if it is a native claim.
@@ -58,7 +54,7 @@ func (c *command) useScript(ctx context.Context) {
 		return
 	}
 	c.fixed = record.AppendClaim(c.buf[:0], &c.claim.request)
-	c.claim, c.tail, c.validity = nil, nil, nil
+	c.claim, c.tail = nil, nil
 	c.callScript(ctx, &c.fixed)
 }
 
@@ -124,23 +120,17 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 // decideFound decides about a claim that found a record and did not write.
 func (c *command) decideFound() decision {
 	n := c.claim
-	found := c.reply()
-	r, ok := record.Parse(found)
+	r, ok := record.Parse(c.reply())
 	switch {
 	case !ok:
 		c.err = errUnreadable
 	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:
 		n.result, c.err = store.ClaimResult{Outcome: store.Mismatch}, nil
-	case r.Completed && c.validity != nil:
-		result, ok := c.validity.answer(found, &r)
-		if !ok {
-			return undecided // the script reads both at one instant
-		}
-		n.result, c.err = result, nil
-	case r.Completed:
+	case r.Completed && !r.Separate:
 		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}, nil
-	default:
-		return undecided // whose it is, and whether it lapsed
+	default: // whose it is, and whether it lapsed; or whether its payload is still replayed
+		c.bothKeys = r.Separate
+		return undecided
 	}
 	return decided
 }

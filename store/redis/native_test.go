@@ -15,7 +15,7 @@ import (
 // nativeOf returns the claim that claim makes, as it is before it is sent.
 func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.script, n.key = record.ClaimScript, "key"
 	n.prepare(t.Context())
 	stamp([]*command{&n.command})
@@ -85,6 +85,7 @@ func TestALateAnswerIsLateByEitherClock(t *testing.T) {
 func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 	t.Parallel()
 	other := string(recordOfClaim(store.Fingerprint{31: 1}))
+	elsewhere := string(record.AppendCompleted(nil, &store.CompleteRequest{Policy: store.Policy{Retention: time.Hour, Horizon: time.Hour}, Payload: []byte("payload")}))
 	for _, c := range []struct {
 		name  string
 		found string
@@ -97,6 +98,7 @@ func TestNativeClaimDecidesByTheRecord(t *testing.T) {
 		{"another request in progress", bulk(other), store.Mismatch, nil, "1 set"},
 		{"another completed request", bulk(strings.Replace(string(replayable("x")), "\x00", "\x01", 20)), store.Mismatch, nil, "1 set"},
 		{"this request in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.InProgress, nil, "1 set, 1 evalsha"},
+		{"an answer elsewhere", bulk(elsewhere), store.InProgress, nil, "1 set, 1 evalsha"},
 		{"a fence", bulk("\x25\x00\x00\x00\x00\x00\x00\x00\x07"), store.InProgress, nil, "1 set, 1 evalsha"},
 		{"a cut record", bulk(other[:65]), 0, store.ErrCorrupt, "1 set"},
 		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.InProgress, nil, "1 set, 1 evalsha"},
@@ -143,7 +145,7 @@ func TestAHeldClaimThatNoScriptDecidesIsUnknown(t *testing.T) {
 func TestAWaitingClaimIsOneScript(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return bulk("P\x00\x00\x00\x00\x00\x0f\x42\x40") })
-	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Waiting: true})
+	got, err := newStore(t, f, Config{}).Claim(t.Context(), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}, Waiting: true})
 	if err != nil || got.Outcome != store.InProgress || f.seen() != "1 evalsha" {
 		t.Errorf("%v, %v, sent %q", got.Outcome, err, f.seen())
 	}

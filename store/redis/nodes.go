@@ -91,9 +91,9 @@ func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 	for _, c := range group {
 		ask(c)
 		add(c)
-		for next := range c.following {
+		if c.tail != nil {
 			ask(c)
-			_ = pipe.Process(ctx, next)
+			_ = pipe.Process(ctx, c.tail)
 		}
 	}
 	_, err := pipe.Exec(ctx)

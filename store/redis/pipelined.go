@@ -35,7 +35,7 @@ func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *comm
 	case err == nil:
 		c.receive(&answer.Replies)
 	case errors.Is(err, pipeline.ErrUnsent):
-		c.SetErr(unsent{err})
+		c.SetErr(neverSent(err))
 	default:
 		c.SetErr(err)
 	}
@@ -83,44 +83,23 @@ func (c *command) AppendTo(b []byte) (out []byte, replies string) {
 		return b, ""
 	}
 	out, ok := pipeline.AppendCommand(b, c.Args())
-	for next := range c.following {
-		if ok {
-			out, ok = pipeline.AppendCommand(out, next.Args())
-		}
+	replies = "$"
+	if ok && c.tail != nil {
+		out, ok = pipeline.AppendCommand(out, c.tail.Args())
+		replies = "$:"
 	}
-	switch {
-	case !ok:
+	if !ok {
 		return out, ""
-	case c.tail == nil:
-		return out, "$"
-	case c.validity == nil:
-		return out, "$:"
-	default:
-		return out, "$::$"
 	}
+	return out, replies
 }
 
 // receive gives c its replies.
 func (c *command) receive(replies *[pipeline.MaxReplies]pipeline.Reply) {
-	setText(c, &replies[0])
 	if c.tail != nil {
 		setNumber(c.tail, &replies[1])
 	}
-	if c.validity != nil {
-		setNumber(c.validity.left, &replies[2])
-		setText(c.validity.head, &replies[3])
-	}
-}
-
-// textCommand is a command of Redis that is answered with a string.
-type textCommand interface {
-	SetVal(text string)
-	SetErr(err error)
-}
-
-// setText gives a command its reply.
-func setText(c textCommand, r *pipeline.Reply) {
-	switch r.Kind {
+	switch r := &replies[0]; r.Kind {
 	case pipeline.String:
 		c.SetVal(r.Text)
 	case pipeline.Nil:

@@ -99,19 +99,11 @@ func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
 			t.Errorf("a payload of %d bytes: replies %q to %d bytes, want %q", size, replies, len(out), want)
 		}
 	}
-	for validity, want := range map[bool]string{false: "$:", true: "$::$"} {
-		n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour, Validity: validity}}
-		n.prepare(t.Context())
-		out, replies := n.AppendTo(nil)
-		if replies != want || strings.Count(string(out), "*") < len(want) {
-			t.Errorf("with the validity %v: replies %q to %q, want %q", validity, replies, out, want)
-		}
-		if len(replies) > pipeline.MaxReplies {
-			t.Errorf("%d replies", len(replies))
-		}
-	}
-	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}}
+	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.prepare(t.Context())
+	if out, replies := n.AppendTo(nil); replies != "$:" || strings.Count(string(out), "*") < 2 || len(replies) > pipeline.MaxReplies {
+		t.Errorf("replies %q to the claim %q", replies, out)
+	}
 	n.args[1] = 1.5
 	if _, replies := n.AppendTo(nil); replies != "" {
 		t.Errorf("replies %q to a command with an argument of an unknown type", replies)
@@ -129,10 +121,6 @@ func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 		switch command[0] {
 		case "set":
 			return found.Load().(string) //nolint:forcetypeassert // see above
-		case "pttl":
-			return ":5000\r\n"
-		case "getrange":
-			return bulk(completed[:record.IdentitySize])
 		default:
 			if command[1] == record.ReleaseScript.Digest {
 				return bulk("W")
@@ -147,25 +135,23 @@ func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 		}
 	}})
 	for _, c := range []struct {
-		name     string
-		found    string
-		validity bool
-		want     store.ClaimResult
-		calls    int64
+		name  string
+		found string
+		want  store.ClaimResult
+		calls int64
 	}{
-		{"a new one", claimed, false, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, 1},
-		{"a replay", bulk(completed), false, store.ClaimResult{Outcome: store.Completed}, 1},
-		{"a replay and its validity", bulk(completed), true, store.ClaimResult{Outcome: store.Completed, Validity: 5 * time.Second}, 1},
-		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), false, store.ClaimResult{Outcome: store.InProgress}, 2},
+		{"a new one", claimed, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, 1},
+		{"a replay", bulk(completed), store.ClaimResult{Outcome: store.Completed}, 1},
+		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.ClaimResult{Outcome: store.InProgress}, 2},
 	} {
 		found.Store(c.found)
-		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Retention: time.Hour, Validity: c.validity}
+		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
 		most := int64(0)
 		for range 3 { // one call a second goes through the client
 			before := pipelined.Load()
 			got, err := s.Claim(t.Context(), r)
 			most = max(most, pipelined.Load()-before)
-			if err != nil || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence || got.Validity != c.want.Validity {
+			if err != nil || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence {
 				t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
 			}
 		}

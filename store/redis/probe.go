@@ -38,7 +38,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return err
 	}
 	const payload = "probe"
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Retention: probeTime}
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Retention: probeTime, Horizon: probeTime}}
 	var held store.ClaimResult
 	try := func(r store.ClaimRequest, want store.Outcome) error {
 		got, err := s.Claim(ctx, r)
@@ -72,7 +72,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	release := func() error { return s.Release(ctx, id, r.Owner) }
 	complete := func() error {
 		return s.Complete(ctx, store.CompleteRequest{
-			ID: id, Owner: r.Owner, Payload: []byte(payload), Retention: probeTime, Attempt: held.Attempt, Fence: held.Fence,
+			ID: id, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
 		})
 	}
 	resolve := func() error { // the record is completed, so this is refused

@@ -41,7 +41,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			return
 		}
 		if !transient {
-			continue // the next attempt differs: it has the source of the script, or a script for a native claim
+			continue // the next attempt differs: it has the source of the script, a script for a native claim, or another key
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
 			return
@@ -74,6 +74,11 @@ func (s *Store) send(ctx context.Context, open []*command) {
 	if confirm := s.transmit(ctx, open); confirm != nil {
 		confirm()
 	}
+	for _, c := range open {
+		if s.lacksConnection(c.sendErr) {
+			c.sendErr = exhausted{c.sendErr}
+		}
+	}
 }
 
 // transmit sends commands together, in one pipeline for each node. It returns the
@@ -84,6 +89,24 @@ func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) 
 		return nil
 	}
 	return s.sendByNode(ctx, open)
+}
+
+// lacksConnection reports whether a call of the client ended with its context while it
+// waited for a connection. Then the client returns the error of the context as it is: for
+// a command that was sent, and for a dial, it returns the error of the connection. It
+// does so also where a new connection takes too long, and then the pool has room.
+func (s *Store) lacksConnection(err error) bool {
+	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // any other one may be of a connection
+		return false
+	}
+	size := 0
+	switch client := s.client.(type) {
+	case *redis.Client:
+		size = client.Options().PoolSize
+	case *redis.ClusterClient:
+		size = client.Options().PoolSize // of each node
+	}
+	return size > 0 && s.Usage()[0].Used >= int64(size)
 }
 
 // evaluateAll evaluates the last attempt of each command, and returns the commands to
@@ -115,6 +138,13 @@ func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 		}
 	}
 	if c.sendErr == nil {
+		if answer := c.reply(); !c.bothKeys && len(answer) == 1 && answer[0] == record.TagBothKeys {
+			c.bothKeys = true
+			args := c.Args()[4:]
+			c.rewind()
+			c.callScript(ctx, args...)
+			return true, false
+		}
 		c.err = c.refusal()
 		return false, false
 	}
@@ -164,9 +194,6 @@ func (c *command) rewind() {
 	if c.tail != nil {
 		c.tail.SetErr(nil)
 		c.tail.SetVal(0)
-	}
-	if c.validity != nil {
-		c.validity.rewind()
 	}
 }
 

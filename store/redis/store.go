@@ -86,7 +86,8 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 }
 
 // Claim implements [reprise.Store], mostly by two commands in one write. A claim of a
-// record in progress, a takeover and a repetition need a script, and a second round trip.
+// record in progress, a takeover, a repetition and a replay within a horizon need a
+// script, and a second round trip.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -115,7 +116,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.CompleteScript, wait: true, payload: r.Payload, span: record.CompletedSpan(r.Retention)}
+	c := &command{script: record.CompleteScript, wait: true, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
 	s.call(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)

@@ -85,7 +85,7 @@ func TestAClosedClientIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = client.Close()
-	if _, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Retention: time.Hour}); !errors.Is(err, store.ErrClosed) {
+	if _, err := s.Claim(context.WithoutCancel(t.Context()), store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("claim: %v, want ErrClosed", err)
 	}
 }

@@ -44,7 +44,8 @@ var foreignNames = map[string]bool{
 	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
 
-	"RouteNotFound": true, // Echo
+	"RouteNotFound":      true, // Echo
+	"ShouldBindBodyWith": true, // Gin
 
 	// gRPC, Connect and the messages of Google.
 	"Any": true, "CallInfo": true, "ErrorInfo": true, "GracefulStop": true, "NewClient": true, "RetryInfo": true, "SendHeader": true,

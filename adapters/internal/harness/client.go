@@ -23,14 +23,24 @@ var Client = &http.Client{
 	Timeout:       Patience,
 }
 
+// client2 is a [Client] of HTTP/2.
+var client2 = &http.Client{Transport: transport2(), Timeout: Patience}
+
+func transport2() *http.Transport {
+	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}
+
 // marker is the field that marks a replay.
 var marker = new(protocol.Config).ControlFields().Replayed
 
 // A Response is a response that a client read to its end.
 type Response struct {
-	Status int
-	Header http.Header
-	Body   string
+	Status  int
+	Header  http.Header
+	Body    string
+	Trailer http.Header
 }
 
 // Replayed reports whether the response is marked as a replay.
@@ -70,14 +80,19 @@ func (a *App) Request(method, path, body string, fields ...string) *http.Request
 }
 
 // Try sends a request. The error says that the response did not come, or not in full.
-func (a *App) Try(r *http.Request) (Response, error) {
-	res, err := Client.Do(r) //nolint:gosec // to the application of the test
+func (a *App) Try(r *http.Request) (Response, error) { return try(Client, r) }
+
+// Try2 is [App.Try] in HTTP/2.
+func (a *App) Try2(r *http.Request) (Response, error) { return try(client2, r) }
+
+func try(client *http.Client, r *http.Request) (Response, error) {
+	res, err := client.Do(r) //nolint:gosec // to the application of the test
 	if err != nil {
 		return Response{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	return Response{res.StatusCode, res.Header, string(body)}, err
+	return Response{res.StatusCode, res.Header, string(body), res.Trailer}, err
 }
 
 // Send sends a request with a body, and fails the test if there is no response.

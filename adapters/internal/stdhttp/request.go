@@ -17,15 +17,28 @@ import (
 func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, Body: r.Body, Parsed: (*parsed)(r), TooLarge: tooLarge, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, HTTP2: r.ProtoMajor >= 2, Body: r.Body, Parsed: (*Parsed)(r), TooLarge: tooLarge, Length: declared(r),
 	}
 }
 
-// parsed shows the protocol the form that another layer parsed before it.
-type parsed http.Request
+// declared returns the length of the body that the client declared, -1 if it is not
+// known. A layer that decodes the body, such as gzip of gin-contrib, may remove the field
+// and leave r.ContentLength, which is then not the length of the rest.
+func declared(r *http.Request) int64 {
+	if r.ContentLength > 0 && len(r.Header["Content-Length"]) == 0 {
+		return -1
+	}
+	return r.ContentLength
+}
+
+// Parsed shows the protocol the form that another layer parsed before it.
+type Parsed http.Request
+
+// ParsedBytes returns nil: net/http keeps no bytes.
+func (p *Parsed) ParsedBytes() []byte { return nil }
 
 // ParsedForm returns the form, nil where none was parsed.
-func (p *parsed) ParsedForm() *multipart.Form {
+func (p *Parsed) ParsedForm() *multipart.Form {
 	switch {
 	case p.MultipartForm != nil:
 		return p.MultipartForm

@@ -17,6 +17,9 @@ type App struct {
 	Log   *slog.Logger // of the server
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
 	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
+	Reads bool         // add a layer outside of the middleware that decodes one JSON value from the body
+
+	Inner *protocol.Guard // of a second middleware, inside of the first; nil: there is none
 
 	engine      *reprise.Engine
 	policy      protocol.Config
@@ -37,8 +40,15 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	var inner *protocol.Guard
+	if o.Inner != nil {
+		if inner, err = o.Inner(guard); err != nil {
+			return nil, err
+		}
+	}
 	return &App{
-		engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, Outer: o.Outer, Limit: o.OuterLimit, effect: o.Effect, Log: log,
+		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, effect: o.Effect,
+		Outer: o.Outer, Limit: o.OuterLimit, Reads: o.OuterReads, Log: log,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package testapp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -32,8 +33,12 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
+	inside := http.Handler(routes)
+	if a.Inner != nil {
+		inside = middleware(a.Inner, netHTTPTenant)(routes)
+	}
 	protected := NewGuarded(a, func(guard *protocol.Guard) http.Handler {
-		return middleware(guard, netHTTPTenant)(routes)
+		return middleware(guard, netHTTPTenant)(inside)
 	})
 	protect := func(w http.ResponseWriter, r *http.Request) {
 		protected.Of(r.Method, r.URL.EscapedPath()).ServeHTTP(w, r)
@@ -53,9 +58,22 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 		handler = netHTTPOuter(mux)
 	}
 	return NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Limited(handler), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(a.Reading(handler)), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
+}
+
+// Reading wraps a handler in a layer that decodes one JSON value from the body and leaves
+// the rest, if the app asks for one.
+func (a *App) Reading(next http.Handler) http.Handler {
+	if !a.Reads {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var v any
+		_ = json.NewDecoder(r.Body).Decode(&v)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Limited wraps a handler in a layer that bounds the body, if the app asks for one.

@@ -46,6 +46,9 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 		if s.has(purgeLiveLease) {
 			isDead = !now.Before(rec.valid)
 		}
+		if s.has(purgeExpired) && rec.completed {
+			isDead = !now.Before(rec.replayed)
+		}
 		if isDead && len(dead) < limit && !s.has(purgeNothing) {
 			dead = append(dead, id)
 		}
@@ -71,6 +74,9 @@ func (s *Store) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Con
 	}
 	return ctx
 }
+
+// Atomic implements [store.ContextBinder].
+func (s *Store) Atomic() bool { return s.has(promisesAtomicity) }
 
 // Check implements [store.Checker].
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {

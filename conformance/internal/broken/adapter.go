@@ -3,6 +3,7 @@ package broken
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -73,7 +74,8 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refused := !admission.Pass && admission.Exchange == nil && isProblem(admission.Response)
 	switch {
 	case refused && a.has(runsUnreadable) && isAbout(admission.Response, protocol.CodeRecordCorrupt),
-		refused && a.has(runsExpired) && isAbout(admission.Response, protocol.CodeResultExpired):
+		refused && a.has(runsExpired) && isAbout(admission.Response, protocol.CodeResultExpired),
+		refused && a.has(runsNested) && isAbout(admission.Response, protocol.CodeInternalError):
 		a.next.ServeHTTP(w, r)
 	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
 		if a.has(marksUnkeyed) {
@@ -119,6 +121,8 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 	switch a.flaw {
 	case forgetsHost:
 		req.Host = ""
+	case forgetsLength:
+		req.Length = 0
 	case hidesFields:
 		req.Header = fewFields{r.Header}
 	case keysEveryMethod:
@@ -171,6 +175,8 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	switch a.flaw {
 	case clientsContext:
 		inner = inner.WithContext(r.Context())
+	case hidesRun:
+		inner = inner.WithContext(context.WithoutCancel(r.Context()))
 	case drainsBody:
 		inner.Body = r.Body
 	case keepsEverything:
@@ -181,7 +187,8 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	}
 	own := a.writer(w, rec)
 	a.next.ServeHTTP(own, inner)
-	if a.has(statusIsNoAnswer) && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 || a.has(reportIsNoAnswer) && own.reported {
+	if a.has(statusIsNoAnswer) && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
+		a.has(releasesTimeouts) && own.status == http.StatusRequestTimeout || a.has(reportIsNoAnswer) && own.reported {
 		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
 	if a.has(sendsFirst) {

@@ -25,6 +25,7 @@ const (
 	cleansScope       Flaw = "cleans-scope"
 	forgetsHost       Flaw = "forgets-host"
 	forgetsLimit      Flaw = "forgets-limit"
+	forgetsLength     Flaw = "forgets-length"
 	hidesFields       Flaw = "hides-fields"
 	marksUnkeyed      Flaw = "marks-unkeyed"
 	recoversUnkeyed   Flaw = "recovers-unkeyed"
@@ -45,6 +46,7 @@ var requestFlaws = []Mutant{
 	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
 	{forgetsHost, "does not tell which host was asked", "R24g"},
 	{forgetsLimit, "takes the limit of an outer layer for a broken body", "R26e"},
+	{forgetsLength, "does not tell which length was declared", "R50a"},
 	{hidesFields, "shows the policy no field but the protocol's own", "R45d"},
 	{marksUnkeyed, "marks answers to requests without a key", "R10b"},
 	{recoversUnkeyed, "swallows the panics of handlers without a key", "T7"},
@@ -91,6 +93,9 @@ const (
 	forgetsStrict        Flaw = "forgets-strict"
 	runsUnreadable       Flaw = "runs-unreadable"
 	runsExpired          Flaw = "runs-expired"
+	hidesRun             Flaw = "hides-run"
+	runsNested           Flaw = "runs-nested"
+	releasesTimeouts     Flaw = "releases-timeouts"
 )
 
 var runFlaws = []Mutant{
@@ -115,6 +120,9 @@ var runFlaws = []Mutant{
 	{forgetsSeal, "has a guard that seals nothing", "R42c"},
 	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
 	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
+	{releasesTimeouts, "releases every 408, whatever the preset", "R31g"},
+	{hidesRun, "gives the layers inside a context that does not show its run", "R51a"},
+	{runsNested, "runs the handler where another guard decides about the request", "R51b"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

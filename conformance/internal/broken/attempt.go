@@ -33,7 +33,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	case known && s.has(knownNotFenced):
 		rec.owner = r.Owner
 	case known && s.has(knownWritten) && (rec == nil || !rec.completed):
-		rec = &record{owner: r.Owner, attempt: r.Attempt, fence: r.Fence, fingerprint: r.Fingerprint, label: r.Label, claimedAt: now}
+		rec = &record{owner: r.Owner, attempt: r.Attempt, fence: r.Fence, fingerprint: r.Fingerprint, policy: r.Policy, claimedAt: now}
 		s.records[s.place(r.ID)] = rec
 	case rec == nil && s.has(completeResurrects):
 		s.fence++
@@ -60,14 +60,22 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 		return s.lost(r.Payload)
 	}
 	s.linger(completeNotAtomic)
-	s.complete(r.ID, rec, r.Payload, now, s.after(now, r.Retention))
+	rec.policy.Retention, rec.policy.Horizon = r.Retention, r.Horizon
+	s.complete(r.ID, rec, r.Payload, now, s.after(now, r.Retention), s.after(now, r.Remembered()))
 	return nil
 }
 
-func (s *Store) complete(id store.ID, rec *record, payload []byte, now, valid time.Time) {
+func (s *Store) complete(id store.ID, rec *record, payload []byte, now, replayed, valid time.Time) {
 	rec.completedAt = now
 	rec.completed = !s.has(completeEmptyIsNothing) || len(payload) > 0
 	rec.payload = s.kept(payload)
+	rec.replayed = replayed
+	switch {
+	case s.has(horizonReplays):
+		rec.replayed = valid
+	case s.has(horizonForgotten):
+		valid = replayed
+	}
 	switch {
 	case s.has(retentionFromClaim):
 	case s.has(retentionNeverShrinks) && valid.Before(rec.valid):

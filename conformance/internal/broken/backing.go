@@ -42,13 +42,13 @@ type record struct {
 	completed   bool
 	attempt     int
 	fence       uint64
-	label       string
+	policy      store.Policy
 	claimedAt   time.Time // of its last attempt
 	completedAt time.Time
 	granted     time.Time // when the lease began
 	lease       time.Time // when it ends
+	replayed    time.Time // until when the payload is, once completed
 	valid       time.Time
-	claimed     time.Time // until when it was valid by its claim
 	payload     []byte
 	damaged     bool
 }

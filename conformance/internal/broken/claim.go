@@ -57,6 +57,12 @@ func (s *Store) claimNew(r *store.ClaimRequest, now time.Time) store.ClaimResult
 func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) store.ClaimResult {
 	live, own := s.live(rec, now), s.owns(rec, r.Owner)
 	refused := !r.Takeover && !s.has(takeoverUnasked)
+	switch {
+	case s.has(presetOfRetry):
+		refused = refused || r.AtMostOnce
+	case !s.has(presetForgotten):
+		refused = refused || rec.policy.AtMostOnce
+	}
 	usedUp := r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts
 	if s.has(takeoverOnceTooOften) {
 		usedUp = r.MaxAttempts > 0 && rec.attempt > r.MaxAttempts
@@ -67,7 +73,10 @@ func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) sto
 	case rec.completed && own && s.has(ownerRunsAgain):
 		return claimed(rec, now)
 	case rec.completed && !(s.has(takeoverOfCompleted) && now.After(rec.granted)):
-		return store.ClaimResult{Outcome: store.Completed, Payload: bytes.Clone(rec.payload), Validity: s.validity(rec, r, now), Age: s.age(rec, r, now)}
+		if s.ended(rec, r, now) {
+			return store.ClaimResult{Outcome: store.Expired}
+		}
+		return store.ClaimResult{Outcome: store.Completed, Payload: bytes.Clone(rec.payload)}
 	case live && own && !s.has(claimNotRepeatable):
 		if !s.has(repeatKeepsLease) {
 			s.grant(rec, r, now)
@@ -114,32 +123,15 @@ func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) sto
 	}
 }
 
-// validity returns how long a completed record stays valid.
-func (s *Store) validity(rec *record, r *store.ClaimRequest, now time.Time) time.Duration {
-	left := rec.valid.Sub(now)
+// ended reports whether the retention of a payload has ended.
+func (s *Store) ended(rec *record, r *store.ClaimRequest, now time.Time) bool {
 	switch {
-	case !r.Validity && !s.has(validityUnasked), s.has(validityUnknown):
-		return 0
-	case s.has(validityOfClaim), s.has(validityOfResolved) && rec.owner.IsZero():
-		return rec.claimed.Sub(now)
-	case s.has(validityStands):
-		return rec.valid.Sub(rec.completedAt)
-	case s.has(validityTooLong):
-		return left + 1
+	case s.has(retentionOfRetry):
+		return !now.Before(rec.completedAt.Add(r.Retention))
+	case s.has(replayedOneInstantLonger):
+		return now.After(rec.replayed)
 	default:
-		return left
-	}
-}
-
-// age returns how long ago a record was completed.
-func (s *Store) age(rec *record, r *store.ClaimRequest, now time.Time) time.Duration {
-	switch {
-	case !r.Validity, s.has(ageUnknown):
-		return 0
-	case s.has(ageOfClaim):
-		return now.Sub(rec.claimedAt)
-	default:
-		return now.Sub(rec.completedAt)
+		return !now.Before(rec.replayed)
 	}
 }
 
@@ -171,8 +163,8 @@ func (s *Store) owns(rec *record, owner store.Owner) bool {
 func (s *Store) attempt(rec *record, r *store.ClaimRequest, now time.Time) {
 	s.fence++
 	rec.owner, rec.handle, rec.fence = r.Owner, s.handle, s.fence
-	if rec.attempt == 0 || !s.has(takeoverKeepsLabel) {
-		rec.label = r.Label
+	if rec.attempt == 0 || !s.has(takeoverKeepsPolicy) {
+		rec.policy = r.Policy
 	}
 	if rec.attempt == 0 || !s.has(takeoverKeepsTime) {
 		rec.claimedAt = now
@@ -184,8 +176,10 @@ func (s *Store) attempt(rec *record, r *store.ClaimRequest, now time.Time) {
 
 func (s *Store) grant(rec *record, r *store.ClaimRequest, now time.Time) {
 	rec.granted = now
-	rec.lease, rec.valid = s.after(now, r.Lease), s.after(now, r.Retention)
-	rec.claimed = rec.valid
+	rec.lease, rec.valid = s.after(now, r.Lease), s.after(now, r.Remembered())
+	if s.has(horizonAfterCompletion) {
+		rec.valid = s.after(now, r.Retention)
+	}
 }
 
 func claimed(rec *record, now time.Time) store.ClaimResult {

@@ -174,14 +174,6 @@ const (
 	hangsWithEndedContext     Flaw = "hangs-with-ended-context"
 	corruptIsNew              Flaw = "corrupt-is-new"
 	corruptIsReleased         Flaw = "corrupt-is-released"
-	validityUnasked           Flaw = "validity-unasked"
-	validityUnknown           Flaw = "validity-unknown"
-	validityOfClaim           Flaw = "validity-of-claim"
-	validityStands            Flaw = "validity-stands"
-	validityTooLong           Flaw = "validity-too-long"
-	validityOfResolved        Flaw = "validity-of-resolved"
-	ageOfClaim                Flaw = "age-of-claim"
-	ageUnknown                Flaw = "age-unknown"
 )
 
 var recordFlaws = []Mutant{
@@ -199,14 +191,39 @@ var recordFlaws = []Mutant{
 	{hangsWithEndedContext, "does not notice that a context has ended", "context-ended"},
 	{corruptIsNew, "runs what it cannot read as new", "corrupt-version"},
 	{corruptIsReleased, "deletes what it cannot read", "corrupt-truncated"},
-	{validityUnasked, "answers a validity that nobody asked for", "validity"},
-	{validityUnknown, "does not know how long a record stays valid", "validity"},
-	{validityOfClaim, "answers the validity of the claim that was completed", "validity-of-takeover"},
-	{validityStands, "answers the whole retention of a record as its validity", "validity-passes"},
-	{validityTooLong, "answers a validity that is an instant too long", "validity-at-the-end"},
-	{ageOfClaim, "counts the age of a record from its claim", "validity-age"},
-	{ageUnknown, "does not know the age of a record", "validity-age"},
-	{validityOfResolved, "answers the retention of the claim as the validity of what an operator resolved", "validity-of-resolution"},
+}
+
+// Flaws of the policy that a record keeps.
+const (
+	presetOfRetry            Flaw = "preset-of-retry"
+	presetForgotten          Flaw = "preset-forgotten"
+	takeoverKeepsPolicy      Flaw = "takeover-keeps-policy"
+	retentionOfRetry         Flaw = "retention-of-retry"
+	replayedOneInstantLonger Flaw = "replayed-one-instant-longer"
+	horizonReplays           Flaw = "horizon-replays"
+	horizonForgotten         Flaw = "horizon-forgotten"
+	horizonAfterCompletion   Flaw = "horizon-after-completion"
+	inspectShowsExpired      Flaw = "inspect-shows-expired"
+	purgeExpired             Flaw = "purge-expired"
+	resolveEndsHorizon       Flaw = "resolve-ends-horizon"
+	resolveShortens          Flaw = "resolve-shortens"
+	policyHiddenAtEnd        Flaw = "policy-hidden-at-end"
+)
+
+var policyFlaws = []Mutant{
+	{presetOfRetry, "takes a lapsed attempt over unless the retry is AtMostOnce", "policy-lapsed"},
+	{presetForgotten, "takes over a lapsed attempt of AtMostOnce", "policy-lapsed"},
+	{takeoverKeepsPolicy, "keeps the policy of the first claim", "policy-takeover"},
+	{retentionOfRetry, "replays for the retention of the retry", "horizon-of-record"},
+	{replayedOneInstantLonger, "replays at the instant at which the retention ends", "horizon-at-the-end"},
+	{horizonReplays, "replays until the horizon ends", "horizon"},
+	{horizonForgotten, "forgets a completed record when its retention ends", "horizon"},
+	{horizonAfterCompletion, "counts the horizon of completed records only", "horizon-of-attempt"},
+	{inspectShowsExpired, "shows an expired record as completed, with its payload", "horizon-inspected"},
+	{purgeExpired, "purges records whose retention has ended", "horizon-purge"},
+	{resolveEndsHorizon, "ends the horizon at a resolution", "resolve-horizon"},
+	{resolveShortens, "ends a resolved record earlier than it would have ended", "resolve-remembers"},
+	{policyHiddenAtEnd, "forgets the policy at the completion", "record-policy"},
 }
 
 // Flaws of the abilities.
@@ -229,6 +246,7 @@ const (
 	watchMissesRelease     Flaw = "watch-misses-release"
 	watchStopsAll          Flaw = "watch-stops-all"
 	bindLosesContext       Flaw = "bind-loses-context"
+	promisesAtomicity      Flaw = "promises-atomicity"
 	findingsWithoutDetails Flaw = "findings-without-details"
 )
 
@@ -251,5 +269,6 @@ var abilityFlaws = []Mutant{
 	{watchMissesRelease, "does not wake watches at a release", "watch-release"},
 	{watchStopsAll, "ends all watches of an ID when one is stopped", "watch-stop"},
 	{bindLosesContext, "binds a context of its own", "bind-context"},
+	{promisesAtomicity, "says that its claims, which hold no transaction, are Atomic", "bind-atomic"},
 	{findingsWithoutDetails, "reports findings without a text", "check-findings"},
 }

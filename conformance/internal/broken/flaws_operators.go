@@ -2,8 +2,6 @@ package broken
 
 // Flaws in the view of operators.
 const (
-	labelHiddenAtEnd       Flaw = "label-hidden-at-end"
-	takeoverKeepsLabel     Flaw = "takeover-keeps-label"
 	takeoverKeepsTime      Flaw = "takeover-keeps-time"
 	renewMovesTime         Flaw = "renew-moves-time"
 	completedAtRepeated    Flaw = "completed-at-repeated"
@@ -27,8 +25,6 @@ const (
 
 var operatorFlaws = []Mutant{
 	{claimInvalidAccepted, "does not validate labels", "record-label-refused"},
-	{labelHiddenAtEnd, "forgets the label at the completion", "record-label"},
-	{takeoverKeepsLabel, "keeps the label of the first claim", "record-label-takeover"},
 	{takeoverKeepsTime, "keeps the instant of the first claim", "record-times-takeover"},
 	{renewMovesTime, "takes a renewal for the instant of the claim", "record-times"},
 	{completedAtRepeated, "takes a repeated completion for the instant of the completion", "record-times"},

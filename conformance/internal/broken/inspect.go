@@ -35,7 +35,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 		return store.Record{}, store.ErrNotFound
 	}
 	view := s.view(id, rec, now)
-	if !s.has(inspectHidesPayload) {
+	if !s.has(inspectHidesPayload) && view.State != store.StateExpired {
 		view.Payload = bytes.Clone(rec.payload)
 	}
 	return view, nil
@@ -51,10 +51,12 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 		end = rec.lease
 	}
 	v := store.Record{
-		ID: id, State: store.StateLapsed, Label: rec.label, Attempt: rec.attempt, Fence: rec.fence,
+		ID: id, State: store.StateLapsed, Policy: rec.policy, Attempt: rec.attempt, Fence: rec.fence,
 		ClaimedAt: rec.claimedAt, Validity: end.Sub(now), Size: len(rec.payload),
 	}
 	switch {
+	case rec.completed && !now.Before(rec.replayed) && !s.has(inspectShowsExpired):
+		v.State, v.CompletedAt, v.Size = store.StateExpired, rec.completedAt, 0
 	case rec.completed:
 		v.State, v.CompletedAt = store.StateCompleted, rec.completedAt
 		v.Resolved = rec.owner.IsZero() && !s.has(resolvedHidden)
@@ -66,8 +68,8 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 			v.State = store.StateRunning
 		}
 	}
-	if s.has(labelHiddenAtEnd) && rec.completed {
-		v.Label = ""
+	if s.has(policyHiddenAtEnd) && rec.completed {
+		v.Policy = store.Policy{}
 	}
 	return v
 }
@@ -193,10 +195,17 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if !s.has(resolveKeepsOwner) {
 		rec.owner = store.Owner{}
 	}
-	valid := s.after(now, r.Retention)
+	replayed := s.after(now, r.Retention)
+	valid := replayed
+	if !s.has(resolveEndsHorizon) {
+		valid = s.after(now, r.Retention+rec.policy.Horizon)
+	}
+	if valid.Before(rec.valid) && !s.has(resolveShortens) {
+		valid = rec.valid
+	}
 	if s.has(resolveKeepsRetention, resolveNeverForgets) {
 		valid = rec.valid
 	}
-	s.complete(id, rec, r.Payload, now, valid)
+	s.complete(id, rec, r.Payload, now, replayed, valid)
 	return nil
 }

@@ -33,8 +33,26 @@ func Label(field, label string) error {
 // Duration refuses a duration that is shorter than MinDuration or longer than
 // MaxDuration.
 func Duration(field string, d time.Duration) error {
-	if d < MinDuration || d > MaxDuration {
+	if !valid(d) {
 		return fmt.Errorf("%w: %s is %v, want %v to %v", ErrInvalid, field, d, MinDuration, MaxDuration)
 	}
 	return nil
 }
+
+// Remembered refuses the fields Retention and Horizon of owner if one of them, or their
+// sum, is no valid duration. The horizon may be 0.
+func Remembered(owner string, retention, horizon time.Duration) error {
+	switch {
+	case !valid(retention):
+		return Duration(owner+".Retention", retention)
+	case horizon == 0:
+		return nil
+	case !valid(horizon):
+		return Duration(owner+".Horizon", horizon)
+	case !valid(retention + horizon):
+		return Duration("the sum of "+owner+".Retention and "+owner+".Horizon", retention+horizon)
+	}
+	return nil
+}
+
+func valid(d time.Duration) bool { return d >= MinDuration && d <= MaxDuration }

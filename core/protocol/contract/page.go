@@ -120,7 +120,7 @@ func (p *Policy) failures(say sayer) {
 	say("## Failures\n")
 	switch {
 	case p.Preset == reprise.AtMostOnce:
-		say("* An operation is started at most once. If the server fails while it runs, retries are refused with `%s` until somebody has found out what happened.", protocol.CodeOutcomeUnknown)
+		say("* If the server fails while an operation runs, it is not started again: retries are refused with `%s` until somebody has found out what happened.", protocol.CodeOutcomeUnknown)
 	case p.MaxAttempts > 0:
 		say("* If the server fails while an operation runs, a retry runs it again, up to %d times in all. After that retries are refused with `%s`.", p.MaxAttempts, protocol.CodeOutcomeUnknown)
 	default:

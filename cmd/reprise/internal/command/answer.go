@@ -58,7 +58,12 @@ func nextFor(r *store.Record) string {
 	case store.StateRunning:
 		return "409 in-progress, or it waits for the attempt that runs, as the policy says"
 	case store.StateLapsed:
-		return "a new run (preset Recoverable), or 409 outcome-unknown (preset AtMostOnce)"
+		if r.AtMostOnce {
+			return "409 outcome-unknown, until the record is resolved or ends"
+		}
+		return "a new run, unless its policy allows no more attempts: then 409 outcome-unknown"
+	case store.StateExpired:
+		return "409 result-expired, until the record ends"
 	case store.StateUnreadable:
 		return "500 record-corrupt, until the record is forgotten"
 	}

@@ -43,7 +43,7 @@ func (s *selection) query() (store.Query, error) {
 	for _, name := range s.states {
 		state, ok := stateNamed(name)
 		if !ok {
-			return q, usage("--state is %q, want running, lapsed, completed or unreadable", name)
+			return q, usage("--state is %q, want running, lapsed, completed, expired or unreadable", name)
 		}
 		q.States |= store.States(state)
 	}
@@ -91,7 +91,7 @@ interrupted; what was found so far is printed then. Exit code 1: there is none.`
 		}),
 	}
 	s.register(cmd, 100)
-	cmd.Flags().StringSliceVar(&s.states, "state", nil, "only records in these `states`: running, lapsed, completed, unreadable")
+	cmd.Flags().StringSliceVar(&s.states, "state", nil, "only records in these `states`: running, lapsed, completed, expired, unreadable")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"running", "lapsed", "completed", "unreadable"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -100,7 +100,7 @@ func sortByNeed(list []store.Record) {
 		if d := rank(&a) - rank(&b); d != 0 {
 			return d
 		}
-		if a.State == store.StateCompleted {
+		if a.State == store.StateCompleted || a.State == store.StateExpired {
 			return b.CompletedAt.Compare(a.CompletedAt)
 		}
 		if d := a.ClaimedAt.Compare(b.ClaimedAt); d != 0 {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -20,6 +21,9 @@ type recordJSON struct {
 	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
 	CompletedAt  *time.Time `json:"completed_at,omitempty"`
 	Resolved     bool       `json:"resolved"`
+	Preset       string     `json:"preset"`
+	Retention    float64    `json:"retention_seconds"`
+	Horizon      float64    `json:"horizon_seconds"`
 	LeaseSeconds float64    `json:"lease_seconds"`
 	ValidSeconds float64    `json:"valid_seconds"`
 	Size         int        `json:"size"`
@@ -29,8 +33,26 @@ func newRecordJSON(r *store.Record) recordJSON {
 	return recordJSON{
 		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
+		Preset: presetOf(r).String(), Retention: seconds(r.Retention), Horizon: seconds(r.Horizon),
 		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size,
 	}
+}
+
+// presetOf returns the preset that a record was claimed with.
+func presetOf(r *store.Record) reprise.Preset {
+	if r.AtMostOnce {
+		return reprise.AtMostOnce
+	}
+	return reprise.Recoverable
+}
+
+// promise describes how long a record's policy has its response replayed and remembered.
+func promise(r *store.Record) ui.Piece {
+	text := presetOf(r).String() + ", replayed for " + ui.Duration(r.Retention)
+	if r.Horizon > 0 {
+		text += ", then remembered for " + ui.Duration(r.Horizon)
+	}
+	return ui.Piece{Text: text}
 }
 
 // instant returns nil for an instant that is not known.

@@ -17,10 +17,6 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// defaultRetention is how long a response of an operator is replayed, as the engine keeps
-// those of handlers.
-const defaultRetention = 24 * time.Hour
-
 // decision is the operator's decision about a record.
 type decision struct {
 	forget    bool
@@ -73,7 +69,7 @@ Exit code 1: the record is not one to resolve, or changed; nothing was written.`
 	flags.IntVar(&d.status, "answer", 0, "keep an answer with this `status`")
 	flags.StringArrayVar(&d.headers, "header", nil, "a field of the answer, `'Name: value'`; may be repeated")
 	flags.StringVar(&d.body, "body", "", "the body of the answer: `text`, @file, or @- for standard input")
-	flags.DurationVar(&d.retention, "retention", defaultRetention, "how long the answer is replayed")
+	flags.DurationVar(&d.retention, "retention", 0, "how long the answer is replayed; by default as long as the policy of the record says")
 	flags.StringVar(&d.reason, "reason", "", "why, for the audit log")
 	flags.StringVar(&d.auditLog, "audit-log", "", "append the audit log to this `file`")
 	flags.BoolVar(&d.yes, "yes", false, "do not ask; needs --fence")
@@ -98,6 +94,7 @@ func (d *decision) check(c *session, answered bool) error {
 		return usage("--body @- takes standard input, which the confirmation needs: pass a file, or --yes and --fence N")
 	case d.forget:
 		return nil
+	case d.retention == 0:
 	case d.retention < store.MinDuration || d.retention > store.MaxDuration:
 		return usage("--retention is %v, want %v to %v", d.retention, store.MinDuration, store.MaxDuration)
 	}
@@ -148,6 +145,9 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	}
 	if err := refusal(&before, d); err != nil {
 		return err
+	}
+	if d.retention == 0 && !d.forget {
+		d.retention = before.Retention
 	}
 	if !c.json {
 		c.preview(&before, d)
@@ -203,6 +203,8 @@ func refusal(r *store.Record, d *decision) error {
 		return findings("the record %s is running: its lease has %s left; nothing was changed", r.ID.Short(), ui.Duration(r.Lease))
 	case r.State == store.StateCompleted:
 		return findings("the record %s is completed already: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
+	case r.State == store.StateExpired:
+		return findings("the record %s was completed, and its answer has expired: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
 	case r.State == store.StateUnreadable && !d.forget:
 		return findings("the record %s is unreadable, so it can only be forgotten; nothing was changed", r.ID.Short())
 	case d.fenced && d.fence != r.Fence:
@@ -228,6 +230,12 @@ func (c *session) preview(r *store.Record, d *decision) {
 		c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the answer has a body and no Content-Type"})
 	}
 	c.out.Line(ui.Paint(ui.Faint, "  replayed for %s", ui.Duration(d.retention)))
+	if d.retention < r.Retention {
+		c.out.Line(ui.Paint(ui.Warn, "  the policy promises %s: until then a retry gets 409 result-expired instead", ui.Duration(r.Retention)))
+	}
+	if r.Horizon > 0 {
+		c.out.Line(ui.Paint(ui.Faint, "  then remembered for %s without the answer: a retry gets 409 result-expired", ui.Duration(r.Horizon)))
+	}
 	c.out.Line()
 }
 

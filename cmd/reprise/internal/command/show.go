@@ -85,10 +85,11 @@ func factsOf(r *store.Record, now time.Time) []fact {
 	}
 	list = append(list,
 		fact{"label", orNone(r.Label)},
+		fact{"promise", promise(r)},
 		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
 		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},
 		fact{"claimed", ui.Piece{Text: when(r.ClaimedAt, now)}})
-	if r.State == store.StateCompleted {
+	if r.State == store.StateCompleted || r.State == store.StateExpired {
 		list = append(list, fact{"completed", ui.Piece{Text: when(r.CompletedAt, now)}}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}})
 	} else {
 		list = append(list, fact{"lease", lease(r)})

@@ -22,7 +22,7 @@ func (b *Blob) Length() int64 {
 	if b.Key == nil {
 		return b.Size
 	}
-	plain, _ := sealedBlobSize(b.Size)
+	plain, _ := plainBlobSize(b.Size)
 	return plain
 }
 
@@ -94,7 +94,7 @@ func decodeBlob(ref []byte) (b Blob, ok bool) {
 	b.Day = int(binary.BigEndian.Uint32(ref[41:]))
 	plain, ok := b.Size, true
 	if b.Key != nil && b.Size > 0 && b.Size <= 2*MaxBlob {
-		plain, ok = sealedBlobSize(b.Size)
+		plain, ok = plainBlobSize(b.Size)
 	}
 	return b, ok && b.Size > 0 && plain <= MaxBlob && b.Day <= lastDay
 }

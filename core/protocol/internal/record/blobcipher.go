@@ -116,9 +116,14 @@ func (s *BlobSealer) flush(last bool, out func([]byte) error) error {
 	return out(sealed)
 }
 
-// sealedBlobSize returns how many bytes are in a sealed blob of a size. ok is false if no
-// blob has that size.
-func sealedBlobSize(size int64) (plain int64, ok bool) {
+// SealedBlobSize returns how many bytes the sealed blob of a body of a size has.
+func SealedBlobSize(plain int64) int64 {
+	return plain + (plain+blobChunk-1)/blobChunk*blobOverhead
+}
+
+// plainBlobSize returns how long the body in a sealed blob of a size is. ok is false if
+// no blob has that size.
+func plainBlobSize(size int64) (plain int64, ok bool) {
 	const whole = blobChunk + blobOverhead
 	chunks := (size + whole - 1) / whole
 	plain = size - chunks*blobOverhead

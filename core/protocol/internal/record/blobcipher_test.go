@@ -43,13 +43,13 @@ func TestSealedBlobComesBack(t *testing.T) {
 			if err != nil || !bytes.Equal(got, body) {
 				t.Errorf("%d in pieces of %d: %d bytes, %v", size, piece, len(got), err)
 			}
-			if plain, ok := sealedBlobSize(int64(len(sealed))); !ok || plain != int64(size) {
+			if plain, ok := plainBlobSize(int64(len(sealed))); !ok || plain != int64(size) || SealedBlobSize(plain) != int64(len(sealed)) {
 				t.Errorf("%d are sealed in %d, which are said to have %d, %t", size, len(sealed), plain, ok)
 			}
 		}
 	}
 	for _, size := range []int64{1, blobOverhead, blobChunk + blobOverhead + 1, blobChunk + 2*blobOverhead} {
-		if _, ok := sealedBlobSize(size); ok {
+		if _, ok := plainBlobSize(size); ok {
 			t.Errorf("%d bytes are taken for a sealed blob", size)
 		}
 	}

@@ -34,7 +34,7 @@ func LowerIsNeverKept(lower []byte) bool {
 	switch string(lower) {
 	case "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "alt-svc", // the connection, RFC 9110 section 7.6.1
 		"age", "content-length", "date", "ratelimit", "server-timing", // computed for each response
-		"set-cookie", "strict-transport-security", "www-authenticate", // credentials, and challenges for them
+		"set-cookie", "strict-transport-security", "www-authenticate", "authentication-info", "dpop-nonce", // credentials, and challenges for them
 		"b3", "traceparent", "tracestate", "x-amzn-trace-id", "x-correlation-id", "x-request-id": // one request in a trace
 		return true
 	}
@@ -50,4 +50,5 @@ func LowerIsNeverKept(lower []byte) bool {
 // handlers of net/http mark a trailer field in the header map.
 var neverKeptFamilies = [][]byte{
 	[]byte("access-control-"), []byte("proxy-"), []byte("ratelimit-"), []byte("trailer:"), []byte("x-b3-"),
+	[]byte("x-rate-limit-"), []byte("x-ratelimit-"),
 }

@@ -2,7 +2,6 @@
 package spool
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,30 +23,31 @@ type Files struct {
 	Max int64  // bytes of all of them at a time
 
 	used atomic.Int64
+
+	mu   sync.Mutex
+	sent map[*body]struct{} // bodies that are being sent
 }
 
 // Spool is a body on its way to the blob store or back, in a temporary file. The file has
 // no name where the system lets an open file be removed, so that it disappears when the
 // process dies. It is not safe for concurrent use.
 //
-// The bytes of the file are those of the blob, and encrypted where the record is sealed.
-// Write is the only way in, Body the only way to a client, and Section the way to the
-// blob store.
+// The file has the bytes of the blob, encrypted with a key that only the process has: no
+// part of a body is on the disk in the clear. Write is the only way in, Body the only way
+// to a client, and Section the way to the blob store.
 type Spool struct {
 	files *Files
 	limit int64 // of the written bytes
 
 	file  *os.File
 	name  string // of the file, to be removed at the end; empty: it has none any more
-	out   *bufio.Writer
+	cover *cover
 	sum   hash.Hash
 	size  int64
-	seal  *record.BlobSealer // of a body that is encrypted; else nil
-	key   *record.BlobKey    // of a file that is encrypted; else nil
+	seal  *record.BlobSealer // of a body whose blob is to be encrypted; else nil
+	key   *record.BlobKey    // of a blob that is encrypted; else nil
 	ended error              // why the spool is of no use; nil while it is
 }
-
-const bufferSize = 16 << 10
 
 var (
 	// ErrLimit says that a body is longer than its limit.
@@ -55,6 +56,7 @@ var (
 	// ErrFull says that the bodies of all spools are as long as Files.Max together.
 	ErrFull = errors.New("reprise: the temporary files of the guard have reached Config.Offload.MaxSpool")
 
+	errUnread = errors.New("reprise: a response body was not read for a while, and gave its temporary file up for another")
 	errClosed = errors.New("reprise: a temporary file was used after it was closed")
 )
 
@@ -64,7 +66,7 @@ func (d *Files) New(limit int64) (*Spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reprise: no temporary file for a response body: %w", err)
 	}
-	s := &Spool{files: d, limit: limit, file: f, out: bufio.NewWriterSize(f, bufferSize), sum: sha256.New()}
+	s := &Spool{files: d, limit: limit, file: f, cover: newCover(f), sum: sha256.New()}
 	if os.Remove(f.Name()) != nil { // as on Windows
 		s.name = f.Name()
 	}
@@ -92,25 +94,24 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Encrypt makes the spool encrypt the bytes written from now on.
+// Encrypt makes the bytes written from now on those of an encrypted blob.
 func (s *Spool) Encrypt() {
 	s.seal = record.NewBlobSealer()
 	s.key = s.seal.Key()
 }
 
-// DecryptWith makes Body decrypt the file, which was written as it is, with a key; nil
-// leaves it as it is.
+// DecryptWith makes Body decrypt the blob that was written with its key; nil leaves it as
+// it is.
 func (s *Spool) DecryptWith(key *record.BlobKey) { s.key = key }
 
 // write writes bytes of the blob.
 func (s *Spool) write(p []byte) error {
-	if s.files.used.Add(int64(len(p))) > s.files.Max {
-		s.files.used.Add(-int64(len(p)))
+	if !s.files.take(int64(len(p))) {
 		return s.end(ErrFull)
 	}
 	s.size += int64(len(p))
 	s.sum.Write(p)
-	if _, err := s.out.Write(p); err != nil {
+	if err := s.cover.write(p); err != nil {
 		return s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
 	return nil
@@ -134,7 +135,7 @@ func (s *Spool) Ref() (record.Blob, error) {
 			return record.Blob{}, err
 		}
 	}
-	if err := s.out.Flush(); err != nil {
+	if err := s.cover.flush(); err != nil {
 		return record.Blob{}, s.end(fmt.Errorf("reprise: a temporary file cannot be written: %w", err))
 	}
 	ref := record.Blob{Size: s.size, Day: record.Day(time.Now()), Key: s.key}
@@ -144,7 +145,7 @@ func (s *Spool) Ref() (record.Blob, error) {
 
 // Section returns the bytes of a flushed spool, to be read until ctx ends.
 func (s *Spool) Section(ctx context.Context) *io.SectionReader {
-	return io.NewSectionReader(readerUntil{ctx, s.file}, 0, s.size)
+	return io.NewSectionReader(readerUntil{ctx, s.cover}, 0, s.size)
 }
 
 // readerUntil fails once its context has ended.
@@ -159,27 +160,6 @@ func (r readerUntil) ReadAt(p []byte, off int64) (int, error) {
 		return 0, context.Cause(r.ctx)
 	}
 	return r.r.ReadAt(p, off)
-}
-
-// Body returns a reader of the whole body for a client, which closes the spool.
-func (s *Spool) Body() io.ReadCloser {
-	file := io.NewSectionReader(s.file, 0, s.size)
-	if s.key != nil {
-		return &body{Reader: record.NewBlobOpener(file, s.key), spool: s}
-	}
-	return &body{Reader: file, spool: s}
-}
-
-type body struct {
-	io.Reader
-
-	spool *Spool
-}
-
-// Close implements [io.Closer].
-func (b *body) Close() error {
-	b.spool.Close()
-	return nil
 }
 
 // end removes the file for a reason, and returns it.

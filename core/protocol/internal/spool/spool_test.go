@@ -6,10 +6,49 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 )
 
-// The temporary file has the same bytes as the blob store.
+// The bytes of the blob come back from any offset, in pieces of any size and at once; the
+// file has none of them.
+func TestSpoolFileIsUnreadable(t *testing.T) {
+	t.Parallel()
+	s, err := (&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	body := bytes.Repeat([]byte("private "), 10_001)
+	for rest, n := body, 1; len(rest) > 0; n = n*3 + 1 {
+		n = min(n, len(rest))
+		if _, err := s.Write(rest[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if _, err := s.Ref(); err != nil {
+		t.Fatal(err)
+	}
+	file := make([]byte, len(body)+1)
+	if n, err := s.file.ReadAt(file, 0); n != len(body) || !errors.Is(err, io.EOF) || bytes.Contains(file, []byte("priv")) {
+		t.Errorf("the file has %d bytes, %v, and %.20q", n, err, file)
+	}
+	var readers sync.WaitGroup
+	for off := range 40 {
+		readers.Go(func() {
+			got := make([]byte, 33*(off+1))
+			at := int64(off * 2003)
+			n, err := s.Section(t.Context()).ReadAt(got, at)
+			if want := body[at:]; !bytes.Equal(got[:n], want[:min(len(got), len(want))]) || n < len(got) && !errors.Is(err, io.EOF) {
+				t.Errorf("from %d: %d bytes, %v", at, n, err)
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// A blob that is sealed is encrypted once more than its file.
 func TestSealedSpoolIsEncrypted(t *testing.T) {
 	t.Parallel()
 	s, err := (&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20)
@@ -28,7 +67,7 @@ func TestSealedSpoolIsEncrypted(t *testing.T) {
 	}
 	file, err := io.ReadAll(s.Section(t.Context()))
 	if err != nil || int64(len(file)) != ref.Size || bytes.Contains(file, []byte("private")) {
-		t.Errorf("the file has %d bytes, %v", len(file), err)
+		t.Errorf("the blob has %d bytes, %v", len(file), err)
 	}
 	got, err := io.ReadAll(s.Body())
 	if err != nil || !bytes.Equal(got, body) {
@@ -65,6 +104,14 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 	}
 	if _, err := open().Write(make([]byte, 1)); !errors.Is(err, ErrFull) {
 		t.Errorf("a byte more: %v", err)
+	}
+	sent := third.Body()
+	if len(files.sent) != 1 {
+		t.Errorf("%d bodies are said to be sent, want 1", len(files.sent))
+	}
+	_ = sent.Close()
+	if len(files.sent) != 0 || files.used.Load() != 0 {
+		t.Errorf("a body that was closed counts: %d bytes", files.used.Load())
 	}
 }
 

@@ -128,8 +128,11 @@ func queueError(op string, err error) error {
 		return err
 	}
 	sentinel := store.ErrUnavailable
-	if ended.Sent {
+	switch {
+	case ended.Sent:
 		sentinel = store.ErrUnknown
+	case errors.Is(ended, context.DeadlineExceeded), errors.Is(ended, context.Canceled): // while it waited for a lane
+		sentinel = store.ErrBusy
 	}
 	return fmt.Errorf("%w: postgres: %s: %s", sentinel, op, ended.Error())
 }

@@ -81,12 +81,12 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 				return id
 			}
 			claim := func(ctx context.Context) error {
-				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Retention: time.Hour})
+				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
 				return err
 			}
 			complete := func(size int) func(context.Context) error {
 				return func(ctx context.Context) error {
-					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Retention: time.Hour})
+					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Policy: store.Policy{Retention: time.Hour}})
 				}
 			}
 			kinds := []func(context.Context) error{claim, complete(1)}
@@ -109,7 +109,9 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 func TestQueueErrorIsUnknownOnceTheCallWasSent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{
-		{&batching.Error{Err: context.Canceled}, store.ErrUnavailable},
+		{&batching.Error{Err: context.Canceled}, store.ErrBusy},
+		{&batching.Error{Err: context.DeadlineExceeded}, store.ErrBusy},
+		{&batching.Error{Err: &batching.PanicError{Value: "oops"}}, store.ErrUnavailable},
 		{&batching.Error{Sent: true, Err: context.Canceled}, store.ErrUnknown},
 		{fmt.Errorf("%w: postgres: batch: full", store.ErrFull), store.ErrFull},
 	} {

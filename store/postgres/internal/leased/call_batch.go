@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
@@ -136,18 +137,17 @@ func (b *callBatch) encodeClaims() {
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Owner[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Fingerprint[:]) })
-	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
-		return append(wire.AppendLength(to, len(v.claim.Label)), v.claim.Label...)
-	})
 	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:8]) })
 	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
 		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Lease)
 	})
-	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Retention)
+	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Retention })
+	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Horizon })
+	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
+		return append(wire.AppendLength(to, len(v.claim.Label)), v.claim.Label...)
 	})
-	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Retention+purgeSpare(v.claim.Retention))
+	b.encode(m, wire.OIDBool, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendElement(to, wire.BinaryBool(v.claim.AtMostOnce))
 	})
 }
 
@@ -158,8 +158,14 @@ func (b *callBatch) encodeCompletes() {
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.ID[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Owner[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Payload) })
-	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.complete.Retention)
+	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.complete.Retention })
+	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.complete.Horizon })
+}
+
+// encodeSpan appends an array with a duration of every call, in µs.
+func (b *callBatch) encodeSpan(m *members, span func(*queuedCall) time.Duration) {
+	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInt8(wire.AppendLength(to, 8), table.Microseconds(span(v)))
 	})
 }
 
@@ -180,7 +186,7 @@ func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *qu
 // or purged in between: the creation counts.
 func (b *callBatch) readClaim(row *wire.Row) {
 	v, at, ok := b.claims.find(row.Bytes())
-	if !ok || len(row.Columns) != 11 {
+	if !ok || len(row.Columns) != 12 {
 		row.Err = wire.ErrRow
 		return
 	}
@@ -195,6 +201,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 	found.LeaseUntil, found.ValidUntil = row.Timestamp(), row.Timestamp()
 	found.At = row.Timestamp()
 	found.Clock = found.At
+	found.AtMostOnce = row.Boolean()
 	size := row.Bytes()
 	found.Payload = row.Bytes()
 	if !there {

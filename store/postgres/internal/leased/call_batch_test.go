@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,14 +63,14 @@ func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []err
 // claimOf and completion are calls about an operation.
 func claimOf(id, owner byte) queuedCall {
 	return queuedCall{claim: store.ClaimRequest{
-		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Label: "orders",
-		Lease: time.Minute, Retention: 90 * time.Minute, Takeover: true,
+		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Policy: store.Policy{Label: "orders", AtMostOnce: true, Retention: 90 * time.Minute, Horizon: time.Hour},
+		Lease: time.Minute, Takeover: true,
 	}}
 }
 
 func completion(id, owner byte) queuedCall {
 	return queuedCall{completes: true, complete: store.CompleteRequest{
-		ID: store.ID{id}, Owner: store.Owner{owner}, Payload: []byte("answer"), Retention: 90 * time.Minute,
+		ID: store.ID{id}, Owner: store.Owner{owner}, Payload: []byte("answer"), Policy: store.Policy{Retention: 90 * time.Minute, Horizon: time.Hour},
 	}}
 }
 
@@ -85,7 +86,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 			if len(list) != 2 || list[0].Statement != texts.claims || list[1].Statement != texts.completes {
 				t.Fatalf("%d statements", len(list))
 			}
-			if len(list[0].Values) != 9 || len(list[1].Values) != 4 {
+			if len(list[0].Values) != 10 || len(list[1].Values) != 5 {
 				t.Fatalf("%d and %d parameters", len(list[0].Values), len(list[1].Values))
 			}
 			for _, want := range []struct {
@@ -105,16 +106,34 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 					t.Errorf("a parameter is %v, want what begins with %v", got, want.each)
 				}
 			}
-			var spans []pgtype.Interval
-			for i, want := range []time.Duration{time.Minute, 90 * time.Minute, 150 * time.Minute} {
-				if err := types.Scan(pgtype.IntervalArrayOID, pgtype.BinaryFormatCode, list[0].Values[5+i], &spans); err != nil {
+			var leases []pgtype.Interval
+			if err := types.Scan(pgtype.IntervalArrayOID, pgtype.BinaryFormatCode, list[0].Values[4], &leases); err != nil {
+				t.Fatal(err)
+			}
+			if len(leases) != 2 || leases[0].Microseconds != time.Minute.Microseconds() {
+				t.Errorf("the leases are %+v", leases)
+			}
+			for i, value := range [][]byte{list[0].Values[5], list[0].Values[6], list[1].Values[3], list[1].Values[4]} {
+				var spans []int64
+				if err := types.Scan(pgtype.Int8ArrayOID, pgtype.BinaryFormatCode, value, &spans); err != nil {
 					t.Fatal(err)
 				}
-				if len(spans) != 2 || spans[0].Microseconds != want.Microseconds() {
-					t.Errorf("a span is %+v, want %v", spans, want)
+				want := []time.Duration{90 * time.Minute, time.Hour}[i%2].Microseconds()
+				if !slices.Equal(spans, []int64{want, want}) {
+					t.Errorf("a span is %v, want %v", spans, want)
 				}
 			}
-			if !bytes.Equal(list[0].Values[8], []byte{1}) {
+			var (
+				labels []string
+				once   []bool
+			)
+			if err := types.Scan(pgtype.TextArrayOID, pgtype.BinaryFormatCode, list[0].Values[7], &labels); err != nil || !slices.Equal(labels, []string{"orders", "orders"}) {
+				t.Errorf("the labels are %q, %v", labels, err)
+			}
+			if err := types.Scan(pgtype.BoolArrayOID, pgtype.BinaryFormatCode, list[0].Values[8], &once); err != nil || !slices.Equal(once, []bool{true, true}) {
+				t.Errorf("at most once is %v, %v", once, err)
+			}
+			if !bytes.Equal(list[0].Values[9], []byte{1}) {
 				t.Error("the batch does not say that replays are common")
 			}
 		}
@@ -126,7 +145,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 	}
 	for _, calls := range [][]queuedCall{{claimOf(1, 1), claimOf(2, 2)}, {completion(1, 1), completion(2, 2)}} {
 		together(t, func(b *callBatch) {
-			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Values) == 9 && list[0].Values[8][0] != 0 {
+			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Values) == 10 && list[0].Values[9][0] != 0 {
 				t.Errorf("%d statements for calls of one kind", len(list))
 			}
 		}, calls...)
@@ -142,7 +161,7 @@ func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, 
 	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
 	return &wire.Row{Columns: [][]byte{
 		ident[:], version, state, whose[:], request[:], wire.AppendInt4(nil, 2), wire.AppendInt8(nil, 40),
-		wire.AppendTimestamp(nil, lease), wire.AppendTimestamp(nil, valid), wire.AppendTimestamp(nil, clock), size, payload,
+		wire.AppendTimestamp(nil, lease), wire.AppendTimestamp(nil, valid), wire.AppendTimestamp(nil, clock), wire.BinaryBool(false), size, payload,
 	}}
 }
 
@@ -170,7 +189,7 @@ func TestBatchAnswersEachCall(t *testing.T) {
 		read(b, batchRow(5, 9, one, two, now, whole, now, []byte{}))     // completed
 		read(b, batchRow(6, 9, one, one, now, whole, now, nil))          // lapsed: to be rewritten
 		large := batchRow(7, 9, one, two, now, whole, now, nil)          // its payload stayed where it is
-		large.Columns[10] = wire.AppendInt4(nil, 70_000)                 //
+		large.Columns[11] = wire.AppendInt4(nil, 70_000)                 //
 		read(b, large)                                                   //
 		read(b, batchRow(8, 9, one, one, now, now, now, nil))            // was there, unseen …
 		read(b, batchRow(8, 8, nil, one, whole, whole, now, nil))        // … and then created

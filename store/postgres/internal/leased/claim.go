@@ -15,11 +15,6 @@ import (
 // that took longer waited for a lock, and claims once more, so that its lease is whole.
 const slowClaim = 10 * time.Millisecond
 
-// purgeSpare is how long the purge lets a record be beyond its retention, so that the
-// completion of it need not change the indexed column: an hour, or the retention where
-// that is shorter.
-func purgeSpare(retention time.Duration) time.Duration { return min(retention, time.Hour) }
-
 // claimAlone claims r in a separate statement.
 func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var result store.ClaimResult
@@ -79,7 +74,7 @@ func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimR
 	result := created.result()
 	err := table.Query(ctx, conn, s.statements.claimWaited, []any{
 		s.table.Options.ExecMode, r.ID[:], r.Owner[:],
-		table.Microseconds(r.Lease), table.Microseconds(r.Retention), table.Microseconds(purgeSpare(r.Retention)),
+		table.Microseconds(r.Lease), table.Microseconds(r.Remembered()),
 	}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return table.ErrLostRace
@@ -115,34 +110,18 @@ func (s *Store) claimSeen(ctx context.Context, conn *pgx.Conn, r *store.ClaimReq
 // claimByFunction claims r by the function of the schema, which settles every case.
 func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var result store.ClaimResult
-	sql := s.statements.claim
-	if r.Validity {
-		sql = s.statements.claimValid
-	}
-	err := table.Query(ctx, conn, sql, []any{
+	err := table.Query(ctx, conn, s.statements.claim, []any{
 		s.table.Options.ExecMode,
-		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, table.Microseconds(r.Lease), table.Microseconds(r.Retention), r.Label,
+		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Takeover, r.MaxAttempts, table.Microseconds(r.Lease),
+		table.Microseconds(r.Retention), table.Microseconds(r.Horizon), r.Label, r.AtMostOnce,
 	}, func(rows pgx.Rows) error {
 		if !rows.Next() {
 			return table.ErrLostRace
 		}
-		var (
-			d    table.Decision
-			more []any
-
-			validLeft, age *int64
-		)
-		if r.Validity {
-			more = append(more, &validLeft, &age)
-		}
-		err := d.Scan(rows, more...)
-		switch {
-		case err != nil:
+		var d table.Decision
+		err := d.Scan(rows)
+		if err != nil {
 			return err
-		case validLeft != nil && age != nil:
-			d.ValidLeft, d.Age = *validLeft, max(*age, 0)
-		case r.Validity && d.Word == table.WordCompleted:
-			return table.ErrLostRace // completed after the statement began
 		}
 		result, err = d.Result()
 		return err
@@ -152,13 +131,15 @@ func (s *Store) claimByFunction(ctx context.Context, conn *pgx.Conn, r *store.Cl
 
 // claimValues are the parameters of claim_new.sql.
 func claimValues(r *store.ClaimRequest) [][]byte {
-	fixed := make([]byte, 0, 8+3*wire.IntervalSize)
-	fixed = append(fixed, r.ID[:8]...)
+	const lease, retention, horizon = 8, 8 + wire.IntervalSize, 16 + wire.IntervalSize
+	fixed := append(make([]byte, 0, horizon+8), r.ID[:8]...)
 	fixed = wire.AppendInterval(fixed, r.Lease)
-	fixed = wire.AppendInterval(fixed, r.Retention)
-	fixed = wire.AppendInterval(fixed, r.Retention+purgeSpare(r.Retention))
-	interval := func(n int) []byte { return fixed[8+n*wire.IntervalSize : 8+(n+1)*wire.IntervalSize] }
-	return [][]byte{r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:8], interval(0), interval(1), interval(2), []byte(r.Label)}
+	fixed = wire.AppendInt8(fixed, table.Microseconds(r.Retention))
+	fixed = wire.AppendInt8(fixed, table.Microseconds(r.Horizon))
+	return [][]byte{
+		r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:lease], fixed[lease:retention], fixed[retention:horizon], fixed[horizon:],
+		[]byte(r.Label), wire.BinaryBool(r.AtMostOnce),
+	}
 }
 
 // createdRecord is the row that a statement returns for the record that it created.

@@ -22,7 +22,7 @@ func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
 	}
 	var done bool
 	err = tx.QueryRow(ctx, a.store.table.Statements.Complete, a.store.table.Options.ExecMode,
-		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention)).Scan(&done)
+		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention), table.Microseconds(r.Horizon)).Scan(&done)
 	return a.completed(&r, done, err)
 }
 
@@ -34,7 +34,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	}
 	var done bool
 	err = tx.QueryRowContext(ctx, a.store.table.Statements.Complete,
-		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention)).Scan(&done)
+		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention), table.Microseconds(r.Horizon)).Scan(&done)
 	return a.completed(&r, done, err)
 }
 
@@ -65,7 +65,7 @@ func completionOf(ctx context.Context, payload []byte) (*attempt, store.Complete
 	if !ok || !running {
 		return nil, store.CompleteRequest{}, table.Invalid("InTx outside of a handler of the leased store")
 	}
-	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Retention: view.Retention()}
+	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Policy: view.Policy()}
 	err := r.Validate()
 	return a, r, err
 }
@@ -78,7 +78,7 @@ func (a *attempt) completed(r *store.CompleteRequest, done bool, err error) erro
 	case !done:
 		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", store.ErrLeaseLost)
 	}
-	a.store.inTxOwners.add(a.owner, r.Retention)
+	a.store.inTxOwners.add(a.owner, r.Remembered())
 	return nil
 }
 

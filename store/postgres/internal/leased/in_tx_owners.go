@@ -26,7 +26,7 @@ type inTxOwners struct {
 const sweepMin = 64
 
 // add remembers owner for as long as its record is valid.
-func (c *inTxOwners) add(owner store.Owner, retention time.Duration) {
+func (c *inTxOwners) add(owner store.Owner, remembered time.Duration) {
 	c.any.Store(true)
 	now := time.Now()
 	c.mu.Lock()
@@ -34,7 +34,7 @@ func (c *inTxOwners) add(owner store.Owner, retention time.Duration) {
 	if c.owners == nil {
 		c.owners = make(map[store.Owner]time.Time)
 	}
-	c.owners[owner] = now.Add(retention + time.Minute) // the server's clock may go slower
+	c.owners[owner] = now.Add(remembered + time.Minute) // the server's clock may go slower
 	if len(c.owners) <= max(c.sweep, sweepMin) {
 		return
 	}

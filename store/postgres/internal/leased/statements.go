@@ -12,9 +12,8 @@ var sqlFiles embed.FS
 
 // statements are the texts of sql/*.sql that only the leased store uses.
 type statements struct {
-	claimNew, claims, completes    *wire.Statement
-	claim, claimWaited, claimValid string
-	release                        string
+	claimNew, claims, completes *wire.Statement
+	claim, claimWaited, release string
 }
 
 func newStatements(n *table.Names) statements {
@@ -22,6 +21,6 @@ func newStatements(n *table.Names) statements {
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
 		claimNew: prepared("claim_new"), claims: prepared("claims"), completes: prepared("completes"),
-		claim: load("claim"), claimWaited: load("claim_waited"), claimValid: load("claim_valid"), release: load("release"),
+		claim: load("claim"), claimWaited: load("claim_waited"), release: load("release"),
 	}
 }

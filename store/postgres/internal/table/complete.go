@@ -34,7 +34,7 @@ func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.Complet
 	if t.Sender.On(conn) == wire.Prepared {
 		err := wire.Send(ctx, conn, true, t.Statements.completeOwn.Call(
 			func(*wire.Row) { done = true },
-			r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInterval(nil, r.Retention)))
+			r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInt8(nil, Microseconds(r.Retention)), wire.AppendInt8(nil, Microseconds(r.Horizon))))
 		switch {
 		case wire.NotPrepared(err):
 			t.Sender.GiveUp(ctx, err)
@@ -43,7 +43,7 @@ func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.Complet
 		}
 	}
 	err = Query(ctx, conn, t.Statements.Complete, []any{
-		t.Options.ExecMode, r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention),
+		t.Options.ExecMode, r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon),
 	}, func(rows pgx.Rows) error {
 		rows.Next()
 		return rows.Scan(&done)

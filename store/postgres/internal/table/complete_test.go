@@ -18,7 +18,7 @@ func TestCompletionWithoutAConnectionIsNotALostLease(t *testing.T) {
 	db := sql.OpenDB(away)
 	t.Cleanup(func() { _ = db.Close() })
 	err := newTestTable(t, db, slog.Default()).Complete(t.Context(), &store.CompleteRequest{
-		ID: store.ID{1}, Owner: store.NewOwner(), Retention: time.Hour, Payload: []byte("answer"), Attempt: 1,
+		ID: store.ID{1}, Owner: store.NewOwner(), Policy: store.Policy{Retention: time.Hour}, Payload: []byte("answer"), Attempt: 1,
 	})
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("%v, want ErrUnavailable", err)

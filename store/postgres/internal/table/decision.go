@@ -14,7 +14,8 @@ const (
 	WordTakeover   = "takeover"
 	wordAgain      = "again"
 	wordMismatch   = "mismatch"
-	WordCompleted  = "completed"
+	wordCompleted  = "completed"
+	wordExpired    = "expired"
 	wordInProgress = "in progress"
 	wordOwnLapsed  = "own lapsed"
 	wordLapsed     = "lapsed"
@@ -28,15 +29,11 @@ type Decision struct {
 	Fence     int64
 	leaseLeft int64 // µs
 	Payload   []byte
-
-	// Of a completed record, where the claim asked for them, in µs.
-	ValidLeft int64
-	Age       int64
 }
 
 // Scan reads the columns of a decision that a function of the schema made.
-func (d *Decision) Scan(rows pgx.Rows, more ...any) error {
-	return rows.Scan(append([]any{&d.Word, &d.Attempt, &d.Fence, &d.leaseLeft, &d.Payload}, more...)...)
+func (d *Decision) Scan(rows pgx.Rows) error {
+	return rows.Scan(&d.Word, &d.Attempt, &d.Fence, &d.leaseLeft, &d.Payload)
 }
 
 // Result is the result of the decision for a claim of the leased store.
@@ -47,8 +44,10 @@ func (d *Decision) Result() (store.ClaimResult, error) {
 		return store.ClaimResult{Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), Remaining: left}, nil //nolint:gosec // fences are positive
 	case wordInProgress:
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: left}, nil
-	case WordCompleted:
-		return store.ClaimResult{Outcome: store.Completed, Payload: d.Payload, Validity: FromMicroseconds(d.ValidLeft), Age: FromMicroseconds(d.Age)}, nil
+	case wordCompleted:
+		return store.ClaimResult{Outcome: store.Completed, Payload: d.Payload}, nil
+	case wordExpired:
+		return store.ClaimResult{Outcome: store.Expired}, nil
 	case wordMismatch:
 		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case wordLapsed:

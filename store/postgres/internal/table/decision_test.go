@@ -12,9 +12,9 @@ import (
 func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{
-		wordClaimed, wordNew, WordTakeover, wordAgain, wordMismatch, WordCompleted, wordInProgress, wordOwnLapsed, wordLapsed, wordLostRace, wordCorrupt,
+		wordClaimed, wordNew, WordTakeover, wordAgain, wordMismatch, wordCompleted, wordExpired, wordInProgress, wordOwnLapsed, wordLapsed, wordLostRace, wordCorrupt,
 	} {
-		d := Decision{Word: word, Attempt: 2, Fence: 40, leaseLeft: 1000, Payload: []byte("answer"), ValidLeft: 2000, Age: 3000}
+		d := Decision{Word: word, Attempt: 2, Fence: 40, leaseLeft: 1000, Payload: []byte("answer")}
 		writes := word == wordNew || word == WordTakeover || word == wordAgain
 		grants := word == wordNew || word == WordTakeover
 		if d.Rewrites() != writes || d.Claimable() != grants {
@@ -40,7 +40,8 @@ func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 		{wordOwnLapsed, store.Claimed, store.Lapsed, nil},
 		{wordAgain, 0, store.InProgress, nil},
 		{wordInProgress, store.InProgress, store.InProgress, nil},
-		{WordCompleted, store.Completed, store.Completed, nil},
+		{wordCompleted, store.Completed, store.Completed, nil},
+		{wordExpired, store.Expired, store.Expired, nil},
 		{wordMismatch, store.Mismatch, store.Mismatch, nil},
 		{wordLapsed, store.Lapsed, store.Lapsed, nil},
 		{wordLostRace, 0, 0, ErrLostRace},

@@ -94,19 +94,19 @@ func (t *Table) inspect(ctx context.Context, op string, id store.ID) (*store.Rec
 type shown struct {
 	now                           instant
 	id                            []byte
-	readable, completed, resolved *bool
-	visible                       *bool
+	readable, completed, expired  *bool
+	resolved, visible, atMostOnce *bool
 	label                         *string
 	attempt, size                 *int32
-	fence                         *int64
+	fence, retention, horizon     *int64
 	createdAt                     instant
 	leaseUntil, validUntil        instant
 }
 
 func (s *shown) scan(row pgx.Row, more ...any) error {
 	return row.Scan(append([]any{
-		&s.now, &s.id, &s.readable, &s.completed, &s.label, &s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil,
-		&s.resolved, &s.size, &s.visible,
+		&s.now, &s.id, &s.readable, &s.completed, &s.expired, &s.label, &s.atMostOnce, &s.retention, &s.horizon,
+		&s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil, &s.resolved, &s.size, &s.visible,
 	}, more...)...)
 }
 
@@ -117,11 +117,18 @@ func (s *shown) record() store.Record {
 	if !*s.readable {
 		return r
 	}
-	r.Label, r.Attempt, r.Fence = *s.label, int(*s.attempt), uint64(*s.fence) //nolint:gosec // fences are positive
+	r.Policy = store.Policy{
+		Label: *s.label, AtMostOnce: *s.atMostOnce,
+		Retention: FromMicroseconds(*s.retention), Horizon: FromMicroseconds(*s.horizon),
+	}
+	r.Attempt, r.Fence = int(*s.attempt), uint64(*s.fence) //nolint:gosec // fences are positive
 	r.ClaimedAt = s.createdAt.time()
 	switch {
 	case *s.completed:
 		r.State, r.Resolved = store.StateCompleted, *s.resolved
+		if *s.expired {
+			r.State = store.StateExpired
+		}
 		r.CompletedAt = min(s.leaseUntil, s.now).time()
 		return r
 	case s.leaseUntil > s.now:

@@ -12,9 +12,12 @@ func TestInspectShowsStateAndTimes(t *testing.T) {
 	t.Parallel()
 	const now = 1_800_000_000_000_000
 	yes, no, label, attempt, size, fence := true, false, "orders", int32(2), int32(6), int64(40)
+	retention, horizon := time.Hour.Microseconds(), time.Minute.Microseconds()
+	policy := store.Policy{Label: label, AtMostOnce: true, Retention: time.Hour, Horizon: time.Minute}
 	row := func(completed, resolved bool, lease, valid instant) *shown {
 		return &shown{
-			now: now, id: []byte{1}, readable: &yes, completed: &completed, resolved: &resolved, label: &label, attempt: &attempt, size: &size,
+			now: now, id: []byte{1}, readable: &yes, completed: &completed, expired: &no, resolved: &resolved, label: &label,
+			atMostOnce: &yes, retention: &retention, horizon: &horizon, attempt: &attempt, size: &size,
 			fence: &fence, createdAt: now - 9, leaseUntil: now + lease, validUntil: now + valid,
 		}
 	}
@@ -37,14 +40,19 @@ func TestInspectShowsStateAndTimes(t *testing.T) {
 	} {
 		got := test.row.record()
 		if got.State != test.state || got.Lease != test.lease || got.Validity != test.validity || got.Resolved != test.resolved ||
-			got.Label != label || got.Attempt != 2 || got.Fence != 40 || got.Size != 6 || got.ClaimedAt.UnixMicro() != now-9 ||
+			got.Policy != policy || got.Attempt != 2 || got.Fence != 40 || got.Size != 6 || got.ClaimedAt.UnixMicro() != now-9 ||
 			test.completed != 0 && got.CompletedAt.UnixMicro() != test.completed || test.completed == 0 && !got.CompletedAt.IsZero() {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	expired := row(true, true, -3, 5000)
+	expired.expired = &yes
+	if got := expired.record(); got.State != store.StateExpired || !got.Resolved || got.CompletedAt.UnixMicro() != now-3 || got.Validity != 5*time.Millisecond {
+		t.Errorf("expired: %+v", got)
+	}
 	unreadable := row(false, false, 1000, 5000)
 	unreadable.readable = &no
-	if got := unreadable.record(); got.State != store.StateUnreadable || got.Label != "" || got.Attempt != 0 || got.Size != 6 || got.ID != (store.ID{1}) {
+	if got := unreadable.record(); got.State != store.StateUnreadable || got.Policy != (store.Policy{}) || got.Attempt != 0 || got.Size != 6 || got.ID != (store.ID{1}) {
 		t.Errorf("unreadable: %+v", got)
 	}
 }

@@ -29,10 +29,10 @@ type Names struct {
 // functions are the functions that this release calls: the placeholder, the suffix with
 // the version, and the types of the parameters.
 var functions = []struct{ placeholder, suffix, parameters string }{
-	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, text"},
-	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint"},
-	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], text[], bigint[], interval[], interval[], interval[], boolean"},
-	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], interval[]"},
+	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, bigint, text, boolean"},
+	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint, bigint"},
+	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean"},
+	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
 
 // NewNames returns the names of the table that o names.
@@ -69,6 +69,8 @@ func (n *Names) fill(text string) string {
 	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL(sqlFiles, "sql/shown.sql")))
 	pairs := []string{
 		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),
+		"{replayed}", withoutComments(readSQL(sqlFiles, "sql/replayed.sql")),
+		"{purgeable}", withoutComments(readSQL(sqlFiles, "sql/purgeable.sql")),
 		"{records}", n.records,
 		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
 		"{migrations}", n.migrations,

@@ -15,23 +15,24 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// MaxPurge is the most that one statement deletes.
+// MaxPurge is the largest number of records that one statement deletes or empties.
 const MaxPurge = 100_000
 
 // purgeBound is the place in the index where the next purge begins. Entries before it
-// are deleted, and while an old snapshot keeps them every statement that starts at the
+// are gone, and while an old snapshot keeps them every statement that starts at the
 // front reads them all again.
 type purgeBound struct {
 	mu sync.Mutex
 	at *time.Time // nil: the front
 }
 
-// Purge deletes records that are over. Any number of processes may purge at once: each
-// skips records that another is about to delete, or to claim.
+// Purge deletes records that are not seen any more, and empties those whose payload is
+// not replayed any more. Any number of processes may purge at once: each skips records
+// that another is about to purge, or to claim.
 //
-// It goes on where the last call of this store ended, until a call deletes fewer than
+// It goes on where the last call of this store ended, until a call finds fewer than
 // limit; the next one begins at the front again.
-func (t *Table) Purge(ctx context.Context, limit int) (deleted int, err error) {
+func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	if limit < 1 || limit > MaxPurge {
 		return 0, Invalid("purge of %d records: want 1 to %d", limit, MaxPurge)
 	}
@@ -42,7 +43,7 @@ func (t *Table) Purge(ctx context.Context, limit int) (deleted int, err error) {
 	var last *time.Time
 	err = t.Run(ctx, "purge", t.Statements.purge, func(rows pgx.Rows) error {
 		rows.Next()
-		return rows.Scan(&deleted, &last)
+		return rows.Scan(&purged, &last)
 	}, limit, from)
 	if err != nil {
 		return 0, err
@@ -50,13 +51,13 @@ func (t *Table) Purge(ctx context.Context, limit int) (deleted int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at = nil
-	if deleted == limit {
+	if purged == limit {
 		b.at = last
 	}
-	return deleted, nil
+	return purged, nil
 }
 
-// Purgeable counts the records that Purge would delete now, up to limit (1 or more), for
+// Purgeable counts the records that Purge would change now, up to limit (1 or more), for
 // a program that shows how much there is to do. It reads each of them.
 func (t *Table) Purgeable(ctx context.Context, limit int) (count int, err error) {
 	if limit < 1 {
@@ -72,7 +73,7 @@ func (t *Table) Purgeable(ctx context.Context, limit int) (count int, err error)
 // PurgePace is how runPurger goes about it.
 type PurgePace struct {
 	Every   time.Duration // between two rounds
-	Batch   int           // records that one statement deletes
+	Batch   int           // records that one statement deletes or empties
 	Pause   time.Duration // between two statements of one round
 	Timeout time.Duration // the longest that one statement may take
 }
@@ -94,11 +95,11 @@ func (t *Table) RunPurger(ctx context.Context, c PurgePace) {
 	}
 }
 
-// purgeAll purges until no record is left to delete.
+// purgeAll purges until no record is left to delete or to empty.
 func (t *Table) purgeAll(ctx context.Context, c PurgePace) error {
 	for {
-		deleted, err := t.purgeOnce(ctx, c)
-		if err != nil || deleted < c.Batch {
+		purged, err := t.purgeOnce(ctx, c)
+		if err != nil || purged < c.Batch {
 			return err
 		}
 		if c.Pause > 0 {
@@ -114,10 +115,10 @@ func (t *Table) purgeAll(ctx context.Context, c PurgePace) error {
 func (t *Table) purgeOnce(ctx context.Context, c PurgePace) (int, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	deleted, err := t.Purge(bounded, c.Batch)
+	purged, err := t.Purge(bounded, c.Batch)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil && !errors.Is(err, wire.ErrNoConnection) {
 		return 0, fmt.Errorf("%w: postgres: purge: %d records took longer than %v; use a smaller PurgerConfig.Batch",
 			store.ErrUnavailable, c.Batch, c.Timeout)
 	}
-	return deleted, err
+	return purged, err
 }

@@ -32,7 +32,8 @@ type Seen struct {
 	Fence       int64
 	LeaseUntil  int64 // instants are in microseconds since 1970
 	ValidUntil  int64
-	Payload     []byte
+	AtMostOnce  bool
+	Payload     []byte // nil of a completed row whose replay has ended
 
 	// at is the start of the transaction, before the snapshot of the statement was
 	// taken. A clock that is read later could call a record lapsed that was renewed in
@@ -51,10 +52,11 @@ func (r *Seen) Scan(row pgx.Row, more ...any) error {
 		version, state                    *int16
 		attempt                           *int32
 		fence                             *int64
+		atMostOnce                        *bool
 	)
 	err := row.Scan(append([]any{
 		&at, &clock, &r.Standby,
-		&version, &state, &r.Owner, &r.Fingerprint, &attempt, &fence, &leaseUntil, &validUntil, &r.Payload,
+		&version, &state, &r.Owner, &r.Fingerprint, &attempt, &fence, &leaseUntil, &validUntil, &atMostOnce, &r.Payload,
 	}, more...)...)
 	r.At, r.Clock, r.LeaseUntil, r.ValidUntil = int64(at), int64(clock), int64(leaseUntil), int64(validUntil)
 	if err != nil || version == nil {
@@ -62,6 +64,7 @@ func (r *Seen) Scan(row pgx.Row, more ...any) error {
 	}
 	r.Found = true
 	r.Version, r.State, r.Attempt, r.Fence = *version, *state, int(*attempt), *fence
+	r.AtMostOnce = *atMostOnce
 	return nil
 }
 
@@ -71,7 +74,7 @@ func (r *Seen) Read(row *wire.Row) {
 	r.Version, r.State = row.Smallint(), row.Smallint()
 	r.Owner, r.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())
 	r.Attempt, r.Fence = row.Integer(), row.Bigint()
-	r.LeaseUntil, r.ValidUntil = row.Timestamp(), row.Timestamp()
+	r.LeaseUntil, r.ValidUntil, r.AtMostOnce = row.Timestamp(), row.Timestamp(), row.Boolean()
 	r.Payload = bytes.Clone(row.Bytes())
 	r.Clock = r.At
 }
@@ -83,7 +86,7 @@ func (r *Seen) ReadAttempt(row *wire.Row) {
 	r.Version, r.State = row.Smallint(), row.Smallint()
 	r.Owner, r.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())
 	r.Attempt, r.Fence = row.Integer(), row.Bigint()
-	r.LeaseUntil, r.ValidUntil = row.Timestamp(), row.Timestamp()
+	r.LeaseUntil, r.ValidUntil, r.AtMostOnce = row.Timestamp(), row.Timestamp(), row.Boolean()
 	r.Payload = bytes.Clone(row.Bytes())
 }
 
@@ -109,7 +112,7 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 func (r *Seen) readable() bool {
 	return r.Version == rowVersion && (r.State == rowRunning || r.State == rowCompleted) &&
 		len(r.Owner) == len(store.Owner{}) && len(r.Fingerprint) == len(store.Fingerprint{}) &&
-		(r.State == rowCompleted) == (r.Payload != nil)
+		(r.State == rowCompleted || r.Payload == nil)
 }
 
 // Decide returns the decision of a claim that finds the row, in the order of the Store
@@ -117,11 +120,8 @@ func (r *Seen) readable() bool {
 func (r *Seen) Decide(c *store.ClaimRequest) Decision {
 	d := Decision{Word: r.word(c), Attempt: r.Attempt, Fence: r.Fence, leaseLeft: r.LeaseUntil - r.At}
 	switch d.Word {
-	case WordCompleted:
+	case wordCompleted:
 		d.Payload = r.Payload
-		if c.Validity {
-			d.ValidLeft, d.Age = r.ValidUntil-r.At, max(r.At-r.LeaseUntil, 0)
-		}
 	case wordNew, WordTakeover:
 		d.Attempt = 1
 		if d.Word == WordTakeover {
@@ -144,15 +144,17 @@ func (r *Seen) word(c *store.ClaimRequest) string {
 		return wordNew
 	case !bytes.Equal(r.Fingerprint, c.Fingerprint[:]):
 		return wordMismatch
+	case r.State == rowCompleted && r.Payload == nil:
+		return wordExpired
 	case r.State == rowCompleted:
-		return WordCompleted
+		return wordCompleted
 	case live && own:
 		return wordAgain
 	case live:
 		return wordInProgress
 	case own:
 		return wordOwnLapsed
-	case !c.Takeover || (c.MaxAttempts > 0 && r.Attempt >= c.MaxAttempts):
+	case r.AtMostOnce || !c.Takeover || (c.MaxAttempts > 0 && r.Attempt >= c.MaxAttempts):
 		return wordLapsed
 	}
 	return WordTakeover

@@ -31,6 +31,8 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 	lapsed := func(r *Seen) { r.LeaseUntil = now }
 	expired := func(r *Seen) { r.LeaseUntil, r.ValidUntil = now, now }
 	completed := func(r *Seen) { r.State, r.Payload, r.LeaseUntil = rowCompleted, []byte{}, now-7 }
+	replayed := func(r *Seen) { r.State, r.LeaseUntil = rowCompleted, now-7 }
+	once := func(r *Seen) { r.AtMostOnce = true }
 	and := func(changes ...func(*Seen)) func(*Seen) {
 		return func(r *Seen) {
 			for _, change := range changes {
@@ -38,7 +40,7 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 			}
 		}
 	}
-	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true, Validity: true}
+	claim := store.ClaimRequest{Owner: own, Fingerprint: fingerprint, Takeover: true}
 	careful, limited, enough, foreign := claim, claim, claim, claim
 	careful.Takeover, limited.MaxAttempts, enough.MaxAttempts, foreign.Fingerprint = false, 3, 4, another
 	for name, test := range map[string]struct {
@@ -53,15 +55,19 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 		"running past its retention":      {row(func(r *Seen) { r.ValidUntil = now }), claim, wordInProgress},
 		"lapsed":                          {row(lapsed), claim, WordTakeover},
 		"lapsed, another request":         {row(lapsed), foreign, wordMismatch},
+		"lapsed, at most once":            {row(and(lapsed, once)), claim, wordLapsed},
+		"lapsed, at most once, owner's":   {row(and(lapsed, once, mine)), claim, wordOwnLapsed},
+		"lapsed, at most once, foreign":   {row(and(lapsed, once)), foreign, wordMismatch},
+		"at most once, past its validity": {row(and(expired, once)), claim, wordNew},
 		"lapsed, no takeover":             {row(lapsed), careful, wordLapsed},
 		"lapsed, no attempts left":        {row(lapsed), limited, wordLapsed},
 		"lapsed, one attempt left":        {row(lapsed), enough, WordTakeover},
 		"lapsed, the owner's":             {row(and(lapsed, mine)), careful, wordOwnLapsed},
 		"lapsed past its retention":       {row(expired), foreign, wordNew},
 		"the owner's past its retention":  {row(and(expired, mine)), claim, wordNew},
-		"completed":                       {row(completed), claim, WordCompleted},
+		"completed":                       {row(completed), claim, wordCompleted},
 		"completed, another request":      {row(completed), foreign, wordMismatch},
-		"completed with a later clock":    {row(and(completed, func(r *Seen) { r.LeaseUntil = now + 1 })), claim, WordCompleted},
+		"completed with a later clock":    {row(and(completed, func(r *Seen) { r.LeaseUntil = now + 1 })), claim, wordCompleted},
 		"completed, past its retention":   {row(and(completed, func(r *Seen) { r.ValidUntil = now })), foreign, wordNew},
 		"completed, expired, later clock": {row(and(completed, func(r *Seen) { r.ValidUntil, r.LeaseUntil = now, now+1 })), foreign, wordNew},
 		"another version":                 {row(func(r *Seen) { r.Version = 2 }), claim, wordCorrupt},
@@ -70,7 +76,9 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 		"a short owner":                   {row(func(r *Seen) { r.Owner = other[:15] }), claim, wordCorrupt},
 		"a short fingerprint":             {row(func(r *Seen) { r.Fingerprint = fingerprint[:31] }), claim, wordCorrupt},
 		"running with a payload":          {row(func(r *Seen) { r.Payload = []byte{} }), claim, wordCorrupt},
-		"completed without a payload":     {row(and(completed, func(r *Seen) { r.Payload = nil })), claim, wordCorrupt},
+		"replayed":                        {row(replayed), claim, wordExpired},
+		"replayed, another request":       {row(replayed), foreign, wordMismatch},
+		"replayed, past its horizon":      {row(and(replayed, func(r *Seen) { r.ValidUntil = now })), claim, wordNew},
 	} {
 		got := test.row.Decide(&test.claim)
 		if got.Word != test.want {
@@ -86,12 +94,12 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 			if got.Attempt != attempt || got.Fence != fence {
 				t.Errorf("%s: attempt %d with fence %d, want %d with %d", name, got.Attempt, got.Fence, attempt, fence)
 			}
-		case WordCompleted:
-			if got.Payload == nil || got.ValidLeft != 1 || got.Age != max(now-test.row.LeaseUntil, 0) {
-				t.Errorf("%s: valid for %d µs, %d µs old", name, got.ValidLeft, got.Age)
+		case wordCompleted:
+			if got.Payload == nil {
+				t.Errorf("%s: the payload is missing", name)
 			}
 		default:
-			if got.leaseLeft != test.row.LeaseUntil-now || got.Payload != nil || got.ValidLeft != 0 {
+			if got.leaseLeft != test.row.LeaseUntil-now || got.Payload != nil {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -99,10 +107,6 @@ func TestSeenRecordDecidesAClaimInTheOrderOfTheContract(t *testing.T) {
 	behind := row(and(lapsed, func(r *Seen) { r.Clock = r.Fence + 7 }))
 	if got := behind.Decide(&claim); got.Fence != behind.Clock {
 		t.Errorf("fence %d of a takeover, want the clock %d", got.Fence, behind.Clock)
-	}
-	claim.Validity = false
-	if got := row(completed).Decide(&claim); got.ValidLeft != 0 || got.Age != 0 {
-		t.Errorf("a claim that does not ask is told that the record is valid for %d µs and %d µs old", got.ValidLeft, got.Age)
 	}
 }
 
@@ -129,7 +133,7 @@ func TestInstantScansInfinityAndNull(t *testing.T) {
 // columns is an error.
 func TestSeenReadsARecordOrNone(t *testing.T) {
 	t.Parallel()
-	const columns, inFront = 12, 3 // the clocks and whether the server is a standby
+	const columns, inFront = 13, 3 // the clocks and whether the server is a standby
 	at := wire.AppendTimestamp(nil, 7)
 	for name, test := range map[string]struct {
 		columns       int

@@ -23,7 +23,7 @@ func newStatements(n *Names) statements {
 	return statements{
 		ClaimLook: prepared("claim_look"), completeOwn: prepared("complete_own"), Seen: prepared("seen"),
 		renew: load("renew"), Complete: load("complete"),
-		purge: load("purge"), purgeable: load("purgeable"), inspect: load("inspect"), list: load("list"),
+		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
 		resolve: load("resolve"), forget: load("forget"), discard: load("discard"),
 	}
 }

@@ -20,7 +20,7 @@ func TestClaimIsAnsweredByTheAttemptOfTheProcess(t *testing.T) {
 	s.attempts[a.owner], s.running[a.id] = a, a
 	claim := func(owner store.Owner, fingerprint byte) store.ClaimRequest {
 		return store.ClaimRequest{
-			ID: a.id, Owner: owner, Fingerprint: store.Fingerprint{fingerprint}, Lease: time.Minute, Retention: time.Hour,
+			ID: a.id, Owner: owner, Fingerprint: store.Fingerprint{fingerprint}, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour},
 		}
 	}
 	for want, r := range map[store.Outcome]store.ClaimRequest{

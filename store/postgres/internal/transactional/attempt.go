@@ -20,7 +20,7 @@ type attempt struct {
 	id          store.ID
 	owner       store.Owner
 	fingerprint store.Fingerprint
-	label       string
+	policy      store.Policy
 	number      int
 	fence       int64
 	beganAt     int64 // its transaction, by the server's clock, in µs since 1970

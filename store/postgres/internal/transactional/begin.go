@@ -23,7 +23,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, re
 		return nil, store.ClaimResult{}, err
 	}
 	a = &attempt{
-		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, label: r.Label,
+		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, policy: r.Policy,
 		session: session, deadline: time.Now().Add(s.table.Options.TxTimeout),
 	}
 	granted := false

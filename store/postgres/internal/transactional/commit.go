@@ -71,20 +71,21 @@ func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest)
 // addKeep adds the statements that write the completed record. The first of them fails,
 // with codeDivisionByZero, where the handler ended its transaction.
 func (s *Store) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
-	numbers := wire.AppendInt4(make([]byte, 0, 4+8+wire.IntervalSize+8+8+8), a.number)
+	numbers := wire.AppendInt4(make([]byte, 0, 4+6*8), a.number)
 	numbers = wire.AppendInt8(numbers, a.fence)
-	numbers = wire.AppendInterval(numbers, r.Retention)
+	numbers = wire.AppendInt8(numbers, table.Microseconds(r.Retention))
+	numbers = wire.AppendInt8(numbers, table.Microseconds(r.Horizon))
 	numbers = wire.AppendTimestamp(numbers, a.claimedAt)
 	numbers = wire.AppendTimestamp(numbers, a.beganAt)
 	numbers = wire.AppendInt8(numbers, a.replaced)
-	attempt, fence, retention := numbers[:4], numbers[4:12], numbers[12:12+wire.IntervalSize]
-	numbers = numbers[12+wire.IntervalSize:]
-	claimedAt, beganAt, replaced := numbers[:8], numbers[8:16], numbers[16:]
+	attempt, fence, retention, horizon := numbers[:4], numbers[4:12], numbers[12:20], numbers[20:28]
+	claimedAt, beganAt, replaced := numbers[28:36], numbers[36:44], numbers[44:]
 	if r.DiscardEffects {
 		beganAt = nil
 	}
 	values := [][]byte{
-		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, table.NotNull(r.Payload), retention, []byte(a.label), claimedAt, beganAt,
+		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, table.NotNull(r.Payload),
+		retention, horizon, []byte(a.policy.Label), wire.BinaryBool(a.policy.AtMostOnce), claimedAt, beganAt,
 	}
 	if !a.replaces {
 		b.add(s.statements.keep, nil, values...)
@@ -93,7 +94,7 @@ func (s *Store) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
 	if beganAt != nil {
 		b.add(s.statements.same, nil, beganAt)
 	}
-	values[9] = replaced
+	values[len(values)-1] = replaced
 	b.add(s.statements.replace, nil, values...)
 }
 

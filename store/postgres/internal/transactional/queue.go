@@ -94,5 +94,5 @@ func (s *Store) waitForSlot(ctx context.Context, r store.ClaimRequest) (result s
 // noSlot is the error of a claim that waited since start.
 func (s *Store) noSlot(start time.Time) error {
 	return fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
-		store.ErrUnavailable, time.Since(start).Round(time.Millisecond), s.slots.limit)
+		store.ErrBusy, time.Since(start).Round(time.Millisecond), s.slots.limit)
 }

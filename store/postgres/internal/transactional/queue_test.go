@@ -27,7 +27,7 @@ func TestClaimWaitsForASlotWithinItsDeadline(t *testing.T) {
 		if err := s.slots.take(wait, place); err == nil || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if got := s.noSlot(start).Error(); !strings.Contains(got, "no transaction available within 1s (all 1 in use)") || !errors.Is(s.noSlot(start), store.ErrUnavailable) {
+		if got := s.noSlot(start).Error(); !strings.Contains(got, "no transaction available within 1s (all 1 in use)") || !errors.Is(s.noSlot(start), store.ErrBusy) {
 			t.Error(got)
 		}
 	})

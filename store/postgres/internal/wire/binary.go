@@ -72,6 +72,7 @@ func AppendElement(b, element []byte) []byte {
 const (
 	OIDBytea    = pgtype.ByteaOID
 	OIDText     = pgtype.TextOID
+	OIDBool     = pgtype.BoolOID
 	OIDInt8     = pgtype.Int8OID
 	OIDInterval = pgtype.IntervalOID
 )

@@ -62,7 +62,9 @@ func advice(err error) string {
 // connection.
 var ErrNoConnection = errors.New("no connection available")
 
-// failAcquire wraps the failure to get a connection, before any statement was sent.
+// failAcquire wraps the failure to get a connection, before any statement was sent. Where
+// the time of the call ended and every connection is in use, the pool is busy; otherwise
+// a new connection took too long. The connections that a *sql.DB is opening are in use.
 func failAcquire(op string, err error, waited time.Duration, use PoolUse) error {
 	if errors.Is(err, store.ErrMisconfigured) {
 		return fmt.Errorf("%w: %s", err, op)
@@ -72,10 +74,17 @@ func failAcquire(op string, err error, waited time.Duration, use PoolUse) error 
 		sentinel = store.ErrMisconfigured
 	}
 	var serverErr *pgconn.PgError
+	if use.full() && contextEnded(err) && !errors.As(err, &serverErr) {
+		sentinel = store.ErrBusy
+	}
 	if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &serverErr) {
 		return fmt.Errorf("%w: postgres: %s: %w within %v (%v)", sentinel, op, ErrNoConnection, waited.Round(time.Millisecond), use)
 	}
 	return fmt.Errorf("%w: postgres: %s: no connection: %s", sentinel, op, err.Error())
+}
+
+func contextEnded(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // class returns the sentinel for the failure of a statement. An error that the server

@@ -60,7 +60,8 @@ func TestAcquireFailureIsDefinite(t *testing.T) {
 		err  error
 		want error
 	}{
-		{context.DeadlineExceeded, store.ErrUnavailable},
+		{context.DeadlineExceeded, store.ErrBusy},
+		{context.Canceled, store.ErrBusy},
 		{io.EOF, store.ErrUnavailable},
 		{pgtest.ServerError("FATAL", "53300"), store.ErrUnavailable},
 		{pgtest.ServerError("FATAL", "57P03"), store.ErrUnavailable},

@@ -27,11 +27,13 @@ type Database struct {
 // PoolUse says how many connections a pool may have and how many are in use.
 type PoolUse struct{ Limit, Used int }
 
+func (u PoolUse) full() bool { return u.Limit > 0 && u.Used >= u.Limit }
+
 func (u PoolUse) String() string {
 	switch {
 	case u.Limit == 0:
 		return fmt.Sprintf("%d in use, no limit", u.Used)
-	case u.Used >= u.Limit:
+	case u.full():
 		return fmt.Sprintf("pool has %d, all in use", u.Limit)
 	}
 	return fmt.Sprintf("pool has %d, %d in use", u.Limit, u.Used)

@@ -60,7 +60,7 @@ type Answer struct {
 }
 
 // MaxReplies is the number of commands of the largest call.
-const MaxReplies = 4
+const MaxReplies = 2
 
 // Pipeline sends the calls for one server on one connection: each batch is written
 // without waiting for the answers to the one before. It dials in the background; while it

@@ -65,8 +65,8 @@ func TestRepliesAreOfTheKindsThatACallNames(t *testing.T) {
 		replies []string
 		ok      bool
 	}{
-		{"$:$", []string{"$0\r\n\r\n", ":1\r\n", "$1\r\na\r\n"}, true},
-		{"$:$", []string{"$-1\r\n", "-ERR no\r\n", "$-1\r\n"}, true},
+		{"$:", []string{"$1\r\na\r\n", ":1\r\n"}, true},
+		{"$:", []string{"$-1\r\n", "-ERR no\r\n"}, true},
 		{"$", []string{"+OK\r\n"}, false},
 		{"$", []string{":1\r\n"}, false},
 		{":", []string{"+OK\r\n"}, false},

@@ -12,36 +12,43 @@ import (
 // in the low one. See lua/record.lua.
 const (
 	recordClaimed        = 0x21 // in progress, by a first attempt, without a watcher
-	recordClaimedLater   = 0x22 // in progress, by a later attempt or watched
+	recordClaimedLater   = 0x22 // in progress, by a later attempt, claimed again or watched
 	recordCompleted      = 0x23
-	recordCompletedLater = 0x24 // completed by a later attempt or by an operator
+	recordCompletedLater = 0x24 // completed by a later attempt
 	recordForgotten      = 0x25 // no record but its fence, for some milliseconds
+	recordResolved       = 0x26 // completed by an operator
 )
 
 // The sizes of the parts of a record, in bytes.
 const (
-	claimHead     = 1 + 16 + 32 + 8 + 8     // before the label, with its length byte
-	laterPart     = 4 + 8                   // between them, of recordClaimedLater
-	completedHead = 1 + 16 + 32 + 7 + 7 + 4 // before the label
-	resolvedPart  = 4 + 6 + 1               // behind the label, of recordCompletedLater
-	forgottenSize = 1 + 8
+	claimLater     = 4 + 8 + 8               // before the policy of recordClaimedLater
+	completedHead  = 1 + 16 + 32 + 7 + 7 + 4 // before the policy
+	completedLater = 4 + 6                   // behind the policy of recordCompletedLater
+	resolvedPart   = completedLater + 8 + 8  // behind the policy of recordResolved
+	forgottenSize  = 1 + 8
+	horizonSize    = 7
 )
 
-// IdentitySize is the size in bytes of the start of a completed record that no other
-// record of the key has: up to its fence, included.
-const IdentitySize = 1 + 16 + 32 + 7
+// A policy is a byte, which has the length of the label and these flags, the label, and
+// the horizon if there is one.
+const (
+	flagAtMostOnce = 0x40
+	flagHorizon    = 0x80
+	lengthMask     = 0x3f
+)
 
 // The first byte of a script's answer; numbers follow big-endian, durations in
-// microseconds, instants in microseconds or, where it says so, in milliseconds. A replay
-// is the record itself.
+// microseconds, instants in microseconds or, where it says so, in milliseconds.
 const (
 	TagCorrupt    = '!' // any script: the record cannot be read
+	TagBothKeys   = 'K' // claim, inspect, resolve: the key of the payload is needed, too
 	TagClaimed    = '+' // claim: attempt u32, fence u64, remaining i64
 	TagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; no write
 	TagInProgress = 'P' // claim: remaining i64
 	TagMismatch   = 'M' // claim
 	TagLapsed     = 'L' // claim
-	TagValid      = 'V' // claim that asks for it: validity i64, the completed record
+	TagCompleted  = 'C' // claim: payload
+	TagExpired    = 'E' // claim
 	TagFinished   = 'F' // renew: completed by the caller
 	TagLost       = 'X' // renew, complete
 	TagDone       = 'D' // complete
@@ -55,13 +62,12 @@ const (
 const (
 	FlagTakeover = 1 << iota
 	FlagWaiting
-	FlagValidity
 )
 
 // MaxFixed is the size in bytes of the largest fixed arguments of a script, which are
 // those of a completion: the start of the claim, and the completed record up to its
-// label, included.
-const MaxFixed = (1 + 16) + completedHead + 1 + store.MaxLabel
+// policy, included.
+const MaxFixed = (1 + 16) + completedHead + 1 + store.MaxLabel + horizonSize
 
 // Wrote reports whether a script that answers with tag has written.
 func Wrote(tag byte) bool { return tag == TagClaimed || tag == TagDone || tag == TagChanged }
@@ -71,10 +77,10 @@ func Wrote(tag byte) bool { return tag == TagClaimed || tag == TagDone || tag ==
 // the end of the millisecond in which it expires, and was set at some time of the one
 // that it counts from. So a lease or a validity may end a millisecond early, and none
 // ends late but that of a single millisecond.
-func ClaimSpan(lease, retention time.Duration) int64 { return CompletedSpan(max(lease, retention)) }
+func ClaimSpan(lease, remembered time.Duration) int64 { return CompletedSpan(max(lease, remembered)) }
 
 // CompletedSpan is ClaimSpan for a completed record.
-func CompletedSpan(retention time.Duration) int64 { return max(1, millis(retention)-1) }
+func CompletedSpan(remembered time.Duration) int64 { return max(1, millis(remembered)-1) }
 
 // millis returns the microseconds of d as milliseconds, rounded up.
 func millis(d time.Duration) int64 { return (d.Microseconds() + 999) / 1000 }
@@ -96,14 +102,27 @@ func appendUint56(b []byte, n uint64) []byte {
 	return append(b, all[1:]...)
 }
 
-func appendLabel(b []byte, label string) []byte {
-	return append(append(b, byte(len(label))), label...) //nolint:gosec // validated: at most MaxLabel
+// appendPolicy appends a policy without its retention, which each record has in another
+// place and size.
+func appendPolicy(b []byte, p *store.Policy) []byte {
+	flags := byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
+	if p.AtMostOnce {
+		flags |= flagAtMostOnce
+	}
+	if p.Horizon > 0 {
+		flags |= flagHorizon
+	}
+	b = append(append(b, flags), p.Label...)
+	if p.Horizon > 0 {
+		b = appendUint56(b, uint64(p.Horizon.Microseconds())) //nolint:gosec // positive
+	}
+	return b
 }
 
 // AppendClaimed appends the record of a first attempt.
 func AppendClaimed(b []byte, r *store.ClaimRequest) []byte {
 	b = append(append(append(b, recordClaimed), r.Owner[:]...), r.Fingerprint[:]...)
-	return appendLabel(appendMicros(appendMicros(b, r.Lease), r.Retention), r.Label)
+	return appendPolicy(appendMicros(appendMicros(b, r.Lease), r.Retention), &r.Policy)
 }
 
 // AppendClaim appends the fixed argument of claim.lua.
@@ -117,12 +136,9 @@ func AppendClaim(b []byte, r *store.ClaimRequest) []byte {
 	if r.Waiting {
 		flags |= FlagWaiting
 	}
-	if r.Validity {
-		flags |= FlagValidity
-	}
 	b = append(b, flags)
 	b = binary.BigEndian.AppendUint32(b, uint32(min(r.MaxAttempts, math.MaxUint32))) //nolint:gosec // bounded here
-	return appendLabel(b, r.Label)
+	return appendPolicy(b, &r.Policy)
 }
 
 // AppendOwned appends the fixed argument of renew.lua.
@@ -142,13 +158,13 @@ func AppendExpected(b []byte, r *store.CompleteRequest) []byte {
 }
 
 // AppendCompleted appends the completed record of a first attempt, up to and with its
-// label.
+// policy.
 func AppendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	b = append(append(append(b, recordCompleted), r.Owner[:]...), r.Fingerprint[:]...)
 	b = appendUint56(b, r.Fence)
 	b = appendUint56(b, uint64(r.Retention.Microseconds()))      //nolint:gosec // validated: positive
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Payload))) //nolint:gosec // validated: at most MaxPayload
-	return appendLabel(b, r.Label)
+	return appendPolicy(b, &r.Policy)
 }
 
 // AppendResolution appends the fixed argument of resolve.lua.

@@ -19,13 +19,15 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	fingerprint := store.Fingerprint{0: 0xb0, 31: 0xb1}
 	ownerHex := "a0" + strings.Repeat("00", 14) + "a1"
 	fingerprintHex := "b0" + strings.Repeat("00", 30) + "b1"
-	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Retention: time.Hour, MaxAttempts: 3, Label: "pay"}
-	takeover, waiting, bare := claim, claim, claim
+	claim := store.ClaimRequest{Owner: owner, Fingerprint: fingerprint, Lease: time.Second, Policy: store.Policy{Retention: time.Hour, Label: "pay"}, MaxAttempts: 3}
+	takeover, waiting, bare, careful := claim, claim, claim, claim
+	careful.AtMostOnce, careful.Horizon = true, time.Second+time.Microsecond
 	takeover.Takeover = true
 	waiting.Waiting = true
 	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
-	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Retention: time.Hour, Payload: []byte("pay"), Label: "pay", Attempt: 1, Fence: 0x0102}
-	later, unknown := complete, complete
+	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Policy: store.Policy{Retention: time.Hour, Label: "pay"}, Payload: []byte("pay"), Attempt: 1, Fence: 0x0102}
+	later, unknown, remembered := complete, complete, complete
+	remembered.Horizon = time.Second + time.Microsecond
 	later.Attempt = 2
 	unknown.Attempt = 0
 	for _, c := range []struct {
@@ -35,6 +37,9 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	}{
 		{"record of a claim", AppendClaimed(nil, &claim), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "03706179"},
 		{"record without a label", AppendClaimed(nil, &bare), "21" + ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00"},
+		{"record with a horizon", AppendClaimed(nil, &careful), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "c3706179" + "000000000f4241"},
+		{"claim with a horizon", AppendClaim(nil, &careful), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "c3706179" + "000000000f4241"},
+		{"completed with a horizon", AppendCompleted(nil, &remembered), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "83706179" + "000000000f4241"},
 		{"claim", AppendClaim(nil, &claim), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "03706179"},
 		{"takeover", AppendClaim(nil, &takeover), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "01" + "00000003" + "03706179"},
 		{"waiting", AppendClaim(nil, &waiting), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "02" + "00000003" + "03706179"},
@@ -51,7 +56,7 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
-	longest := store.CompleteRequest{Attempt: 1, Label: strings.Repeat("l", store.MaxLabel), Retention: store.MaxDuration}
+	longest := store.CompleteRequest{Attempt: 1, Policy: store.Policy{Label: strings.Repeat("l", store.MaxLabel), Retention: time.Hour, Horizon: store.MaxDuration - time.Hour}}
 	if n := len(AppendCompleted(AppendExpected(nil, &longest), &longest)); n != MaxFixed {
 		t.Errorf("the arguments of a completion have %d bytes, and a command has room for %d", n, MaxFixed)
 	}

@@ -10,18 +10,10 @@ import (
 // Found has the fields of a record that a claim decides by.
 type Found struct {
 	Completed   bool
+	Separate    bool // the payload is not in it, but has another key
 	Forgotten   bool
 	Fingerprint store.Fingerprint
-	Retention   time.Duration // of a completed one
 	Payload     []byte
-}
-
-// Replay returns the answer to a claim of a completed record, which is valid for between
-// least and most. It was completed some time in the millisecond from which its retention
-// counts.
-func (r *Found) Replay(least, most time.Duration) store.ClaimResult {
-	span := time.Duration(CompletedSpan(r.Retention)) * time.Millisecond
-	return store.ClaimResult{Outcome: store.Completed, Payload: r.Payload, Validity: least, Age: max(span-most, 0)}
 }
 
 // Parse reads a record. It reports false for one of another version or kind.
@@ -37,18 +29,25 @@ func Parse(b []byte) (r Found, ok bool) {
 	case recordClaimed, recordClaimedLater:
 		f.take(8 + 8)
 		if kind == recordClaimedLater {
-			f.take(laterPart)
+			f.take(claimLater)
 		}
-		f.take(int(f.u8()))
+		f.policy()
 		return r, f.end()
-	case recordCompleted, recordCompletedLater:
+	case recordCompleted, recordCompletedLater, recordResolved:
 		r.Completed = true
-		f.take(7)
-		r.Retention = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+		f.take(7 + 7)
 		length := int(f.u32())
-		f.take(int(f.u8()))
-		if kind == recordCompletedLater {
-			f.take(resolvedPart)
+		_, _, horizon := f.policy()
+		r.Separate = horizon > 0
+		switch kind {
+		case recordCompletedLater:
+			f.take(completedLater)
+		case recordResolved:
+			f.take(completedLater + 8)
+			r.Separate = f.u64() > 0
+		}
+		if r.Separate {
+			return r, f.end()
 		}
 		r.Payload = f.payload()
 		return r, !f.bad && len(r.Payload) == length
@@ -66,13 +65,10 @@ func ParseClaim(b []byte) (r store.ClaimResult, ok bool) {
 		r.Outcome, r.Attempt, r.Fence, r.Remaining = store.Claimed, int(f.u32()), f.u64(), f.micros()
 	case TagInProgress:
 		r.Outcome, r.Remaining = store.InProgress, f.micros()
-	case recordCompleted, recordCompletedLater:
-		found, ok := Parse(b)
-		return store.ClaimResult{Outcome: store.Completed, Payload: found.Payload}, ok
-	case TagValid:
-		left := f.validity()
-		found, ok := Parse(f.rest)
-		return found.Replay(max(left, time.Nanosecond), left), ok && found.Completed
+	case TagCompleted:
+		r.Outcome, r.Payload = store.Completed, f.payload()
+	case TagExpired:
+		r.Outcome = store.Expired
 	case TagMismatch:
 		r.Outcome = store.Mismatch
 	case TagLapsed:
@@ -96,18 +92,22 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	default:
 		return r, at, false
 	}
-	kind := f.u8()
+	state := f.u8()
 	r.Attempt, r.Fence, r.Lease, r.Validity = int(f.u32()), f.u64(), f.micros(), f.validity()
 	r.ClaimedAt, r.CompletedAt = f.milliTime(), f.milliTime()
 	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
 	r.Resolved, r.Size = f.u8() == 1, int(f.u64()) //nolint:gosec // a size
-	r.Label = string(f.take(int(f.u8())))
+	r.Retention = f.micros()
+	label, atMostOnce, horizon := f.policy()
+	r.Label, r.AtMostOnce, r.Horizon = string(label), atMostOnce, horizon
 	switch {
-	case kind == recordCompleted || kind == recordCompletedLater:
+	case state == TagCompleted:
 		r.State = store.StateCompleted
 		if payload := f.payload(); len(payload) > 0 {
 			r.Payload = payload
 		}
+	case state == TagExpired:
+		r.State = store.StateExpired
 	case r.Lease > 0:
 		r.State = store.StateRunning
 	default:
@@ -147,6 +147,16 @@ func (f *fields) u64() uint64 { return binary.BigEndian.Uint64(f.take(8)) }
 
 func (f *fields) micros() time.Duration {
 	return time.Duration(f.u64()) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
+}
+
+// policy reads a policy without its retention.
+func (f *fields) policy() (label []byte, atMostOnce bool, horizon time.Duration) {
+	flags := f.u8()
+	label = f.take(int(flags & lengthMask))
+	if flags&flagHorizon != 0 {
+		horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+	}
+	return label, flags&flagAtMostOnce != 0, horizon
 }
 
 // validity reads how long a key lasts, where a negative number is for ever.

@@ -15,10 +15,14 @@ import (
 var (
 	recordHead      = strings.Repeat("aa", 16) + strings.Repeat("bb", 32)
 	claimedRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "03706179"
-	watchedRecord   = "22" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "00"
+	carefulRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "c3706179" + "000000000f4240"
+	watchedRecord   = "22" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "0000000000000007" + "00"
 	completedRecord = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "03706179" + "00ff"
-	resolvedRecord  = "24" + recordHead + "00000000000102" + "000000d693a400" + "00000000" + "00" + "00000002" + "000000000007" + "01"
+	separateRecord  = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "83706179" + "000000000f4240"
+	laterRecord     = "24" + recordHead + "00000000000102" + "000000d693a400" + "00000000" + "00" + "00000002" + "000000000007"
 	forgottenRecord = "25" + "0000000000000102"
+	resolvedRecord  = "26" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "00" + "00000002" + "000000000007" + "0000000000000007" + "0000000000000000" + "00ff"
+	outlivedRecord  = "26" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "00" + "00000002" + "000000000007" + "0000000000000007" + "0000000000000001"
 )
 
 func TestRecordsThatAClaimFinds(t *testing.T) {
@@ -30,8 +34,12 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 	}{
 		{claimedRecord, Found{Fingerprint: fingerprint}},
 		{watchedRecord, Found{Fingerprint: fingerprint}},
-		{completedRecord, Found{Fingerprint: fingerprint, Completed: true, Retention: time.Hour, Payload: []byte{0, 0xff}}},
-		{resolvedRecord, Found{Fingerprint: fingerprint, Completed: true, Retention: time.Hour, Payload: []byte{}}},
+		{carefulRecord, Found{Fingerprint: fingerprint}},
+		{completedRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{0, 0xff}}},
+		{separateRecord, Found{Fingerprint: fingerprint, Completed: true, Separate: true}},
+		{laterRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{}}},
+		{resolvedRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{0, 0xff}}},
+		{outlivedRecord, Found{Fingerprint: fingerprint, Completed: true, Separate: true}},
 		{forgottenRecord, Found{Forgotten: true}},
 	} {
 		b := unhex(t, c.record)
@@ -62,8 +70,9 @@ func TestAnswersOfAClaim(t *testing.T) {
 		{"+ 00000002 0000000000000102 00000000000003e8", store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: 258, Remaining: time.Millisecond}},
 		{"= 00000002 0000000000000102 fffffffffffffc18", store.ClaimResult{Outcome: store.Claimed, Attempt: 2, Fence: 258, Remaining: -time.Millisecond}},
 		{"P 00000000000003e8", store.ClaimResult{Outcome: store.InProgress, Remaining: time.Millisecond}},
-		{"#" + completedRecord[2:], store.ClaimResult{Outcome: store.Completed, Payload: []byte{0, 0xff}}},
-		{"$" + resolvedRecord[2:], store.ClaimResult{Outcome: store.Completed, Payload: []byte{}}},
+		{"C 00ff", store.ClaimResult{Outcome: store.Completed, Payload: []byte{0, 0xff}}},
+		{"C", store.ClaimResult{Outcome: store.Completed, Payload: []byte{}}},
+		{"E", store.ClaimResult{Outcome: store.Expired}},
 		{"M", store.ClaimResult{Outcome: store.Mismatch}},
 		{"L", store.ClaimResult{Outcome: store.Lapsed}},
 	} {
@@ -71,6 +80,9 @@ func TestAnswersOfAClaim(t *testing.T) {
 		got, ok := ParseClaim(b)
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.answer, got, ok, c.want)
+		}
+		if c.want.Outcome == store.Completed {
+			continue // the rest of it is the payload
 		}
 		if _, ok := ParseClaim(append(b, 0)); ok {
 			t.Errorf("%s with a byte more is accepted", c.answer)
@@ -81,47 +93,38 @@ func TestAnswersOfAClaim(t *testing.T) {
 	}
 }
 
-// A replay with its validity needs a completed record.
-func TestOnlyCompletedRecordsHaveAValidity(t *testing.T) {
-	t.Parallel()
-	const left = "V 00000000000003e8"
-	if got, ok := ParseClaim(answer(t, left+completedRecord)); !ok || got.Validity != time.Millisecond {
-		t.Errorf("a completed record reads %+v, %v", got, ok)
-	}
-	for _, record := range []string{claimedRecord, watchedRecord, forgottenRecord, ""} {
-		if got, ok := ParseClaim(answer(t, left+record)); ok {
-			t.Errorf("%q reads %+v, want none", record, got)
-		}
-	}
-}
-
 func TestAnswersOfAnInspection(t *testing.T) {
 	t.Parallel()
 	id := store.ID{1}
 	const clock = "0000000000002710"
+	hour := store.Policy{Retention: time.Hour}
 	for _, c := range []struct {
 		answer string
 		want   store.Record
 	}{
 		{
-			"R 21 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 03706179",
-			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Label: "pay"},
+			"RP 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 c3706179 000000000f4240",
+			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour, Horizon: time.Second}},
 		},
 		{
-			"R 22 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
-			store.Record{ID: id, State: store.StateRunning, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
+			"RP 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 00",
+			store.Record{ID: id, State: store.StateRunning, Policy: hour, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
 		},
 		{
-			"R 24 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00 6869",
-			store.Record{ID: id, State: store.StateCompleted, Attempt: 1, Fence: 258, Validity: store.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
+			"RC 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00000000d693a400 00 6869",
+			store.Record{ID: id, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: store.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
 		},
 		{ // at its end a lease has ended, and so has a record
-			"R 21 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00",
-			store.Record{ID: id, State: store.StateLapsed, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
+			"RP 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 00",
+			store.Record{ID: id, State: store.StateLapsed, Policy: hour, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
 		},
 		{ // in a listing
-			"R 23 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00",
-			store.Record{ID: id, State: store.StateCompleted, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
+			"RC 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00000000d693a400 00",
+			store.Record{ID: id, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
+		},
+		{
+			"RE 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000000 00000000d693a400 00",
+			store.Record{ID: id, State: store.StateExpired, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5)},
 		},
 		{"U 00000000000007d0 0000000000000007", store.Record{ID: id, State: store.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
 	} {
@@ -139,14 +142,14 @@ func TestAnswersOfAnInspection(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x00\x0f\x42\x40"))
 	f.Add([]byte("P\x00"))
-	f.Add([]byte("R\x23"))
+	f.Add([]byte("RC"))
 	f.Add([]byte("U\x23"))
 	f.Add([]byte{})
-	for _, record := range []string{claimedRecord, watchedRecord, completedRecord, resolvedRecord, forgottenRecord} {
+	for _, record := range []string{claimedRecord, carefulRecord, watchedRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
 		f.Add(unhex(f, record))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if r, ok := ParseClaim(b); ok && (r.Outcome < store.Claimed || r.Outcome > store.Lapsed) {
+		if r, ok := ParseClaim(b); ok && (r.Outcome < store.Claimed || r.Outcome > store.Expired) {
 			t.Errorf("accepted with outcome %v", r.Outcome)
 		}
 		if r, ok := Parse(b); ok && !r.Completed && r.Payload != nil {
@@ -158,10 +161,11 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// answer reads a tag and hexadecimal digits.
+// answer reads the letters of tags and then hexadecimal digits.
 func answer(t *testing.T, text string) []byte {
 	t.Helper()
-	return append([]byte{text[0]}, unhex(t, strings.ReplaceAll(text[1:], " ", ""))...)
+	tags, digits, _ := strings.Cut(text, " ")
+	return append([]byte(tags), unhex(t, strings.ReplaceAll(digits, " ", ""))...)
 }
 
 func unhex(tb testing.TB, digits string) []byte {

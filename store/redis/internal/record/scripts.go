@@ -16,6 +16,8 @@ var (
 	readableSource string
 	//go:embed lua/write.lua
 	writeSource string
+	//go:embed lua/payload.lua
+	payloadSource string
 	//go:embed lua/claim.lua
 	claimSource string
 	//go:embed lua/renew.lua
@@ -45,11 +47,11 @@ const (
 
 // The scripts, one for each operation on a record.
 var (
-	ClaimScript    = newScript(plain, recordSource, readableSource, claimSource, writeSource)
+	ClaimScript    = newScript(plain, recordSource, readableSource, payloadSource, claimSource, writeSource)
 	RenewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
 	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
 	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
-	InspectScript  = newScript(readOnly, recordSource, inspectSource)
+	InspectScript  = newScript(readOnly, recordSource, payloadSource, inspectSource)
 	ResolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
 )
 

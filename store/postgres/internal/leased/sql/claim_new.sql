@@ -1,5 +1,5 @@
--- Claim: $1 id, $2 owner, $3 fingerprint, $4 the first eight bytes of the id, $5 lease, $6 retention, $7 how long the purge lets a new
--- record be, $8 label.
+-- Claim: $1 id, $2 owner, $3 fingerprint, $4 the first eight bytes of the id, $5 lease, then the policy: $6 retention, $7 horizon, both in
+-- µs, $8 label, $9 at most once.
 --
 -- It answers the record that is there, for the caller to judge by the clock that comes with it (see seen.go), or the record that it
 -- created, whose version is NULL, or nothing: it lost a race. It writes nothing where a record is seen. A record that it creates takes
@@ -8,15 +8,15 @@
 -- Whoever creates the record of an ID holds the lock until it has committed, and reads the clock while it holds it. So no fence lies below
 -- one that was granted and released meanwhile. OFFSET 0 keeps the order of the steps.
 WITH seen AS MATERIALIZED (
-	SELECT now() AS clock, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, payload
-	FROM {records} WHERE id = $1::bytea
+	SELECT now() AS clock, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, at_most_once, {replayed} AS payload
+	FROM {records} AS r WHERE id = $1::bytea
 ), created AS (
 	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-		lease_until, valid_until, expires_at, created_at, label)
+		lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon)
 	SELECT $1::bytea, 1, 1, 1, (date_part('epoch', at) * 1000000)::bigint, $2::bytea, $3::bytea,
-		at + $5::interval, at + $6::interval, at + $7::interval, at, $8::text
+		at + $5::interval, at + kept, at + kept + least(kept, interval '1 hour'), at, $8::text, $9::boolean, $6::bigint, $7::bigint
 	FROM (
-		SELECT clock_timestamp() AS at
+		SELECT clock_timestamp() AS at, ($6::bigint + $7::bigint) * interval '1 microsecond' AS kept
 		FROM (SELECT pg_advisory_xact_lock($4::bigint # {records_literal}::regclass::oid::bigint) OFFSET 0) AS locked
 		OFFSET 0
 	) AS started
@@ -24,6 +24,6 @@ WITH seen AS MATERIALIZED (
 	ON CONFLICT (id) DO NOTHING
 	RETURNING clock_timestamp() AS clock, r.fence, r.lease_until, r.valid_until
 )
-SELECT clock, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, payload FROM seen
+SELECT clock, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, at_most_once, payload FROM seen
 UNION ALL
-SELECT clock, NULL, NULL, NULL, NULL, NULL, fence, lease_until, valid_until, NULL FROM created
+SELECT clock, NULL, NULL, NULL, NULL, NULL, fence, lease_until, valid_until, NULL, NULL FROM created

@@ -1,2 +1,2 @@
-SELECT id, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, clock, size, payload
-FROM {claims}($1::bytea[], $2::bytea[], $3::bytea[], $4::text[], $5::bigint[], $6::interval[], $7::interval[], $8::interval[], $9::boolean)
+SELECT id, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, clock, at_most_once, size, payload
+FROM {claims}($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::interval[], $6::bigint[], $7::bigint[], $8::text[], $9::boolean[], $10::boolean)

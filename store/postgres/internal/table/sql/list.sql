@@ -14,7 +14,8 @@ WITH looked AS MATERIALIZED (
 	SELECT * FROM looked
 	WHERE visible AND octet_length(id) = 32
 		AND 0 <> $2::integer & CASE
-			WHEN NOT readable THEN 1 << 4
+			WHEN NOT readable THEN 1 << 5
+			WHEN expired THEN 1 << 4
 			WHEN completed THEN 1 << 3
 			WHEN lease_until > now() THEN 1 << 1
 			ELSE 1 << 2 END

@@ -1,17 +1,20 @@
--- Purge: $1 how many, $2 where in the index to begin, NULL for its start. It answers how many were deleted and where it came to.
+-- Purge: $1 how many, $2 where in the index to begin, NULL for its start. It deletes records that are not seen any more, and empties those
+-- whose payload is not replayed any more. It answers how many they were and where it came to.
 --
 -- The beginning is for the sake of entries that are deleted already: while an old snapshot keeps them, every statement that starts at
--- the front reads them all again. An array and not IN: with IN the planner reads the table. SKIP LOCKED: a row that is
--- being claimed again stays. now() and not clock_timestamp(): only a stable function can be looked up in the index.
-WITH gone AS (
-	DELETE FROM {records} WHERE id = ANY (ARRAY(
-		SELECT id FROM {records}
-		WHERE expires_at >= coalesce($2::timestamptz, '-infinity') AND expires_at <= now()
-			AND valid_until <= now() AND NOT (state = 1 AND lease_until > now())
-		ORDER BY expires_at
-		LIMIT $1::bigint
-		FOR UPDATE SKIP LOCKED
-	))
-	RETURNING expires_at
+-- the front reads them all again. Arrays and not IN: with IN the planner reads the table. SKIP LOCKED: a row that is being claimed again
+-- stays.
+WITH due AS MATERIALIZED (
+	SELECT r.id, r.expires_at, r.valid_until <= now() AS over
+	FROM {records} AS r
+	WHERE r.expires_at >= coalesce($2::timestamptz, '-infinity') AND {purgeable}
+	ORDER BY r.expires_at
+	LIMIT $1::bigint
+	FOR UPDATE SKIP LOCKED
+), deleted AS (
+	DELETE FROM {records} WHERE id = ANY (ARRAY(SELECT id FROM due WHERE over))
+), emptied AS (
+	UPDATE {records} SET payload = NULL, expires_at = valid_until
+	WHERE id = ANY (ARRAY(SELECT id FROM due WHERE NOT over))
 )
-SELECT count(*), max(expires_at) FROM gone
+SELECT count(*), max(expires_at) FROM due

@@ -7,9 +7,9 @@ CASE
 	WHEN NOT {readable} THEN 'corrupt'
 	WHEN r.valid_until <= now() AND NOT (r.state = 1 AND r.lease_until > now()) THEN 'new'
 	WHEN r.fingerprint <> $3::bytea THEN 'mismatch'
-	WHEN r.state = 2 THEN 'completed'
+	WHEN r.state = 2 THEN CASE WHEN {replayed} IS NULL THEN 'expired' ELSE 'completed' END
 	WHEN r.lease_until > now() THEN CASE WHEN r.owner = $2::bytea THEN 'again' ELSE 'in progress' END
 	WHEN r.owner = $2::bytea THEN 'own lapsed'
-	WHEN NOT $4::boolean OR ($5::integer > 0 AND r.attempt >= $5::integer) THEN 'lapsed'
+	WHEN r.at_most_once OR NOT $4::boolean OR ($5::integer > 0 AND r.attempt >= $5::integer) THEN 'lapsed'
 	ELSE 'takeover'
 END

@@ -2,7 +2,7 @@
 -- $2 and $3 are the halves of the lock's key. It reads the list of locks and does not try the lock, because to
 -- try it is to have it for a moment, in the way of a claim that could run.
 SELECT now(), clock_timestamp(), pg_is_in_recovery(),
-	r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, r.payload,
+	r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, r.at_most_once, {replayed},
 	EXISTS (
 		SELECT FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND objsubid = 1

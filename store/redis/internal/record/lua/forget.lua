@@ -3,7 +3,7 @@
 if fence >= math.floor(now / 1000) * 1000 + 999 then
   redis.call('SET', KEYS[1], struct.pack('>BI8', FORGOTTEN, fence), 'PXAT', math.floor(fence / 1000) + 1)
 else
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', unpack(KEYS))
 end
 if watched then redis.pcall('SPUBLISH', KEYS[1], '') end -- as in complete.lua
 return 'W'

@@ -3,26 +3,32 @@
 -- ARGV[1]: 'payload', or anything else to leave the payload out
 if not unreadable and not seen then return 'N' end
 
+local payload -- where it is not the end of the record
+if seen and length and kept > 0 and not expired then
+  if not KEYS[2] then return 'K' end
+  if ARGV[1] == 'payload' then
+    payload = redis.call('GET', KEYS[2])
+    expired, unreadable = not payload, payload and #payload ~= length
+  else
+    expired = redis.call('PEXPIRETIME', KEYS[2]) == -2
+  end
+end
+
 expires = expires or redis.call('PEXPIRETIME', KEYS[1])
 local left = -1 -- the key lasts for ever: somebody made it persist
 if expires >= 0 then left = math.max((expires + 1) * 1000 - now, 0) end
 if unreadable then return 'U' .. struct.pack('>i8I8', left, #(raw or '')) end
 
-local claimed, completed, resolved = 0, 0, 0
-local remaining, size = 0, 0
+local state, remaining, size = 'P', 0, 0
 if began then
   remaining, left = math.min(lease - now, term), math.max(lease, valid) - now
   claimed = began
 else
-  size = length
-  if expires >= 0 then completed = expires - math.max(1, math.ceil(retention / 1000) - 1) end
-  claimed = math.floor((fence - 999) / 1000)
-  if kind == COMPLETED_LATER then
-    local _
-    _, claimed, resolved = struct.unpack(RESOLVED, raw, payload_at - 11)
-  end
-  label = string.sub(raw, 68, 68 + string.byte(raw, 68))
+  state, size = 'C', length
+  if expired then state, size = 'E', 0 end
+  claimed = claimed or math.floor((fence - 999) / 1000)
 end
-local head = 'R' .. struct.pack('>BI4I8i8i8I8I8I8BI8', kind, attempt, fence, remaining, left, claimed, completed, now, resolved, size) .. label
-if began or ARGV[1] ~= 'payload' then return head end
-return head .. string.sub(raw, payload_at)
+local head = 'R' .. state .. struct.pack('>I4I8i8i8I8I8I8BI8I8', attempt, fence, remaining, left, claimed, completed or 0, now,
+  kind == COMPLETED_RESOLVED and 1 or 0, size, retention) .. policy
+if state ~= 'C' or ARGV[1] ~= 'payload' then return head end
+return head .. (payload or string.sub(raw, payload_at))

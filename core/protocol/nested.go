@@ -1,0 +1,54 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// A request has one policy (R51): in a chain of handlers one guard decides about it, and
+// another inside of that one refuses it. A request that a handler makes in its own
+// process, with its context and another key, is an operation of its own.
+
+// within judges a request whose context belongs to a run. It passes if the run is that of
+// the same operation by g: the middleware stands twice in the chain, and must not wait
+// for itself. The error says that the operation runs already by another policy.
+func (g *Guard) within(ctx context.Context, req *Request, principal, key string) (passes bool, err error) {
+	view, inside := reprise.AttemptFrom(ctx)
+	if !inside {
+		return false, nil
+	}
+	same := view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
+	x := exchangeOf(ctx)
+	switch {
+	case x != nil && x.decidesAbout(req):
+		if x.guard == g {
+			return same, nil
+		}
+		return false, fmt.Errorf("reprise: %s is inside of %s, and one policy must decide about a request: protect each route by one guard, or choose between them by Config.Select", g.label(), x.guard.label())
+	case same && ctx.Err() == nil && (x == nil || x.attempt.View() != view):
+		return false, fmt.Errorf("reprise: %s is inside of a run of reprise.Do for the same operation: use one of the two", g.label())
+	default:
+		return false, nil
+	}
+}
+
+// decidesAbout reports whether the exchange runs the handler of a request with this key,
+// as its own guard reads it.
+func (x *Exchange) decidesAbout(req *Request) bool {
+	line, _ := x.guard.cfg.Key.lines(req)
+	key, err := x.guard.grammar.parse(line)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return err == nil && !x.finished && x.scratch != nil && string(x.scratch.key) == key
+}
+
+// label names the guard in errors.
+func (g *Guard) label() string {
+	if g.cfg.Name == "" {
+		return "a guard without a name"
+	}
+	return fmt.Sprintf("guard %q", g.cfg.Name)
+}

@@ -1,0 +1,150 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// nested is a guard that stands inside another, and the log of both their engines.
+type nested struct {
+	*bench
+
+	inner bench
+	log   bytes.Buffer
+}
+
+// nest makes two guards, of which change makes the inner one from the outer.
+func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, reprise.Observer) (*protocol.Guard, error)) *nested {
+	t.Helper()
+	n := new(nested)
+	log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(&n.log, nil)))
+	outer, err := protocol.New(memstore.New(), with(cfg, log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
+	inner, err := change(outer, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inner.Close(context.WithoutCancel(t.Context())) })
+	n.bench, n.inner = &bench{t, outer}, bench{t, inner}
+	return n
+}
+
+func with(cfg protocol.Config, log reprise.Observer) protocol.Config {
+	cfg.Engine.Observer = log
+	return cfg
+}
+
+// R51: two policies would decide about one operation, whichever guard the other is, and
+// whatever part of the identity it adds.
+func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*protocol.Guard, reprise.Observer) (*protocol.Guard, error){
+		"a stricter policy": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+			return g.With(func(c *protocol.Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce })
+		},
+		"the same policy": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+			return g.With(func(c *protocol.Config) { c.Name = "payments" })
+		},
+		"another endpoint, and so another ID": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+			return g.With(func(c *protocol.Config) { c.Name, c.Endpoint = "payments", "payments" })
+		},
+		"another engine and store": func(_ *protocol.Guard, log reprise.Observer) (*protocol.Guard, error) {
+			return protocol.New(memstore.New(), with(protocol.Config{Name: "payments"}, log))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := nest(t, protocol.Config{Name: "service"}, change)
+			w := n.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
+				a := n.inner.admitIn(x.Context(), "key", unread)
+				if a.Pass || a.Exchange != nil {
+					t.Fatalf("the inner guard lets the handler run: %+v", a)
+				}
+				if code := admissionCode(t, a); code != protocol.CodeInternalError {
+					t.Errorf("refused with %s", code)
+				}
+				a.Response.Write(header, rec)
+			})
+			if w.Code != http.StatusInternalServerError {
+				t.Errorf("the client gets %d", w.Code)
+			}
+			if log := n.log.String(); !strings.Contains(log, `guard \"payments\"`) || !strings.Contains(log, `guard \"service\"`) {
+				t.Errorf("the log does not name both guards: %s", log)
+			}
+		})
+	}
+}
+
+// A run without a claim is a run, too: its guard lets nothing else decide.
+func TestGuardInsideAnUnprotectedRun(t *testing.T) {
+	t.Parallel()
+	outer, err := protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, reprise.Observers()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
+	inner, err := outer.With(func(c *protocol.Config) { c.FailOpen, c.Preset = false, reprise.AtMostOnce })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t, outer}
+	b.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+		if a := (&bench{t, inner}).admitIn(x.Context(), "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
+			t.Errorf("another guard inside of an unprotected run: %+v", a)
+		}
+		if a := b.admitIn(x.Context(), "key", unread); !a.Pass {
+			t.Errorf("the same guard inside of an unprotected run: %+v", a)
+		}
+	})
+}
+
+// A handler may call another part of its process, with a key for that call.
+func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
+	t.Parallel()
+	n := nest(t, protocol.Config{}, func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+		return g.With(func(c *protocol.Config) { c.Preset = reprise.AtMostOnce })
+	})
+	n.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+		view, _ := reprise.AttemptFrom(x.Context())
+		a := n.inner.admitIn(x.Context(), view.Key("ledger"), strings.NewReader(""))
+		if a.Exchange == nil {
+			t.Fatalf("answered %d %s", a.Response.Status, a.Response.Body)
+		}
+		a.Exchange.Finish(protocol.Captured{Status: 200})
+		a.Exchange.Close()
+	})
+}
+
+// A consumer may run fn under the key with which fn then calls a handler.
+func TestGuardInsideARunOfDo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	op := reprise.Operation{Scope: "tenant", Key: "key"}
+	_, _, err := reprise.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
+		if a := b.admitIn(ctx, "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
+			t.Errorf("a guard inside of the same operation of Do: %+v", a)
+		}
+		a := b.admitIn(ctx, "another", strings.NewReader(""))
+		if a.Exchange == nil {
+			t.Fatalf("a guard inside of another operation of Do: %+v", a)
+		}
+		a.Exchange.Finish(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
+		a.Exchange.Close()
+		return 1, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
