@@ -24,10 +24,9 @@ func main() {
 	name := flag.String("name", "go test", "the command that the last line names")
 	servers := flag.String("servers", "", "the servers of the last line, separated by commas")
 	short := flag.Bool("short", false, "leave out what repeats other tests for breadth")
-	pattern := flag.String("run", "", "run the tests whose names match this regular expression")
 	flag.Parse()
 	began := time.Now()
-	r, err := run(context.Background(), os.Stdout, *short, *pattern, flag.Args())
+	r, err := run(context.Background(), os.Stdout, *short, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)
 		os.Exit(1)
@@ -41,9 +40,9 @@ func main() {
 // run runs the tests of packages and prints to out as they end. One package more than
 // there are cores runs at once, because some wait for their servers most of the time. The
 // targets lint and isolated vet the code.
-func run(ctx context.Context, out io.Writer, short bool, pattern string, packages []string) (*report, error) {
+func run(ctx context.Context, out io.Writer, short bool, packages []string) (*report, error) {
 	args := append([]string{
-		"test", "-json", "-race", "-vet=off", "-short=" + strconv.FormatBool(short), "-run", pattern, "-timeout", "20m", "-p", strconv.Itoa(runtime.NumCPU() + 1),
+		"test", "-json", "-race", "-vet=off", "-short=" + strconv.FormatBool(short), "-timeout", "20m", "-p", strconv.Itoa(runtime.NumCPU() + 1),
 	}, packages...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr

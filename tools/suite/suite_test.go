@@ -31,21 +31,19 @@ func TestLastLineSaysWhatRanAndWhatIsLeft(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		short bool
-		run   string
 		more  string
 		want  string
 	}{
-		{"short", true, "", "", "skipped 1: no valkey\nmake it: 2 tests of 1 packages passed in 3s on redis, postgres; left to make check: 1 long histories\n"},
-		{"some", false, "Passes", "", "make it: 2 tests of 1 packages passed in 3s on redis, postgres; left to make check: nothing\n"},
-		{"full", false, "", "", "skipped 1: no valkey\nmake it: 3 tests of 1 packages passed in 3s on redis, postgres; left to make check: nothing\n"},
+		{"short", true, "", "skipped 1: no valkey\nmake it: 2 tests of 1 packages passed in 3s on redis, postgres; left to make check: 1 long histories\n"},
+		{"full", false, "", "skipped 1: no valkey\nmake it: 3 tests of 1 packages passed in 3s on redis, postgres; left to make check: nothing\n"},
 		{
-			"failure", false, "", "func TestFails(t *testing.T) { t.Error(\"always\") }\n",
+			"failure", false, "func TestFails(t *testing.T) { t.Error(\"always\") }\n",
 			"skipped 1: no valkey\nfailed: p TestFails\nmake it: 3 tests of 0 packages passed and 1 failed in 3s on redis, postgres; left to make check: nothing\n",
 		},
 	} {
 		tree.Write(t, dir, "p_test.go", tests+row.more)
 		var out bytes.Buffer
-		r, err := run(t.Context(), &out, row.short, row.run, []string{"./..."})
+		r, err := run(t.Context(), &out, row.short, []string{"./..."})
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
@@ -62,7 +60,7 @@ func TestPackageThatDoesNotCompileFailsTheRun(t *testing.T) {
 	dir := tree.Small(t, map[string]string{"go.mod": "module p\n\ngo 1.26.0\n", "p_test.go": "package p\n\nvar _ int = Missing\n"})
 	t.Chdir(dir)
 	var out bytes.Buffer
-	r, err := run(t.Context(), &out, true, "", []string{"./..."})
+	r, err := run(t.Context(), &out, true, []string{"./..."})
 	if err == nil && !r.failed() || !strings.Contains(out.String(), "undefined: Missing") {
 		t.Errorf("run: %v, printed\n%s", err, out.String())
 	}
