@@ -27,11 +27,15 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 		}
 	}()
 	var event Event
-	res, err := c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
-	if err == nil && res.Outcome == InProgress && op.Wait > 0 {
-		waiting := sinceStart()
-		res, err = c.wait(ctx, op.Scope, op.Wait)
-		event.WaitTime = sinceStart() - waiting
+	var res Result
+	var err error
+	if res.Outcome = c.outcomeInside(ctx); res.Outcome == 0 {
+		res, err = c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
+		if err == nil && res.Outcome == InProgress && op.Wait > 0 {
+			waiting := sinceStart()
+			res, err = c.wait(ctx, op.Scope, op.Wait)
+			event.WaitTime = sinceStart() - waiting
+		}
 	}
 	if known, ok := c.answerUnreachable(err); ok {
 		res, err = known, nil
@@ -48,6 +52,22 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	event.Err = err
 	c.answer(res.Outcome, res.Attempt, event)
 	return res, err
+}
+
+// outcomeInside returns the outcome of an operation that begins inside of its own run,
+// with a context of that: it would wait for itself, or take over from itself. It is zero
+// anywhere else.
+func (c *call) outcomeInside(ctx context.Context) Outcome {
+	for v, ok := AttemptFrom(ctx); ok && v.a.state.Load() == stateRunning; v, ok = AttemptFrom(v.a.values) {
+		switch a := v.a; {
+		case a.engine != c.engine || a.id != c.id:
+		case a.fingerprint != c.fingerprint:
+			return Mismatch
+		default:
+			return InProgress
+		}
+	}
+	return 0
 }
 
 // outcomeOf returns the outcome of a request that got no definite result.

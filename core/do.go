@@ -13,7 +13,8 @@ import (
 //
 // fn gets the context of its attempt: [AttemptFrom] finds the attempt in it, and a
 // transactional store its transaction. It is not cancelled when ctx ends, but when the
-// attempt loses its lease or exceeds Config.MaxRun; ctx bounds only op.Wait. Effects
+// attempt loses its lease or exceeds Config.MaxRun; ctx bounds only op.Wait. Inside of
+// fn, with its context, Do of the same op returns InProgress at once. Effects
 // happen exactly once where they are written in the transaction of a transactional store.
 // Elsewhere an attempt that dies before its result is kept leaves a lapsed record, and
 // op.Preset decides about it.

@@ -622,3 +622,73 @@ func TestDoEndsTheAttemptWhereAnErrorPanics(t *testing.T) {
 		})
 	}
 }
+
+// It would wait for itself until its patience ends.
+func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
+	for name, inside := range map[string]func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error{
+		"at once": func(ctx context.Context, _ *reprise.Engine, again func(context.Context)) error {
+			again(ctx)
+			return nil
+		},
+		"inside of another operation": func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error {
+			_, _, err := reprise.Do(ctx, e, order("other"), nil, func(ctx context.Context) (string, error) {
+				again(ctx)
+				return "other", nil
+			})
+			return err
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+				return nil, store.ErrUnavailable
+			}
+			op := wait(order("k"), time.Hour)
+			value, _, err := reprise.Do(t.Context(), b.Engine, op, nil, func(ctx context.Context) (string, error) {
+				again := func(ctx context.Context) {
+					for range 2 {
+						start := time.Now()
+						_, _, err := reprise.Do(ctx, b.Engine, op, nil, func(context.Context) (string, error) { return "", errors.New("ran inside of itself") })
+						var failed *reprise.DoError
+						if took := time.Since(start); took > 0 || !errors.As(err, &failed) || failed.Outcome != reprise.InProgress {
+							t.Errorf("%v after %v, want in-progress at once", err, took)
+						}
+						time.Sleep(2 * lease) // its lease is lost
+					}
+				}
+				if err := inside(ctx, b.Engine, again); err != nil {
+					t.Error(err)
+				}
+				_, _, err := reprise.Do(ctx, b.Engine, changed(op), nil, func(context.Context) (string, error) { return "", nil })
+				var failed *reprise.DoError
+				if !errors.As(err, &failed) || failed.Outcome != reprise.Mismatch {
+					t.Errorf("another request with its key: %v, want mismatch", err)
+				}
+				return "answer", nil
+			})
+			if value != "answer" || err != nil {
+				t.Errorf("%q, %v", value, err)
+			}
+		})
+	}
+}
+
+// The context is not enough: the operation has to be the one that runs.
+func TestOperationInsideOfAnotherRuns(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b, elsewhere := setup(t, reprise.Config{}), setup(t, reprise.Config{})
+		var ended context.Context
+		_, _, err := reprise.Do(t.Context(), b.Engine, order("k"), nil, func(ctx context.Context) (string, error) {
+			ended = ctx
+			_, _, err := reprise.Do(ctx, elsewhere.Engine, order("k"), nil, func(context.Context) (string, error) { return "elsewhere", nil })
+			return "answer", err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, replayed, err := reprise.Do(ended, b.Engine, order("k"), nil, func(context.Context) (string, error) { return "again", nil })
+		if value != "answer" || !replayed || err != nil {
+			t.Errorf("after the run: %q, %t, %v, want its replay", value, replayed, err)
+		}
+	})
+}

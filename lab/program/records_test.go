@@ -66,7 +66,7 @@ func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Dur
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour}, Lease: lease}
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour, Horizon: 90 * 24 * time.Hour}, Lease: lease}
 	result, err := f.store.Claim(ctx, r)
 	if err != nil || result.Outcome != store.Claimed {
 		tb.Fatalf("claim of %s: %v, %v", id.Short(), result.Outcome, err)

@@ -67,7 +67,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 		},
 		ruin: func(tb testing.TB, id store.ID) {
 			tb.Helper()
-			if err := client.Set(context.WithoutCancel(tb.Context()), prefix+string(id[:]), "\x1b[2J", 0).Err(); err != nil {
+			if err := client.Set(context.WithoutCancel(tb.Context()), labtest.RedisKey(prefix, id), "\x1b[2J", 0).Err(); err != nil {
 				tb.Fatal(err)
 			}
 		},

@@ -84,14 +84,14 @@ func newRedisFloor(tb testing.TB, client *redis.Client) *redisFloor {
 	ctx := context.WithoutCancel(tb.Context())
 	redisWant(tb, "load", f.set.Load(ctx, client).Err(), nil)
 	redisWant(tb, "load", f.get.Load(ctx, client).Err(), nil)
-	f.written = redisKey(f.prefix, redisClaim().ID)
+	f.written = labtest.RedisKey(f.prefix, redisClaim().ID)
 	redisWant(tb, "write", f.set.EvalSha(ctx, client, []string{f.written}, f.payload, 60_000).Err(), nil)
 	return f
 }
 
 func (f *redisFloor) newKey(tb testing.TB) {
 	tb.Helper()
-	key := []string{redisKey(f.prefix, redisClaim().ID)}
+	key := []string{labtest.RedisKey(f.prefix, redisClaim().ID)}
 	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload[:69], 60_000).Err(), nil)
 	redisWant(tb, "write", f.set.EvalSha(tb.Context(), f.client, key, f.payload, 60_000).Err(), nil)
 }

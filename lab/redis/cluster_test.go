@@ -36,15 +36,15 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix, Durability: level})
 
 	old := redisClaim() // stays where it is until the end
-	slot := redisSlot(redisKey(prefix, old.ID))
+	slot := redisSlot(labtest.RedisKey(prefix, old.ID))
 	next := func() store.ClaimRequest {
 		for {
-			if r := redisClaim(); redisSlot(redisKey(prefix, r.ID)) == slot {
+			if r := redisClaim(); redisSlot(labtest.RedisKey(prefix, r.ID)) == slot {
 				return r
 			}
 		}
 	}
-	from := cluster.Primary(t, redisKey(prefix, old.ID))
+	from := cluster.Primary(t, labtest.RedisKey(prefix, old.ID))
 	to := cluster.Nodes[0]
 	if to == from {
 		to = cluster.Nodes[1]

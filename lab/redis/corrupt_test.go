@@ -30,14 +30,14 @@ func TestRedisAShorterRecordIsCorrupt(t *testing.T) {
 			broken = append(broken, whole)
 		}
 		for _, b := range broken {
-			redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), b, time.Minute).Err(), nil)
+			redisWant(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), b, time.Minute).Err(), nil)
 			_, err := st.Claim(t.Context(), r)
 			redisWant(t, "claim", err, store.ErrCorrupt)
 			_, err = st.Claim(t.Context(), waiting)
 			redisWant(t, "claim of a waiter", err, store.ErrCorrupt)
 			redisWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), store.ErrCorrupt)
 			redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, store.ClaimResult{Attempt: 1}, "answer")), store.ErrCorrupt)
-			if after, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
+			if after, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes(); err != nil || !bytes.Equal(after, b) {
 				t.Fatalf("the record was changed to %x, %v", after, err)
 			}
 			shown, err := st.Inspect(t.Context(), r.ID)

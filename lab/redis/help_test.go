@@ -55,14 +55,8 @@ func redisClaim() store.ClaimRequest {
 	return r
 }
 
-// redisKey returns the key of an ID: the layout that the store documents.
-func redisKey(prefix string, id store.ID) string {
-	rest := strings.TrimLeft(string(id[:]), "}")
-	return prefix + string(id[:len(id)-len(rest)]) + "{" + rest + "}"
-}
-
 // redisPayloadKey returns the key of a payload that its record outlives.
-func redisPayloadKey(prefix string, id store.ID) string { return redisKey(prefix, id) + "p" }
+func redisPayloadKey(prefix string, id store.ID) string { return labtest.RedisKey(prefix, id) + "p" }
 
 // redisWant fails the test unless err is of the class want; nil wants success.
 func redisWant(tb testing.TB, what string, err, want error) {

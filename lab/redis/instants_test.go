@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // redisSpan is the span of a golden claim: its key expires so many milliseconds after it.
@@ -110,7 +111,7 @@ func TestRedisTheInstantsOfAnAttempt(t *testing.T) {
 		redisWant(t, c.name+": resolve", b.Resolve(t.Context(), r.ID, store.Resolution{Fence: fence(0), Forget: true}), changed)
 		r = put()
 		redisWant(t, c.name+": release", b.Release(t.Context(), r.ID, r.Owner), nil)
-		if left := b.client.Exists(t.Context(), redisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.seen && c.at > 0) {
+		if left := b.client.Exists(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val(); (left == 0) != (c.seen && c.at > 0) {
 			t.Errorf("%s: %d records are left after a release", c.name, left)
 		}
 	}
@@ -152,7 +153,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	b.at(now)
 	r := redisClaim()
 	r.Waiting = true
-	key := redisKey(b.prefix, r.ID)
+	key := labtest.RedisKey(b.prefix, r.ID)
 	claim := func(want uint64) {
 		t.Helper()
 		r.Owner = store.NewOwner()
@@ -188,7 +189,7 @@ func TestRedisFencesOfOneMillisecond(t *testing.T) {
 	// The next millisecond has a higher fence, and its release removes the one before, too.
 	r = redisClaim()
 	r.Waiting = true
-	key = redisKey(b.prefix, r.ID)
+	key = labtest.RedisKey(b.prefix, r.ID)
 	claim(first)
 	b.at(now + time.Millisecond)
 	redisWant(t, "release", b.Release(t.Context(), r.ID, r.Owner), nil)
@@ -268,7 +269,7 @@ func TestRedisAShortLeaseIsWritten(t *testing.T) {
 			r.Lease = c.lease
 			redisMustClaim(t, b, r, store.Claimed)
 		}
-		if got := b.client.PExpireTime(t.Context(), redisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
+		if got := b.client.PExpireTime(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val().Milliseconds() - redisEpoch; got != c.expires {
 			t.Errorf("%s: the key expires in millisecond %d, want %d", c.name, got, c.expires)
 		}
 		shown, err := b.Inspect(t.Context(), r.ID)
@@ -320,7 +321,7 @@ func TestRedisTheInstantsOfACompletion(t *testing.T) {
 	}
 
 	r = b.put(t, completed(time.Hour), expires)
-	redisWant(t, "persist", b.client.Persist(t.Context(), redisKey(b.prefix, r.ID)).Err(), nil)
+	redisWant(t, "persist", b.client.Persist(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Err(), nil)
 	shown, err := b.Inspect(t.Context(), r.ID)
 	if err != nil || shown.Validity != store.MaxDuration || !shown.CompletedAt.IsZero() {
 		t.Errorf("what lasts for ever is shown as %+v, %v", shown, err)

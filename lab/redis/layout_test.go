@@ -55,7 +55,7 @@ func redisGolden(t *testing.T, client *redis.Client, prefix, record string, age 
 	r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 	r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
 	left := redisGoldenSpan*time.Millisecond - age
-	redisWant(t, "put a record", client.Set(t.Context(), redisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
+	redisWant(t, "put a record", client.Set(t.Context(), labtest.RedisKey(prefix, r.ID), redisHex(t, record), left).Err(), nil)
 	if record == redisGoldenSeparate || record == redisGoldenOutlived {
 		redisWant(t, "put a payload", client.Set(t.Context(), redisPayloadKey(prefix, r.ID), "\x00\xffA", time.Hour).Err(), nil)
 	}
@@ -249,7 +249,7 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	}
 	wants := func(what string, r store.ClaimRequest, want string) {
 		t.Helper()
-		b, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
+		b, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes()
 		redisWant(t, "get", err, nil)
 		if got := hex.EncodeToString(b); got != want {
 			t.Errorf("%s is\n%s, want\n%s", what, got, want)
@@ -319,7 +319,7 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 			key, want string
 			lasts     time.Duration
 		}{
-			{redisKey(prefix, r.ID), string(redisHex(t, record)), lasts},
+			{labtest.RedisKey(prefix, r.ID), string(redisHex(t, record)), lasts},
 			{redisPayloadKey(prefix, r.ID), "\x00\xffA", payloadLasts},
 		} {
 			got, err := client.Get(t.Context(), c.key).Result()
@@ -383,7 +383,7 @@ func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 		lapsed, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		redisWant(t, "resolve", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: lapsed.Fence, Payload: []byte("\x00\xffA"), Retention: c.retention}), nil)
-		b, err := client.Get(t.Context(), redisKey(prefix, r.ID)).Bytes()
+		b, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes()
 		redisWant(t, "get", err, nil)
 		got := hex.EncodeToString(b)
 		resolved := "26" + strings.Repeat("00", 16) + redisGoldenFingerprint + redisNumber(lapsed.Fence)[2:] + "000000d693a400" + "00000003" + c.label +
@@ -466,7 +466,7 @@ func TestRedisAKeyLastsAsLongAsItsRecord(t *testing.T) {
 	r.Lease, r.Retention = time.Hour, time.Minute
 	lasts := func(what string, want time.Duration) {
 		t.Helper()
-		left, err := client.PTTL(t.Context(), redisKey(prefix, r.ID)).Result()
+		left, err := client.PTTL(t.Context(), labtest.RedisKey(prefix, r.ID)).Result()
 		redisWant(t, "pttl", err, nil)
 		if left > want || left < want-5*time.Second {
 			t.Errorf("%s: the key lasts %v, want %v", what, left, want)

@@ -36,7 +36,7 @@ func redisPut(tb testing.TB, client redis.UniversalClient, prefix, record string
 		pipe := client.Pipeline()
 		for i := at; i < min(n, at+5000); i++ {
 			_, _ = rand.Read(ids[i][:]) // never fails: it ends the program instead
-			pipe.Set(tb.Context(), redisKey(prefix, ids[i]), record, time.Hour)
+			pipe.Set(tb.Context(), labtest.RedisKey(prefix, ids[i]), record, time.Hour)
 		}
 		_, err := pipe.Exec(tb.Context())
 		redisWant(tb, "fill", err, nil)
@@ -148,7 +148,7 @@ func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	records, _ := redisPages(t, st, store.Query{Limit: 50}, func(store.Page) {
 		if steps++; steps%2 == 0 {
 			for _, id := range more {
-				redisWant(t, "delete", client.Del(t.Context(), redisKey(repriseredis.DefaultPrefix, id)).Err(), nil)
+				redisWant(t, "delete", client.Del(t.Context(), labtest.RedisKey(repriseredis.DefaultPrefix, id)).Err(), nil)
 			}
 			more = nil
 		} else if steps < 20 {
@@ -171,11 +171,11 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	later := redisGolden(t, client, prefix, redisGoldenOtherVersion, 0)
 	list := redisClaim()
-	redisWant(t, "put a list", client.RPush(t.Context(), redisKey(prefix, list.ID), "x").Err(), nil)
+	redisWant(t, "put a list", client.RPush(t.Context(), labtest.RedisKey(prefix, list.ID), "x").Err(), nil)
 	persisted := redisGolden(t, client, prefix, redisGoldenClaimed, 0)
-	redisWant(t, "persist", client.Persist(t.Context(), redisKey(prefix, persisted.ID)).Err(), nil)
+	redisWant(t, "persist", client.Persist(t.Context(), labtest.RedisKey(prefix, persisted.ID)).Err(), nil)
 	lasting := redisGolden(t, client, prefix, redisGoldenCompleted, 0)
-	redisWant(t, "persist", client.Persist(t.Context(), redisKey(prefix, lasting.ID)).Err(), nil)
+	redisWant(t, "persist", client.Persist(t.Context(), labtest.RedisKey(prefix, lasting.ID)).Err(), nil)
 	sound := redisGolden(t, client, prefix, redisGoldenCompleted, 0)
 	lapsed := redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 
@@ -282,7 +282,7 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
 	want := redisFillRaw(t, client, prefix, 3000)
 
-	at := func(id store.ID) *servers.RedisServer { return cluster.Primary(t, redisKey(prefix, id)) }
+	at := func(id store.ID) *servers.RedisServer { return cluster.Primary(t, labtest.RedisKey(prefix, id)) }
 	primaries := make(map[string]*servers.RedisServer)
 	for _, id := range want[:100] {
 		node := at(id)
@@ -294,7 +294,7 @@ func redisMoveWhileListing(t *testing.T, cluster *servers.RedisCluster, limit in
 	}
 	first, last := primaries[order[0]], primaries[order[2]]
 	moving := want[slices.IndexFunc(want, func(id store.ID) bool { return at(id) == last })]
-	slot := redisSlot(redisKey(prefix, moving))
+	slot := redisSlot(labtest.RedisKey(prefix, moving))
 	scans.on(order[1], func() {
 		redisDo(t, first, "CLUSTER", "SETSLOT", slot, "IMPORTING", redisNodeID(t, last))
 		redisDo(t, last, "CLUSTER", "SETSLOT", slot, "MIGRATING", redisNodeID(t, first))

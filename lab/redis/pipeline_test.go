@@ -210,8 +210,8 @@ func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
 	}})
 	direct := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	wrong := redisClaim()
-	redisWant(t, "a list", direct.RPush(t.Context(), redisKey(prefix, wrong.ID), "x").Err(), nil)
-	t.Cleanup(func() { direct.Del(context.WithoutCancel(t.Context()), redisKey(prefix, wrong.ID)) })
+	redisWant(t, "a list", direct.RPush(t.Context(), labtest.RedisKey(prefix, wrong.ID), "x").Err(), nil)
+	t.Cleanup(func() { direct.Del(context.WithoutCancel(t.Context()), labtest.RedisKey(prefix, wrong.ID)) })
 	proxy.Set(t, servers.Stall)
 	var claiming sync.WaitGroup
 	for i := range 64 {
@@ -346,7 +346,7 @@ func TestRedisAPipelineFollowsTheSentinels(t *testing.T) {
 		for range 50 {
 			r := redisClaim()
 			redisMustClaim(t, st, r, store.Claimed)
-			n, err := witness.Exists(t.Context(), redisKey(prefix, r.ID)).Result()
+			n, err := witness.Exists(t.Context(), labtest.RedisKey(prefix, r.ID)).Result()
 			if redisWant(t, "exists", err, nil); n == 0 {
 				return false
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // A script whose write is refused reports no success, and changes no record. A hint to
@@ -60,7 +61,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	} {
 		put := func() (r claim, key string) {
 			r = b.put(t, c.record, redisSpan)
-			return r, redisKey(b.prefix, r.ID)
+			return r, labtest.RedisKey(b.prefix, r.ID)
 		}
 		b.at(c.at)
 		for _, refused := range []string{"GET", "PEXPIRETIME", "TIME", "SET", "DEL", "SPUBLISH"} {
@@ -101,7 +102,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	// Who cannot read the expiry of a record shows none of it.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	list := redisClaim()
-	redisWant(t, "put a list", b.client.RPush(t.Context(), redisKey(b.prefix, list.ID), "x").Err(), nil)
+	redisWant(t, "put a list", b.client.RPush(t.Context(), labtest.RedisKey(b.prefix, list.ID), "x").Err(), nil)
 	b.refuse("PEXPIRETIME")
 	for _, id := range []store.ID{r.ID, list.ID} {
 		if shown, err := b.Inspect(t.Context(), id); err == nil {
@@ -123,7 +124,7 @@ func TestRedisOnlyAWaiterMarksAnAttempt(t *testing.T) {
 		if r.Waiting {
 			want = 0x22
 		}
-		if got := b.client.Get(t.Context(), redisKey(b.prefix, r.ID)).Val()[0]; got != want {
+		if got := b.client.Get(t.Context(), labtest.RedisKey(b.prefix, r.ID)).Val()[0]; got != want {
 			t.Errorf("a claim with flags %d leaves a record of kind %x, want %x", flags, got, want)
 		}
 	}

@@ -111,7 +111,7 @@ func (b *redisBench) put(t *testing.T, record string, expires int64) store.Claim
 	if record == "" {
 		return r
 	}
-	key := redisKey(b.prefix, r.ID)
+	key := labtest.RedisKey(b.prefix, r.ID)
 	redisWant(t, "put a record", b.client.Do(t.Context(), "set", key, redisHex(t, record), "pxat", redisEpoch+expires).Err(), nil)
 	return r
 }

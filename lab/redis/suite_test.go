@@ -85,7 +85,7 @@ func redisFixture(c repriseredis.Config, connect func(testing.TB) redis.Universa
 			Open:    func(tb testing.TB) store.Store { return labtest.RedisStore(tb, connect(tb), c) },
 			Advance: func(_ testing.TB, d time.Duration) { time.Sleep(d) }, //nolint:forbidigo // the server has its own clock
 			Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) {
-				redisCorrupt(tb, connect(tb), redisKey(c.Prefix, id), how)
+				redisCorrupt(tb, connect(tb), labtest.RedisKey(c.Prefix, id), how)
 			},
 		}
 	}

@@ -52,7 +52,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	next := func() store.ClaimRequest {
 		for {
 			r := redisClaim()
-			if len(here) == 0 || here[0](redisKey(prefix, r.ID)) {
+			if len(here) == 0 || here[0](labtest.RedisKey(prefix, r.ID)) {
 				return r
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -66,4 +67,10 @@ func RedisPrefix() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
 	return "t:" + hex.EncodeToString(b[:]) + ":"
+}
+
+// RedisKey returns the key of an ID: the layout that the store documents.
+func RedisKey(prefix string, id store.ID) string {
+	rest := strings.TrimLeft(string(id[:]), "}")
+	return prefix + string(id[:len(id)-len(rest)]) + "{" + rest + "}"
 }
