@@ -679,7 +679,7 @@ func TestOperationInsideOfAnotherRuns(t *testing.T) {
 		b, elsewhere := setup(t, reprise.Config{}), setup(t, reprise.Config{})
 		var ended context.Context
 		_, _, err := reprise.Do(t.Context(), b.Engine, order("k"), nil, func(ctx context.Context) (string, error) {
-			ended = ctx
+			ended = ctx //nolint:fatcontext // to use it when the run has ended
 			_, _, err := reprise.Do(ctx, elsewhere.Engine, order("k"), nil, func(context.Context) (string, error) { return "elsewhere", nil })
 			return "answer", err
 		})

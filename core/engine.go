@@ -53,8 +53,7 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	if unsaid {
-		slog.LogAttrs(context.Background(), slog.LevelInfo,
-			"reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
+		slog.Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
 	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})

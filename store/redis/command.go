@@ -130,10 +130,10 @@ func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 // the 32 bytes of the ID in braces. Every record has a key, and readable digits would
 // make it a third longer or more.
 //
-// Between the braces is what a cluster takes the slot from, so that the key of the
-// payload has the same one. It ends at the first closing brace, which may be in the ID,
-// and must not be empty: closing braces at the start of the ID come before the opening
-// one.
+// A cluster computes the slot from the text between the braces, so that the key of the
+// payload has the same one. That text ends at the first closing brace, which may be in
+// the ID, and must not be empty: closing braces at the start of the ID come before the
+// opening one.
 func (s *Store) key(id store.ID) string {
 	var stack [maxPrefix + keySize]byte
 	n := 0

@@ -41,7 +41,7 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			return
 		}
 		if !transient {
-			continue // the next attempt differs: it has the source of the script, a script for a native claim, or another key
+			continue // the next attempt differs: a script or its source, or another key
 		}
 		if attempt == repeats || !pause(ctx, attempt) {
 			return
