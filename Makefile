@@ -109,6 +109,12 @@ newest: ## Run the suites on the newest frameworks and clients
 	[[ -z $${suites[*]} ]] || go test -short -p 4 -skip '^Test(Cost|P[0-9])' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
 	[[ -z $$failed ]]
 
+TESTS ?= ^TestPostgres(Conformance|TransactionalConformance|MigrateAtOnce|AttemptsArePrepared|HalfOpen|TransactionalCrash|Promotion)$$
+postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 of the npm registry: TESTS=. runs all of lab/postgres
+	@$(call use,go.work)
+	$(servers)
+	.ci/postgres '$(TESTS)'
+
 alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
 	@$(call use,off lab/otel lab/otel/gin lab/otel/echo)
 	$(call each,$$modules,go test ./...)
@@ -126,7 +132,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)
