@@ -2,6 +2,7 @@ package combinations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -204,6 +205,9 @@ func (w *world) ended(r *run) {
 	w.note("run %d ends: %v", r.n, context.Cause(r.ctx))
 	if ran, most := r.end-r.start, r.policy.Engine.MaxRun; most > 0 && ran > most && r.believes() && !r.crashed {
 		w.find("forever: run %d ran for %v and was not told to stop", r.n, ran)
+	}
+	if p := r.process; errors.Is(context.Cause(r.ctx), store.ErrLeaseLost) && !p.harmed && !p.closing && !r.unprotected {
+		w.find("lease: run %d lost it for no reason (R39)", r.n)
 	}
 	r.returned = true
 }
