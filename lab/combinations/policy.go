@@ -166,7 +166,7 @@ var storeFields = []field{
 }
 
 // likely are the fields that most rules depend on.
-const likely = "Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret"
+const likely = "Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret Offload.MaxBody Offload.MaxSpool"
 
 // drawOptions sets each field with a chance in percent.
 func drawOptions(d dice, fields []field, chance int) (list []option) {

@@ -1,6 +1,7 @@
 package combinations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,7 +204,7 @@ func (w *world) ended(r *run) {
 	defer w.mu.Unlock()
 	r.end, r.crashed = w.now(), r.process.isDead()
 	w.note("run %d ends: %v", r.n, context.Cause(r.ctx))
-	if ran, most := r.end-r.start, r.policy.Engine.MaxRun; most > 0 && ran > most && r.believes() && !r.crashed {
+	if ran, most := r.end-r.start, cmp.Or(r.process.settings.guard.Engine.MaxRun, time.Hour); most > 0 && ran > most && r.believes() && !r.crashed {
 		w.find("forever: run %d ran for %v and was not told to stop", r.n, ran)
 	}
 	if p := r.process; errors.Is(context.Cause(r.ctx), store.ErrLeaseLost) && !p.harmed && !p.closing && !r.unprotected {
