@@ -37,13 +37,13 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 		})
 	},
 	protocol.CodeInProgress: func(w *world, q *request, _ *protocol.Config) bool {
-		return w.before(q, func(other *request, _ *protocol.Config) bool {
+		return q.contested() || w.before(q, func(other *request, _ *protocol.Config) bool {
 			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.over() && (other.run.recorded() || other.run.releases()))
 			return !done || other.process.harmed
 		})
 	},
 	protocol.CodeOutcomeUnknown: func(w *world, q *request, c *protocol.Config) bool {
-		return w.before(q, func(other *request, theirs *protocol.Config) bool {
+		return q.contested() || w.before(q, func(other *request, theirs *protocol.Config) bool {
 			return (theirs.Preset == reprise.AtMostOnce || c.MaxAttempts > 0) && (other.run == nil || !other.run.recorded())
 		})
 	},
@@ -68,6 +68,10 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 		return both
 	},
 }
+
+// contested reports whether the request ran, and its run was told to stop: its record may
+// be another's by then.
+func (q *request) contested() bool { return q.run != nil && q.run.told }
 
 // before reports whether a request for the same operation was sent before q had its
 // response, and satisfies the condition.

@@ -87,6 +87,7 @@ type run struct {
 	unprotected bool
 	start, end  time.Duration
 	returned    bool
+	told        bool   // to stop, before it returned
 	body        string // of its response
 	crashed     bool   // it ended because its process did
 }

@@ -210,7 +210,7 @@ func (w *world) ended(r *run) {
 	if p := r.process; errors.Is(context.Cause(r.ctx), store.ErrLeaseLost) && !p.harmed && !p.closing && !r.unprotected {
 		w.find("lease: run %d lost it for no reason (R39)", r.n)
 	}
-	r.returned = true
+	r.returned, r.told = true, r.ctx.Err() != nil
 }
 
 // answered judges a response, and keeps it.
