@@ -61,7 +61,9 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 		return q.process.harmed || q.process.closing || len(w.draw.store) > 0 || c.Offload.Dir == nowhere
 	},
 	protocol.CodeRecordCorrupt: func(w *world, q *request, c *protocol.Config) bool {
-		return c.Seal.Strict && w.before(q, func(_ *request, theirs *protocol.Config) bool { return theirs.Seal.Secret != c.Seal.Secret })
+		return (c.Seal.Strict || c.Seal.MaxAge > 0) && w.before(q, func(_ *request, theirs *protocol.Config) bool {
+			return theirs.Seal.Secret != c.Seal.Secret || c.Seal.MaxAge > 0 // MaxAge is the reader's, against an old record that was put back
+		})
 	},
 	protocol.CodeInternalError: func(_ *world, q *request, _ *protocol.Config) bool {
 		_, both := q.process.decides(q)
@@ -83,6 +85,12 @@ func (w *world) before(q *request, is func(other *request, theirs *protocol.Conf
 	})
 }
 
+// refusedInside reports whether a guard inside may have refused an earlier request of the
+// operation: to the outer guard that is a response of its handler, which it may keep.
+func (w *world) refusedInside(q *request, c *protocol.Config) bool {
+	return w.before(q, func(other *request, _ *protocol.Config) bool { return other.run == nil && other.process.inner != nil })
+}
+
 // resolved reports whether an operator answered the operation.
 func (w *world) resolved(id store.ID) bool {
 	return slices.ContainsFunc(w.acts, func(a operatorAct) bool { return a.id == id && !a.forget })
@@ -100,7 +108,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 	w.tally[a.code]++
 	honest := mayAnswer[protocol.Code(a.code)]
 	switch {
-	case c == nil, both, q.process.settings.layer == timesOut && a.body == timedOut:
+	case c == nil, both, w.refusedInside(q, c), q.process.settings.layer == timesOut && a.body == timedOut:
 	case honest != nil:
 		if !honest(w, q, c) {
 			w.find("%s: %q was answered %d for no reason", a.code, q.key, a.status)

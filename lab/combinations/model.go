@@ -39,10 +39,11 @@ var mayRunAgain = []struct {
 		},
 	},
 	{
-		"it lapsed, was claimed as recoverable, and a claim that took it over was given back without a run",
+		"it lapsed, was claimed as recoverable, and a claim that took it over was given back without a run, or refused by a guard inside",
 		func(w *world, r, _ *run) bool {
 			return !r.believes() && !r.recorded() && r.policy.Preset == reprise.Recoverable && slices.ContainsFunc(w.requests, func(q *request) bool {
-				return q.run == nil && q.asked >= r.request.asked+r.policy.Engine.Lease && slices.ContainsFunc(q.sights, func(s sight) bool { return s.err != nil })
+				return q.run == nil && q.asked >= r.request.asked+r.policy.Engine.Lease &&
+					(q.process.inner != nil || slices.ContainsFunc(q.sights, func(s sight) bool { return s.err != nil }))
 			})
 		},
 	},
