@@ -54,8 +54,8 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 	},
 	protocol.CodeResultExpired: func(w *world, q *request, c *protocol.Config) bool {
 		return w.before(q, func(other *request, theirs *protocol.Config) bool {
-			return other.run != nil && (theirs.Horizon > 0 || w.resolved(q.id(c)))
-		}) || q.contested()
+			return other.run != nil && theirs.Horizon > 0
+		}) || w.resolved(q.id(c)) || q.contested()
 	},
 	protocol.CodeStoreUnavailable: func(w *world, q *request, c *protocol.Config) bool {
 		return q.process.harmed || q.process.closing || len(w.draw.store) > 0 || c.Offload.Dir == nowhere

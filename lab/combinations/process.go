@@ -26,7 +26,7 @@ type process struct {
 	// The world's lock guards these.
 	closing bool
 	harmed  bool            // a fault was drawn for it
-	settled map[uint64]bool // the fences of its attempts whose completion had a definite result
+	settled map[uint64]bool // the fences of its attempts whose completion had a definite result, or was given up
 }
 
 // sight is the result of a claim that reached its process.
@@ -41,9 +41,13 @@ func (w *world) start(name string, options service) (*process, error) {
 	inner, faults := faultstore.New(w.store)
 	p.faults = faults
 	s := &p.settings
-	if s.guard.Engine.Observer == nil {
-		s.guard.Engine.Observer = reprise.Observers()
-	}
+	s.guard.Engine.Observer = reprise.Observers(s.guard.Engine.Observer, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+		if e.End == reprise.EndDropped {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			p.settled[e.Fence] = true
+		}
+	}))
 	if s.selected != nil {
 		s.guard.Select = func(_ context.Context, r *protocol.Request) *protocol.Guard {
 			if isVersion2(r) {
