@@ -62,9 +62,22 @@ func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, e
 	return append(list, table.findings()...), nil
 }
 
-// RefuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does
-// not hold on it. It logs warnings.
-func RefuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) error {
+// Prover is a store with a check of its server.
+type Prover interface {
+	store.Store
+	store.Checker
+}
+
+// Prove returns ErrMisconfigured where a guarantee of st does not hold on its server, by
+// its check and then by a probe: see probe. It logs warnings.
+func (t *Table) Prove(ctx context.Context, st Prover, rival store.Store) error {
+	if err := t.refuseUnsafe(ctx, st); err != nil {
+		return err
+	}
+	return t.probe(ctx, st, rival)
+}
+
+func (t *Table) refuseUnsafe(ctx context.Context, st store.Checker) error {
 	list, err := st.Check(ctx)
 	if err != nil {
 		return err
@@ -75,7 +88,7 @@ func RefuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) er
 			unsafe = append(unsafe, f.Detail)
 			continue
 		}
-		logWarning(ctx, logger, f)
+		logWarning(ctx, t.Options.Logger, f)
 	}
 	if len(unsafe) > 0 {
 		return fmt.Errorf("%w: postgres: open: %s", store.ErrMisconfigured, strings.Join(unsafe, "; "))
