@@ -88,7 +88,10 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	case "privileges":
 		return grants(store)
 	}
+	_, policy, hidden := strings.Cut(f.Detail, "CREATE POLICY ")
 	switch {
+	case hidden:
+		return []string{"CREATE POLICY " + policy + ";"}
 	case containsAny(f.Detail, "SQLSTATE 42501"):
 		return grants(store)
 	case containsAny(f.Detail, "SQLSTATE 42P01", "SQLSTATE 42883", "SQLSTATE 3F000"):

@@ -141,6 +141,6 @@ func (t *Table) rowSecurityAdvice(ctx context.Context) string {
 	if err != nil || !active {
 		return ""
 	}
-	return fmt.Sprintf("; row-level security applies to this role, and needs a policy that allows it every row: CREATE POLICY reprise ON %s TO %s USING (true) WITH CHECK (true)",
+	return fmt.Sprintf("; row-level security applies to this role: CREATE POLICY reprise ON %s TO %s USING (true) WITH CHECK (true)",
 		t.Names.records, pgx.Identifier{role}.Sanitize())
 }

@@ -56,6 +56,8 @@ func advice(err error) string {
 		return "; the transactional store needs advisory locks (pg_try_advisory_xact_lock, pg_advisory_xact_lock): grant EXECUTE on them to the role, or use the leased store"
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
+	case refusedByPolicy(err):
+		return "; the role needs a policy of row-level security that allows it every row"
 	case HasCode(err, CodeNoPrivilege):
 		return "; give the role what reprisepg.Grants returns"
 	}
@@ -68,6 +70,13 @@ func lacksLocks(err error) bool {
 	var serverErr *pgconn.PgError
 	return HasCode(err, codeUnsupported, CodeNoFunction, CodeNoPrivilege) && errors.As(err, &serverErr) &&
 		strings.Contains(serverErr.Message, "advisory")
+}
+
+// refusedByPolicy reports that row-level security refused a row. Its code is that of a
+// missing grant; the function of the server that reports it is not translated.
+func refusedByPolicy(err error) bool {
+	var serverErr *pgconn.PgError
+	return HasCode(err, CodeNoPrivilege) && errors.As(err, &serverErr) && serverErr.Routine == "ExecWithCheckOptions"
 }
 
 // ErrNoConnection is part of the error of a call whose time ended before it had a
