@@ -88,11 +88,11 @@ race: ## Like test/full, with the servers that are there; what needs another is 
 
 # Tests that count allocations are named TestCost… or TestP… after the target that they gate. The race detector allocates
 # itself, so they skip under it and run in figures, on the releases that the published modules require.
-FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Universes$$|ASeedFixesItsUniverse$$)
-figures: ## Run the gates on exact figures, 10,000 simulated universes, and the benchmarks for a second, without the race detector
+FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Universes$$|ASeedFixesItsUniverse$$|Combinations$$)
+figures: ## Run the gates on exact figures, 10,000 simulated universes and as many combinations, and the benchmarks for a second, without the race detector
 	@$(call use,go.work)
 	$(servers)
-	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes)' $$modules | xargs -n 1 dirname | sort -u)
+	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes|Combinations)' $$modules | xargs -n 1 dirname | sort -u)
 	go test -count=1 -run '$(FIGURES)' "$${folders[@]/#/./}"
 
 newest: ## Run the suites on the newest frameworks and clients
@@ -108,6 +108,12 @@ newest: ## Run the suites on the newest frameworks and clients
 	done
 	[[ -z $${suites[*]} ]] || go test -short -p 4 -skip '^Test(Cost|P[0-9])' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
 	[[ -z $$failed ]]
+
+TESTS ?= ^TestPostgres(Conformance|TransactionalConformance|MigrateAtOnce|AttemptsArePrepared|HalfOpen|TransactionalCrash|Promotion)$$
+postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 of the npm registry: TESTS=. runs all of lab/postgres
+	@$(call use,go.work)
+	$(servers)
+	.ci/postgres '$(TESTS)'
 
 alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
 	@$(call use,off lab/otel lab/otel/gin lab/otel/echo)
@@ -126,7 +132,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)

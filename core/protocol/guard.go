@@ -218,12 +218,14 @@ func (g *Guard) answer(ctx context.Context, req *Request, outcome reprise.Outcom
 // refuse answers a request before Begin, and counts it.
 func (g *Guard) refuse(ctx context.Context, req *Request, code Code, err error) Admission {
 	g.count(ctx, code, err)
+	g.releaseOuter(ctx, req)
 	return Admission{Response: g.problem(ctx, req, code)}
 }
 
 // refuseKey refuses a request for its key.
 func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admission {
 	g.count(ctx, CodeKeyInvalid, err)
+	g.releaseOuter(ctx, req)
 	return Admission{Response: g.write(ctx, req, g.problems.ofKey(err))}
 }
 

@@ -35,6 +35,14 @@ func (g *Guard) within(ctx context.Context, req *Request, principal, key string)
 	}
 }
 
+// releaseOuter releases the key of a run around a request that g refuses: nothing ran,
+// and the refusal is not a response to keep (R30).
+func (g *Guard) releaseOuter(ctx context.Context, req *Request) {
+	if x := exchangeOf(ctx); x != nil && x.guard != g && x.decidesAbout(req) {
+		Release(ctx)
+	}
+}
+
 // decidesAbout reports whether the exchange runs the handler of a request with this key,
 // as its own guard reads it.
 func (x *Exchange) decidesAbout(req *Request) bool {

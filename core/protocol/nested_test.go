@@ -110,6 +110,34 @@ func TestGuardInsideAnUnprotectedRun(t *testing.T) {
 	})
 }
 
+// R30: the refusal is that of a guard, and nothing ran. An outer policy that keeps every
+// status must not keep it, or the key would be lost when the chain is mended.
+func TestRefusalOfAGuardInsideIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*protocol.Config){
+		"another policy":       func(c *protocol.Config) { c.Name = "payments" },
+		"another key grammar":  func(c *protocol.Config) { c.KeyMode = protocol.Strict },
+		"another key required": func(c *protocol.Config) { c.Required, c.Key = true, protocol.KeyHeader("X-Key") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := nest(t, protocol.Config{Preset: reprise.AtMostOnce}, func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+				return g.With(change)
+			})
+			runs := 0
+			for range 2 {
+				n.run("key", func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
+					runs++
+					n.inner.admitIn(x.Context(), "key", unread).Response.Write(header, rec)
+				})
+			}
+			if runs != 2 {
+				t.Errorf("the outer guard let %d of 2 requests through: it replayed the refusal", runs)
+			}
+		})
+	}
+}
+
 // A handler may call another part of its process, with a key for that call.
 func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,8 @@ func (r *redisRecords) crash(ctx context.Context, during func(url string) error)
 func (*redisRecords) crashed() string { return "A process was killed while it ran an order." }
 
 func (r *redisRecords) spoil(ctx context.Context, id store.ID) error {
-	return r.client.Set(ctx, r.prefix+string(id[:]), "of another release", time.Hour).Err()
+	key := r.prefix + "{" + string(id[:]) + "}" // the layout of an ID that does not start with a brace
+	return r.client.Set(ctx, key, "of another release", time.Hour).Err()
 }
 
 func (r *redisRecords) Close() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -299,14 +300,20 @@ func TestPostgresTransactionalPause(t *testing.T) {
 	}
 }
 
+// pgLimitsTransactions reports whether the server has transaction_timeout.
+func pgLimitsTransactions(t *testing.T, f *pgFixture) bool {
+	t.Helper()
+	return pgValue[int](t, f.Pool, "SELECT current_setting('server_version_num')::integer") >= 170000
+}
+
 // TestPostgresHalfOpen: a client that is gone without a word in the middle of a statement
 // keeps its key no longer than the server's limits together: the statement begins at the
 // end of the attempt's time, ends with statement_timeout, and the session with
 // idle_in_transaction_session_timeout. From PostgreSQL 17 on, transaction_timeout is the
-// bound.
+// bound, and ends the statement first.
 func TestPostgresHalfOpen(t *testing.T) {
 	t.Parallel()
-	server := servers.SharedPostgres(t)
+	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
 	f.Config.TxTimeout = time.Second
 	proxy := servers.StartProxy(t, server.Addr())
@@ -332,6 +339,9 @@ func TestPostgresHalfOpen(t *testing.T) {
 	took := time.Since(begun)
 	if bound := 3*f.Config.TxTimeout + time.Second; took > bound {
 		t.Errorf("the key was free after %v, want at most %v", took, bound)
+	}
+	if ended := strings.Contains(server.Log(), "terminating connection due to transaction timeout"); ended != pgLimitsTransactions(t, f) {
+		t.Errorf("transaction_timeout ended the session: %t", ended)
 	}
 	t.Logf("with a TxTimeout of %v the key of a half-open connection was free after %v", f.Config.TxTimeout, took)
 	if err := <-statement; err == nil {

@@ -99,6 +99,7 @@ func (o *Options) check() error {
 	}
 	policy := o.Guard
 	policy.Engine = o.Engine
+	policy.Engine.Observer = reprise.Observers() // which logs nothing
 	_, err := protocol.New(memstore.New(), policy)
 	return err
 }

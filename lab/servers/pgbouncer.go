@@ -113,6 +113,19 @@ func (b *PgBouncer) Exec(ctx context.Context, sql string) ([][]string, error) {
 	return rows, nil
 }
 
+// Setting returns a setting of the pool, and nothing if its version does not know it.
+func (b *PgBouncer) Setting(tb testing.TB, name string) string {
+	tb.Helper()
+	rows, err := pgQuery(tb.Context(), b.addr, "pgbouncer", "SHOW CONFIG")
+	must(tb, err)
+	for _, row := range rows {
+		if row[0] == name {
+			return row[1]
+		}
+	}
+	return ""
+}
+
 // Restart kills the pool if it runs, starts it on the same port, and waits until queries
 // pass through it.
 func (b *PgBouncer) Restart(tb testing.TB) {

@@ -11,7 +11,10 @@ import (
 	"time"
 )
 
-const postgresURLEnv = "REPRISE_TEST_POSTGRES_URL"
+const (
+	postgresURLEnv = "REPRISE_TEST_POSTGRES_URL"
+	postgresBinEnv = "REPRISE_TEST_POSTGRES_BIN" // the directory of the programs to start
+)
 
 // PostgresServer is one server of PostgreSQL 15 or newer, a primary or a standby. The
 // ones that are started here trust every user on the loopback interface.

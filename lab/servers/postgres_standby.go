@@ -44,10 +44,7 @@ func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresSt
 		return nil, err
 	}
 	data := filepath.Join(dir, pgData)
-	host, port, _ := net.SplitHostPort(s.addr)
-	_, err = run(ctx, p.as, p.path("pg_basebackup"), "--pgdata", data, "--host", host, "--port", port, "--username", pgUser,
-		"--wal-method", "stream", "--checkpoint", "fast", "--no-sync")
-	if err != nil {
+	if err := s.backup(ctx, data); err != nil {
 		return nil, err
 	}
 	if err := writeFile(filepath.Join(data, "standby.signal"), "", p.as); err != nil {
@@ -58,7 +55,7 @@ func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresSt
 	if err != nil {
 		return nil, err
 	}
-	host, port, _ = net.SplitHostPort(link.Addr())
+	host, port, _ := net.SplitHostPort(link.Addr())
 	name := filepath.Base(dir)
 	conninfo := fmt.Sprintf("host=%s port=%s user=%s application_name=%s", host, port, pgUser, name)
 	own := append([]string{"primary_conninfo=" + conninfo, "wal_retrieve_retry_interval=100ms"}, settings...)
@@ -71,6 +68,19 @@ func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresSt
 		return nil, err
 	}
 	return standby, nil
+}
+
+// backup copies the data directory of the running server, as pg_basebackup does, which
+// not every installation has. All statements are one query, because a backup ends with
+// its session. A file that the server removes while it is read is left out.
+func (s *PostgresServer) backup(ctx context.Context, to string) error {
+	shell := fmt.Sprintf(`mkdir "%[2]s" && tar -C "%[1]s" --exclude=./postmaster.pid --exclude='./pg_dynshmem/*' -cf - . | tar -C "%[2]s" -xf -`, s.data, to)
+	rows, err := s.Exec(ctx, "SELECT pg_backup_start('standby', true); COPY (SELECT WHERE false) TO PROGRAM '"+
+		strings.ReplaceAll(shell, "'", "''")+"'; SELECT labelfile FROM pg_backup_stop(false)")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(to, "backup_label"), rows[len(rows)-1][0], s.programs.as)
 }
 
 // writeFile writes a file that belongs to the account.

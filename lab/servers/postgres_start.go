@@ -3,7 +3,9 @@ package servers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -25,22 +27,20 @@ type pgPrograms struct {
 
 func (p *pgPrograms) path(name string) string { return filepath.Join(p.bin, name) }
 
-// findPostgres looks for an installation that is new enough: first on PATH, then where
-// distributions put them, newest first.
+// findPostgres looks for an installation that is new enough: where the environment says,
+// or else first on PATH, then where distributions put them, newest first.
 func findPostgres(ctx context.Context) (*pgPrograms, error) {
-	dirs := filepath.SplitList(os.Getenv("PATH"))
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
-		found, _ := filepath.Glob(pattern)
-		slices.Reverse(found)
-		dirs = append(dirs, found...)
+	as, err := unprivileged()
+	if err != nil {
+		return nil, err
 	}
 	old := ""
-	for _, dir := range dirs {
-		p := &pgPrograms{bin: dir}
+	for _, dir := range pgFolders() {
+		p := &pgPrograms{bin: dir, as: as}
 		if !p.complete() {
 			continue
 		}
-		out, err := run(ctx, nil, p.path("postgres"), "--version")
+		out, err := p.readable(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -51,17 +51,61 @@ func findPostgres(ctx context.Context) (*pgPrograms, error) {
 			old = strings.TrimSpace(out) + " is too old; "
 			continue
 		}
-		p.as, err = unprivileged()
-		return p, err
+		return p, nil
+	}
+	if dir := os.Getenv(postgresBinEnv); dir != "" {
+		return nil, fmt.Errorf("%s: %sno postgres and initdb of version 15 or newer in %s", postgresBinEnv, old, dir)
 	}
 	return nil, &missingError{namePostgres, old + "no PostgreSQL 15 or newer on PATH or in /usr/lib/postgresql: install the package postgresql, " +
 		"or name a server in " + postgresURLEnv + " for the tests that share one"}
 }
 
+// pgFolders returns the directories that may have the programs.
+func pgFolders() []string {
+	if dir := os.Getenv(postgresBinEnv); dir != "" {
+		return []string{dir}
+	}
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
+		found, _ := filepath.Glob(pattern)
+		slices.Reverse(found)
+		dirs = append(dirs, found...)
+	}
+	return dirs
+}
+
+// pgCopy is the directory of a copy that the account may read.
+var pgCopy struct {
+	once sync.Once
+	bin  string
+	err  error
+}
+
+// readable returns the output of postgres --version. It copies an installation that the
+// account may not read, such as one in root's own checkout, and uses the copy.
+func (p *pgPrograms) readable(ctx context.Context) (string, error) {
+	out, err := run(ctx, p.as, p.path("postgres"), "--version")
+	if !errors.Is(err, fs.ErrPermission) {
+		return out, err
+	}
+	pgCopy.once.Do(func() {
+		var dir string
+		if dir, pgCopy.err = scratch(&sharedCleanups, p.as); pgCopy.err == nil {
+			pgCopy.bin = filepath.Join(dir, "postgres", filepath.Base(p.bin))
+			_, pgCopy.err = run(ctx, nil, "cp", "-R", filepath.Dir(p.bin), filepath.Join(dir, "postgres"))
+		}
+	})
+	if pgCopy.err != nil {
+		return "", pgCopy.err
+	}
+	p.bin = pgCopy.bin
+	return run(ctx, p.as, p.path("postgres"), "--version")
+}
+
 // complete reports whether the directory holds all programs that are used here. Some have
-// the server only.
+// the clients only.
 func (p *pgPrograms) complete() bool {
-	for _, name := range []string{"postgres", "initdb", "pg_basebackup"} {
+	for _, name := range []string{"postgres", "initdb"} {
 		if _, err := exec.LookPath(p.path(name)); err != nil {
 			return false
 		}

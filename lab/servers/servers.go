@@ -16,7 +16,8 @@
 // REPRISE_TEST_VALKEY_URL, REPRISE_TEST_POSTGRES_URL), or else started from a program on
 // this machine. A test that kills or reconfigures a server gets a private one, always
 // from a program. No program is installed: where one is missing the test is skipped with
-// a message that names the package.
+// a message that names the package. REPRISE_TEST_POSTGRES_BIN names the directory of the
+// PostgreSQL programs to use, of another version for example.
 //
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
 // the skip into a failure, so that a build cannot pass without the tests. The frameworks

@@ -49,7 +49,7 @@ type request struct {
 	defect  defect
 	whole   bool // the header section has an end, so that the server owes a response
 	coded   bool // it seems to have a transfer coding
-	odd     bool // a server may refuse it: a value has a control byte, or expects something
+	odd     bool // a server may refuse it: a value has a control byte, or expects something, or chunks have no text (R50)
 	closes  bool // the connection ends behind it, defect or not
 }
 
@@ -192,7 +192,7 @@ func (r *request) readLength(lengths []string, rest []byte) []byte {
 }
 
 func (r *request) readChunks(rest []byte) []byte {
-	for {
+	for blank := true; ; {
 		line, behind, whole := bytes.Cut(rest, []byte("\r\n"))
 		size := chunk.FindSubmatch(line)
 		switch {
@@ -205,6 +205,7 @@ func (r *request) readChunks(rest []byte) []byte {
 		}
 		n, _ := strconv.ParseInt(string(size[1]), 16, 32) // seven digits
 		if n == 0 {
+			r.odd = r.odd || blank
 			return r.readTrailers(behind)
 		}
 		if int(n)+2 > len(behind) {
@@ -215,6 +216,7 @@ func (r *request) readChunks(rest []byte) []byte {
 			r.defect = badChunk
 			return nil
 		}
+		blank = blank && len(bytes.TrimSpace(behind[:n])) == 0
 		rest = behind[n+2:]
 	}
 }

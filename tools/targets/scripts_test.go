@@ -155,6 +155,25 @@ func TestServersDoesWithoutValkey(t *testing.T) {
 	}
 }
 
+// Without the registry, or with another package than the pinned one, the newer versions
+// of PostgreSQL are left out, and that is said; where the registry answers it is a
+// failure.
+func TestPostgresSaysThatVersionsAreMissing(t *testing.T) {
+	t.Parallel()
+	dir, path, missing := small(t, nil), machine(t, "cmp"), filepath.Join(t.TempDir(), "missing")
+	if err := os.CopyFS(filepath.Join(dir, "lab", "servers", "postgres"), os.DirFS(filepath.Join(tree.Root(t), "lab", "servers", "postgres"))); err != nil {
+		t.Fatal(err)
+	}
+	fake(t, path, map[string]string{"npm": "echo npm error code EINTEGRITY >&2; echo npm error more >&2; exit 1"})
+	const want = "PostgreSQL 16 to 18 not tested, because they cannot be fetched from the npm registry: npm error code EINTEGRITY\n"
+	for require, passes := range map[string]bool{"redis": true, "npm,redis": false} {
+		out, ok := tree.Run(t, dir, []string{"PATH=" + path, "REPRISE_MISSING=" + missing, "REPRISE_TEST_REQUIRE=" + require}, "bash", ".ci/postgres", ".")
+		if said, err := os.ReadFile(missing); ok != passes || out != "postgres: "+want || err != nil || !strings.HasSuffix(string(said), want) {
+			t.Errorf("requires %s: passed=%t, recorded %q, %v:\n%s", require, ok, said, err, out)
+		}
+	}
+}
+
 // servers runs .ci/servers with a PATH that has the programs it is written in and the
 // given ones, each a line of shell.
 func servers(t *testing.T, programs map[string]string, env ...string) (output string, ok bool) {

@@ -25,8 +25,7 @@ func Serve(t *testing.T, handler http.Handler) (addr string) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		_ = server.Close()
+		_ = server.Close() // which ends the connections of the client that all tests share
 		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}

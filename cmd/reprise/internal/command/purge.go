@@ -34,7 +34,8 @@ func (c *session) purge() *cobra.Command {
 		Use:   "purge",
 		Short: "Delete the records of a PostgreSQL store that nobody sees any more",
 		Long: `purge deletes the records whose retention has ended, in batches, each a statement
-of its own. An interrupt ends it after the batch that runs. Records that are
+of its own. Of a record with a horizon it deletes the response, and the rest when the
+horizon has ended; both count. An interrupt ends it after the batch that runs. Records that are
 live or were claimed again are never touched. Redis deletes such records by
 itself.`,
 		Args: cobra.NoArgs,

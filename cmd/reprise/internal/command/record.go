@@ -77,6 +77,7 @@ func stateOf(r *store.Record) ui.Piece {
 		style = ui.Warn
 	case store.StateCompleted:
 		style = ui.Good
+	case store.StateExpired:
 	}
 	text := r.State.String()
 	if r.Resolved {
