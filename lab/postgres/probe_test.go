@@ -26,7 +26,7 @@ func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 	pgWant(t, "url", err, nil)
 	u.User = url.User("app")
 
-	const tryLock = "pg_catalog.pg_try_advisory_xact_lock(bigint)"
+	const lock, tryLock = "pg_catalog.pg_advisory_xact_lock(bigint)", "pg_catalog.pg_try_advisory_xact_lock(bigint)"
 	table := f.records()
 	for _, test := range []struct {
 		name          string
@@ -70,13 +70,18 @@ func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 		{
 			"no right to advisory locks",
 			"REVOKE EXECUTE ON FUNCTION " + tryLock + " FROM PUBLIC", "GRANT EXECUTE ON FUNCTION " + tryLock + " TO PUBLIC",
-			"", "advisory locks",
+			"advisory locks", "advisory locks",
+		},
+		{
+			"no right to wait for advisory locks",
+			"REVOKE EXECUTE ON FUNCTION " + lock + " FROM PUBLIC", "GRANT EXECUTE ON FUNCTION " + lock + " TO PUBLIC",
+			"advisory locks", "advisory locks",
 		},
 		{
 			"no advisory locks",
 			"SET allow_system_table_mods = on; ALTER FUNCTION " + tryLock + " RENAME TO away; " +
 				"CREATE FUNCTION " + tryLock + " RETURNS boolean LANGUAGE plpgsql AS $f$BEGIN RAISE 'advisory locks are not implemented' USING ERRCODE = '0A000'; END$f$",
-			"DROP FUNCTION " + tryLock, "", "advisory locks",
+			"DROP FUNCTION " + tryLock, "advisory locks", "advisory locks",
 		},
 		{
 			"advisory locks that exclude nobody",

@@ -61,8 +61,8 @@ type Config struct {
 	Isolation pgx.TxIsoLevel
 
 	// Accept names unsafe findings of Check, by their codes, that do not make Open refuse
-	// the server: "fsync" for a server that has a durable log below PostgreSQL's, such as
-	// Neon. Open logs them. An unknown code is ErrInvalid.
+	// the server: "fsync" and "full-page-writes" for a server that has a durable log below
+	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
 	Accept []string
 
 	// Logger receives failures that no caller sees, such as a failed purge of

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -68,6 +69,10 @@ func (t *Table) probe(ctx context.Context, st, rival store.Store) (err error) {
 		}
 		return err
 	}
+	locks := func() error { // the functions that no other step is certain to call
+		return t.Run(ctx, "lock", "SELECT pg_advisory_xact_lock($1::bigint), pg_try_advisory_xact_lock($1::bigint)",
+			func(rows pgx.Rows) error { return nil }, int64(binary.BigEndian.Uint64(r.ID[:]))) //nolint:gosec // any 64 bits do
+	}
 	read := func() error {
 		_, err := t.Look(ctx, "inspect", r.ID)
 		return err
@@ -76,6 +81,7 @@ func (t *Table) probe(ctx context.Context, st, rival store.Store) (err error) {
 		name string
 		do   func() error
 	}{
+		{"take advisory locks", locks},
 		{"claim", claim},
 		{"claim again", claim},
 		{"refuse a second claim", refuse},

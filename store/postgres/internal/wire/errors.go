@@ -53,7 +53,7 @@ func Fail(op string, err error) error {
 func advice(err error) string {
 	switch {
 	case lacksLocks(err):
-		return "; the transactional store needs advisory locks (pg_try_advisory_xact_lock, pg_advisory_xact_lock): grant EXECUTE on them to the role, or use the leased store"
+		return "; both stores need advisory locks: grant EXECUTE on pg_advisory_xact_lock and pg_try_advisory_xact_lock to the role, or use a server that has them"
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
 	case refusedByPolicy(err):
