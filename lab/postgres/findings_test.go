@@ -29,8 +29,8 @@ func pgFinding(t *testing.T, st store.Checker, code string) store.Finding {
 }
 
 // TestPostgresCheckReportsOtherGrantees: rights of others on the records, such as those
-// that a default privilege of the schema gives, are reported with the statement that takes
-// them away. The owner and a role with exactly the rights of Grants are not others.
+// that a default privilege of the schema gives, are reported with the statement that
+// takes them away. The owner and a role with exactly the rights of Grants are not others.
 func TestPostgresCheckReportsOtherGrantees(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))
@@ -59,10 +59,9 @@ func TestPostgresCheckReportsOtherGrantees(t *testing.T) {
 	}
 }
 
-// TestPostgresCheckReportsATableThatNobodyPurges: records that are due for more than a day
-// are a finding, found through the index; a purge ends it. Live records and those that
-// became due just now are none.
-func TestPostgresCheckReportsATableThatNobodyPurges(t *testing.T) {
+// TestPostgresCheckReportsAnUnpurgedTable: records that are due for more than a day are a
+// finding, and a purge ends it. Live records and those that became due today are none.
+func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))
 	st := f.Leased(t)

@@ -11,9 +11,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresOpenTriesEveryOperation: a server that the catalogue shows in order and that
-// refuses an operation, or does it wrongly, is refused by Open, with the remedy. The trial
-// leaves no row.
+// TestPostgresOpenTriesEveryOperation: a server that the catalogue shows in order and
+// that refuses an operation, or does it wrongly, is refused by Open, with the remedy. The
+// trial leaves no row.
 func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "fsync=on")

@@ -42,10 +42,10 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	return newStore(wire.Database{SQL: db}, c)
 }
 
-// Open is [New], followed by [Store.Check] and a trial of every operation on a record that
-// it deletes again. The error is ErrMisconfigured for a server on which a guarantee does
-// not hold, such as one without the tables, or that refuses an operation. Warnings go to
-// [Config.Logger].
+// Open is [New], followed by [Store.Check] and a trial of every operation on a record
+// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
+// does not hold, such as one without the tables, or that refuses an operation. Warnings
+// go to [Config.Logger].
 func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 	return openStore(ctx, wire.Database{Pool: pool}, c)
 }

@@ -64,8 +64,8 @@ func advice(err error) string {
 	return ""
 }
 
-// lacksLocks reports that the server has no advisory locks, or not for this role. It names
-// their functions in every language.
+// lacksLocks reports that the server has no advisory locks, or not for this role. The
+// names of their functions are in its message in every language.
 func lacksLocks(err error) bool {
 	var serverErr *pgconn.PgError
 	return HasCode(err, codeUnsupported, CodeNoFunction, CodeNoPrivilege) && errors.As(err, &serverErr) &&
