@@ -80,7 +80,7 @@ func (s *Store) attach(inner store.Store) {
 	s.Purger, _ = store.As[store.Purger](inner)
 }
 
-// Prove runs every operation on records of its own.
+// Prove runs every operation on short-lived records.
 func (s *Store) Prove(ctx context.Context) error { return s.prove(ctx) }
 
 // Close closes the connections.
