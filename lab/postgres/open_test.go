@@ -64,10 +64,15 @@ func TestPostgresOpens(t *testing.T) {
 		t.Errorf("%d connections are still out", n)
 	}
 
+	_, err := reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), c)
+	pgWant(t, "Open with the smallest pool", err, nil)
+	_, err = reprisepg.OpenTransactional(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(3)), c)
+	pgWant(t, "OpenTransactional with the smallest pool", err, nil)
+
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
-	_, err := reprisepg.OpenSQL(ended, db, c)
+	_, err = reprisepg.OpenSQL(ended, db, c)
 	pgWant(t, "OpenSQL too late", err, store.ErrUnavailable)
 	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
 		t.Errorf("Version too late: %v", err)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"log/slog"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,6 +60,11 @@ type Config struct {
 	// serialize ends with ErrNotApplied, and the client's retry runs it again.
 	Isolation pgx.TxIsoLevel
 
+	// Accept names unsafe findings of Check, by their codes, that do not make Open refuse
+	// the server: "fsync" and "full-page-writes" for a server that has a durable log below
+	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
+	Accept []string
+
 	// Logger receives failures that no caller sees, such as a failed purge of
 	// RunPurger, and tables that do not exist; nil means [slog.Default].
 	Logger *slog.Logger
@@ -74,7 +81,12 @@ func (c Config) options() (table.Options, error) {
 		Schema: cmp.Or(c.Schema, DefaultSchema), Table: cmp.Or(c.Table, DefaultTable),
 		Mode: c.ExecMode, ExecMode: cmp.Or(c.ExecMode, pgx.QueryExecModeExec), NoCombining: c.NoCombining,
 		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout), Isolation: cmp.Or(c.Isolation, pgx.ReadCommitted),
-		Logger: cmp.Or(c.Logger, slog.Default()),
+		Accept: c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
+	}
+	for _, code := range c.Accept {
+		if !slices.Contains(table.FindingCodes, code) {
+			return o, table.Invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(table.FindingCodes, ", "))
+		}
 	}
 	const names = "want at most %d bytes: a letter or underscore, then letters, digits, _ and $"
 	switch {

@@ -65,7 +65,8 @@ type Beginner interface {
 // Migrate brings the schema of c up to the version of this release, in one transaction,
 // and creates the schema itself if it is missing. Any number of processes may call it at
 // once: one does the work and the others wait. It needs a role that may create tables;
-// the stores need only the rights of [Grants]. A schema that is newer than this release
+// the stores need only the rights of [Grants]. A [pgx.Tx] has to be READ COMMITTED; other
+// transactions Migrate makes so itself. A schema that is newer than this release
 // stays as it is, with a warning to [Config.Logger]: a process of this release may start
 // again while the next one is rolled out, and its functions are still there. Where they
 // are not, the error is ErrMisconfigured. A config that is invalid is ErrInvalid, and so

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/postgres/internal/leased"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -43,9 +42,10 @@ func NewSQL(db *sql.DB, c Config) (*Store, error) {
 	return newStore(wire.Database{SQL: db}, c)
 }
 
-// Open is [New], and then a [Store.Check] that refuses, with ErrMisconfigured, a server
-// on which a guarantee does not hold: one without the tables, for example. Warnings go
-// to [Config.Logger].
+// Open is [New], followed by [Store.Check] and a trial of every operation on a record
+// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
+// does not hold, such as one without the tables, or that refuses an operation. Warnings
+// go to [Config.Logger].
 func Open(ctx context.Context, pool *pgxpool.Pool, c Config) (*Store, error) {
 	return openStore(ctx, wire.Database{Pool: pool}, c)
 }
@@ -68,7 +68,7 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := table.RefuseUnsafe(ctx, s, s.table.Options.Logger); err != nil {
+	if err := s.table.Prove(ctx, s, s); err != nil {
 		return nil, err
 	}
 	return s, nil

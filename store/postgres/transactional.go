@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/transactional"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -60,9 +59,8 @@ func NewTransactionalSQL(db *sql.DB, c Config) (*TransactionalStore, error) {
 	return newTransactional(wire.Database{SQL: db}, c)
 }
 
-// OpenTransactional is [NewTransactional], and then a check that refuses, with
-// ErrMisconfigured, a server on which a guarantee does not hold: one without the
-// tables, for example. Warnings go to [Config.Logger].
+// OpenTransactional is [NewTransactional], followed by [TransactionalStore.Check] and a
+// trial of every operation on a record that it deletes again: see [Open].
 func OpenTransactional(ctx context.Context, pool *pgxpool.Pool, c Config) (*TransactionalStore, error) {
 	return openTransactional(ctx, wire.Database{Pool: pool}, c)
 }
@@ -89,7 +87,12 @@ func openTransactional(ctx context.Context, db wire.Database, c Config) (*Transa
 	if err != nil {
 		return nil, err
 	}
-	if err := table.RefuseUnsafe(ctx, s, s.table.Options.Logger); err != nil {
+	// Another one, so that it has to ask the server about an attempt that runs here.
+	rival, err := transactional.New(s.table)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.table.Prove(ctx, s.store, rival); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,15 @@ func unsafeError(findings []store.Finding) error {
 		return nil
 	}
 	return misconfigured("%s", strings.Join(unsafe, "; "))
+}
+
+// logWarnings logs the findings that do not make Open fail.
+func logWarnings(ctx context.Context, logger *slog.Logger, findings []store.Finding) {
+	for _, f := range findings {
+		if f.Severity == store.Warning {
+			logger.LogAttrs(ctx, slog.LevelWarn, "repriseredis: "+f.Detail, slog.String("code", f.Code))
+		}
+	}
 }
 
 // report collects the findings about one node after another.

@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -122,7 +123,11 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 				t.Errorf("tried a channel: %v, on a server that refuses it: %v", tried, refuses)
 			}
 
-			opened, err := Open(t.Context(), newClient(t, f), Config{Durability: c.level})
+			var log strings.Builder
+			opened, err := Open(t.Context(), newClient(t, f), Config{Durability: c.level, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if warnings := strings.Count(c.want, " warning"); strings.Count(log.String(), "level=WARN") != warnings || strings.Count(log.String(), "code=") != warnings {
+				t.Errorf("open logs %q; want each of %q that is a warning once", log.String(), c.want)
+			}
 			if unsafe := strings.Contains(c.want, "unsafe"); unsafe != errors.Is(err, store.ErrMisconfigured) || unsafe == (opened != nil) {
 				t.Errorf("open: %v, with findings %q", err, c.want)
 			}

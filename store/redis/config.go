@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ type Config struct {
 	// Hook is called after each call that the store sent on its own connection, in
 	// the goroutine and with the context of the call. A panic of it is the caller's.
 	Hook func(ctx context.Context, p Pipelined)
+
+	// Logger receives the warnings of [Open]; nil means [slog.Default].
+	Logger *slog.Logger
 }
 
 // Durability is the failure that a claim, renewal or completion must survive to count.

@@ -1,7 +1,9 @@
 package repriseredis
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -66,7 +68,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
 // probe records. The error is [store.ErrMisconfigured] for a server on which a
 // guarantee does not hold or that refuses an operation, and another one when the server
-// does not answer. Warnings are not errors: [Store.Check] returns them.
+// does not answer. Warnings are not errors: they go to [Config.Logger].
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -76,6 +78,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	if err != nil {
 		return nil, err
 	}
+	logWarnings(ctx, cmp.Or(c.Logger, slog.Default()), findings)
 	if err := unsafeError(findings); err != nil {
 		return nil, err
 	}

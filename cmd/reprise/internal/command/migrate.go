@@ -173,7 +173,7 @@ func (c *session) schemaStatus(ctx context.Context, store *connect.Store) error 
 	case applied > known:
 		c.say("the schema has version ", strconv.Itoa(applied), ", newer than the ", strconv.Itoa(known), " that this release knows")
 	case applied < known:
-		c.say(ui.Noun(int64(known-applied), "migration is", "migrations are"), " missing: ", migrateLine(store))
+		c.say(ui.Noun(int64(known-applied), "migration is", "migrations are"), " missing: ", tableLine("migrate apply", store))
 	default:
 		c.say("the schema is what this release needs")
 		return nil

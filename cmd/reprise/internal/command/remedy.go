@@ -84,25 +84,33 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 	case "unlogged":
 		return []string{"ALTER TABLE " + pgx.Identifier{orDefault(store.Config.Schema, reprisepg.DefaultSchema), orDefault(store.Config.Table, reprisepg.DefaultTable)}.Sanitize() + " SET LOGGED;"}
 	case "schema-version":
-		return []string{migrateLine(store)}
+		return []string{tableLine("migrate apply", store)}
 	case "privileges":
 		return grants(store)
+	case "other-grants":
+		_, revoke, _ := strings.Cut(f.Detail, "REVOKE ")
+		return []string{"REVOKE " + revoke + ";"}
+	case "unpurged":
+		return []string{tableLine("purge", store)}
 	}
+	_, policy, hidden := strings.Cut(f.Detail, "CREATE POLICY ")
 	switch {
+	case hidden:
+		return []string{"CREATE POLICY " + policy + ";"}
 	case containsAny(f.Detail, "SQLSTATE 42501"):
 		return grants(store)
 	case containsAny(f.Detail, "SQLSTATE 42P01", "SQLSTATE 42883", "SQLSTATE 3F000"):
-		return []string{migrateLine(store)}
+		return []string{tableLine("migrate apply", store)}
 	case containsAny(f.Detail, "SQLSTATE 28P01", "SQLSTATE 28000"):
 		return []string{"postgres://USER:PASSWORD@" + store.Endpoint + " in REPRISE_POSTGRES_URL, or PGPASSWORD"}
 	}
 	return nil
 }
 
-// migrateLine returns the command that brings the schema up to date. Its role may need
-// privileges that the application's has not.
-func migrateLine(store *connect.Store) string {
-	line := "reprise migrate apply"
+// tableLine returns a command of this program for the table. The role of a migration may
+// need privileges that the application's has not.
+func tableLine(command string, store *connect.Store) string {
+	line := "reprise " + command
 	if store.Config.Schema != "" {
 		line += " --schema " + store.Config.Schema
 	}

@@ -66,6 +66,14 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	}
 	st.Pool = pool
 	st.attach(inner)
+	st.prove = func(ctx context.Context) (err error) {
+		if s.Transactional {
+			_, err = reprisepg.OpenTransactional(ctx, pool, st.Config)
+		} else {
+			_, err = reprisepg.Open(ctx, pool, st.Config)
+		}
+		return err
+	}
 	st.close = pool.Close
 	return st, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -154,7 +155,7 @@ func openRedis(s *Settings) (*Store, error) {
 	if err != nil {
 		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
 	}
-	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability}
+	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability, Logger: slog.New(slog.DiscardHandler)}
 	inner, err := repriseredis.New(client, c)
 	if err != nil {
 		_ = client.Close()

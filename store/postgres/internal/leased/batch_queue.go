@@ -169,7 +169,7 @@ func (s *Store) sendBatch(ctx context.Context, b *callBatch) error {
 		prepared := s.table.Sender.On(conn) == wire.Prepared
 		err := wire.Send(ctx, conn, prepared, b.statements(&s.statements, s.recent.ReplaysCommon())...)
 		if prepared && wire.NotPrepared(err) {
-			s.table.Sender.GiveUp(ctx, err)
+			s.table.Sender.Lost(ctx, conn, err)
 			err = wire.Send(ctx, conn, false, b.statements(&s.statements, s.recent.ReplaysCommon())...)
 		}
 		var serverErr *pgconn.PgError

@@ -93,7 +93,7 @@ func (s *Store) claimUnprepared(ctx context.Context, conn *pgx.Conn, r *store.Cl
 	if !wire.NotPrepared(err) {
 		return store.ClaimResult{}, err
 	}
-	s.table.Sender.GiveUp(ctx, err)
+	s.table.Sender.Lost(ctx, conn, err)
 	return s.claimByFunction(ctx, conn, r)
 }
 

@@ -2,8 +2,10 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +16,12 @@ import (
 
 // oldestServer is the oldest major version that this package is tested with.
 const oldestServer = 15
+
+// FindingCodes are the codes of every finding, of both stores.
+var FindingCodes = []string{
+	"server-version", "in-recovery", "read-only", "synchronous-commit", "fsync", "full-page-writes", "isolation", "notices",
+	"statement-cache", "schema-version", "privileges", "unlogged", "other-grants", "unpurged", "pool-size",
+}
 
 // Check looks at the settings of the server as the connections of this pool have them, at
 // the schema, at the privileges of the role, and at how pgx and a pooler fit together.
@@ -55,16 +63,29 @@ func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, e
 			return list, nil // tables or functions to look at are missing
 		}
 	}
-	table, err := readTable(ctx, conn, &t.Names)
+	table, err := t.readTable(ctx, conn)
 	if err != nil {
 		return nil, wire.Fail("check", err)
 	}
 	return append(list, table.findings()...), nil
 }
 
-// RefuseUnsafe checks the server and returns ErrMisconfigured where a guarantee does
-// not hold on it. It logs warnings.
-func RefuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) error {
+// Prover is a store with a check of its server.
+type Prover interface {
+	store.Store
+	store.Checker
+}
+
+// Prove returns ErrMisconfigured where a guarantee of st does not hold on its server, by
+// its check and then by a probe: see probe. It logs warnings.
+func (t *Table) Prove(ctx context.Context, st Prover, rival store.Store) error {
+	if err := t.refuseUnsafe(ctx, st); err != nil {
+		return err
+	}
+	return t.probe(ctx, st, rival)
+}
+
+func (t *Table) refuseUnsafe(ctx context.Context, st store.Checker) error {
 	list, err := st.Check(ctx)
 	if err != nil {
 		return err
@@ -72,10 +93,13 @@ func RefuseUnsafe(ctx context.Context, st store.Checker, logger *slog.Logger) er
 	var unsafe []string
 	for _, f := range list {
 		if f.Severity == store.Unsafe {
-			unsafe = append(unsafe, f.Detail)
-			continue
+			if !slices.Contains(t.Options.Accept, f.Code) {
+				unsafe = append(unsafe, f.Code+": "+f.Detail)
+				continue
+			}
+			f.Detail = "accepted: " + f.Detail
 		}
-		logWarning(ctx, logger, f)
+		logWarning(ctx, t.Options.Logger, f)
 	}
 	if len(unsafe) > 0 {
 		return fmt.Errorf("%w: postgres: open: %s", store.ErrMisconfigured, strings.Join(unsafe, "; "))
@@ -149,13 +173,17 @@ func (s *settings) findings() []store.Finding {
 
 // tableState is the description of the table in the catalogue.
 type tableState struct {
+	name     string
 	unlogged bool
 	missing  []string // privileges
+	others   string   // grantees, quoted and separated by commas
+	overdue  int64    // days since the oldest record should have been purged
 }
 
-func readTable(ctx context.Context, conn *pgx.Conn, n *Names) (tableState, error) {
+func (t *Table) readTable(ctx context.Context, conn *pgx.Conn) (tableState, error) {
 	var (
-		t                                 tableState
+		n                                 = &t.Names
+		state                             = tableState{name: n.records}
 		read, write, update, remove, call bool
 	)
 	err := conn.QueryRow(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::regclass),
@@ -163,7 +191,7 @@ func readTable(ctx context.Context, conn *pgx.Conn, n *Names) (tableState, error
 		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
 		(SELECT bool_and(has_function_privilege(f::regprocedure, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
 		pgx.QueryExecModeExec, n.records, n.signatures).
-		Scan(&t.unlogged, &read, &write, &update, &remove, &call)
+		Scan(&state.unlogged, &read, &write, &update, &remove, &call)
 	for _, p := range []struct {
 		granted bool
 		name    string
@@ -175,10 +203,21 @@ func readTable(ctx context.Context, conn *pgx.Conn, n *Names) (tableState, error
 		{call, "EXECUTE on the functions of " + n.records},
 	} {
 		if !p.granted {
-			t.missing = append(t.missing, p.name)
+			state.missing = append(state.missing, p.name)
 		}
 	}
-	return t, err
+	if err != nil || len(state.missing) > 0 {
+		return state, err
+	}
+	err = conn.QueryRow(ctx, t.Statements.others, pgx.QueryExecModeExec, n.migrations).Scan(&state.others)
+	if err != nil {
+		return state, err
+	}
+	err = conn.QueryRow(ctx, t.Statements.unpurged, pgx.QueryExecModeExec).Scan(&state.overdue)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return state, err
 }
 
 // findings judges the table.
@@ -186,6 +225,10 @@ func (t *tableState) findings() []store.Finding {
 	var list findings
 	list.add(t.unlogged, store.Unsafe, "unlogged",
 		"the table is unlogged or temporary: a crash empties it, and every operation runs again; ALTER TABLE … SET LOGGED")
+	list.add(t.others != "", store.Warning, "other-grants",
+		"%s may read or change the records, which contain responses; unless a service needs it: REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
+	list.add(t.overdue > 0, store.Warning, "unpurged",
+		"records that a purge would delete or empty have been due for %d days: the table grows, and responses stay longer than their retention; call RunPurger in a service, or run reprise purge at intervals", t.overdue)
 	if len(t.missing) > 0 {
 		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
 	}

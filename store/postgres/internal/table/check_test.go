@@ -49,6 +49,11 @@ func TestCheckFindsEachSetting(t *testing.T) {
 	} {
 		s := good
 		test.change(&s)
+		for _, f := range s.findings() {
+			if !slices.Contains(FindingCodes, f.Code) {
+				t.Errorf("%s: FindingCodes lacks %s", name, f.Code)
+			}
+		}
 		if got := strings.Join(codesOf(s.findings()), " "); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -57,9 +62,14 @@ func TestCheckFindsEachSetting(t *testing.T) {
 
 func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
 	t.Parallel()
-	lacking := tableState{unlogged: true, missing: []string{"SELECT on x", "DELETE on x"}}
+	lacking := tableState{unlogged: true, others: "PUBLIC", overdue: 1, missing: []string{"SELECT on x", "DELETE on x"}}
 	got := lacking.findings()
-	if !slices.Equal(codesOf(got), []string{"unlogged!", "privileges!"}) || !strings.Contains(got[1].Detail, "SELECT on x, DELETE on x; see Grants") {
+	for _, f := range got {
+		if !slices.Contains(FindingCodes, f.Code) {
+			t.Errorf("FindingCodes lacks %s", f.Code)
+		}
+	}
+	if !slices.Equal(codesOf(got), []string{"unlogged!", "other-grants", "unpurged", "privileges!"}) || !strings.Contains(got[3].Detail, "SELECT on x, DELETE on x; see Grants") {
 		t.Errorf("%+v", got)
 	}
 	if got := (&tableState{}).findings(); got != nil {

@@ -37,7 +37,7 @@ func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.Complet
 			r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInt8(nil, Microseconds(r.Retention)), wire.AppendInt8(nil, Microseconds(r.Horizon))))
 		switch {
 		case wire.NotPrepared(err):
-			t.Sender.GiveUp(ctx, err)
+			t.Sender.Lost(ctx, conn, err)
 		case err != nil || done:
 			return done, err
 		}

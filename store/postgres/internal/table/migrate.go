@@ -69,8 +69,23 @@ func Migrate(ctx context.Context, db beginner, o Options) error {
 	return wire.Fail("migrate", err)
 }
 
+// needs adds the right that a step of a migration needs to an error that the role lacks
+// one: it is none of Grants.
+func needs(tx pgx.Tx, err error, right string) error {
+	if !wire.HasCode(err, wire.CodeNoPrivilege) {
+		return err
+	}
+	return fmt.Errorf("%w: postgres: migrate: %s; the role that migrates needs more than the service's: GRANT %s TO %s, or migrate as the owner",
+		store.ErrMisconfigured, err.Error(), right, pgx.Identifier{tx.Conn().Config().User}.Sanitize())
+}
+
 func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) error {
 	n := NewNames(o)
+	// Under a stricter default the snapshot would be that of before the lock, in which what
+	// another process has just migrated is missing.
+	if _, err := tx.Exec(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"); err != nil {
+		return err
+	}
 	lock := fnv.New64a()
 	_, _ = lock.Write([]byte("reprise migrate " + n.Lock))
 	// No parameters, hence the simple protocol: it works in every mode and behind every
@@ -81,7 +96,7 @@ func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) erro
 	found, err := readSchema(ctx, tx, &n, len(list))
 	switch finding, noticed := found.finding(); {
 	case err != nil:
-		return err
+		return needs(tx, err, "SELECT ON "+n.migrations)
 	case found.applied < found.known:
 	case noticed && finding.Severity == store.Unsafe:
 		return fmt.Errorf("%w: postgres: migrate: %s", store.ErrMisconfigured, finding.Detail)
@@ -95,7 +110,7 @@ func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) erro
 	}
 	for _, m := range list[min(found.applied, len(list)):] {
 		if _, err := tx.Exec(ctx, m.Up); err != nil {
-			return err
+			return needs(tx, err, "CREATE ON SCHEMA "+pgx.Identifier{o.Schema}.Sanitize())
 		}
 	}
 	return nil
@@ -110,7 +125,7 @@ func createSchema(ctx context.Context, tx pgx.Tx, o Options) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{o.Schema}.Sanitize())
-	return err
+	return needs(tx, err, "CREATE ON DATABASE "+pgx.Identifier{tx.Conn().Config().Database}.Sanitize())
 }
 
 // Version returns which version the schema has; 0 means that there is none.

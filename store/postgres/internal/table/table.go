@@ -25,6 +25,7 @@ type Options struct {
 	NoCombining   bool
 	TxTimeout     time.Duration
 	Isolation     pgx.TxIsoLevel
+	Accept        []string // codes of findings
 	Logger        *slog.Logger
 }
 

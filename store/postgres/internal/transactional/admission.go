@@ -27,10 +27,10 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 		}
 	}()
 	var a *attempt
-	a, result, err = s.begin(ctx, r)
+	a, result, err = s.begin(ctx, r, true)
 	for range 2 { // things that it learns to do without
 		if errors.Is(err, errAdapted) {
-			a, result, err = s.begin(ctx, r)
+			a, result, err = s.begin(ctx, r, false)
 		}
 	}
 	if errors.Is(err, store.ErrUnknown) {
@@ -109,7 +109,7 @@ func (s *Store) claimFromRecord(ctx context.Context, r store.ClaimRequest) (resu
 			if !wire.NotPrepared(err) {
 				return err
 			}
-			s.table.Sender.GiveUp(ctx, err)
+			s.table.Sender.Lost(ctx, conn, err)
 		}
 		return table.Query(ctx, conn, s.table.Statements.Seen.SQL, []any{s.table.Options.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
 			rows.Next()

@@ -15,9 +15,9 @@ import (
 
 // begin claims r. It opens the transaction, tries the lock and then, in a statement that
 // sees everything that was committed before the lock was free, reads the record: one
-// round trip over a pgx pool, two over a *sql.DB. The attempt is nil unless the claim was
-// granted.
-func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, result store.ClaimResult, err error) {
+// round trip over a pgx pool, two over a *sql.DB. It uses prepared statements only where
+// prepared allows them. The attempt is nil unless the claim was granted.
+func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) (a *attempt, result store.ClaimResult, err error) {
 	session, err := s.table.Db.Acquire(ctx, "claim")
 	if err != nil {
 		return nil, store.ClaimResult{}, err
@@ -35,7 +35,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, re
 	}()
 	err = session.Do(func(conn *pgx.Conn) error {
 		a.limits = limitsTransactions(conn.PgConn().ParameterStatus("server_version"))
-		if a.prepared = s.table.Sender.On(conn) == wire.Prepared; !a.prepared {
+		if a.prepared = prepared && s.table.Sender.On(conn) == wire.Prepared; !a.prepared {
 			return nil
 		}
 		return s.prepareAttempt(ctx, conn)
@@ -102,7 +102,11 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest) (a *attempt, re
 func (s *Store) failClaim(ctx context.Context, a *attempt, err error) error {
 	s.table.ReportMissing(ctx, err)
 	_ = a.rollback(ctx)
-	if s.adapts(ctx, err, a.prepared) {
+	if a.prepared && wire.NotPrepared(err) {
+		_ = a.session.Do(func(conn *pgx.Conn) error { s.table.Sender.Lost(ctx, conn, err); return nil })
+		return errAdapted
+	}
+	if s.adapts(err) {
 		return errAdapted
 	}
 	return wire.Fail("claim", err)

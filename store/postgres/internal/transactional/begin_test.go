@@ -28,7 +28,7 @@ func TestIsolationLevelsAreTheSameForBothDrivers(t *testing.T) {
 func TestNoAttemptBeginsWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	s := newTestStore(t)
-	a, result, err := s.begin(t.Context(), store.ClaimRequest{ID: store.ID{1}, Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
+	a, result, err := s.begin(t.Context(), store.ClaimRequest{ID: store.ID{1}, Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}, true)
 	if a != nil || result.Outcome != (store.ClaimResult{}).Outcome || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("%v, %+v, %v; want ErrUnavailable", a, result, err)
 	}

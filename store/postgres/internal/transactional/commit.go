@@ -58,7 +58,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest)
 			return table.NotReplicated("complete")
 		}
 		if a.prepared && wire.NotPrepared(err) {
-			s.table.Sender.GiveUp(ctx, err)
+			s.table.Sender.GiveUp(ctx, err) // at once: it undid what the handler did
 		}
 		return failCommit(err, batch.done, own, kept)
 	})

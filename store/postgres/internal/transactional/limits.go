@@ -1,7 +1,6 @@
 package transactional
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,15 +42,9 @@ func limitsTransactions(version string) bool {
 // adapts reports, for the failure of a claim's statements, that the store does without
 // something from now on, and that the claim has to be sent again. No statement was
 // executed.
-func (s *Store) adapts(ctx context.Context, err error, prepared bool) bool {
-	switch {
-	case wire.HasCode(err, wire.CodeInvalidSetting): // the server's operating system does not tell about its clients
-		return !s.noClientCheck.Swap(true)
-	case prepared && wire.NotPrepared(err):
-		s.table.Sender.GiveUp(ctx, err)
-		return true
-	}
-	return false
+func (s *Store) adapts(err error) bool {
+	// The server's operating system does not tell about its clients.
+	return wire.HasCode(err, wire.CodeInvalidSetting) && !s.noClientCheck.Swap(true)
 }
 
 // errAdapted says that the claim has to be sent again.

@@ -32,7 +32,7 @@ func (s *Store) claimWithoutSlot(ctx context.Context, r store.ClaimRequest) (res
 		prepared := s.table.Sender.On(conn) == wire.Prepared
 		err := wire.Send(ctx, conn, prepared, look)
 		if prepared && wire.NotPrepared(err) {
-			s.table.Sender.GiveUp(ctx, err)
+			s.table.Sender.Lost(ctx, conn, err)
 			err = wire.Send(ctx, conn, false, look)
 		}
 		return err

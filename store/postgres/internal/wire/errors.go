@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,6 +29,7 @@ const (
 	CodeNoFunction      = "42883"
 	CodeNoSchema        = "3F000"
 	CodeNoStatement     = "26000"
+	codeUnsupported     = "0A000"
 	codeStatementExists = "42P05"
 
 	codeDataCorrupted  = "XX001"
@@ -50,12 +52,31 @@ func Fail(op string, err error) error {
 // advice returns the remedy for a failure, where it is known.
 func advice(err error) string {
 	switch {
+	case lacksLocks(err):
+		return "; both stores need advisory locks: grant EXECUTE on pg_advisory_xact_lock and pg_try_advisory_xact_lock to the role, or use a server that has them"
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
+	case refusedByPolicy(err):
+		return "; the role needs a policy of row-level security that allows it every row"
 	case HasCode(err, CodeNoPrivilege):
 		return "; give the role what reprisepg.Grants returns"
 	}
 	return ""
+}
+
+// lacksLocks reports that the server has no advisory locks, or not for this role. The
+// names of their functions are in its message in every language.
+func lacksLocks(err error) bool {
+	var serverErr *pgconn.PgError
+	return HasCode(err, codeUnsupported, CodeNoFunction, CodeNoPrivilege) && errors.As(err, &serverErr) &&
+		strings.Contains(serverErr.Message, "advisory")
+}
+
+// refusedByPolicy reports that row-level security refused a row. Its code is that of a
+// missing grant; the function of the server that reports it is not translated.
+func refusedByPolicy(err error) bool {
+	var serverErr *pgconn.PgError
+	return HasCode(err, CodeNoPrivilege) && errors.As(err, &serverErr) && serverErr.Routine == "ExecWithCheckOptions"
 }
 
 // ErrNoConnection is part of the error of a call whose time ended before it had a
@@ -101,7 +122,7 @@ func class(err error) error {
 		return store.ErrUnknown
 	case len(serverErr.Code) != 5:
 		return store.ErrUnknown
-	case slices.Contains(misconfigured, serverErr.Code[:2]):
+	case slices.Contains(misconfigured, serverErr.Code[:2]), lacksLocks(err):
 		return store.ErrMisconfigured
 	case !Undone(serverErr):
 		return store.ErrUnknown

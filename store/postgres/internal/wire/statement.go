@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +28,7 @@ type sessionState struct {
 	mode     pgx.QueryExecMode // the default of the pool
 	tracer   pgx.QueryTracer   // of the application, or nil
 	prepared map[string]*pgconn.StatementDescription
+	lost     time.Time // when the session last turned out to lack one of them; zero: never
 }
 
 const noteState = "reprise.session"
@@ -89,6 +91,25 @@ func NotPrepared(err error) bool {
 	return HasCode(err, CodeNoStatement, codeStatementExists)
 }
 
+// lossesApart is the time between two losses of a session from which on a pooler is not
+// suspected: behind one that shares sessions, a busy connection gets another soon.
+const lossesApart = time.Minute
+
+// Lost notes that the session of conn does not have the statements that were prepared on
+// its connection, as err says. The session prepares them again, once: the application may
+// have executed DISCARD ALL. Where it loses them a second time within lossesApart, or has
+// them from another connection, a pooler shares it, and the sender gives up: with n
+// connections after n + 1 losses at most.
+func (s *Sender) Lost(ctx context.Context, conn *pgx.Conn, err error) {
+	state, now := stateOf(conn), time.Now()
+	if HasCode(err, codeStatementExists) || !state.lost.IsZero() && now.Sub(state.lost) < lossesApart {
+		s.GiveUp(ctx, err)
+		return
+	}
+	state.lost = now
+	clear(state.prepared)
+}
+
 // GiveUp makes the store send statements unprepared from now on.
 func (s *Sender) GiveUp(ctx context.Context, err error) {
 	if s.Unprepared.Swap(true) {
@@ -105,6 +126,11 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 	state := stateOf(conn)
 	if description := state.prepared[st.name]; description != nil {
 		return description, nil
+	}
+	if !state.lost.IsZero() { // the session may have lost only others
+		if err := conn.PgConn().Deallocate(ctx, st.name); err != nil {
+			return nil, err
+		}
 	}
 	description, err := conn.PgConn().Prepare(ctx, st.name, st.SQL, nil)
 	if err != nil {

@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgFinding returns the finding of code; the zero one where there is none.
+func pgFinding(t *testing.T, st store.Checker, code string) store.Finding {
+	t.Helper()
+	ctx, cancel := pgCall(t)
+	defer cancel()
+	list, err := st.Check(ctx)
+	pgWant(t, "check", err, nil)
+	i := slices.IndexFunc(list, func(f store.Finding) bool { return f.Code == code })
+	if i < 0 {
+		return store.Finding{}
+	}
+	return list[i]
+}
+
+// TestPostgresCheckReportsOtherGrantees: rights of others on the records, such as those
+// that a default privilege of the schema gives, are reported with the statement that
+// takes them away. The owner and a role with exactly the rights of Grants are not others.
+func TestPostgresCheckReportsOtherGrantees(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))
+	anon := "Anon " + f.Config.Schema
+	f.exec(t, `CREATE ROLE "`+anon+`"`)
+	t.Cleanup(func() { f.exec(t, `DROP OWNED BY "`+anon+`"; DROP ROLE "`+anon+`"`) })
+	grants, err := reprisepg.Grants(f.Config, anon)
+	pgWant(t, "Grants", err, nil)
+	for name, statement := range map[string]string{"a fresh table": "", "a role that runs the store": grants} {
+		f.exec(t, statement)
+		if got := pgFinding(t, f.Leased(t), "other-grants"); got.Code != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	f.exec(t, `DROP OWNED BY "`+anon+`"`)
+	f.exec(t, "GRANT SELECT, DELETE ON "+f.records()+" TO \""+anon+"\"; GRANT INSERT ON "+f.records()+" TO PUBLIC")
+	got := pgFinding(t, f.Leased(t), "other-grants")
+	want := `REVOKE ALL ON "` + f.Config.Schema + `"."reprise_records" FROM PUBLIC, "` + anon + `"`
+	if got.Severity != store.Warning || !strings.Contains(got.Detail, want) {
+		t.Errorf("%+v: want a warning with %s", got, want)
+	}
+	_, revoke, _ := strings.Cut(got.Detail, "REVOKE ")
+	f.exec(t, "REVOKE "+revoke)
+	if got := pgFinding(t, f.Leased(t), "other-grants"); got.Code != "" {
+		t.Errorf("after the revocation: %+v", got)
+	}
+}
+
+// TestPostgresCheckReportsAnUnpurgedTable: records that are due for more than a day are a
+// finding, and a purge ends it. Live records and those that became due today are none.
+func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))
+	st := f.Leased(t)
+	put := func(n int, age string) {
+		f.exec(t, `INSERT INTO `+f.records()+` (lease_until, valid_until, expires_at, created_at, fence, attempt, state, version, id, owner, fingerprint, payload, retention)
+			SELECT now() - interval '`+age+`', now() - interval '`+age+`', now() - interval '`+age+`', now() - interval '`+age+`', 1, 1, 2, 1,
+				sha256(('`+age+`' || n)::bytea), '\x01', '\x02', '\x03', 1 FROM generate_series(1, `+strconv.Itoa(n)+`) AS n`)
+	}
+	pgMustClaim(t, st, pgClaim(), store.Claimed)
+	put(100, "23 hours")
+	if got := pgFinding(t, st, "unpurged"); got.Code != "" {
+		t.Errorf("records of today: %+v", got)
+	}
+	put(50_000, "30 days")
+	got := pgFinding(t, st, "unpurged")
+	if got.Severity != store.Warning || !strings.Contains(got.Detail, "30 days") || !strings.Contains(got.Detail, "RunPurger") {
+		t.Errorf("records of a month ago: %+v", got)
+	}
+	for {
+		n, err := st.Purge(t.Context(), 10_000)
+		pgWant(t, "purge", err, nil)
+		if n < 10_000 {
+			break
+		}
+	}
+	if got := pgFinding(t, st, "unpurged"); got.Code != "" {
+		t.Errorf("after a purge: %+v", got)
+	}
+}
+
+// TestPostgresAcceptsNamedFindings: Open refuses an unsafe server unless each finding is
+// accepted by its code, and logs those that are. An unknown code is a typing error.
+func TestPostgresAcceptsNamedFindings(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t)) // runs without fsync
+	pool := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.SessionParam("synchronous_commit", "off"), labtest.MaxConns(10))
+	for _, test := range []struct {
+		accept  []string
+		want    error
+		refused string
+		logged  []string
+	}{
+		{nil, store.ErrMisconfigured, "fsync", nil},
+		{[]string{"fsync"}, store.ErrMisconfigured, "synchronous_commit", nil},
+		{[]string{"fsync", "synchronous-commit"}, nil, "", []string{"code=fsync", "code=synchronous-commit"}},
+		{[]string{"fsync", "synchronous_commit"}, store.ErrInvalid, `Config.Accept "synchronous_commit"`, nil},
+	} {
+		c := f.Config
+		c.Accept = test.accept
+		for name, open := range map[string]func(context.Context, reprisepg.Config) error{
+			"Open": func(ctx context.Context, c reprisepg.Config) error {
+				_, err := reprisepg.Open(ctx, pool, c)
+				return err
+			},
+			"OpenTransactional": func(ctx context.Context, c reprisepg.Config) error {
+				_, err := reprisepg.OpenTransactional(ctx, pool, c)
+				return err
+			},
+		} {
+			var log pgLog
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			err := open(t.Context(), c)
+			pgWant(t, name, err, test.want)
+			if err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("%s accepting %q: %v, want %s in it", name, test.accept, err, test.refused)
+			}
+			for _, line := range test.logged {
+				if !log.contains(line) {
+					t.Errorf("%s accepting %q does not log %s", name, test.accept, line)
+				}
+			}
+		}
+	}
+}
