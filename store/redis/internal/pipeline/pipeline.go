@@ -66,11 +66,10 @@ const MaxReplies = 2
 // without waiting for the answers to the one before. It dials in the background; while it
 // has no connection, it takes no call. All methods are safe for concurrent use.
 type Pipeline struct {
-	all      *Pipelines
-	node     *redis.Client
-	limits   limits
-	sentinel bool
-	queue    *batching.Queue[queued]
+	all    *Pipelines
+	node   *redis.Client
+	limits limits
+	queue  *batching.Queue[queued]
 
 	conn   atomic.Pointer[conn] // nil: none
 	sample atomic.Bool          // the next call is left to the client
@@ -92,8 +91,7 @@ type queued struct {
 }
 
 func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
-	o := node.Options()
-	n := &Pipeline{all: p, node: node, limits: limitsOf(o), sentinel: o.Addr == sentinelAddr}
+	n := &Pipeline{all: p, node: node, limits: limitsOf(node.Options())}
 	n.queue = batching.New(batching.Config[queued]{
 		Send: n.send, Later: true, Yields: yields, Inline: n.sendsInline,
 		Large: 2 * MaxPayload, // a call is never sent outside of the lane
@@ -155,9 +153,6 @@ func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 	if now.Sub(p.sampled) >= sampleEvery {
 		p.sampled = now
 		p.sample.Store(true)
-		if p.sentinel {
-			p.all.run(func(ctx context.Context) { p.verify(ctx, c) })
-		}
 		if p.limits.lifetime > 0 && now.Sub(c.born) >= p.limits.lifetime {
 			defer p.retire(c)
 		}
