@@ -17,6 +17,10 @@ const (
 	// delay others.
 	MaxPayload = 64 << 10
 
+	// MaxReply is the size in bytes of the largest reply that the commands of a call may
+	// have: the replies behind a larger one would wait for it.
+	MaxReply = 64 << 10
+
 	// largestInline is the size in bytes of the largest write that a caller makes itself,
 	// on a connection with no call in flight: the operating system takes it at once.
 	largestInline = 4 << 10
@@ -47,9 +51,9 @@ var (
 // Call is one write: commands of Redis.
 type Call interface {
 	// AppendTo appends the commands, see [AppendCommand], and returns the kinds of their
-	// replies, a byte for each: '$' is a string or nil, ':' a number. An error may take the
-	// place of either. There are at most [MaxReplies], and none for a call that is left to
-	// the client.
+	// replies, a byte for each: '$' is a string or nil, '+' a status or nil, ':' a number.
+	// An error may take the place of each. There are at most [MaxReplies], of at most
+	// [MaxReply] bytes, and none for a call that is left to the client.
 	AppendTo(b []byte) (out []byte, replies string)
 }
 
@@ -60,7 +64,7 @@ type Answer struct {
 }
 
 // MaxReplies is the number of commands of the largest call.
-const MaxReplies = 2
+const MaxReplies = 3
 
 // Pipeline sends the calls for one server on one connection: each batch is written
 // without waiting for the answers to the one before. It dials in the background; while it
