@@ -147,7 +147,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 		server := flavor.StartReplicated(t, 1).Primary
 		rules, extra := redisACL(t)
 		rules = append(rules, "+info", "+config|get")
-		for _, missing := range []string{"evalsha", "eval", "get", "set", "pexpiretime", "del", "time", "wait"} {
+		for _, missing := range []string{"evalsha", "eval", "get", "set", "getrange", "pexpiretime", "del", "time", "wait"} {
 			config := repriseredis.Config{Durability: repriseredis.Acked(1)}
 			client := redisUser(t, server, "no-"+missing, append(slices.Clip(rules), "+wait", "-"+missing)...)
 			if missing == "eval" { // which is needed once for each script that the server does not know

@@ -324,35 +324,36 @@ func TestRedisAPipelineEndsWithItsClient(t *testing.T) {
 	redisEventually(t, "its connection is closed", func() bool { return proxy.Counts().Open == 0 })
 }
 
-// Sentinels name another primary, and the old one does not know: a pipeline follows the
-// client's dialer within seconds.
-func TestRedisAPipelineFollowsTheSentinels(t *testing.T) {
+// Behind sentinels every call goes through the client, which leaves a primary that was
+// replaced: there is no connection to the primary beside those of its pool.
+func TestRedisSentinelClientsHaveNoPipeline(t *testing.T) {
 	t.Parallel()
-	first, second := servers.Redis.Start(t), servers.Redis.Start(t)
-	var primary atomic.Pointer[servers.RedisServer]
-	primary.Store(first)
-	client := redis.NewClient(&redis.Options{
-		Addr: "FailoverClient", ContextTimeoutEnabled: true, ConnMaxIdleTime: time.Second,
-		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", primary.Load().Addr())
+	watched := servers.Redis.StartSentinel(t)
+	primary := watched.Primary(t).Addr()
+	const callers = 16
+	var dialled atomic.Int64
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true, PoolSize: callers,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr == primary {
+				dialled.Add(1)
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	prefix := labtest.RedisPrefix()
-	st := redisPipelinedBy(t, client, repriseredis.Config{Prefix: prefix})
-	primary.Store(second)
-	witness := labtest.RedisClient(t, second.Addr())
-	redisEventually(t, "claims are at the new primary", func() bool {
-		for range 50 {
-			r := redisClaim()
-			redisMustClaim(t, st, r, store.Claimed)
-			n, err := witness.Exists(t.Context(), labtest.RedisKey(prefix, r.ID)).Result()
-			if redisWant(t, "exists", err, nil); n == 0 {
-				return false
-			}
+	st := labtest.RedisStore(t, client, repriseredis.Config{Hook: func(_ context.Context, p repriseredis.Pipelined) {
+		t.Errorf("a call bypassed the client: %+v", p)
+	}})
+	var calling sync.WaitGroup
+	for until := time.Now().Add(2500 * time.Millisecond); time.Now().Before(until); calling.Wait() {
+		for range callers {
+			calling.Go(func() { redisRunOnce(t, st) })
 		}
-		return true
-	})
+	}
+	if n := dialled.Load(); n > callers {
+		t.Errorf("%d connections to the primary were dialled, the client's pool has %d", n, callers)
+	}
 }
 
 // Slots move while many callers use the pipelines of a cluster.

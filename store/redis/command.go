@@ -47,6 +47,7 @@ type command struct {
 	uncertain   bool                  // an earlier attempt may have been executed
 	unconfirmed bool                  // answered, and the confirmation of its write is still missing
 	viaClient   bool                  // an attempt of a pipeline failed: leave the next ones to the client
+	partial     bool                  // the reply to a native claim may not be the whole record
 
 	alone [1]*command // the command itself, for a batch of one
 }

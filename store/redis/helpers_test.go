@@ -1,8 +1,10 @@
 package repriseredis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
+	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -25,6 +28,7 @@ type fake struct {
 	mu    sync.Mutex
 	calls int
 	set   map[int]string // the answer to the question for an expiry, by connection
+	found map[int]string // the record that a pipelined claim reads, by connection
 	log   []string       // every command after the handshake: its connection, name and arguments that are text
 }
 
@@ -55,10 +59,15 @@ func (f *fake) reply(conn int, command []string) string {
 		f.log = append(f.log, fmt.Sprintf("%d %s", conn, name))
 		out := f.answer(conn, f.calls, command)
 		f.noteExpiry(conn, command, out)
+		if !slices.Contains(command, "get") {
+			return f.splitFound(conn, out)
+		}
 		if out == claimed {
 			out = "$-1\r\n"
 		}
 		return out
+	case "getrange":
+		return cmp.Or(f.found[conn], bulk(""))
 	case "pexpiretime":
 		if f.expiry != "" {
 			return f.expiry
@@ -79,11 +88,31 @@ func (f *fake) noteExpiry(conn int, command []string, first string) {
 	if f.set == nil {
 		f.set = make(map[int]string)
 	}
-	span, _ := strconv.Atoi(command[len(command)-1])
+	span, _ := strconv.Atoi(command[slices.Index(command, "px")+1])
 	f.set[conn] = fmt.Sprintf(":%d\r\n", span+1)
 	if first == mute || strings.HasPrefix(first, "-") {
 		f.set[conn] = first
 	}
+}
+
+// splitFound returns the answer of a claim as that of its SET in a pipeline, and keeps the
+// record, as far as a pipeline reads it, for GETRANGE.
+func (f *fake) splitFound(conn int, out string) string {
+	if f.found == nil {
+		f.found = make(map[int]string)
+	}
+	f.found[conn] = ""
+	switch {
+	case out == claimed:
+		return "+OK\r\n"
+	case strings.HasPrefix(out, "$"):
+		_, text, _ := strings.Cut(strings.TrimSuffix(out, "\r\n"), "\r\n")
+		f.found[conn] = bulk(text[:min(len(text), pipeline.MaxReply)])
+		return "$-1\r\n"
+	case out == mute, strings.HasPrefix(out, "-"):
+		f.found[conn] = out
+	}
+	return out
 }
 
 // seen returns the log.

@@ -13,12 +13,13 @@ import (
 
 // nativeClaim is a claim by two commands of Redis in one write:
 //
-//	SET key record NX GET PX span
+//	SET key record NX PX span GET
 //	PEXPIRETIME key
 //
 // The first writes the record of a first attempt where there is none, and returns the one
 // that is there otherwise. The second says when the claim was, by the server's clock.
-// Where these two do not decide, claim.lua does.
+// Where these two do not decide, claim.lua does. A pipeline replaces the GET, whose reply
+// may be large: see AppendTo.
 type nativeClaim struct {
 	command
 	request store.ClaimRequest
@@ -27,7 +28,7 @@ type nativeClaim struct {
 }
 
 // The arguments that are the same for every claim.
-var argSet, argNX, argGet, argPX, argExpiry any = "set", "nx", "get", "px", "pexpiretime"
+var argSet, argNX, argPX, argGet, argExpiry any = "set", "nx", "px", "get", "pexpiretime"
 
 // prepare makes n a native claim, or the call of the script for a caller that waits: it
 // expects to find an attempt in progress, which only the script can mark as watched.
@@ -40,7 +41,7 @@ func (n *nativeClaim) prepare(ctx context.Context) {
 	}
 	c.fixed = record.AppendClaimed(c.buf[:0], &n.request)
 	c.span = record.ClaimSpan(n.request.Lease, n.request.Remembered())
-	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argGet, argPX, &c.span}
+	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argPX, &c.span, argGet}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:7]...)
 	c.SetFirstKeyPos(1)
 	c.tailing = [2]any{argExpiry, &c.key}
@@ -73,6 +74,7 @@ type decision uint8
 const (
 	decided   decision = iota // c.err or the result says how
 	undecided                 // the script has to decide
+	unread                    // a pipeline did not read the record, or only its start: the client has to
 	failed                    // there was no answer
 )
 
@@ -122,6 +124,8 @@ func (c *command) decideFound() decision {
 	n := c.claim
 	r, ok := record.Parse(c.reply())
 	switch {
+	case !ok && c.partial:
+		return unread
 	case !ok:
 		c.err = errUnreadable
 	case !r.Forgotten && r.Fingerprint != n.request.Fingerprint:

@@ -48,9 +48,9 @@ func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *comm
 }
 
 // pipelineFor returns the pipeline for c, and nil where its attempt has to go through the
-// client. Renewals are batches already.
+// client.
 func (s *Store) pipelineFor(ctx context.Context, c *command) *pipeline.Pipeline {
-	if s.pipelines == nil || c.viaClient || c.redirect != "" || c.script == record.RenewScript || c.wait && s.durability.level != async {
+	if s.pipelines == nil || c.viaClient || c.redirect != "" || !c.isBounded() || c.wait && s.durability.level != async {
 		return nil
 	}
 	node, err := s.nodeFor(ctx, c.key)
@@ -76,17 +76,38 @@ func isReply(err error) bool {
 	return errors.As(err, &answered)
 }
 
-// AppendTo implements [pipeline.Call]: the commands of Redis that c is. A call with a
-// larger payload than a pipeline takes has none.
-func (c *command) AppendTo(b []byte) (out []byte, replies string) {
-	if len(c.payload) > pipeline.MaxPayload {
-		return b, ""
+// isBounded reports whether c and its reply are small enough to share a connection. The
+// scripts of claims and of inspections answer with payloads. Renewals are batches already.
+func (c *command) isBounded() bool {
+	switch c.script {
+	case record.ClaimScript:
+		return c.claim != nil
+	case record.InspectScript, record.RenewScript:
+		return false
+	default:
+		return len(c.payload) <= pipeline.MaxPayload
 	}
-	out, ok := pipeline.AppendCommand(b, c.Args())
+}
+
+// AppendTo implements [pipeline.Call]. In a pipeline, a native claim reads the start of
+// the record with a third command, which bounds its reply:
+//
+//	SET key record NX PX span
+//	PEXPIRETIME key
+//	GETRANGE key 0 limit
+//
+// The commands are not one step. The last one reads a record that the key has during the
+// claim, though it may have replaced the record that the first one found.
+func (c *command) AppendTo(b []byte) (out []byte, replies string) {
+	args := c.Args()
 	replies = "$"
-	if ok && c.tail != nil {
-		out, ok = pipeline.AppendCommand(out, c.tail.Args())
-		replies = "$:"
+	if c.claim != nil {
+		args, replies = args[:len(args)-1], "+:$" // without GET
+	}
+	out, ok := pipeline.AppendCommand(b, args)
+	if ok && c.claim != nil {
+		out, _ = pipeline.AppendCommand(out, c.tail.Args())
+		out, ok = pipeline.AppendCommand(out, []any{argRange, &c.key, argFirst, argLast})
 	}
 	if !ok {
 		return out, ""
@@ -94,15 +115,23 @@ func (c *command) AppendTo(b []byte) (out []byte, replies string) {
 	return out, replies
 }
 
+// The arguments of GETRANGE that are the same for every claim.
+var argRange, argFirst, argLast any = "getrange", 0, pipeline.MaxReply - 1
+
 // receive gives c its replies.
 func (c *command) receive(replies *[pipeline.MaxReplies]pipeline.Reply) {
-	if c.tail != nil {
+	r := &replies[0]
+	if c.claim != nil {
 		setNumber(c.tail, &replies[1])
+		if r.Kind == pipeline.Nil {
+			r = &replies[2]
+			c.partial = len(r.Text) == 0 || len(r.Text) == pipeline.MaxReply // gone by now, or longer
+		}
 	}
-	switch r := &replies[0]; r.Kind {
+	switch r.Kind {
 	case pipeline.String:
 		c.SetVal(r.Text)
-	case pipeline.Nil:
+	case pipeline.Nil, pipeline.Status: // the client, too, says by nil that there was no record
 		c.SetErr(redis.Nil)
 	case pipeline.Failure:
 		c.SetErr(serverError(r.Text))

@@ -88,20 +88,41 @@ func TestRepetitionGoesThroughTheClient(t *testing.T) {
 	}
 }
 
-// A pipeline sends all commands of a call, whose payload is bounded.
-func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
+// Only calls whose payloads and replies are bounded share a connection.
+func TestPipelinedCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		c    command
+		want bool
+	}{
+		{"a native claim", command{script: record.ClaimScript, claim: &nativeClaim{}}, true},
+		{"the script of a claim", command{script: record.ClaimScript}, false},
+		{"a release", command{script: record.ReleaseScript}, true},
+		{"a small completion", command{script: record.CompleteScript, payload: make(blob, pipeline.MaxPayload)}, true},
+		{"a large completion", command{script: record.CompleteScript, payload: make(blob, pipeline.MaxPayload+1)}, false},
+		{"a large resolution", command{script: record.ResolveScript, payload: make(blob, pipeline.MaxPayload+1)}, false},
+		{"an inspection", command{script: record.InspectScript}, false},
+		{"a renewal", command{script: record.RenewScript}, false},
+	} {
+		if got := c.c.isBounded(); got != c.want {
+			t.Errorf("%s: bounded %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A pipeline sends all commands of a call.
+func TestPipelinedCallsAreWhole(t *testing.T) {
 	t.Parallel()
 	s := &Store{}
-	for size, want := range map[int]string{0: "$", pipeline.MaxPayload: "$", pipeline.MaxPayload + 1: ""} {
-		c := &command{script: record.CompleteScript, payload: make([]byte, size)}
-		s.call(t.Context(), c, store.ID{}, &c.payload)
-		if out, replies := c.AppendTo(nil); replies != want || want != "" && len(out) <= size {
-			t.Errorf("a payload of %d bytes: replies %q to %d bytes, want %q", size, replies, len(out), want)
-		}
+	c := &command{script: record.CompleteScript, payload: make([]byte, 1000)}
+	s.call(t.Context(), c, store.ID{}, &c.payload)
+	if out, replies := c.AppendTo(nil); replies != "$" || len(out) <= 1000 {
+		t.Errorf("replies %q to %d bytes", replies, len(out))
 	}
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.prepare(t.Context())
-	if out, replies := n.AppendTo(nil); replies != "$:" || strings.Count(string(out), "*") < 2 || len(replies) > pipeline.MaxReplies {
+	if out, replies := n.AppendTo(nil); replies != "+:$" || strings.Count(string(out), "*") < 3 || strings.Contains(string(out), "\r\nget\r\n") || len(replies) > pipeline.MaxReplies {
 		t.Errorf("replies %q to the claim %q", replies, out)
 	}
 	n.args[1] = 1.5
@@ -111,12 +132,14 @@ func TestPipelinedCallsAreBoundedAndWhole(t *testing.T) {
 }
 
 // A claim in a pipeline decides by its own replies, however many they are, and its hook
-// hears of it. Another attempt of a call that did not fail stays in the pipeline.
+// hears of it. A record that it did not read whole is read by the client.
 func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 	t.Parallel()
 	var found atomic.Value
 	found.Store(claimed)
 	completed := string(replayable("payload"))
+	fits := strings.Repeat("x", pipeline.MaxReply-len(completed)+len("payload"))
+	largest := string(replayable(fits))
 	f := newFake(t, func(_, _ int, command []string) string {
 		switch command[0] {
 		case "set":
@@ -138,27 +161,49 @@ func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 		name  string
 		found string
 		want  store.ClaimResult
-		calls int64
+		err   error
+		sent  string
 	}{
-		{"a new one", claimed, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, 1},
-		{"a replay", bulk(completed), store.ClaimResult{Outcome: store.Completed}, 1},
-		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.ClaimResult{Outcome: store.InProgress}, 2},
+		{"a new one", claimed, store.ClaimResult{Outcome: store.Claimed, Fence: 1999}, nil, "set"},
+		{"a replay", bulk(completed), store.ClaimResult{Outcome: store.Completed, Payload: []byte("payload")}, nil, "set"},
+		{"a replay of the largest size", bulk(largest), store.ClaimResult{Outcome: store.Completed, Payload: []byte(fits)}, nil, "set"},
+		{"a larger replay", bulk(string(replayable(fits + "x"))), store.ClaimResult{Outcome: store.Completed, Payload: []byte(fits + "x")}, nil, "set, set of the client"},
+		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), store.ClaimResult{Outcome: store.InProgress}, nil, "set, evalsha of the client"},
+		{"one that is gone when it is read", bulk(""), store.ClaimResult{}, store.ErrCorrupt, "set, set of the client"},
+		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", store.ClaimResult{Outcome: store.InProgress}, nil, "set, evalsha of the client"},
+		{"a cut record", bulk(completed[:len(completed)-1]), store.ClaimResult{}, store.ErrCorrupt, "set"},
 	} {
 		found.Store(c.found)
 		r := store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
-		most := int64(0)
-		for range 3 { // one call a second goes through the client
-			before := pipelined.Load()
+		var log string
+		got := untilPipelined(t, pipelined, func() claimAnswer {
+			before := len(f.seen())
 			got, err := s.Claim(t.Context(), r)
-			most = max(most, pipelined.Load()-before)
-			if err != nil || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence {
-				t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
-			}
+			log = strings.TrimPrefix(f.seen()[before:], ", ")
+			return claimAnswer{got, err}
+		})
+		if !errors.Is(got.err, c.err) || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence || string(got.Payload) != string(c.want.Payload) {
+			t.Errorf("%s: %v, fence %d, a payload of %d bytes, %v; want %v, %d, %d, %v", c.name, got.Outcome, got.Fence, len(got.Payload), got.err,
+				c.want.Outcome, c.want.Fence, len(c.want.Payload), c.err)
 		}
-		if most != c.calls {
-			t.Errorf("%s: %d calls were pipelined, want %d", c.name, most, c.calls)
+		var sent []string
+		pipe, _, _ := strings.Cut(log, " ")
+		for command := range strings.SplitSeq(log, ", ") {
+			conn, name, _ := strings.Cut(command, " ")
+			if conn != pipe {
+				name += " of the client"
+			}
+			sent = append(sent, name)
+		}
+		if got := strings.Join(sent, ", "); got != c.sent {
+			t.Errorf("%s: sent %q, want %q", c.name, got, c.sent)
 		}
 	}
+}
+
+type claimAnswer struct {
+	store.ClaimResult
+	err error
 }
 
 // A pipeline connects once the server answered the client, and not before.

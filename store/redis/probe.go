@@ -55,8 +55,12 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return try(waiter, store.InProgress)
 	}
 	replay := func() error { return try(r, store.Completed) }
-	expiry := func() error { // of no record: a claim that cannot ask for it is written already
-		if err := node.PExpireTime(ctx, s.key(id)).Err(); err != nil {
+	read := func() error { // no record: a claim that is refused a part is written already
+		err := node.PExpireTime(ctx, s.key(id)).Err()
+		if err == nil && s.pipelines != nil {
+			err = node.GetRange(ctx, s.key(id), 0, 0).Err()
+		}
+		if err != nil {
 			return fail(classify(err).class, err)
 		}
 		return nil
@@ -86,7 +90,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		name string
 		do   func() error
 	}{
-		{"read an expiry", expiry},
+		{"read a record", read},
 		{"claim", claim},
 		{"claim again", claim},
 		{"wait for a claim", wait},

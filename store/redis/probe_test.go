@@ -43,7 +43,7 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
 		{"renew", "evalsha", record.RenewScript.Digest, bulk("X")},
 		{"complete", "evalsha", record.CompleteScript.Digest, bulk("X")},
-		{"read an expiry", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
+		{"read a record", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
 	} {
 		f := newFake(t, soundServer("", func(command []string) string {
 			if command[0] == c.command && (c.digest == nil || command[1] == c.digest) {

@@ -134,6 +134,10 @@ func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 			c.rewind()
 			c.useScript(ctx)
 			return true, false
+		case unread:
+			c.rewind()
+			c.viaClient = true
+			return true, false
 		case failed:
 		}
 	}
@@ -187,7 +191,7 @@ func (c *command) refusal() error {
 
 // rewind prepares c for another attempt. Its failure stays until there is an answer.
 func (c *command) rewind() {
-	c.first, c.granted = nil, false
+	c.first, c.granted, c.partial = nil, false, false
 	c.SetErr(nil)
 	c.SetVal("")
 	c.ackErr = nil

@@ -66,23 +66,3 @@ func (d *dialling) end() net.Conn {
 	d.over = true
 	return d.conn
 }
-
-// sentinelAddr is the address that go-redis gives a client that asks sentinels for it.
-const sentinelAddr = "FailoverClient"
-
-// verify ends a connection to a server that is not the primary any more. A primary that
-// was cut off from its sentinels does not know.
-func (p *Pipeline) verify(ctx context.Context, c *conn) {
-	o := p.node.Options()
-	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
-	defer cancel()
-	probe, err := o.Dialer(ctx, o.Network, o.Addr)
-	if err != nil {
-		return
-	}
-	defer func() { _ = probe.Close() }()
-	if probe.RemoteAddr().String() != c.RemoteAddr().String() {
-		p.conn.CompareAndSwap(c, nil)
-		c.end()
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
@@ -36,55 +35,5 @@ func TestDialAfterTheEndMakesNoConnection(t *testing.T) {
 	}
 	if c, err := d.run(t.Context(), "tcp", "127.0.0.1:1"); c != nil || !errors.Is(err, errRetired) {
 		t.Errorf("%v, %v; want errRetired", c, err)
-	}
-}
-
-// addressed is a connection to an address.
-type addressed struct {
-	recorder
-	to string
-}
-
-func (a *addressed) RemoteAddr() net.Addr { return address(a.to) }
-
-type address string
-
-func (address) Network() string  { return "tcp" }
-func (a address) String() string { return string(a) }
-
-// A pipeline leaves a server that is not the primary any more, and no other.
-func TestPipelineLeavesAFormerPrimary(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, now string
-		err       error
-		leaves    bool
-	}{
-		{"the same", "a:1", nil, false},
-		{"another", "b:1", nil, true},
-		{"unknown", "", errors.New("no sentinel"), false},
-	} {
-		client := redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
-			return &addressed{to: c.now}, c.err
-		}})
-		t.Cleanup(func() { _ = client.Close() })
-		p := New(client).Of(client)
-		conn := &conn{Conn: &addressed{to: "a:1"}}
-		p.conn.Store(conn)
-		p.verify(t.Context(), conn)
-		if conn.isEnded() != c.leaves || (p.conn.Load() == nil) != c.leaves {
-			t.Errorf("%s: ended %v, left %v; want %v", c.name, conn.isEnded(), p.conn.Load() == nil, c.leaves)
-		}
-	}
-}
-
-// Only a client that asks sentinels for the primary is asked for it again.
-func TestOnlyClientsBehindSentinelsAreVerified(t *testing.T) {
-	t.Parallel()
-	behind := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}, DialTimeout: time.Second})
-	single := redis.NewClient(&redis.Options{})
-	t.Cleanup(func() { _, _ = behind.Close(), single.Close() })
-	if !New(behind).Of(behind).sentinel || New(single).Of(single).sentinel {
-		t.Error("a client behind sentinels is taken for another")
 	}
 }

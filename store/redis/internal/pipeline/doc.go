@@ -11,10 +11,11 @@
 //
 // # Limits
 //
-// A pipeline takes calls of up to [MaxPayload] bytes, because all calls share the
-// connection and a larger one would hold up the others. It follows no redirect, repeats
-// no call, and interprets no error. The caller sends through the client each call that
-// was not taken, and repeats there each call that failed.
+// A pipeline takes calls of up to [MaxPayload] bytes whose replies have at most
+// [MaxReply], because all calls share the connection and a larger one would hold up the
+// others. It follows no redirect, repeats no call, and interprets no error. The caller
+// sends through the client each call that was not taken, and repeats there each call that
+// failed.
 //
 // # Exit
 //

@@ -17,6 +17,10 @@ const (
 	// delay others.
 	MaxPayload = 64 << 10
 
+	// MaxReply is the size in bytes of the largest reply that the commands of a call may
+	// have: the replies behind a larger one would wait for it.
+	MaxReply = 64 << 10
+
 	// largestInline is the size in bytes of the largest write that a caller makes itself,
 	// on a connection with no call in flight: the operating system takes it at once.
 	largestInline = 4 << 10
@@ -47,9 +51,9 @@ var (
 // Call is one write: commands of Redis.
 type Call interface {
 	// AppendTo appends the commands, see [AppendCommand], and returns the kinds of their
-	// replies, a byte for each: '$' is a string or nil, ':' a number. An error may take the
-	// place of either. There are at most [MaxReplies], and none for a call that is left to
-	// the client.
+	// replies, a byte for each: '$' is a string or nil, '+' a status or nil, ':' a number.
+	// An error may take the place of each. There are at most [MaxReplies], of at most
+	// [MaxReply] bytes, and none for a call that is left to the client.
 	AppendTo(b []byte) (out []byte, replies string)
 }
 
@@ -60,17 +64,16 @@ type Answer struct {
 }
 
 // MaxReplies is the number of commands of the largest call.
-const MaxReplies = 2
+const MaxReplies = 3
 
 // Pipeline sends the calls for one server on one connection: each batch is written
 // without waiting for the answers to the one before. It dials in the background; while it
 // has no connection, it takes no call. All methods are safe for concurrent use.
 type Pipeline struct {
-	all      *Pipelines
-	node     *redis.Client
-	limits   limits
-	sentinel bool
-	queue    *batching.Queue[queued]
+	all    *Pipelines
+	node   *redis.Client
+	limits limits
+	queue  *batching.Queue[queued]
 
 	conn   atomic.Pointer[conn] // nil: none
 	sample atomic.Bool          // the next call is left to the client
@@ -92,8 +95,7 @@ type queued struct {
 }
 
 func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
-	o := node.Options()
-	n := &Pipeline{all: p, node: node, limits: limitsOf(o), sentinel: o.Addr == sentinelAddr}
+	n := &Pipeline{all: p, node: node, limits: limitsOf(node.Options())}
 	n.queue = batching.New(batching.Config[queued]{
 		Send: n.send, Later: true, Yields: yields, Inline: n.sendsInline,
 		Large: 2 * MaxPayload, // a call is never sent outside of the lane
@@ -155,9 +157,6 @@ func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 	if now.Sub(p.sampled) >= sampleEvery {
 		p.sampled = now
 		p.sample.Store(true)
-		if p.sentinel {
-			p.all.run(func(ctx context.Context) { p.verify(ctx, c) })
-		}
 		if p.limits.lifetime > 0 && now.Sub(c.born) >= p.limits.lifetime {
 			defer p.retire(c)
 		}

@@ -36,11 +36,14 @@ func New(client redis.UniversalClient) *Pipelines {
 }
 
 // allows reports whether the options of a client leave room for a connection that it does
-// not see: a Limiter has to see every command, and streamed credentials change on
-// connections that are in use.
+// not see: a Limiter has to see every command, streamed credentials change on connections
+// that are in use, and sentinels may replace a primary that does not notice.
 func allows(o *redis.Options) bool {
-	return o.Limiter == nil && o.StreamingCredentialsProvider == nil
+	return o.Limiter == nil && o.StreamingCredentialsProvider == nil && o.Addr != sentinelAddr
 }
+
+// sentinelAddr is the address that go-redis gives a client that asks sentinels for it.
+const sentinelAddr = "FailoverClient"
 
 // Of returns the pipeline for a server, and nil after Close or where the options of its
 // client rule one out.

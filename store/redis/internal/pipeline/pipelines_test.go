@@ -39,6 +39,11 @@ func TestOptionsRuleOutPipelines(t *testing.T) {
 			t.Errorf("%s, a single server: a pipeline %v, want %v", c.name, got, c.want)
 		}
 	}
+	behind := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = behind.Close() })
+	if New(behind) != nil {
+		t.Error("behind sentinels: a pipeline")
+	}
 }
 
 // A server has one pipeline until it is forgotten, and none after the end of all.

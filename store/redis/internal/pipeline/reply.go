@@ -28,8 +28,9 @@ type Kind uint8
 
 // The kinds of replies.
 const (
-	Other Kind = iota // an array or a status, for example, whose content is not kept
+	Other Kind = iota // an array, for example, whose content is not kept
 	String
+	Status // its text is not kept
 	Number
 	Nil
 	Failure // an error of the server
@@ -40,8 +41,12 @@ func (r Reply) fits(want byte) bool {
 	switch r.Kind {
 	case Failure:
 		return true
-	case String, Nil:
+	case String:
 		return want == '$'
+	case Status:
+		return want == '+'
+	case Nil:
+		return want == '$' || want == '+'
 	case Number:
 		return want == ':'
 	default:
@@ -68,6 +73,8 @@ func readReply(in *bufio.Reader) (Reply, error) {
 			return Reply{Kind: Number, Number: n}, nil
 		case '-':
 			return Reply{Kind: Failure, Text: string(line)}, nil
+		case '+':
+			return Reply{Kind: Status}, nil
 		case '_':
 			return Reply{Kind: Nil}, nil
 		case '>', '|': // not the reply, which follows

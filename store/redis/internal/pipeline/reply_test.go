@@ -22,7 +22,7 @@ func TestRepliesAreRead(t *testing.T) {
 		"*-1\r\n":                             {Kind: Nil},
 		"_\r\n":                               {Kind: Nil},
 		":-12\r\n":                            {Kind: Number, Number: -12},
-		"+OK\r\n":                             {Kind: Other},
+		"+OK\r\n":                             {Kind: Status},
 		"-ERR no\r\n":                         {Kind: Failure, Text: "ERR no"},
 		"!6\r\nERR no\r\n":                    {Kind: Failure, Text: "ERR no"},
 		"*2\r\n:1\r\n$1\r\na\r\n":             {Kind: Other},
