@@ -1,11 +1,14 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +107,55 @@ func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level reprisered
 	for _, r := range []store.ClaimRequest{old, moving, moved, outlived, lasting} {
 		r.Owner = store.NewOwner()
 		redisMustClaim(t, st, r, store.Completed)
+	}
+}
+
+// A planned failover redirects all calls for some slots at once. They reach the promoted
+// node over the connections of the client's pool for it, and not over one for each call.
+func TestRedisClusterRedirectsShareConnections(t *testing.T) {
+	t.Parallel()
+	cluster := servers.Redis.StartCluster(t)
+	const pool, callers = 4, 64
+	promoted := cluster.Nodes[len(cluster.Nodes)-1]
+	var dialled atomic.Int64
+	client := labtest.RedisCluster(t, &redis.ClusterOptions{
+		Addrs: cluster.Addrs(), PoolSize: pool, ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr == promoted.Addr() {
+				dialled.Add(1)
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
+	var over atomic.Bool
+	var claimed atomic.Int64
+	var claiming sync.WaitGroup
+	for range callers {
+		claiming.Go(func() {
+			for !over.Load() && !t.Failed() {
+				if _, err := st.Claim(t.Context(), redisClaim()); err == nil {
+					claimed.Add(1)
+				} else if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrBusy) {
+					t.Errorf("claim: %v", err)
+				}
+			}
+		})
+	}
+	redisEventually(t, "claims are made", func() bool { return claimed.Load() > 10*callers })
+	redisDo(t, promoted, "CLUSTER", "FAILOVER")
+	redisEventually(t, "the replica is promoted", func() bool {
+		reply, err := promoted.Do(t.Context(), "ROLE")
+		role, _ := reply.([]any)
+		return err == nil && len(role) > 0 && role[0] == "master"
+	})
+	before := claimed.Load()
+	redisEventually(t, "claims are made after it", func() bool { return claimed.Load() > before+100*callers })
+	over.Store(true)
+	claiming.Wait()
+	t.Logf("%d claims, %d connections to the promoted node", claimed.Load(), dialled.Load())
+	if n := dialled.Load(); n == 0 || n > pool+2 { // the pool, and a pipeline
+		t.Errorf("%d connections to the promoted node were dialled, want 1 to %d", n, pool+2)
 	}
 }
 

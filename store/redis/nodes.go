@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,7 +32,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 			continue
 		}
 		if c.redirect != "" && c.redirect != node.Options().Addr {
-			node = redirected.to(c.redirect, node)
+			node = redirected.to(ctx, c.redirect, cluster, node)
 		}
 		groups[node] = append(groups[node], c)
 	}
@@ -110,12 +111,23 @@ func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 var errUnanswered = errors.New("no answer")
 
 // redirectClients are clients, for one attempt, of nodes that a cluster named and that
-// the map of its client does not have in that place: the map is updated later, and a node
-// that imports its first slots is in no map.
+// the map of its client does not have, such as a node that imports its first slots.
 type redirectClients map[string]*redis.Client
 
-// to returns a client of the node at addr that is configured as like is.
-func (r *redirectClients) to(addr string, like *redis.Client) *redis.Client {
+// to returns the cluster client's client of the node at addr, or else one that is
+// configured as like is. The map of the cluster client may have the node in another place:
+// as the replica that was promoted, for example.
+func (r *redirectClients) to(ctx context.Context, addr string, cluster *redis.ClusterClient, like *redis.Client) *redis.Client {
+	var known atomic.Pointer[redis.Client]
+	_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+		if node.Options().Addr == addr {
+			known.Store(node)
+		}
+		return nil
+	})
+	if node := known.Load(); node != nil {
+		return node
+	}
 	if *r == nil {
 		*r = make(redirectClients, 1)
 	}
