@@ -87,7 +87,7 @@ func (w *world) before(q *request, is func(other *request, theirs *protocol.Conf
 
 // refusedInside reports whether a guard inside may have refused an earlier request of the
 // operation: to the outer guard that is a response of its handler, which it may keep.
-func (w *world) refusedInside(q *request, c *protocol.Config) bool {
+func (w *world) refusedInside(q *request) bool {
 	return w.before(q, func(other *request, _ *protocol.Config) bool { return other.run == nil && other.process.inner != nil })
 }
 
@@ -108,7 +108,7 @@ func (w *world) judgeAnswer(q *request, a *answer) {
 	w.tally[a.code]++
 	honest := mayAnswer[protocol.Code(a.code)]
 	switch {
-	case c == nil, both, w.refusedInside(q, c), q.process.settings.layer == timesOut && a.body == timedOut:
+	case c == nil, both, w.refusedInside(q), q.process.settings.layer == timesOut && a.body == timedOut:
 	case honest != nil:
 		if !honest(w, q, c) {
 			w.find("%s: %q was answered %d for no reason", a.code, q.key, a.status)

@@ -95,8 +95,8 @@ func (f *fake) noteExpiry(conn int, command []string, first string) {
 	}
 }
 
-// splitFound returns the answer of a claim as that of its SET in a pipeline, and keeps the
-// record, as far as a pipeline reads it, for GETRANGE.
+// splitFound returns the answer of a claim as that of its SET in a pipeline, and keeps
+// the record, as far as a pipeline reads it, for GETRANGE.
 func (f *fake) splitFound(conn int, out string) string {
 	if f.found == nil {
 		f.found = make(map[int]string)

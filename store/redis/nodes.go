@@ -115,8 +115,8 @@ var errUnanswered = errors.New("no answer")
 type redirectClients map[string]*redis.Client
 
 // to returns the cluster client's client of the node at addr, or else one that is
-// configured as like is. The map of the cluster client may have the node in another place:
-// as the replica that was promoted, for example.
+// configured as like is. The map of the cluster client may have the node in another
+// place: as the replica that was promoted, for example.
 func (r *redirectClients) to(ctx context.Context, addr string, cluster *redis.ClusterClient, like *redis.Client) *redis.Client {
 	var known atomic.Pointer[redis.Client]
 	_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {

@@ -77,7 +77,8 @@ func isReply(err error) bool {
 }
 
 // isBounded reports whether c and its reply are small enough to share a connection. The
-// scripts of claims and of inspections answer with payloads. Renewals are batches already.
+// scripts of claims and of inspections answer with payloads. Renewals are batches
+// already.
 func (c *command) isBounded() bool {
 	switch c.script {
 	case record.ClaimScript:

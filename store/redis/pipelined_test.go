@@ -1,6 +1,7 @@
 package repriseredis
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -182,7 +183,7 @@ func TestPipelinedClaimsDecideLikeOthers(t *testing.T) {
 			log = strings.TrimPrefix(f.seen()[before:], ", ")
 			return claimAnswer{got, err}
 		})
-		if !errors.Is(got.err, c.err) || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence || string(got.Payload) != string(c.want.Payload) {
+		if !errors.Is(got.err, c.err) || got.Outcome != c.want.Outcome || got.Fence != c.want.Fence || !bytes.Equal(got.Payload, c.want.Payload) {
 			t.Errorf("%s: %v, fence %d, a payload of %d bytes, %v; want %v, %d, %d, %v", c.name, got.Outcome, got.Fence, len(got.Payload), got.err,
 				c.want.Outcome, c.want.Fence, len(c.want.Payload), c.err)
 		}
