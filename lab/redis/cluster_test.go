@@ -154,8 +154,9 @@ func TestRedisClusterRedirectsShareConnections(t *testing.T) {
 	over.Store(true)
 	claiming.Wait()
 	t.Logf("%d claims, %d connections to the promoted node", claimed.Load(), dialled.Load())
-	if n := dialled.Load(); n == 0 || n > pool+2 { // the pool, and a pipeline
-		t.Errorf("%d connections to the promoted node were dialled, want 1 to %d", n, pool+2)
+	const most = 4 * pool // the pool and a pipeline, some of them twice; one for each caller without the pool
+	if n := dialled.Load(); n == 0 || n > most {
+		t.Errorf("%d connections to the promoted node were dialled, want 1 to %d", n, most)
 	}
 }
 
