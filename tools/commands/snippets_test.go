@@ -22,7 +22,7 @@ import (
 const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob.
+// needs are found in the module lab/blob, and GORM in examples/sql.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
@@ -38,7 +38,9 @@ var imported = map[string]string{
 	"otelhttp": "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp",
 	"pgx":      "github.com/jackc/pgx/v5", "pgxpool": "github.com/jackc/pgx/v5/pgxpool", "redis": "github.com/redis/go-redis/v9",
 
-	"context": "context", "fmt": "fmt", "http": "net/http", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os",
+	"gorm": "gorm.io/gorm",
+
+	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os",
 	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
 }
 
@@ -94,8 +96,11 @@ func TestGoBlocksCompile(t *testing.T) {
 			continue
 		}
 		module := "lab"
-		if strings.Contains(file, `"gocloud.dev`) || strings.Contains(file, ours+`blob"`) {
+		switch {
+		case strings.Contains(file, `"gocloud.dev`), strings.Contains(file, ours+`blob"`):
 			module = "lab/blob"
+		case strings.Contains(file, `"gorm.io`):
+			module = "examples/sql"
 		}
 		folder := fmt.Sprintf("snippet%d", i)
 		tree.Write(t, w.clone, module+"/"+folder+"/snippet.go", file)

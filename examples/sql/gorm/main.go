@@ -8,6 +8,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -15,9 +17,20 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-func main() { bank.Main(move) }
+func main() {
+	bank.MainOver(func(pool *sql.DB) (bank.Move, error) {
+		db, err := open(pool, false)
+		return book(db), err
+	})
+}
+
+// open opens GORM over the pool of the store.
+func open(pool *sql.DB, prepare bool) (*gorm.DB, error) {
+	return gorm.Open(postgres.New(postgres.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard, PrepareStmt: prepare})
+}
 
 type account struct {
 	ID      string
@@ -38,27 +51,30 @@ type transfer struct {
 // TableName implements GORM's Tabler.
 func (transfer) TableName() string { return "reprise_example.transfers" }
 
-// session returns GORM on the transaction of the request. SkipDefaultTransaction, because
-// every write is in a transaction already.
-func session(ctx context.Context) (*gorm.DB, error) {
-	tx, err := bank.Tx(ctx)
-	if err != nil {
-		return nil, err
+// session returns db on the transaction of the request that ctx belongs to.
+func session(ctx context.Context, db *gorm.DB) (*gorm.DB, error) {
+	tx, ok := reprisepg.SQLTx(ctx)
+	if !ok {
+		return nil, errors.New("the request has no transaction")
 	}
-	db, err := gorm.Open(postgres.New(postgres.Config{Conn: tx}), &gorm.Config{
-		SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: logger.Discard,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return db.WithContext(ctx), nil
+	// The Context gives the session a statement; without one it shares that of db.
+	s := db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipDefaultTransaction: true})
+	s.Statement.ConnPool = tx
+	return s, nil
 }
 
-func move(ctx context.Context, o bank.Order) (id int64, err error) {
-	db, err := session(ctx)
-	if err != nil {
-		return 0, err
+// book moves money through a handle that was opened once, for the process.
+func book(shared *gorm.DB) bank.Move {
+	return func(ctx context.Context, o bank.Order) (int64, error) {
+		db, err := session(ctx, shared)
+		if err != nil {
+			return 0, err
+		}
+		return move(db, o)
 	}
+}
+
+func move(db *gorm.DB, o bank.Order) (id int64, err error) {
 	var both []account
 	err = db.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
 		Where("id IN ?", []string{o.From, o.To}).Order("id").Find(&both).Error

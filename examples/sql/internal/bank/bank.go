@@ -50,14 +50,22 @@ const connections = 10
 var config = reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
 
 // Main serves transfers on a *sql.DB until the process is told to stop.
-func Main(move Move) {
+func Main(move Move) { MainOver(func(*sql.DB) (Move, error) { return move, nil }) }
+
+// MainOver is [Main] for a library that has a handle over the pool.
+func MainOver(open func(*sql.DB) (Move, error)) {
 	run(func(ctx context.Context, url string) (store.Store, Move, func(), error) {
 		db, err := sql.Open("pgx", url)
 		if err != nil {
 			return nil, nil, nil, err
 		}
+		closeDB := func() { _ = db.Close() }
 		store, err := Open(ctx, db)
-		return store, move, func() { _ = db.Close() }, err
+		if err != nil {
+			return nil, nil, closeDB, err
+		}
+		move, err := open(db)
+		return store, move, closeDB, err
 	})
 }
 
