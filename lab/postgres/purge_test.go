@@ -238,8 +238,10 @@ func (l *pgLog) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-func (l *pgLog) contains(text string) bool {
+func (l *pgLog) contains(text string) bool { return l.count(text) > 0 }
+
+func (l *pgLog) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
+	return strings.Count(l.text.String(), text)
 }

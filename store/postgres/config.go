@@ -65,8 +65,9 @@ type Config struct {
 	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
 	Accept []string
 
-	// Logger receives failures that no caller sees, such as a failed purge of
-	// RunPurger, and tables that do not exist; nil means [slog.Default].
+	// Logger receives failures that no caller sees, such as a failed purge of RunPurger,
+	// tables that do not exist, and handlers of the transactional store that complete
+	// without asking for their transactions; nil means [slog.Default].
 	Logger *slog.Logger
 }
 

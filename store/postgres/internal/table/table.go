@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -144,23 +143,13 @@ func (t *Table) ReportMissing(ctx context.Context, err error) {
 
 // missingSchema logs that the tables do not exist, at most once a minute: every request
 // fails then, and the log has to say why.
-type missingSchema struct {
-	mu   sync.Mutex
-	last time.Time
-}
+type missingSchema struct{ Minutely }
 
 func (m *missingSchema) report(ctx context.Context, logger *slog.Logger, table string, err error) {
 	if !wire.HasCode(err, wire.CodeNoTable, wire.CodeNoColumn, wire.CodeNoFunction, wire.CodeNoSchema) {
 		return
 	}
-	m.mu.Lock()
-	now := time.Now()
-	due := now.Sub(m.last) >= time.Minute
-	if due {
-		m.last = now
-	}
-	m.mu.Unlock()
-	if due {
+	if _, due := m.Count(); due {
 		logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
 			slog.String("table", table), slog.String("error", err.Error()))
 	}

@@ -38,6 +38,8 @@ type attempt struct {
 	savepoints atomic.Int64       // how many the handler opened
 	ended      atomic.Bool        // the store refuses whatever the handler still does with it
 
+	bound   atomic.Bool // a handler got its context
+	asked   atomic.Bool // a handler got its transaction
 	expired atomic.Bool // the watchdog closed the connection
 
 	mu       sync.Mutex

@@ -25,6 +25,7 @@ type Store struct {
 	statements statements
 	slots      slots
 	recent     table.ReplayRatio
+	unused     table.Minutely // attempts whose handlers did not ask for their transactions
 
 	// noClientCheck says that the server cannot look after a client while it runs a
 	// statement: its operating system does not tell.
@@ -112,6 +113,9 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	}
 	s.setUndecided(r.Owner)
 	err := s.commitAndEnd(ctx, a, r)
+	if !r.DiscardEffects {
+		s.reportUnused(ctx, a)
+	}
 	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		return s.findCommit(ctx, r.ID, r.Owner)
 	}
@@ -147,6 +151,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 // available to [Tx] and [SQLTx].
 func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
 	if a := s.find(id, owner); a != nil {
+		a.bound.Store(true)
 		return context.WithValue(ctx, txKey{}, a)
 	}
 	return ctx

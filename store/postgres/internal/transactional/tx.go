@@ -24,6 +24,7 @@ func Tx(ctx context.Context) (pgx.Tx, bool) {
 	if a == nil || a.session.Pool == nil {
 		return nil, false
 	}
+	a.asked.Store(true)
 	return &handlerTx{attempt: a}, true
 }
 
@@ -33,6 +34,7 @@ func SQLTx(ctx context.Context) (*sql.Tx, bool) {
 	if a == nil || a.sqlTx == nil {
 		return nil, false
 	}
+	a.asked.Store(true)
 	return a.sqlTx, true
 }
 

@@ -1,0 +1,27 @@
+package transactional
+
+import (
+	"context"
+	"log/slog"
+)
+
+// reportUnused logs, at most once a minute, that handlers completed without asking for
+// their transactions: their writes through another handle are repeated with each retry. A
+// claim that was not bound to a context had no handler.
+func (s *Store) reportUnused(ctx context.Context, a *attempt) {
+	if !a.bound.Load() || a.asked.Load() {
+		return
+	}
+	attempts, due := s.unused.Count()
+	if !due {
+		return
+	}
+	remedy := "reprisepg.Tx(ctx)"
+	if a.sqlTx != nil {
+		remedy = "reprisepg.SQLTx(ctx)"
+	}
+	s.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"reprisepg: handlers completed without asking for their transactions; writes through another handle are repeated by retries. "+
+			"Write through "+remedy+", or serve routes without effects in this database from the leased store",
+		slog.Int("attempts", attempts), slog.String("label", a.policy.Label))
+}
