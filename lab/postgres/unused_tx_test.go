@@ -67,8 +67,9 @@ func TestPostgresHandlerOnTheWrongHandleIsReported(t *testing.T) {
 				return nil
 			}
 			wrong := func(result error) func(context.Context) error {
-				return func(context.Context) error {
-					f.exec(t, "INSERT INTO "+f.name("effects")+" VALUES (1)")
+				return func(ctx context.Context) error {
+					_, err := f.Pool.Exec(ctx, f.insertion(), 1)
+					pgWant(t, "insert", err, nil)
 					return result
 				}
 			}
