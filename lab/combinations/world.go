@@ -147,6 +147,7 @@ func (w *world) finish() {
 		w.drain(p, time.Hour)
 		p.faults.Close()
 	}
+	w.handlers.Wait() // of those that began behind a layer that had answered
 	w.judgeStore()
 }
 
