@@ -123,8 +123,8 @@ func (f *fake) seen() string {
 	return strings.Join(f.log, ", ")
 }
 
-// sent returns the log without the connections: newer releases of go-redis have pools of
-// their own for pipelines.
+// sent returns the log without the connections: newer releases of go-redis send pipelines
+// on others.
 func (f *fake) sent() string {
 	return connections.ReplaceAllString(f.seen(), "$1")
 }
