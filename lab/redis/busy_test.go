@@ -25,7 +25,7 @@ func TestRedisAnExhaustedPoolIsBusy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool.Addr, pool.PoolSize = server.Addr(), 1
-			client := redis.NewClient(&pool)
+			client := redis.NewClient(redisOnePool(&pool))
 			t.Cleanup(func() { _ = client.Close() })
 			st := labtest.RedisStore(t, client, repriseredis.Config{})
 			r := redisClaim()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,15 @@ func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.C
 	})
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// redisOnePool gives a client one pool, in its options: newer releases of go-redis, which
+// have the field, have another one for pipelines.
+func redisOnePool[O redis.Options | redis.FailoverOptions](o *O) *O {
+	if size := reflect.ValueOf(o).Elem().FieldByName("PipelinePoolSize"); size.IsValid() {
+		size.SetInt(-1)
+	}
+	return o
 }
 
 // forEachFlavor runs f on Redis and on Valkey, each skipped where it is missing.

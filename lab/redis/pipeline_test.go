@@ -291,10 +291,10 @@ func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	client := redis.NewClient(&redis.Options{
+	client := redis.NewClient(redisOnePool(&redis.Options{
 		Addr: proxy.Addr(), ContextTimeoutEnabled: true,
 		ConnMaxIdleTime: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
-	})
+	}))
 	t.Cleanup(func() { _ = client.Close() })
 	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	redisEventually(t, "only the client has connections", func() bool {
@@ -332,7 +332,7 @@ func TestRedisSentinelClientsHaveNoPipeline(t *testing.T) {
 	primary := watched.Primary(t).Addr()
 	const callers = 16
 	var dialled atomic.Int64
-	client := redis.NewFailoverClient(&redis.FailoverOptions{
+	client := redis.NewFailoverClient(redisOnePool(&redis.FailoverOptions{
 		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true, PoolSize: callers,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr == primary {
@@ -340,7 +340,7 @@ func TestRedisSentinelClientsHaveNoPipeline(t *testing.T) {
 			}
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},
-	})
+	}))
 	t.Cleanup(func() { _ = client.Close() })
 	st := labtest.RedisStore(t, client, repriseredis.Config{Hook: func(_ context.Context, p repriseredis.Pipelined) {
 		t.Errorf("a call bypassed the client: %+v", p)
