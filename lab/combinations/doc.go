@@ -8,7 +8,7 @@
 // Time is that of a bubble, so no draw waits. A seed fixes its draw; the jitter of the
 // engines, and the order in which one instant wakes goroutines, remain.
 //
-//	go test ./combinations                      10,000 draws
-//	go test ./combinations -draws 1000000       more of them
-//	go test ./combinations -seed 4711 -v        one of them, with its schedule and its history
+// The test draws 10,000, the same in every run. With the flag -draws it draws as many as
+// that says, new ones each time, and with -seed the one of that seed, whose schedule and
+// history it prints.
 package combinations
