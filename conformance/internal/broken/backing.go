@@ -159,7 +159,8 @@ func (b *Backing) seen(rec *record, now time.Time) bool {
 		valid = !now.After(rec.valid)
 	}
 	switch {
-	case b.has(lapsedSeenForever) && !rec.completed:
+	case b.has(lapsedSeenForever) && !rec.completed,
+		b.has(horizonNeverEnds) && rec.policy.Horizon > 0:
 		return true
 	case b.has(liveLeaseEndsWithValidity):
 		return valid

@@ -208,6 +208,8 @@ const (
 	resolveEndsHorizon       Flaw = "resolve-ends-horizon"
 	resolveShortens          Flaw = "resolve-shortens"
 	policyHiddenAtEnd        Flaw = "policy-hidden-at-end"
+	horizonNeverEnds         Flaw = "horizon-never-ends"
+	resolveForgetsPolicy     Flaw = "resolve-forgets-policy"
 )
 
 var policyFlaws = []Mutant{
@@ -224,6 +226,8 @@ var policyFlaws = []Mutant{
 	{resolveEndsHorizon, "ends the horizon at a resolution", "resolve-horizon"},
 	{resolveShortens, "ends a resolved record earlier than it would have ended", "resolve-remembers"},
 	{policyHiddenAtEnd, "forgets the policy at the completion", "record-policy"},
+	{horizonNeverEnds, "remembers a record with a horizon for ever", "horizon-ends"},
+	{resolveForgetsPolicy, "forgets the policy of what an operator resolves", "record-policy-takeover"},
 }
 
 // Flaws of the abilities.

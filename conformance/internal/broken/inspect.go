@@ -206,6 +206,9 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if s.has(resolveKeepsRetention, resolveNeverForgets) {
 		valid = rec.valid
 	}
+	if s.has(resolveForgetsPolicy) {
+		rec.policy = store.Policy{}
+	}
 	s.complete(id, rec, r.Payload, now, replayed, valid)
 	return nil
 }
