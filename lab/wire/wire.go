@@ -4,19 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -327,148 +321,4 @@ func (s *subject) fail(format string, stream []byte, args ...any) {
 	if s.wrong++; s.wrong <= mostFailures {
 		s.failures = append(s.failures, fmt.Sprintf(format+"\n\tof %.1500q", append(args, stream)...))
 	}
-}
-
-// reply is the significant part of a response.
-type reply struct {
-	status int
-	closes bool // no response follows
-}
-
-// send sends a stream, ends it, and returns the responses up to the first that is none.
-func (s *subject) send(stream []byte) []reply {
-	s.t.Helper()
-	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", s.addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, _ = conn.Write(stream) // the server may have closed the connection before
-	_ = conn.(*net.TCPConn).CloseWrite()
-	text, err := io.ReadAll(conn)
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		s.fail("no end of the connection", stream)
-	}
-	return repliesIn(text)
-}
-
-func repliesIn(text []byte) (replies []reply) {
-	for from := bufio.NewReader(bytes.NewReader(text)); ; {
-		res, err := http.ReadResponse(from, nil)
-		if err != nil {
-			return replies
-		}
-		_, err = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
-		switch {
-		case err != nil:
-			return replies
-		case res.StatusCode >= http.StatusOK:
-			replies = append(replies, reply{res.StatusCode, res.Close})
-		}
-	}
-}
-
-// executions asks how often an operation ran.
-func (s *subject) executions(op string) int {
-	s.t.Helper()
-	return s.executionsOf([]string{op})[0]
-}
-
-// executionsOf asks for many operations at once, on a new connection.
-func (s *subject) executionsOf(ops []string) []int {
-	s.t.Helper()
-	if s.queries == nil {
-		s.queries = s.dial()
-		s.answers = bufio.NewReader(s.queries)
-	}
-	_ = s.queries.SetDeadline(time.Now().Add(patience))
-	var queries strings.Builder
-	for _, op := range ops {
-		queries.WriteString("GET /executions/" + op + " HTTP/1.1\r\nHost: test\r\n\r\n")
-	}
-	s.write(s.queries, queries.String())
-	counts := make([]int, len(ops))
-	for i := range ops {
-		res, err := http.ReadResponse(s.answers, nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		var got struct {
-			Executions int `json:"executions"`
-		}
-		err = json.NewDecoder(res.Body).Decode(&got)
-		_, _ = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		counts[i] = got.Executions
-	}
-	return counts
-}
-
-// The memory that may stay in use, after every record was forgotten.
-const (
-	perRun     = 256       // the test server counts the runs of every operation for ever
-	others     = 512 << 10 // buffers of the server, and other users of the process
-	lingering  = 8         // goroutines
-	remembered = 1000      // streams, before their records are forgotten
-)
-
-// begin counts the goroutines before the first stream.
-func (s *subject) begin() {
-	s.t.Helper()
-	s.executions(opOf('m', 0)) // its connection stays
-	s.goroutines = runtime.NumGoroutine()
-}
-
-// forget ends the retention of every record and deletes them.
-func (s *subject) forget() {
-	s.t.Helper()
-	s.records.Advance(25 * time.Hour)
-	for deleted := 1; deleted > 0; {
-		var err error
-		if deleted, err = s.records.Purge(s.t.Context(), 1000); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-// measured returns the memory in use when every connection has ended, and demands that
-// its goroutines have, too.
-func (s *subject) measured() uint64 {
-	s.t.Helper()
-	s.forget()
-	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() <= s.goroutines+lingering })
-	return settled()
-}
-
-// measure records the memory in use after a quarter of the requests.
-func (s *subject) measure() { s.t.Helper(); s.heap, s.before = s.measured(), s.ran }
-
-func (s *subject) report() {
-	s.t.Helper()
-	for _, failure := range s.failures {
-		s.t.Error(failure)
-	}
-	grown, runs := int64(s.measured())-int64(s.heap), s.ran-s.before
-	if most := int64(others + runs*perRun); grown > most {
-		s.t.Errorf("the heap has grown by %d KiB beside the records, want at most %d", grown>>10, most>>10)
-	}
-	s.t.Logf("seed %d: %d streams are malformed, of %d; %d failures; %d runs and %d claims of all streams; heap %+d KiB, goroutines %+d",
-		*seed, s.malformed, s.sent, s.wrong, s.ran, s.store.claims.Load(), grown>>10, runtime.NumGoroutine()-s.goroutines)
-	for _, tolerance := range slices.Sorted(maps.Keys(s.met)) {
-		l := s.met[tolerance]
-		s.t.Logf("tolerated: %-30s %6d streams, %5d runs and %5d claims beyond the oracle", tolerance, l.streams, l.runs, l.claims)
-	}
-}
-
-func inUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
