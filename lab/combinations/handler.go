@@ -94,8 +94,8 @@ type run struct {
 
 // serve is the handler inside all layers. What it sees and does is judged as it happens.
 func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
-	w.handlers.Add(1)
-	defer w.handlers.Done()
+	w.handlers(1)
+	defer w.handlers(-1)
 	q, ctx := hr.Context().Value(requestKey{}).(*request), hr.Context()
 	view, keyed := reprise.AttemptFrom(ctx)
 	n := 0

@@ -20,15 +20,16 @@ import (
 // world is a bubble in which a draw runs: one store, the processes over it, and
 // everything that happened, for the model to judge.
 type world struct {
-	draw     *draw
-	protect  Adapter
-	epoch    time.Time
-	store    *memstore.Store
-	blobs    *blobs
-	tasks    sync.WaitGroup // requests, and processes that end their work
-	handlers sync.WaitGroup // which may outlive their requests
+	draw    *draw
+	protect Adapter
+	epoch   time.Time
+	store   *memstore.Store
+	blobs   *blobs
+	tasks   sync.WaitGroup // requests, and processes that end their work
 
 	mu       sync.Mutex
+	running  int        // handlers, which may outlive their requests, and begin after them
+	idle     *sync.Cond // signaled when none runs
 	live     [places]*process
 	started  []*process
 	requests []*request
@@ -60,6 +61,7 @@ func (w *world) find(format string, args ...any) {
 func (c *draw) run(t *testing.T, protect Adapter) *world {
 	t.Helper()
 	w := &world{draw: c, protect: protect, blobs: newBlobs(), tally: map[string]int{}}
+	w.idle = sync.NewCond(&w.mu)
 	synctest.Test(t, func(*testing.T) {
 		w.epoch = time.Now()
 		var err error
@@ -136,7 +138,7 @@ func (w *world) finish() {
 		p.faults.Clear()
 		p.faults.LetGo()
 	}
-	w.handlers.Wait()
+	w.awaitHandlers()
 	inTime(quiet)
 	w.boot(0, len(w.draw.services)-1) // by a policy that was drawn, which meets what lapsed
 	w.probe()
@@ -147,7 +149,7 @@ func (w *world) finish() {
 		w.drain(p, time.Hour)
 		p.faults.Close()
 	}
-	w.handlers.Wait() // of those that began behind a layer that had answered
+	w.awaitHandlers() // of those that began behind a layer that had answered
 	w.judgeStore()
 }
 
@@ -180,6 +182,24 @@ func (w *world) judgeEnd(probes []*request) {
 		if q.answer != nil && q.answer.code == string(protocol.CodeInProgress) {
 			w.find("stuck: the key %q is still in progress long after everything ended", q.key)
 		}
+	}
+}
+
+// handlers counts the handlers that run.
+func (w *world) handlers(change int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running += change; w.running == 0 {
+		w.idle.Signal()
+	}
+}
+
+// awaitHandlers waits until no handler runs.
+func (w *world) awaitHandlers() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.running > 0 {
+		w.idle.Wait()
 	}
 }
 
