@@ -35,21 +35,17 @@ func added(results Results) string {
 
 // share lists the CPU time that the server of a store spends on a request.
 func share(results Results) string {
-	t := newTable("CPU time of the store's server for a request, µs", "new key with 1, 8, 64 connections", "replay", "commands of a new key and of a replay, with 64")
+	t := newTable("CPU time of the store's server for a request, µs", "new key with 1, 8, 64 connections", "replay with 1, 8, 64")
 	for _, of := range overStores {
 		for _, v := range of.variants {
-			var cpu, commands [2][]string
+			var cpu [2][]string
 			for i, kind := range []string{"new", "replay"} {
 				for _, n := range []int{1, 8, manyConnections} {
 					r, ok := results.row(of.suite, v, kind, n)
 					cpu[i] = append(cpu[i], orDash(ok, fmt.Sprintf("%.0f", r.StoreCPU)))
-					if n == manyConnections {
-						in, ok := r.Values["commands_us"]
-						commands[i] = append(commands[i], orDash(ok, fmt.Sprintf("%.1f", in)))
-					}
 				}
 			}
-			t.row(v, strings.Join(cpu[0], ", "), strings.Join(cpu[1], ", "), strings.Join(append(commands[0], commands[1]...), ", "))
+			t.row(v, strings.Join(cpu[0], ", "), strings.Join(cpu[1], ", "))
 		}
 	}
 	return t.String()

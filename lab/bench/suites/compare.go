@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/lab/bench/load"
@@ -28,7 +26,6 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	redisAddr := ""
 	if c.needs("redis") {
 		redis := servers.Redis.Start(h)
-		p.redis = redis
 		p.words["redis"], redisAddr = redis.Addr(), redis.Addr()
 		p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
 		suite.Machine.Redis = fmt.Sprint(redis.Version())
@@ -104,7 +101,7 @@ func (p *place) compareAt(c Comparison, delay time.Duration) error {
 const loopback = 50 * time.Microsecond
 
 // sample is the result of a variant in one round.
-type sample struct{ perSecond, server, store, commands, p50, p99 float64 }
+type sample struct{ perSecond, server, store, p50, p99 float64 }
 
 func (s sample) cpu() float64 { return s.server + s.store }
 
@@ -135,9 +132,6 @@ func (p *place) rounds(all []started, at situation) ([]report.Row, error) {
 			StoreCPU:  median(list, func(s sample) float64 { return s.store }),
 			P50:       median(list, func(s sample) float64 { return s.p50 }),
 			P99:       median(list, func(s sample) float64 { return s.p99 }),
-		}
-		if v.Store == "redis" {
-			row.Values = map[string]float64{"commands_us": median(list, func(s sample) float64 { return s.commands })}
 		}
 		if at.delayed {
 			row.RoundTrip = max(at.roundTrip, loopback).String()
@@ -174,20 +168,16 @@ func (p *place) measure(v started, at situation) (sample, error) {
 		Warmup: p.options.warmup, Duration: max(p.options.time, 20*at.roundTrip),
 	}
 	var server, store servers.Usage
-	var commands float64
 	if at.long {
 		o.Warmup = 10 * o.Duration
 	}
-	r, err := p.load.Measure(o, func() {
-		server, store, commands = v.server.usage(p.host), p.storeUsage(v), p.redisCommands(v)
-	})
+	r, err := p.load.Measure(o, func() { server, store = v.server.usage(p.host), p.storeUsage(v) })
 	if err != nil {
 		return sample{}, err
 	}
 	serverUsed, storeUsed := v.server.usage(p.host).Since(server), p.storeUsage(v).Since(store)
 	per := func(d time.Duration) float64 { return micros(d) / float64(r.Requests) }
-	executed := (p.redisCommands(v) - commands) / float64(r.Requests)
-	return sample{r.PerSecond(), per(serverUsed), per(storeUsed), executed, micros(r.P50), micros(r.P99)}, nil
+	return sample{r.PerSecond(), per(serverUsed), per(storeUsed), micros(r.P50), micros(r.P99)}, nil
 }
 
 func (p *place) storeUsage(v started) servers.Usage {
@@ -195,26 +185,6 @@ func (p *place) storeUsage(v started) servers.Usage {
 		return of(p.host)
 	}
 	return nil
-}
-
-// redisCommands is the time that Redis has spent in commands so far, in µs. Those of a
-// script count twice, by themselves and in the script.
-func (p *place) redisCommands(v started) (sum float64) {
-	if p.redis == nil || v.Store != "redis" {
-		return 0
-	}
-	reply, err := p.redis.Do(p.host.ctx, "INFO", "commandstats")
-	if err != nil {
-		p.host.Fatal(err)
-	}
-	text, _ := reply.(string)
-	for line := range strings.Lines(text) {
-		_, rest, _ := strings.Cut(line, ",usec=")
-		usec, _, _ := strings.Cut(rest, ",")
-		spent, _ := strconv.ParseFloat(usec, 64)
-		sum += spent
-	}
-	return sum
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -171,7 +171,6 @@ type place struct {
 	suite *report.Suite
 
 	postgres *servers.PostgresServer // nil: not started
-	redis    *servers.RedisServer    // likewise
 }
 
 // start starts a variant.
