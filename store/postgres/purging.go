@@ -1,60 +1,42 @@
 package reprisepg
 
 import (
-	"context"
+	"cmp"
 	"time"
 
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
-// The values that a zero [PurgerConfig] stands for.
+// The values that a zero [Purging] stands for.
 const (
 	DefaultPurgeEvery   = time.Minute
 	DefaultPurgeBatch   = 1000
 	DefaultPurgeTimeout = 30 * time.Second
 )
 
-// PurgerConfig sets the pace of RunPurger. The zero value is the default of every
-// field.
-type PurgerConfig struct {
-	Every   time.Duration // between two rounds, 1 s or more; zero means a minute
+// Purging is the pace at which a store purges while an engine uses it. The zero value is
+// the default of every field.
+type Purging struct {
+	Every   time.Duration // between two rounds, 1 s or more; zero means a minute, a negative duration no purge
 	Batch   int           // records that one statement deletes or empties, 1 to 100,000; zero means 1,000
-	Pause   time.Duration // between two statements of one round; zero means none
+	Pause   time.Duration // between two statements of one round; zero means as long as the first of them took
 	Timeout time.Duration // the longest that one statement may take; zero means 30 s
 }
 
-func (c PurgerConfig) withDefaults() (PurgerConfig, error) {
-	if c.Every == 0 {
-		c.Every = DefaultPurgeEvery
-	}
-	if c.Batch == 0 {
-		c.Batch = DefaultPurgeBatch
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultPurgeTimeout
+func (p Purging) pace() (table.PurgePace, error) {
+	pace := table.PurgePace{
+		Every: cmp.Or(p.Every, DefaultPurgeEvery), Batch: cmp.Or(p.Batch, DefaultPurgeBatch),
+		Pause: p.Pause, Timeout: cmp.Or(p.Timeout, DefaultPurgeTimeout),
 	}
 	switch {
-	case c.Every < time.Second:
-		return c, table.Invalid("PurgerConfig.Every %v: want 1s or more", c.Every)
-	case c.Batch < 1 || c.Batch > table.MaxPurge:
-		return c, table.Invalid("PurgerConfig.Batch %d: want 1 to %d", c.Batch, table.MaxPurge)
-	case c.Pause < 0:
-		return c, table.Invalid("PurgerConfig.Pause %v: want 0 or more", c.Pause)
-	case c.Timeout < 0:
-		return c, table.Invalid("PurgerConfig.Timeout %v: want 0 or more", c.Timeout)
+	case pace.Every >= 0 && pace.Every < time.Second:
+		return pace, table.Invalid("Config.Purge.Every %v: want 1s or more, or a negative duration for no purge", pace.Every)
+	case pace.Batch < 1 || pace.Batch > table.MaxPurge:
+		return pace, table.Invalid("Config.Purge.Batch %d: want 1 to %d", pace.Batch, table.MaxPurge)
+	case pace.Pause < 0:
+		return pace, table.Invalid("Config.Purge.Pause %v: want 0 or more", pace.Pause)
+	case pace.Timeout < 0:
+		return pace, table.Invalid("Config.Purge.Timeout %v: want 0 or more", pace.Timeout)
 	}
-	return c, nil
-}
-
-// RunPurger purges at once and then about every [PurgerConfig.Every], until ctx ends;
-// then it returns nil. One process needs to do it, and every process may. A purge that
-// fails is logged and tried again in the next round. It returns an error, ErrInvalid,
-// only for c.
-func (o *operations) RunPurger(ctx context.Context, c PurgerConfig) error {
-	c, err := c.withDefaults()
-	if err != nil {
-		return err
-	}
-	o.table.RunPurger(ctx, table.PurgePace(c))
-	return nil
+	return pace, nil
 }
