@@ -108,7 +108,7 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	f.exec(t, "ANALYZE "+f.records())
 
 	purge := pgPurgeStatement(t, f)
-	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil)
+	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil, 1)
 	var plans []struct {
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
