@@ -21,6 +21,10 @@ type Pipelined struct {
 	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer
 }
 
+// fewCalls is the number of calls on their way to a server, at most, that all go through
+// the client. See [pipeline.Pipeline.Begin] and the figures of ADR 10.
+const fewCalls = 3
+
 // sendPipelined makes an attempt on c through a pipeline. It reports false when it did
 // not send it: the client has to.
 func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *command) bool {

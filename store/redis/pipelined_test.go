@@ -32,6 +32,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.pipelines = pipeline.New(s.client, 0) // takes a call that is alone, too
 	t.Cleanup(func() { _ = s.Close() })
 	for deadline := time.Now().Add(10 * time.Second); pipelined.Load() == 0; {
 		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil || time.Now().After(deadline) {

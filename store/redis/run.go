@@ -62,8 +62,13 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 func (s *Store) send(ctx context.Context, open []*command) {
 	var p *pipeline.Pipeline
 	if len(open) == 1 {
-		if p = s.pipelineFor(ctx, open[0]); p != nil && s.sendPipelined(ctx, p, open[0]) {
-			return
+		if of := s.pipelineFor(ctx, open[0]); of != nil {
+			defer of.End()
+			if !of.Begin() {
+				if p = of; s.sendPipelined(ctx, p, open[0]) {
+					return
+				}
+			}
 		}
 	}
 	defer s.afterClient(p, open)

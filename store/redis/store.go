@@ -57,7 +57,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
 	if !c.NoCombining {
-		s.pipelines, s.hook = pipeline.New(client), c.Hook
+		s.pipelines, s.hook = pipeline.New(client, fewCalls), c.Hook
 		if !o.clusterClient && c.Durability.level != async {
 			s.combiner = newCombiner(s.transmit, o.longest()+c.AckTimeout)
 		}

@@ -3,6 +3,10 @@
 // the ones before. ADR 10 has the reasons and the measurements.
 //
 //	p := pipelines.Of(node)
+//	defer p.End()
+//	if p.Begin() {
+//		return throughTheClient(ctx, call) // there are few calls
+//	}
 //	answer, err := p.Do(ctx, call)
 //	if errors.Is(err, pipeline.ErrNotTaken) {
 //		answer, err = throughTheClient(ctx, call)

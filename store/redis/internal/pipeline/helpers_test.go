@@ -74,7 +74,7 @@ func connect(tb testing.TB, s *server, change ...func(*redis.Options)) *Pipeline
 		f(o)
 	}
 	client := redis.NewClient(o)
-	all := New(client)
+	all := New(client, 0)
 	tb.Cleanup(func() {
 		all.Close()
 		all.Wait()
@@ -137,7 +137,7 @@ func newCluster(tb testing.TB, addr string, change func(*redis.Options)) (*Pipel
 		},
 		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
 	})
-	p := New(client)
+	p := New(client, 0)
 	tb.Cleanup(func() {
 		p.Close()
 		p.Wait()

@@ -25,6 +25,9 @@ const (
 	// on a connection with no call in flight: the operating system takes it at once.
 	largestInline = 4 << 10
 
+	// staysBusy is how many calls in a row have to be few before the client gets them again.
+	staysBusy = 64
+
 	// yields is how often the goroutine that makes up a batch lets others add their calls.
 	yields = 2
 
@@ -74,7 +77,10 @@ type Pipeline struct {
 	node   *redis.Client
 	limits limits
 	queue  *batching.Queue[queued]
+	few    int64 // see Begin
 
+	active atomic.Int64         // calls between Begin and End
+	busy   atomic.Int64         // how many more calls are not few; negative: none
 	conn   atomic.Pointer[conn] // nil: none
 	sample atomic.Bool          // the next call is left to the client
 
@@ -95,7 +101,8 @@ type queued struct {
 }
 
 func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
-	n := &Pipeline{all: p, node: node, limits: limitsOf(node.Options())}
+	o := node.Options()
+	n := &Pipeline{all: p, node: node, limits: limitsOf(o), few: min(p.few, int64(o.PoolSize/2))}
 	n.queue = batching.New(batching.Config[queued]{
 		Send: n.send, Later: true, Yields: yields, Inline: n.sendsInline,
 		Large: 2 * MaxPayload, // a call is never sent outside of the lane
@@ -105,6 +112,24 @@ func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
 
 // Addr returns the address of the server, as the options of its client have it.
 func (p *Pipeline) Addr() string { return p.node.Options().Addr }
+
+// Begin counts a call on its way to the server, through the pipeline or the client, until
+// End. It reports whether there are few of them, so that each does better on a connection
+// of the client: a call that is alone in its batch saves no system call, and wakes two
+// goroutines more. A small pool has fewer: half of its connections.
+//
+// The calls after one that was not few are not few either. Otherwise, part of the calls
+// would always miss the batches of the others.
+func (p *Pipeline) Begin() (few bool) {
+	if p.active.Add(1) > p.few {
+		p.busy.Store(staysBusy)
+		return false
+	}
+	return p.busy.Add(-1) < 0
+}
+
+// End ends the count of a call.
+func (p *Pipeline) End() { p.active.Add(-1) }
 
 // Do sends c and returns when its replies are there, or when ctx ends. The error is
 // [ErrNotTaken], or matches [ErrUnsent], or the call may have been executed. Errors that

@@ -65,7 +65,7 @@ func TestPipelineDialsOnceAndThenWaits(t *testing.T) {
 			return nil, errors.New("connection refused")
 		}})
 		t.Cleanup(func() { _ = client.Close() })
-		all := New(client)
+		all := New(client, 0)
 		p := all.Of(client)
 		c.prepare(p)
 		p.Connect()
@@ -86,7 +86,7 @@ func TestCallsAreLeftToTheClient(t *testing.T) {
 	s := startServer(t, answering(fakeserver.Bulk("")))
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	all := New(client)
+	all := New(client, 0)
 	p := all.Of(client)
 	if _, err := p.Do(t.Context(), text("")); !errors.Is(err, ErrNotTaken) {
 		t.Errorf("without a connection: %v, want ErrNotTaken", err)
@@ -189,5 +189,29 @@ func TestLargeCallsShareAConnection(t *testing.T) {
 	}
 	if n := s.last.Load(); n != 1 {
 		t.Errorf("the last call was sent on connection %d", n)
+	}
+}
+
+// A call is few where the calls before it were, too. Half of a small pool is fewer.
+func TestFewCallsAreLeftToTheClient(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ pool, few int }{{100, 3}, {4, 2}, {2, 1}, {1, 0}} {
+		client := redis.NewClient(&redis.Options{PoolSize: c.pool})
+		t.Cleanup(func() { _ = client.Close() })
+		p := New(client, 3).Of(client)
+		for n := range c.few + 1 {
+			if got, want := p.Begin(), n < c.few; got != want {
+				t.Errorf("a pool of %d, call %d: few %v, want %v", c.pool, n+1, got, want)
+			}
+		}
+		for range c.few + 1 {
+			p.End()
+		}
+		for n := range staysBusy + 1 {
+			if got, want := p.Begin(), n == staysBusy && c.few > 0; got != want {
+				t.Errorf("a pool of %d, call %d alone: few %v, want %v", c.pool, n+1, got, want)
+			}
+			p.End()
+		}
 	}
 }

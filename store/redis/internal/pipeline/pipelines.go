@@ -15,6 +15,7 @@ type Pipelines struct {
 	cancel  context.CancelFunc
 
 	single *Pipeline // of a client that is none of a cluster
+	few    int64     // see Pipeline.Begin
 
 	mu     sync.Mutex
 	closed bool
@@ -22,9 +23,9 @@ type Pipelines struct {
 }
 
 // New returns the pipelines for client, a *[redis.Client] or *[redis.ClusterClient], or
-// nil where its options rule them out.
-func New(client redis.UniversalClient) *Pipelines {
-	p := &Pipelines{}
+// nil where its options rule them out. For few, see [Pipeline.Begin].
+func New(client redis.UniversalClient, few int) *Pipelines {
+	p := &Pipelines{few: int64(few)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if client, ok := client.(*redis.Client); ok {
 		if !allows(client.Options()) {

@@ -35,13 +35,13 @@ func TestOptionsRuleOutPipelines(t *testing.T) {
 		c.change(o)
 		client := redis.NewClient(o)
 		t.Cleanup(func() { _ = client.Close() })
-		if got := New(client).Of(client) != nil; got != c.want {
+		if got := New(client, 0).Of(client) != nil; got != c.want {
 			t.Errorf("%s, a single server: a pipeline %v, want %v", c.name, got, c.want)
 		}
 	}
 	behind := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})
 	t.Cleanup(func() { _ = behind.Close() })
-	if New(behind) != nil {
+	if New(behind, 0) != nil {
 		t.Error("behind sentinels: a pipeline")
 	}
 }
