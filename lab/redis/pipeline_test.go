@@ -356,30 +356,6 @@ func TestRedisSentinelClientsHaveNoPipeline(t *testing.T) {
 	}
 }
 
-// A few calls at a time go through the client. More of them share a pipeline.
-func TestRedisFewCallsGoThroughTheClient(t *testing.T) {
-	t.Parallel()
-	var pipelined atomic.Int64
-	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix(), Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
-	claim := func(callers int) {
-		var claiming sync.WaitGroup
-		for range callers {
-			claiming.Go(func() { redisMustClaim(t, st, redisClaim(), store.Claimed) })
-		}
-		claiming.Wait()
-	}
-	for range 100 {
-		claim(3)
-	}
-	if n := pipelined.Load(); n > 0 {
-		t.Errorf("%d calls of three callers were pipelined", n)
-	}
-	redisEventually(t, "calls of many callers are pipelined", func() bool {
-		claim(64)
-		return pipelined.Load() > 0
-	})
-}
-
 // Slots move while many callers use the pipelines of a cluster.
 func TestRedisAClusterMovesUnderItsPipelines(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	}
 	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
 	if !c.NoCombining {
-		s.pipelines, s.hook = pipeline.New(client, fewCalls), c.Hook
+		s.pipelines, s.hook = pipeline.New(client), c.Hook
 		if !o.clusterClient && c.Durability.level != async {
 			s.combiner = newCombiner(s.transmit, o.longest()+c.AckTimeout)
 		}
@@ -170,7 +170,6 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 func (s *Store) Close() error {
 	s.watches.Close()
 	s.pipelines.Close()
-	s.pipelines.Wait()
 	return nil
 }
 

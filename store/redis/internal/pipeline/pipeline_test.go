@@ -29,7 +29,7 @@ func TestCallerWritesOnlySmallCallsItself(t *testing.T) {
 		{"behind another", true, 1, 1, false},
 		{"without a connection", false, 0, 1, false},
 	} {
-		p := &Pipeline{}
+		p := &pipeline{}
 		if c.connected {
 			conn := &conn{}
 			conn.inFlight.Store(c.inFlight)
@@ -47,14 +47,14 @@ func TestPipelineDialsOnceAndThenWaits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		prepare func(p *Pipeline)
+		prepare func(p *pipeline)
 		want    bool
 	}{
-		{"at first", func(*Pipeline) {}, true},
-		{"one dials", func(p *Pipeline) { p.dialing = true }, false},
-		{"there is a connection", func(p *Pipeline) { p.conn.Store(&conn{Conn: &recorder{}}) }, false},
-		{"one failed just now", func(p *Pipeline) { p.redial = time.Now().Add(time.Hour) }, false},
-		{"one failed some time ago", func(p *Pipeline) { p.redial = time.Now() }, true},
+		{"at first", func(*pipeline) {}, true},
+		{"one dials", func(p *pipeline) { p.dialing = true }, false},
+		{"there is a connection", func(p *pipeline) { p.conn.Store(&conn{Conn: &recorder{}}) }, false},
+		{"one failed just now", func(p *pipeline) { p.redial = time.Now().Add(time.Hour) }, false},
+		{"one failed some time ago", func(p *pipeline) { p.redial = time.Now() }, true},
 	} {
 		var dials atomic.Int64
 		client := redis.NewClient(&redis.Options{DialTimeout: time.Second, ReadTimeout: time.Second, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -65,11 +65,11 @@ func TestPipelineDialsOnceAndThenWaits(t *testing.T) {
 			return nil, errors.New("connection refused")
 		}})
 		t.Cleanup(func() { _ = client.Close() })
-		all := New(client, 0)
-		p := all.Of(client)
+		all := New(client)
+		p := all.of(client)
 		c.prepare(p)
-		p.Connect()
-		all.Wait()
+		p.connect()
+		all.working.Wait()
 		if got := dials.Load(); got > 0 != c.want { // go-redis may try again
 			t.Errorf("%s: %d dials, want some: %v", c.name, got, c.want)
 		}
@@ -86,24 +86,24 @@ func TestCallsAreLeftToTheClient(t *testing.T) {
 	s := startServer(t, answering(fakeserver.Bulk("")))
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	all := New(client, 0)
-	p := all.Of(client)
-	if _, err := p.Do(t.Context(), text("")); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("without a connection: %v, want ErrNotTaken", err)
+	all := New(client)
+	p := all.of(client)
+	if _, err := p.do(t.Context(), text("")); !errors.Is(err, errNotTaken) {
+		t.Errorf("without a connection: %v, want errNotTaken", err)
 	}
 	all.working.Wait()
 	if p.conn.Load() != nil {
 		t.Error("it dialled for a call")
 	}
-	p.Connect()
+	p.connect()
 	eventually(t, "it dials", func() bool { return p.conn.Load() != nil })
-	if _, err := p.Do(t.Context(), commandless{}); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("a call of no commands: %v, want ErrNotTaken", err)
+	if _, err := p.do(t.Context(), commandless{}); !errors.Is(err, errNotTaken) {
+		t.Errorf("a call of no commands: %v, want errNotTaken", err)
 	}
 	left := 0
 	eventually(t, "a second is over", func() bool {
 		for range 10 {
-			if _, err := p.Do(t.Context(), text("")); errors.Is(err, ErrNotTaken) {
+			if _, err := p.do(t.Context(), text("")); errors.Is(err, errNotTaken) {
 				left++
 			} else if err != nil {
 				t.Fatal(err)
@@ -112,9 +112,8 @@ func TestCallsAreLeftToTheClient(t *testing.T) {
 		return left >= 2
 	})
 	all.Close()
-	all.Wait()
-	if _, err := p.Do(t.Context(), text("")); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("after the end: %v, want ErrNotTaken", err)
+	if _, err := p.do(t.Context(), text("")); !errors.Is(err, errNotTaken) {
+		t.Errorf("after the end: %v, want errNotTaken", err)
 	}
 }
 
@@ -189,29 +188,5 @@ func TestLargeCallsShareAConnection(t *testing.T) {
 	}
 	if n := s.last.Load(); n != 1 {
 		t.Errorf("the last call was sent on connection %d", n)
-	}
-}
-
-// A call is few where the calls before it were, too. Half of a small pool is fewer.
-func TestFewCallsAreLeftToTheClient(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ pool, few int }{{100, 3}, {4, 2}, {2, 1}, {1, 0}} {
-		client := redis.NewClient(&redis.Options{PoolSize: c.pool})
-		t.Cleanup(func() { _ = client.Close() })
-		p := New(client, 3).Of(client)
-		for n := range c.few + 1 {
-			if got, want := p.Begin(), n < c.few; got != want {
-				t.Errorf("a pool of %d, call %d: few %v, want %v", c.pool, n+1, got, want)
-			}
-		}
-		for range c.few + 1 {
-			p.End()
-		}
-		for n := range staysBusy + 1 {
-			if got, want := p.Begin(), n == staysBusy && c.few > 0; got != want {
-				t.Errorf("a pool of %d, call %d alone: few %v, want %v", c.pool, n+1, got, want)
-			}
-			p.End()
-		}
 	}
 }
