@@ -40,8 +40,8 @@ const (
 
 // AllocsPerRequest returns how many allocations one request costs the server at addr,
 // framework and handler included, when requests arrive over that many connections at
-// once, one by one over each. The target is a path with the default handler of the test server, such as "/t/op",
-// behind the middleware or not.
+// once, one by one over each. The target is a path with the default handler of the test
+// server, such as "/t/op", behind the middleware or not.
 //
 // It counts the allocations of the whole process: run the server in this process and no
 // other work. The client allocates no memory.

@@ -1,7 +1,7 @@
 // Autopipeline is the test server for net/http over Redis, where every command of the
-// store goes through the automatic pipeline of go-redis instead of the store's. It has the
-// flags of lab/nethttp/testserver, and -full-duplex. It stands here because the oldest
-// go-redis that the store supports has no such pipeline.
+// store goes through the automatic pipeline of go-redis instead of the store's. It has
+// the flags of lab/nethttp/testserver, and -full-duplex. It stands here because the
+// oldest go-redis that the store supports has no such pipeline.
 package main
 
 import (
@@ -50,8 +50,8 @@ func run() error {
 	return serve.Run(ctx, labhttp.New, options, os.Stdout, os.Stderr)
 }
 
-// automatic is a hook that sends the commands of one client through the automatic pipeline
-// of another one.
+// automatic is a hook that sends the commands of one client through the automatic
+// pipeline of another one.
 type automatic struct{ pipeline *redis.AutoPipeliner }
 
 // DialHook implements [redis.Hook].
@@ -62,8 +62,8 @@ func (a automatic) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error { return a.pipeline.Submit(ctx, cmd).Wait() }
 }
 
-// ProcessPipelineHook implements [redis.Hook]. The commands keep their order: there is one
-// stream.
+// ProcessPipelineHook implements [redis.Hook]. The commands keep their order: there is
+// one stream.
 func (a automatic) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) (err error) {
 		var claim [2]redis.AutoFuture

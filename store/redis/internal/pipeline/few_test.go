@@ -103,7 +103,8 @@ func TestFewCallsAreCountedForEachServer(t *testing.T) {
 	})
 }
 
-// Options may rule pipelines out, as sentinels do: then every call goes through the client.
+// Options may rule pipelines out, as sentinels do: then every call goes through the
+// client.
 func TestCallsWithoutPipelinesGoThroughTheClient(t *testing.T) {
 	t.Parallel()
 	behind := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})
