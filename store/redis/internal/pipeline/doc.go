@@ -17,6 +17,6 @@
 //
 // The client has an automatic pipeline too, experimental since go-redis 9.22. This
 // package is deleted when that one is stable in the oldest go-redis that the store
-// requires, and reaches 80 percent of this package's throughput at 64 connections. Do
-// then becomes a call of the client, and batches of confirmed writes stay as they are.
+// requires, and within 20 percent of this one at 64 connections. ADR 10 has all
+// conditions, and lists what goes and what stays.
 package pipeline
