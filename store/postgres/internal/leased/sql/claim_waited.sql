@@ -1,5 +1,5 @@
--- Claim, after the statement that created the record had to wait: $1 id, $2 owner, $3 lease, $4 retention and horizon, in µs. The lease and
--- the validity count from now. It answers nothing where the lease has lapsed and somebody took the record over.
+-- Claim, after the statement that created or rewrote the record had to wait: $1 id, $2 owner, $3 lease, $4 retention and horizon, in µs. The lease and
+-- the validity count from now. It answers nothing where the lease has lapsed and another owner took the record over.
 UPDATE {records} AS r SET
 	lease_until = clock_timestamp() + $3::bigint * interval '1 microsecond',
 	valid_until = clock_timestamp() + $4::bigint * interval '1 microsecond',
