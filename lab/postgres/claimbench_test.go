@@ -1,8 +1,9 @@
 package postgres
 
 import (
+	"crypto/sha256"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,49 +13,56 @@ import (
 )
 
 // BenchmarkPostgresClaims measures a claim of the leased store by what it finds, over one
-// connection, with the statements and the bytes of the server's log that it takes.
+// connection: its time, the processor time of client and server, and the statements and
+// the bytes of the server's log that it takes.
 //
-//	go test ./lab/postgres -run '^$' -bench PostgresClaims -benchtime 2000x
+//	go test ./lab/postgres -run '^$' -bench PostgresClaims -benchtime 3000x
 func BenchmarkPostgresClaims(b *testing.B) {
-	const brief = time.Millisecond
 	server := servers.StartPostgres(b, "autovacuum=off", "checkpoint_timeout=1d")
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
 		statements := &pgStatements{}
 		f := pgSetup(b, server, labtest.MaxConns(1), labtest.ExecMode(mode), statements.option)
-		again := pgClaim()
-		lapsed, over := pgClaim(), pgClaim()
-		lapsed.Lease, over.Lease, over.Retention = brief, brief, brief
-		done := pgClaim()
+		postmaster := pgPostmaster(b, f)
+		again, done := pgClaim(), pgClaim()
 		pgMustClaim(b, f.Leased(b), done, store.Claimed)
 		pgWant(b, "complete", pgComplete(b, f.Leased(b), done, pgBody), nil)
+		there := func(i int) store.ClaimRequest {
+			r := pgClaim()
+			r.ID, r.Fingerprint = sha256.Sum256([]byte(strconv.Itoa(i))), store.Fingerprint{}
+			return r
+		}
 		for _, bench := range []struct {
-			name string
-			next func() store.ClaimRequest
-			want store.Outcome
-			ends bool // the last claim, before the next
+			name  string
+			next  func(i int) store.ClaimRequest
+			want  store.Outcome
+			valid string // until when the records that are there are; empty: there are none
 		}{
-			{"new", pgClaim, store.Claimed, false},
-			{"replay", func() store.ClaimRequest { return pgRival(done) }, store.Completed, false},
-			{"again", func() store.ClaimRequest { return again }, store.Claimed, false},
-			{"takeover", func() store.ClaimRequest { return pgRival(lapsed) }, store.Claimed, true},
-			{"expired", func() store.ClaimRequest { return pgRival(over) }, store.Claimed, true},
+			{"new", func(int) store.ClaimRequest { return pgClaim() }, store.Claimed, ""},
+			{"replay", func(int) store.ClaimRequest { return pgRival(done) }, store.Completed, ""},
+			{"again", func(int) store.ClaimRequest { return again }, store.Claimed, ""},
+			{"takeover", there, store.Claimed, "now() + interval '1 hour'"},
+			{"expired", there, store.Claimed, "now()"},
 		} {
 			b.Run(bench.name+"/"+mode.String(), func(b *testing.B) {
 				st := f.Leased(b)
-				pgMustClaim(b, st, bench.next(), bench.want)
-				sent, from := statements.count(), pgValue[string](b, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+				if bench.valid != "" {
+					f.exec(b, "TRUNCATE "+f.records())
+					f.exec(b, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
+						SELECT sha256(i::text::bytea), 1, 1, 1, 1, $1, $2, now(), `+bench.valid+", now() + interval '1 hour', now() FROM generate_series(0, $3::integer) AS i",
+						done.Owner[:], make([]byte, len(store.Fingerprint{})), b.N)
+				}
+				pgMustClaim(b, st, bench.next(b.N), bench.want) // prepares the statements
+				from := pgValue[string](b, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
+				sent, cpu := statements.count(), pgCPU(b, postmaster)
 				b.ResetTimer()
-				for range b.N {
-					if bench.ends {
-						b.StopTimer()
-						pgPass(2 * brief)
-						b.StartTimer()
-					}
-					pgMustClaim(b, st, bench.next(), bench.want)
+				for i := range b.N {
+					pgMustClaim(b, st, bench.next(i), bench.want)
 				}
 				b.StopTimer()
-				b.ReportMetric(float64(statements.count()-sent-1)/float64(b.N), "statements/op")
-				b.ReportMetric(float64(pgValue[int64](b, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", from))/float64(b.N), "WAL-B/op")
+				per := func(total float64) float64 { return total / float64(b.N) }
+				b.ReportMetric(per(float64((pgCPU(b, postmaster)-cpu).Nanoseconds())/1000), "CPU-µs/op")
+				b.ReportMetric(per(float64(statements.count()-sent)), "statements/op")
+				b.ReportMetric(per(float64(pgValue[int64](b, f.Pool, "SELECT (pg_current_wal_insert_lsn() - $1::pg_lsn)::bigint", from))), "WAL-B/op")
 			})
 		}
 	}

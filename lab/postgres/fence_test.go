@@ -132,6 +132,33 @@ func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	}
 }
 
+// TestPostgresLeaseOfAClaimAgainIsWhole: a claim that its owner repeats, and that waits for
+// a transaction which is then undone, has its whole lease from the moment of its result.
+func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	st := f.Leased(t)
+	r := pgClaim()
+	first := pgMustClaim(t, st, r, store.Claimed)
+	again := r
+	again.Lease = 200 * time.Millisecond
+	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer'")
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, again) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgPass(again.Lease + 50*time.Millisecond)
+	from := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
+	pgWant(t, "rollback", completion.Rollback(t.Context()), nil)
+	if got := <-answered; got.Outcome != store.Claimed || got.Fence != first.Fence || got.Remaining < again.Lease/2 || got.Remaining > again.Lease {
+		t.Errorf("a claim again was answered %+v for a lease of %v", got, again.Lease)
+	}
+	if until := pgValue[time.Time](t, f.Pool, "SELECT lease_until FROM "+f.records()); until.Before(from.Add(again.Lease)) {
+		t.Errorf("the lease ends at %v, %v after the end of the wait", until, until.Sub(from))
+	}
+}
+
 // TestPostgresFencesOverCrash: a server that crashes forgets the fences of transactions
 // that were not flushed, and never grants such a fence again.
 func TestPostgresFencesOverCrash(t *testing.T) {

@@ -18,7 +18,8 @@ var errUndo = errors.New("undo")
 
 // TestPostgresClaimOutcomes: the outcome of a claim for a record, in the order of the Store
 // contract, however its statements are sent. The instants at which it changes are those of
-// a test of the store's own. A claim that is not granted leaves the row as it was.
+// a test of the store's own. A claim that is granted writes its whole record, and any other
+// leaves the row as it was.
 func TestPostgresClaimOutcomes(t *testing.T) {
 	t.Parallel()
 	const (
@@ -27,6 +28,7 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 		ahead = 1 << 60 // a fence far ahead of the clock
 	)
 	first := pgClaim()
+	first.Label = "orders"
 	claim := func(change func(*store.ClaimRequest)) store.ClaimRequest {
 		r := pgRival(first)
 		change(&r)
@@ -111,6 +113,10 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 			writes := got.Outcome == store.Claimed && !lapsed
 			if after := pgValue[string](t, f.Pool, place); (after != before) != writes {
 				t.Errorf("%v: %s: the row was written: %t", mode, name, after != before)
+			}
+			if record, err := st.Inspect(t.Context(), first.ID); writes &&
+				(err != nil || record.State != store.StateRunning || record.Policy != test.claim.Policy || record.Attempt != got.Attempt) {
+				t.Errorf("%v: %s: the record of the claim is %+v, %v", mode, name, record, err)
 			}
 		}
 	}
