@@ -38,13 +38,14 @@ func BenchmarkPostgresClaims(b *testing.B) {
 			valid string // until when the records that are there are; empty: there are none
 		}{
 			{"new", func(int) store.ClaimRequest { return pgClaim() }, store.Claimed, ""},
+			{"new and completed", func(int) store.ClaimRequest { return pgClaim() }, store.Claimed, ""},
 			{"replay", func(int) store.ClaimRequest { return pgRival(done) }, store.Completed, ""},
 			{"again", func(int) store.ClaimRequest { return again }, store.Claimed, ""},
 			{"takeover", there, store.Claimed, "now() + interval '1 hour'"},
 			{"expired", there, store.Claimed, "now()"},
 		} {
 			b.Run(bench.name+"/"+mode.String(), func(b *testing.B) {
-				st := f.Leased(b)
+				st, completes := f.Leased(b), bench.name == "new and completed"
 				if bench.valid != "" {
 					f.exec(b, "TRUNCATE "+f.records())
 					f.exec(b, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
@@ -56,7 +57,11 @@ func BenchmarkPostgresClaims(b *testing.B) {
 				sent, cpu := statements.count(), pgCPU(b, postmaster)
 				b.ResetTimer()
 				for i := range b.N {
-					pgMustClaim(b, st, bench.next(i), bench.want)
+					r := bench.next(i)
+					pgMustClaim(b, st, r, bench.want)
+					if completes {
+						pgWant(b, "complete", pgComplete(b, st, r, pgBody), nil)
+					}
 				}
 				b.StopTimer()
 				per := func(total float64) float64 { return total / float64(b.N) }

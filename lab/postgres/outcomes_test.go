@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +155,23 @@ func TestPostgresReplayEndsAtItsInstant(t *testing.T) {
 				}
 				return err
 			})
+		}
+	}
+}
+
+// TestPostgresLargeReplays: a response that is larger than a batch of claims answers is
+// replayed whole, however the claim is sent.
+func TestPostgresLargeReplays(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	r, body := pgClaim(), strings.Repeat("x", 64<<10+1)
+	pgMustClaim(t, f.Leased(t), r, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, body), nil)
+	for _, mode := range pgModes {
+		g := pgOn(f.Pool, f.Config)
+		g.Config.ExecMode = mode
+		if got := pgMustClaim(t, g.Leased(t), pgRival(r), store.Completed); string(got.Payload) != body {
+			t.Errorf("%v: %d bytes are replayed of %d", mode, len(got.Payload), len(body))
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 		found, err = s.table.LookForClaim(ctx, conn, r.ID)
 	}
 	if err == nil && !found.Found {
-		found, err = s.table.AskForClaim(ctx, conn, s.statements.claimNew, claimValues(r), func() []any { return claimArgs(r) })
+		found, err = s.lookOrCreate(ctx, conn, r)
 	}
 	switch {
 	case err != nil:
@@ -64,6 +64,18 @@ func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 		result, err = d.Result()
 	}
 	return result, d, err
+}
+
+// lookOrCreate reads the record of r, or creates it.
+func (s *Store) lookOrCreate(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (table.Seen, error) {
+	values, args := claimValues(r), func() []any { return claimArgs(r) }
+	if s.table.Sender.On(conn) != wire.Prepared {
+		found, err := s.table.AskForClaim(ctx, conn, s.statements.claimParsed, values, args)
+		if err != nil && !wire.HasCode(err, wire.CodeLockTimeout) || found.Fence != 0 {
+			return found, err
+		}
+	}
+	return s.table.AskForClaim(ctx, conn, s.statements.claimNew, values, args)
 }
 
 // rewrite claims the record that a statement found, provided that it is still the same.
