@@ -132,8 +132,9 @@ func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	}
 }
 
-// TestPostgresLeaseOfAClaimAgainIsWhole: a claim that its owner repeats, and that waits for
-// a transaction which is then undone, has its whole lease from the moment of its result.
+// TestPostgresLeaseOfAClaimAgainIsWhole: a claim that its owner repeats, and that waits
+// for a transaction which is then undone, has its whole lease from the moment of its
+// result.
 func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
@@ -236,15 +237,17 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 	}
 }
 
-// TestPostgresTakeoverMeetsCreation: while a transaction holds the lock under which records
-// of an ID are created, no claim writes a new fence into its row: that transaction may have
-// read the clock before, and would create its record after a release. The owner's own
-// repetition goes on.
+// TestPostgresTakeoverMeetsCreation: while a transaction holds the lock under which
+// records of an ID are created, no claim writes a new fence into its row: that
+// transaction may have read the clock before, and would create its record after a
+// release. The owner's own repetition goes on.
 func TestPostgresTakeoverMeetsCreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
 	unprepared := pgOn(f.Pool, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
 		lapsed, over, running := pgClaim(), pgClaim(), pgClaim()
 		for _, r := range []store.ClaimRequest{lapsed, over, running} {
@@ -261,8 +264,6 @@ func TestPostgresTakeoverMeetsCreation(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := pgCall(t)
-		defer cancel()
 		if got := pgMustNotFail(t, st, pgRival(lapsed)); got.Outcome != store.InProgress || got.Remaining <= 0 {
 			t.Errorf("%s: a takeover during a creation is answered %+v, want in progress", name, got)
 		}

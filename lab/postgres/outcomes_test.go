@@ -17,10 +17,10 @@ import (
 // errUndo undoes a transaction of a test.
 var errUndo = errors.New("undo")
 
-// TestPostgresClaimOutcomes: the outcome of a claim for a record, in the order of the Store
-// contract, however its statements are sent. The instants at which it changes are those of
-// a test of the store's own. A claim that is granted writes its whole record, and any other
-// leaves the row as it was.
+// TestPostgresClaimOutcomes: the outcome of a claim for a record, in the order of the
+// Store contract, however its statements are sent. The instants at which it changes are
+// those of a test of the store's own. A claim that is granted writes its whole record,
+// and any other leaves the row as it was.
 func TestPostgresClaimOutcomes(t *testing.T) {
 	t.Parallel()
 	const (

@@ -21,7 +21,7 @@ const slowClaim = 10 * time.Millisecond
 // transaction is just writing.
 const busyFor = time.Millisecond
 
-// claimAlone claims r in statements of its own.
+// claimAlone claims r, and nothing else, in one statement or two.
 func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var (
 		result store.ClaimResult

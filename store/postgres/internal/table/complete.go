@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Complete ends an attempt whose record is in the table, in one statement. The
-// request has been validated.
+// Complete ends an attempt whose record is in the table, in one statement, or in two
+// where the owner has completed it already. The request has been validated.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
 	err := t.On(ctx, "complete", func(conn *pgx.Conn) (err error) {
@@ -44,8 +44,8 @@ func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.Complet
 	return done, err
 }
 
-// CompletionArgs are the parameters of complete_own.sql, of which complete_again.sql has the
-// first two.
+// CompletionArgs are the parameters of complete_own.sql, of which complete_again.sql has
+// the first two.
 func CompletionArgs(r *store.CompleteRequest) []any {
 	return []any{r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon)}
 }
