@@ -75,7 +75,7 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		"replace what is over":     {replace, keeping(0), over, nil},
 		"replace a lapsed attempt": {replace, keeping(5), func(r pgRow) bool { return over(r) || !r.completed && r.fence && !r.leased }, nil},
 		"discard":                  {texts["discard"], func(id []byte) []any { return []any{id} }, func(pgRow) bool { return false }, func(pgRow) bool { return true }},
-		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), func(r pgRow) bool { return r.own && !r.completed }, nil},
+		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), attempt, nil},
 		// Only a transaction writes such a record, and whole.
 		"committed": {texts["committed"], ofOwner(), func(r pgRow) bool { return r.own && r.completed }, func(r pgRow) bool {
 			return strings.HasPrefix(r.damage, "fingerprint") && r.completed

@@ -160,6 +160,38 @@ func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
 	}
 }
 
+// TestPostgresTakenOverAfterAWait: a claim that creates its record after a wait commits with
+// a lease that has lapsed. Where a rival takes the record over before the lease is whole,
+// the claim is granted with its fence and without a lease, and not answered as if it had
+// never been.
+func TestPostgresTakenOverAfterAWait(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4))
+	before := &pgBefore{part: "RETURNING (extract(epoch FROM lease_until - clock_timestamp())"}
+	st := pgOn(labtest.NewPool(t, servers.SharedPostgres(t).URL(), before.option, labtest.MaxConns(1)), f.Config).Leased(t)
+	r := pgClaim()
+	r.Lease = 50 * time.Millisecond
+	insert, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	t.Cleanup(func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) })
+	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`, r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	var rival store.ClaimResult
+	before.do = func() { rival = pgMustNotFail(t, f.Leased(t), pgRival(r)) }
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, r) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgPass(2 * r.Lease)
+	pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
+	if got := <-answered; got.Outcome != store.Claimed || got.Attempt != 1 || got.Remaining > 0 || rival.Attempt != 2 || rival.Fence <= got.Fence {
+		t.Errorf("the claim was answered %+v, and the takeover %+v", got, rival)
+	}
+}
+
 // TestPostgresFencesOverCrash: a server that crashes forgets the fences of transactions
 // that were not flushed, and never grants such a fence again.
 func TestPostgresFencesOverCrash(t *testing.T) {

@@ -105,20 +105,22 @@ func (s *Store) written(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 }
 
 // claimWaited makes the lease of a record whole that was written after a wait: its clock
-// is that of before.
+// is that of before. Where that lease has lapsed and the record is another's by now, the
+// claim was granted all the same, and no lease remains of it: its renewal tells.
 func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, wrote *table.Seen) (store.ClaimResult, error) {
 	result := granted(wrote)
 	err := table.Query(ctx, conn, s.statements.claimWaited, []any{
 		s.table.Options.ExecMode, r.ID[:], r.Owner[:],
 		table.Microseconds(r.Lease), table.Microseconds(r.Remembered()),
 	}, func(rows pgx.Rows) error {
-		if !rows.Next() {
-			return table.ErrLostRace
-		}
 		var left int64
-		err := rows.Scan(&left)
+		if rows.Next() {
+			if err := rows.Scan(&left); err != nil {
+				return err
+			}
+		}
 		result.Remaining = table.FromMicroseconds(left)
-		return err
+		return nil
 	})
 	return result, err
 }
