@@ -160,10 +160,10 @@ func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
 	}
 }
 
-// TestPostgresTakenOverAfterAWait: a claim that creates its record after a wait commits with
-// a lease that has lapsed. Where a rival takes the record over before the lease is whole,
-// the claim is granted with its fence and without a lease, and not answered as if it had
-// never been.
+// TestPostgresTakenOverAfterAWait: a claim that creates its record after a wait commits
+// with a lease that has lapsed. Where a rival takes the record over before the lease is
+// whole, the claim is granted with its fence and without a lease, and not answered as if
+// it had never been.
 func TestPostgresTakenOverAfterAWait(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4))
