@@ -122,6 +122,9 @@ func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimR
 		result.Remaining = table.FromMicroseconds(left)
 		return nil
 	})
+	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock) { // a rival wrote the record, as above
+		result.Remaining, err = 0, nil
+	}
 	return result, err
 }
 
