@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -30,24 +29,6 @@ type engineStore struct {
 	wire     *wire // to the store
 	mu       sync.Mutex
 	attempts map[store.Owner]*reprise.Attempt
-	claims   map[store.ID][]time.Duration // when those began that are on their way
-}
-
-// claiming notes that a claim begins, and returns when the oldest began that is on its
-// way: a duplicate may share the result of that one, which may be so old.
-func (s *engineStore) claiming(id store.ID, from time.Duration) (oldest time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claims[id] = append(s.claims[id], from)
-	return slices.Min(s.claims[id])
-}
-
-// claimed notes that the claim that began at from has its result.
-func (s *engineStore) claimed(id store.ID, from time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.claims[id], from)
-	s.claims[id] = slices.Delete(s.claims[id], i, i+1)
 }
 
 func (s *engineStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -118,7 +99,7 @@ func engines(t *testing.T, d *deployment) *deployment {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		d.stores[i] = &engineStore{Engine: engine, wire: below, attempts: map[store.Owner]*reprise.Attempt{}, claims: map[store.ID][]time.Duration{}}
+		d.stores[i] = &engineStore{Engine: engine, wire: below, attempts: map[store.Owner]*reprise.Attempt{}}
 	}
 	return d
 }

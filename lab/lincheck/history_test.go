@@ -119,6 +119,8 @@ type client struct {
 	ids    []store.ID
 	owned  []held // the attempts that it began and may end
 	others *strangers
+
+	underway *underway // of all clients of the store
 }
 
 type held struct {
@@ -269,13 +271,6 @@ func (c *client) newOwner() (o store.Owner) {
 	return o
 }
 
-// sharer is a store whose claims may have the result of one that began before, and has
-// not ended.
-type sharer interface {
-	claiming(id store.ID, from time.Duration) (oldest time.Duration)
-	claimed(id store.ID, from time.Duration)
-}
-
 // call makes a call, of which some are cancelled and some lose their result, and records
 // it.
 func (c *client) call(ctx context.Context, in input) output {
@@ -287,18 +282,16 @@ func (c *client) call(ctx context.Context, in input) output {
 		ctx = short
 	}
 	from := c.now()
-	oldest := from
-	engine, shares := c.store.(sharer)
-	if shares = shares && in.kind == claim; shares {
-		oldest = engine.claiming(in.id, from)
-	}
+	age := c.underway.begin(in, from)
 	out, err := c.ask(ctx, in)
 	out.at = window{from, c.now() + time.Microsecond}
-	if shares {
-		engine.claimed(in.id, from)
-		if out.outcome != store.Claimed {
-			out.at.from = oldest
-		}
+	c.underway.end(in, from)
+	switch {
+	case in.kind != claim || out.outcome == store.Claimed:
+	case out.outcome == store.InProgress, out.outcome == store.Mismatch:
+		out.at.from = age.own
+	case c.d.engines:
+		out.at.from = age.shared
 	}
 	out.tick = c.d.clock.tick
 	if out.outcome == store.Claimed {
@@ -372,10 +365,14 @@ func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	}
 	var group sync.WaitGroup
 	others := &strangers{}
+	onTheirWay := map[store.Store]*underway{}
+	for _, st := range d.stores {
+		onTheirWay[st] = newUnderway(d)
+	}
 	for n := range clients {
 		c := &client{
 			recorder: h, number: n, store: d.stores[n%len(d.stores)], dice: rand.New(rand.NewPCG(seed, uint64(n)+1)),
-			d: d, ids: names, others: others,
+			d: d, ids: names, others: others, underway: onTheirWay[d.stores[n%len(d.stores)]],
 		}
 		group.Go(func() { c.run(t.Context()) })
 	}

@@ -136,6 +136,8 @@ func (s *engineStore) complement(h *recorder) {
 	if s.wire == nil {
 		return
 	}
+	s.wire.mu.Lock()
+	defer s.wire.mu.Unlock()
 	for _, n := range s.wire.noted {
 		a, known := s.wire.names[n.owner]
 		if !known {

@@ -46,9 +46,10 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
 	// The lease that was seen is that of the rows with a live one.
 	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, now() + interval '1 hour')", 1)
-	sawAttempt := func(another bool, state int) func(id []byte) []any {
+	anyLease := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, r.lease_until)", 1)
+	sawAttempt := func(another bool, attempt, state int) func(id []byte) []any {
 		return func(id []byte) []any {
-			return []any{id, []byte("the next owner.."), id, int64(1), time.Minute, hour, int64(0), "l", false, 7, another, int64(5), state, nil, owner}
+			return []any{id, []byte("the next owner.."), id, int64(1), time.Minute, hour, int64(0), "l", false, attempt, another, int64(5), state, nil, owner}
 		}
 	}
 	same := func(completed bool) func(r pgRow) bool {
@@ -62,9 +63,11 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	}{
 		"complete":                 {texts["complete"], ofOwner([]byte("x"), hour, int64(0)), attempt, nil},
 		"complete again":           {texts["complete again"], ofOwner(), func(r pgRow) bool { return r.completed && r.own && r.valid }, nil},
-		"claim of what was seen":   {rewrite, sawAttempt(true, 1), same(false), nil},
-		"claim of an ended record": {rewrite, sawAttempt(true, 2), same(true), nil},
-		"claim again":              {rewrite, sawAttempt(false, 1), same(false), nil},
+		"claim of what was seen":   {rewrite, sawAttempt(true, 1, 1), same(false), nil},
+		"claim of an ended record": {rewrite, sawAttempt(true, 1, 2), same(true), nil},
+		"takeover":                 {anyLease, sawAttempt(true, 7, 1), func(r pgRow) bool { return !r.completed && r.own && r.fence && r.valid }, nil},
+		"claim again":              {rewrite, sawAttempt(false, 7, 1), same(false), nil},
+		"claim again in time":      {anyLease, sawAttempt(false, 7, 1), same(false), nil},
 		"complete in a batch": {
 			"SELECT " + f.name("reprise_records_completes_v1") + "(array[$1::bytea], array[$2::bytea], array[''::bytea], array[3600000000], array[0])", ofOwner(), attempt, nil,
 		},

@@ -1,8 +1,9 @@
 -- Claim that rewrites the row that an earlier statement saw: $1 to $9 as in claim_new.sql, $10 the attempt, $11 whether it is another one than
 -- that of the row, with a fence of its own; then what was seen: $12 fence, $13 state, $14 end of the lease, $15 owner.
 --
--- It answers what claim_new.sql answers of a record that it creates, or nothing where the row is another one by now: renewed, completed,
--- resolved, claimed by another owner, released or purged.
+-- It answers what claim_new.sql answers of a record that it creates, or nothing where the row is another one by now (renewed, completed,
+-- resolved, claimed by another owner, released or purged), or where what was seen has ended meanwhile: the lease of a claim that is
+-- repeated, or the record that is taken over.
 --
 -- Another attempt never waits. It passes over a row that is locked. It holds the lock of claim_new.sql and reads the clock afterwards: a
 -- transaction that creates the record has read an earlier one, and would create it below this fence if this record were released
@@ -34,4 +35,8 @@ UPDATE {records} AS r SET
 FROM started AS s
 WHERE r.id = $1::bytea AND {readable}
 	AND r.fence = $12::bigint AND r.state = $13::smallint AND r.lease_until = $14::timestamptz AND r.owner = $15::bytea
+	AND CASE
+		WHEN NOT $11::boolean THEN r.lease_until > clock_timestamp() -- claimed again
+		WHEN $10::integer > 1 THEN r.valid_until > clock_timestamp() -- taken over
+		ELSE true END
 RETURNING clock_timestamp(), NULL::smallint, NULL::smallint, NULL::bytea, NULL::bytea, r.attempt, r.fence, r.lease_until, r.valid_until, NULL::boolean, NULL::bytea

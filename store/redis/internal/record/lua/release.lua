@@ -1,6 +1,7 @@
--- Release forgets a claim.
+-- Release forgets a claim, also one that is not seen any more: while its key is there, a
+-- claim that a command makes still finds it.
 --
 -- ARGV[1]: owner
-if not seen or not began or owner ~= ARGV[1] then return 'N' end
+if not began or owner ~= ARGV[1] then return 'N' end
 
 local watched = kind == CLAIMED_LATER
