@@ -106,6 +106,10 @@ func (s *engineStore) Release(_ context.Context, _ store.ID, owner store.Owner) 
 	return nil
 }
 
+func (s *engineStore) Unknown(context.Context, store.UnknownRequest) error {
+	panic("an attempt says so")
+}
+
 // engines is a deployment of one engine over each of the stores.
 func engines(t *testing.T, d *deployment) *deployment {
 	t.Helper()

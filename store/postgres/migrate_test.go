@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"373757e55b48663e59d571c5a5db446f5d6d5c83954c6a3b953bac86fabf03f1",
+		"174049e77e49938b8ec04336d8c37b616273e4dff7291850b1d6fc5c553929a1",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {
