@@ -197,7 +197,7 @@ func (c *client) once(ctx context.Context) {
 		c.forget(a) // and so it lapses
 	case roll < 90 && !c.d.exclusive:
 		c.call(ctx, input{kind: renew, id: a.id, owner: a.owner, lease: c.between(5, 40)})
-	case roll >= 97 && !c.d.engines:
+	case roll >= 97:
 		if out := c.call(ctx, input{kind: unknown, id: a.id, owner: a.owner}); out.accepted {
 			c.forget(a) // otherwise it is its owner's to say so again, or to release
 		}

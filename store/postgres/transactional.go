@@ -141,7 +141,8 @@ func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner sto
 }
 
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
-// the record alone, also where the attempt has lost its connection and no other has begun.
+// the record alone, also where the attempt has lost its connection and no other has
+// begun.
 func (s *TransactionalStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	return s.store.Unknown(ctx, r)
 }

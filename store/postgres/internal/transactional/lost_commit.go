@@ -61,8 +61,8 @@ func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner, 
 	return nil
 }
 
-// addTakeLock adds the steps that begin a transaction and wait for the lock of an attempt.
-// READ COMMITTED: what follows has to see every commit before it began.
+// addTakeLock adds the steps that begin a transaction and wait for the lock of an
+// attempt. READ COMMITTED: what follows has to see every commit before it began.
 func (s *Store) addTakeLock(ctx context.Context, b *steps, id store.ID) {
 	b.add(s.statements.beginLook, nil)
 	b.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))

@@ -12,8 +12,8 @@ import (
 
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
 // the record alone, as Complete does with DiscardEffects, and with the same errors. The
-// lock of the attempt is held throughout, so that no other begins in between; only where a
-// statement of the handler failed, or its transaction is one of database/sql, or it is
+// lock of the attempt is held throughout, so that no other begins in between; only where
+// a statement of the handler failed, or its transaction is one of database/sql, or it is
 // lost, another process may get the lock first, and then the error is ErrNotApplied.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
@@ -33,8 +33,8 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 }
 
 // commitElsewhere commits the record of an attempt that has lost its transaction, on
-// another connection. It has the lock before it sends the COMMIT, so that findCommit finds
-// out about a lost answer.
+// another connection. It has the lock before it sends the COMMIT, so that findCommit
+// finds out about a lost answer.
 func (s *Store) commitElsewhere(ctx context.Context, a *attempt, r *ending) error {
 	session, err := s.table.Db.Acquire(ctx, "unknown")
 	if err != nil {
