@@ -246,7 +246,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 		}{{1000, now.Add(time.Microsecond), time.Time{}, false}, {1, earliest, earliest, false}, {1000, earliest, now, true}} {
 			var n int
 			var last *time.Time
-			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from).Scan(&n, &last); err != nil {
+			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from, nil).Scan(&n, &last); err != nil {
 				return err
 			}
 			purged += n

@@ -16,7 +16,7 @@ import (
 // the pool stays the caller's.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder] (see
-// [InTx]), a [store.Inspector] and a [store.Purger].
+// [InTx]), a [store.Inspector], a [store.Purger] and a [store.Maintainer].
 type Store struct {
 	operations
 	store *leased.Store
@@ -28,6 +28,7 @@ var (
 	_ store.Checker       = (*Store)(nil)
 	_ store.Inspector     = (*Store)(nil)
 	_ store.Purger        = (*Store)(nil)
+	_ store.Maintainer    = (*Store)(nil)
 )
 
 // New returns the leased store over pool. It does not contact the server; [Open] does.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/servers"
@@ -79,6 +80,8 @@ type Comparison struct {
 	Pooler      bool  // {postgres} is a PgBouncer
 	Node        bool  // variants run on Node.js, which compiles while it runs: the first round is long
 	Kinds       []load.Kind
+	Program     string // of the test server's handler; empty: it does nothing
+	Durable     bool   // PostgreSQL waits for its disk
 }
 
 // BothKinds are new keys and replays.
@@ -127,6 +130,14 @@ func comparisons() []Comparison {
 			},
 		},
 		pools(),
+		{
+			Name: "effect", Connections: []int{1, 64}, Kinds: []load.Kind{load.New}, Durable: true,
+			Program: fmt.Sprintf(`{"effect":true,"status":%d,"body_size":%d}`, adaptertest.DefaultStatus, len(adaptertest.DefaultBody)),
+			Variants: []Variant{
+				floor("handler's transaction", "effect", "postgres"),
+				Reprise("nethttp", "postgres-tx").Over("handler's transaction"),
+			},
+		},
 		adapters,
 		{
 			Name: "delay", Connections: []int{1, 16, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
@@ -194,5 +205,6 @@ type situation struct {
 	connections int
 	roundTrip   time.Duration
 	delayed     bool // by a proxy, which adds roundTrip
+	program     string
 	long        bool // the first round, which does not count, lasts
 }

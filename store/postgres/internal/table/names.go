@@ -1,6 +1,7 @@
 package table
 
 import (
+	"hash/fnv"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -50,6 +51,13 @@ func NewNames(o Options) Names {
 		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")
 	}
 	return n
+}
+
+// lock returns the key of the advisory lock on the whole table for a kind of work.
+func (n *Names) lock(work string) int64 {
+	key := fnv.New64a()
+	_, _ = key.Write([]byte("reprise " + work + " " + n.Lock))
+	return int64(key.Sum64()) //nolint:gosec // any 64 bits do
 }
 
 // Load returns a statement of this table: the text of sql/file.sql without its comments,

@@ -25,6 +25,7 @@ type Options struct {
 	TxTimeout     time.Duration
 	Isolation     pgx.TxIsoLevel
 	Accept        []string // codes of findings
+	Purge         PurgePace
 	Logger        *slog.Logger
 }
 
@@ -36,9 +37,10 @@ type Table struct {
 	Names   Names
 	Sender  wire.Sender
 
-	Statements statements
-	purging    purgeBound
-	missing    missingSchema
+	Statements  statements
+	purging     purgeBound
+	purgeFailed Minutely
+	missing     missingSchema
 }
 
 // New returns the records that o names. The error wraps ErrInvalid.
