@@ -45,6 +45,7 @@ func TestEngineMaintainsItsStore(t *testing.T) {
 			release(t, res.Attempt)
 		}
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if began != 1 || ended != 0 {
 			t.Errorf("after two operations and a day %d goroutines began and %d ended, want one that runs", began, ended)
 		}

@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"174049e77e49938b8ec04336d8c37b616273e4dff7291850b1d6fc5c553929a1",
+		"e3e7d86abbdb0561f42dca9515554f31e88c4863dc0a24e7200ff43d9ee75bf6",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

@@ -105,25 +105,32 @@ func digits(x float64) string {
 	}
 }
 
-// byDelay compares over networks.
+// byDelay compares over networks, in a table for each variant to compare with.
 func byDelay(s Suite) string {
-	connections := distinct(s.Rows, func(r Row) int { return r.Connections })
-	columns := []string{"added round trip"}
-	for _, n := range connections {
-		columns = append(columns, count(n, "connection"))
-	}
-	t := newTable(columns...)
-	for _, trip := range distinct(s.Rows, func(r Row) string { return r.RoundTrip }) {
-		cells := []string{trip}
+	compared := slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { return len(r.Ratios) == 0 })
+	connections := distinct(compared, func(r Row) int { return r.Connections })
+	var b strings.Builder
+	for _, base := range distinct(s.Rows, func(r Row) string { return r.Variant }) {
+		columns := []string{"× " + base + ", added round trip"}
 		for _, n := range connections {
-			r, _ := find(s.Rows, func(r Row) bool { return r.RoundTrip == trip && r.Connections == n && len(r.Ratios) > 0 })
-			for _, ratio := range r.Ratios {
+			columns = append(columns, count(n, "connection"))
+		}
+		t, found := newTable(columns...), false
+		for _, trip := range distinct(compared, func(r Row) string { return r.RoundTrip }) {
+			cells := []string{trip}
+			for _, n := range connections {
+				r, _ := find(compared, func(r Row) bool { return r.RoundTrip == trip && r.Connections == n })
+				ratio, ok := r.Ratios[base]
+				found = found || ok
 				cells = append(cells, fmt.Sprintf("%.2f (%.2f–%.2f)", ratio.PerSecond, ratio.Low, ratio.High))
 			}
+			t.row(cells...)
 		}
-		t.row(cells...)
+		if found {
+			b.WriteString(t.String())
+		}
 	}
-	return t.String()
+	return b.String()
 }
 
 // byKeys shows the cost of a store by its number of keys.

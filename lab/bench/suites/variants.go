@@ -100,7 +100,13 @@ func comparisons() []Comparison {
 		}
 	}
 	const oneByOne = "nethttp+redis, one by one"
+	const alikePool = oneByOne + ", pool of 256"
+	const ofGoRedis = "nethttp+redis, go-redis' pipeline"
 	alone := Reprise("nethttp", "redis", "-no-combining").called(oneByOne)
+	alike := Reprise("nethttp", "redis", "-no-combining", "-pool 256").called(alikePool) // a connection for each request
+	combined := Reprise("nethttp", "redis")
+	theirs := combined.called(ofGoRedis)
+	theirs.Program, theirs.Build = "autopipeline", BuildPeer("autopipeline")
 	const exec = "-floor postgres -postgres-url {postgres}&default_query_exec_mode=exec -pool {pool}"
 	return []Comparison{
 		{
@@ -109,8 +115,10 @@ func comparisons() []Comparison {
 				Bare("nethttp").Over("raw2"),
 				floor("raw2", "redis", "redis").Over("nethttp"),
 				floor("setnx", "setnx", "redis").Over("raw2", "nethttp"),
-				Reprise("nethttp", "redis").Over("raw2", "nethttp", "setnx", oneByOne),
+				combined.Over("raw2", "nethttp", "setnx", oneByOne, alikePool, ofGoRedis),
 				alone.Over("raw2", "nethttp", "setnx"),
+				alike.Over("raw2"),
+				theirs.Over("raw2", oneByOne),
 			},
 		},
 		{
@@ -140,8 +148,8 @@ func comparisons() []Comparison {
 		},
 		adapters,
 		{
-			Name: "delay", Connections: []int{1, 16, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
-			Variants: []Variant{Reprise("nethttp", "redis").Over(oneByOne), alone},
+			Name: "delay", Connections: []int{1, 2, 4, 8, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
+			Variants: []Variant{combined.Over(oneByOne, alikePool, ofGoRedis), alone, alike, theirs},
 		},
 	}
 }

@@ -30,8 +30,6 @@ type Names struct {
 // functions are the functions that this release calls: the placeholder, the suffix with
 // the version, and the types of the parameters.
 var functions = []struct{ placeholder, suffix, parameters string }{
-	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, bigint, text, boolean"},
-	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint, bigint"},
 	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean"},
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
@@ -73,7 +71,6 @@ func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 
 // fill puts the names, and the conditions that several statements share, into a text.
 func (n *Names) fill(text string) string {
-	text = strings.ReplaceAll(text, "{verdict}", withoutComments(readSQL(sqlFiles, "sql/verdict.sql")))
 	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL(sqlFiles, "sql/shown.sql")))
 	pairs := []string{
 		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),

@@ -122,6 +122,20 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 	return readErr
 }
 
+// Ask executes a statement of every request once, as [wire.Sender.On] says: with values,
+// which read gets the rows of, or as text with args, for scan. It falls back on the text
+// where the session has lost what was prepared in it: nothing was executed then.
+func (t *Table) Ask(ctx context.Context, conn *pgx.Conn, call wire.Call, args func() []any, scan func(pgx.Rows) error) error {
+	if sending := t.Sender.On(conn); sending != wire.Text {
+		err := wire.Send(ctx, conn, sending == wire.Prepared, call)
+		if !wire.NotPrepared(err) {
+			return err
+		}
+		t.Sender.Lost(ctx, conn, err)
+	}
+	return Query(ctx, conn, call.Statement.SQL, append([]any{t.Options.ExecMode}, args()...), scan)
+}
+
 // pause waits for a random time that grows with try, the first time not at all, and
 // reports whether ctx is still valid.
 func pause(ctx context.Context, try int) bool {
