@@ -33,7 +33,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 	switch {
 	case err == nil:
 	case r.reason != "":
-		a.session.Kill()
+		a.hangUp(ctx)
 		return s.commitElsewhere(ctx, a, r)
 	default:
 		return err

@@ -139,7 +139,7 @@ func (s *Store) commitAndEnd(ctx context.Context, a *attempt, r *ending) error {
 	if err != nil {
 		_ = a.rollback(ctx) // the lock is free before the answer is out
 		if r.reason != "" {
-			a.session.Kill() // it may have the lock twice
+			a.hangUp(ctx) // it may have the lock twice
 		}
 	}
 	return err
