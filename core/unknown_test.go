@@ -164,6 +164,9 @@ func TestUnknownContinuesInTheBackground(t *testing.T) {
 			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
 				t.Errorf("%d attempts ended so, want 1", n)
 			}
+			if n := b.events.count("lease-lost"); n != 0 {
+				t.Errorf("%d events say that the lease was lost, which the attempt gave up", n)
+			}
 		})
 	}
 }
