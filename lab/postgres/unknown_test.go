@@ -68,8 +68,8 @@ func TestPostgresUnknownRollsBackAndCommitsTheRecordAlone(t *testing.T) {
 	}
 }
 
-// TestPostgresUnknownLetsNoOtherAttemptIn: between the end of the handler's transaction and
-// the commit of the record no other process gets the lock.
+// TestPostgresUnknownLetsNoOtherAttemptIn: between the end of the handler's transaction
+// and the commit of the record no other process gets the lock.
 func TestPostgresUnknownLetsNoOtherAttemptIn(t *testing.T) {
 	t.Parallel()
 	f, st := pgTxSetup(t)

@@ -81,8 +81,8 @@ func onePage(ctx context.Context, st *connect.Store, q store.Query) (store.Page,
 	return st.Look.List(ctx, q)
 }
 
-// sortByNeed sorts records that need a person first: lapsed, unknown and unreadable ones, the
-// oldest claims first, then running ones, then the latest completed.
+// sortByNeed sorts records that need a person first: lapsed, unknown and unreadable ones,
+// the oldest claims first, then running ones, then the latest completed.
 func sortByNeed(list []store.Record) {
 	rank := func(r *store.Record) int {
 		switch r.State {

@@ -89,7 +89,7 @@ func factsOf(r *store.Record, now time.Time) []fact {
 		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
 		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},
 		fact{"claimed", ui.Piece{Text: when(r.ClaimedAt, now)}})
-	switch r.State { //nolint:exhaustive // the others have a lease
+	switch r.State {
 	case store.StateCompleted, store.StateExpired:
 		list = append(list, fact{"completed", ui.Piece{Text: when(r.CompletedAt, now)}}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}})
 	case store.StateUnknown:
