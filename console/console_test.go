@@ -203,6 +203,29 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 	})
 }
 
+func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
+	inTime(t, func(b *bench) {
+		got, err := b.engine.Begin(b.Context(), operation("bank"))
+		if err != nil || got.Attempt == nil {
+			b.Fatalf("begin: %+v, %v", got, err)
+		}
+		id, fence := got.Attempt.ID(), got.Attempt.View().Fence()
+		if err := got.Attempt.Unknown("the bank timed out"); err != nil {
+			b.Fatal(err)
+		}
+		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), "unknown")
+		b.want("list", b.get("/records?state=unknown"), 200, id.Short())
+		b.want("another state", b.get("/records?state=lapsed"), 200, "No record here matches")
+		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "does not know its outcome", "409 outcome-unknown, until the record is resolved", "Record this answer")
+		if got := b.post(recordPage(id), answerForm(id, fence)); got.status != 303 {
+			b.Fatalf("resolve: %d: %s", got.status, got.text)
+		}
+		if retry, err := b.engine.Begin(b.Context(), operation("bank")); err != nil || retry.Outcome != reprise.Replayed {
+			b.Fatalf("the retry: %+v, %v", retry, err)
+		}
+	})
+}
+
 func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")

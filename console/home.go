@@ -48,7 +48,7 @@ type bar struct {
 }
 
 // Needs of the home page: records that stay as they are until a person does something.
-var needsHuman = store.States(store.StateLapsed, store.StateUnreadable)
+var needsHuman = store.States(store.StateLapsed, store.StateUnknown, store.StateUnreadable)
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)

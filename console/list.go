@@ -16,7 +16,7 @@ const (
 )
 
 // states are the choices of the filter.
-var states = []store.RecordState{store.StateLapsed, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
+var states = []store.RecordState{store.StateLapsed, store.StateUnknown, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
 
 // listView is a listing.
 type listView struct {
@@ -53,7 +53,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if view.State != "" && q.States == 0 {
-		s.fail(w, r, http.StatusBadRequest, "The state is none of lapsed, unreadable, running and completed.")
+		s.fail(w, r, http.StatusBadRequest, "The state is none of lapsed, unknown, unreadable, running, completed and expired.")
 		return
 	}
 	if view.Older != "" {

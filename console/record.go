@@ -117,6 +117,8 @@ func nextAnswer(record *store.Record, policy *protocol.Config) string {
 		return "409 in-progress, until the attempt ends."
 	case store.StateExpired:
 		return "409 result-expired, until the record ends. A different request with this key gets 422 key-reused."
+	case store.StateUnknown:
+		return "409 outcome-unknown, until the record is resolved or ends."
 	case store.StateUnreadable:
 		return "500 record-corrupt, until the record is forgotten or its retention ends."
 	case store.StateLapsed:

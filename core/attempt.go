@@ -10,21 +10,22 @@ import (
 )
 
 // Attempt is one owned execution of an operation. Its owner runs the operation with
-// [Attempt.Context] and then ends it once: by Complete or by Release, after which the
-// other is refused. An attempt must not be copied.
+// [Attempt.Context] and then ends it once: by Complete, Release or Unknown, after which
+// the others are refused. An attempt must not be copied.
 type Attempt struct {
 	call
 
 	number      int
 	fence       uint64
 	atomic      bool
-	unprotected bool  // no store granted it
-	claimErr    error // why it is unprotected
-	late        bool  // an earlier try of the claim may still arrive
-	unrun       bool  // Begin did not return it, so that its end is not counted
+	unprotected bool   // no store granted it
+	claimErr    error  // why it is unprotected
+	reason      string // why its outcome is unknown
+	late        bool   // an earlier try of the claim may still arrive
+	unrun       bool   // Begin did not return it, so that its end is not counted
 
 	started time.Duration // when Begin returned it, by the monotonic clock; 0 if no observer asks
-	ending  time.Duration // when Complete or Release was called; 0 before
+	ending  time.Duration // when its end was asked for; 0 before
 
 	state atomic.Uint32 // of attemptState
 	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
@@ -34,7 +35,7 @@ type Attempt struct {
 	after      context.Context // of work after the request: see call.detached
 	lease      leaseState      // the renewer's
 	next       *Attempt        // in its row of the table, which guards it
-	completion callContext     // of Complete or Release
+	completion callContext     // of its end
 	task       *task           // that ends it in the background, which guards it
 }
 
@@ -43,6 +44,7 @@ const (
 	stateRunning = iota
 	stateCompleting
 	stateReleasing
+	stateUnknown
 )
 
 func newAttempt(c *call) *Attempt {
@@ -154,6 +156,9 @@ func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 	if event.Counted {
 		a.tally.end(end)
 	}
+	if end == EndUnknown {
+		event.Reason = a.reason
+	}
 	if !a.engine.observing.wants(&event) || a.unrun && a.unprotected {
 		return event, false
 	}
@@ -170,10 +175,10 @@ func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 
 // loseLease stops an attempt whose lease is no longer reliable, and reports whether the
 // observer is to be notified. An attempt that is being released is not stopped: its claim
-// may be gone because it was released.
+// may be gone because it was released. Nor is one whose outcome is unknown, likewise.
 func (a *Attempt) loseLease() (notify bool) {
 	a.engine.waiters.wake(a.id)
-	if a.state.Load() == stateReleasing {
+	if state := a.state.Load(); state == stateReleasing || state == stateUnknown {
 		return false
 	}
 	a.run.cancel(store.ErrLeaseLost)

@@ -19,7 +19,7 @@ func auditLevel(e *Event) slog.Level {
 	default: // its outcome or its end decides
 	}
 	switch e.End {
-	case EndSuperseded, EndContested, EndNotApplied:
+	case EndSuperseded, EndContested, EndNotApplied, EndUnknown:
 		return slog.LevelWarn
 	case EndUnrecorded, EndUndecided, EndDropped:
 		return slog.LevelError

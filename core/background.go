@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// background retries completions and releases that the store did not take in time, and
+// background retries the ends of attempts that the store did not take in time, and
 // releases claims of unknown outcome. It is a heap of tasks, served by a few goroutines
 // that start with the first task and end with the last.
 //
@@ -59,6 +59,7 @@ const (
 	taskComplete taskKind = iota
 	taskRelease
 	taskReleaseUnknown
+	taskUnknown
 )
 
 // add takes over the end of an attempt. Over the limits it drops the task: the lease is
@@ -116,7 +117,7 @@ func (t *task) blocks() bool {
 	return t.kind == taskReleaseUnknown && t.attempt.policy.AtMostOnce
 }
 
-var errDropped = errors.New("reprise: completion or release dropped")
+var errDropped = errors.New("reprise: end of an attempt dropped")
 
 func (t *task) dropError(why string) error {
 	if t.blocks() {

@@ -20,9 +20,12 @@ func (b *background) run(ctx context.Context, t *task) error {
 	defer cancel()
 	ctx = &callContext{Context: ctx, values: a.after}
 	var err error
-	if t.kind == taskComplete {
+	switch t.kind {
+	case taskComplete:
 		err = st.complete(ctx, t.request)
-	} else {
+	case taskUnknown:
+		err = a.sayUnknown(ctx)
+	default:
 		err = st.release(ctx, a.id, a.owner)
 	}
 	if err != nil && !errors.Is(err, store.ErrLeaseLost) {
@@ -63,6 +66,8 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		return b.unknownReleased(ctx, t, err)
 	case err == nil && t.kind == taskComplete:
 		a.concludeLater(EndRecorded, nil)
+	case err == nil && t.kind == taskUnknown:
+		a.concludeLater(EndUnknown, nil)
 	case err == nil:
 		a.releaseLateTry()
 		a.concludeLater(EndReleased, nil)

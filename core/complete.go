@@ -97,11 +97,7 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	if !a.lost.Swap(true) {
 		a.observe(Event{Kind: EventLeaseLost})
 	}
-	var holder store.ClaimResult
-	err := a.repeat(ctx, func(ctx context.Context) (err error) {
-		holder, err = a.engine.store.claim(ctx, a.claimRequest(false))
-		return err
-	})
+	holder, err := a.holder(ctx)
 	if err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
 		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
@@ -116,6 +112,16 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	end := endOfLost(holder.Outcome)
 	a.conclude(end, store.ErrLeaseLost)
 	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
+}
+
+// holder returns the result of the attempt's claim without takeover, which says who has
+// the record.
+func (a *Attempt) holder(ctx context.Context) (holder store.ClaimResult, err error) {
+	err = a.repeat(ctx, func(ctx context.Context) (err error) {
+		holder, err = a.engine.store.claim(ctx, a.claimRequest(false))
+		return err
+	})
+	return holder, err
 }
 
 // completeLater lets the response leave, unrecorded, and repeats the completion where

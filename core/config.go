@@ -38,7 +38,7 @@ type Config struct {
 	// [Operation.Wait]).
 	Waiting WaitLimits
 
-	// Background bounds the completions and releases that the store did not take in time
+	// Background bounds the ends of attempts that the store did not take in time
 	// and that are repeated after the response left. Over a limit they are dropped,
 	// counted and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits

@@ -32,14 +32,16 @@ import (
 //	a value                   kept          kept
 //	Keep(err)                 kept          kept
 //	Retry(err)                released      released
+//	Unknown(err)              unknown       unknown
 //	another error             released      kept
 //	a panic, or Goexit        released      kept as ErrPanicked
 //
 // A kept result is returned to every later caller. After a release the next caller runs
-// fn again. In the transaction of a transactional store the effects of fn are kept with a
-// value, and rolled back in every other case: for a refusal that has effects, return a
-// value. A panic reaches the caller of Do. The text of a kept error is in the record,
-// where operators read it.
+// fn again. An operation whose outcome is unknown is never run again, before an operator
+// resolves it. In the transaction of a transactional store the effects of fn are kept
+// with a value, and rolled back in every other case: for a refusal that has effects,
+// return a value. A panic reaches the caller of Do. The text of a kept error is in the
+// record, where operators read it.
 //
 // A value or error that the codec cannot write and read back ends the operation without a
 // result: the callers get [ErrUnkept]. A transactional store releases the operation
@@ -61,6 +63,7 @@ import (
 //	EndNotApplied: rolled back                            nack, after a pause
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Kept, no Answer: a failure that AtMostOnce kept       park
+//	EndUnknown: fn said Unknown                           park, until an operator resolves it
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
 //	Mismatch: the key belongs to another message          park
 //	Expired: it ended, and its result is forgotten        park
@@ -119,6 +122,9 @@ func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed b
 	switch {
 	case d.attempt.Unprotected():
 		value, err = d.unprotected(value, err)
+	case decisionOf(err) == unknownError:
+		var zero T
+		value, err = zero, d.unknown(err)
 	case err != nil && !d.keeps(err):
 		var zero T
 		value, err = zero, d.release(err, nil)
@@ -131,10 +137,8 @@ func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed b
 
 // keeps reports whether an error of fn is kept.
 func (d *doing[T]) keeps(err error) bool {
-	if keep, decided := decisionOf(err); decided {
-		return keep
-	}
-	return d.preset == AtMostOnce
+	decision := decisionOf(err)
+	return decision == keepError || decision == byPreset && d.preset == AtMostOnce
 }
 
 // abandon ends the attempt of a function that did not return, or returned an error whose
@@ -153,6 +157,13 @@ func (d *doing[T]) release(err, cause error) error {
 		cause = failed // it continues in the background, or the claim lapses
 	}
 	return &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
+}
+
+// unknown ends the attempt without a result.
+func (d *doing[T]) unknown(err error) error {
+	reason := undecided(err)
+	failed := d.attempt.Unknown(reason.Error())
+	return &DoError{Outcome: Claimed, End: EndUnknown, Err: reason, Cause: failed}
 }
 
 // keep completes the attempt with the result of fn.
@@ -209,7 +220,11 @@ func (d *doing[T]) superseded(by CompleteResult) (value T, replayed bool, _ erro
 func (d *doing[T]) unprotected(value T, err error) (T, error) {
 	_ = d.attempt.Release() // there is no claim
 	failure := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
-	if err != nil && !d.keeps(err) {
+	switch {
+	case decisionOf(err) == unknownError:
+		failure.End = EndUnrecorded // no record refuses a retry
+		return value, failure
+	case err != nil && !d.keeps(err):
 		return value, failure
 	}
 	failure.End, failure.Kept, failure.Answer = EndUnrecorded, err != nil, err != nil

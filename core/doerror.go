@@ -23,8 +23,8 @@ type DoError struct {
 	// Outcome says whether fn ran: it did for Claimed and Unprotected.
 	Outcome Outcome
 
-	// End says how the attempt ended by its completion. It is zero where there was none:
-	// fn did not run, or its attempt was released.
+	// End says how the attempt ended by its completion, or by Unknown. It is zero where
+	// there was neither: fn did not run, or its attempt was released.
 	End AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.
@@ -101,24 +101,40 @@ func (e *DoError) Unwrap() []error {
 // as a refusal: it is kept under either preset, and every retry gets it. Retries get the
 // same text; the result of [errors.Is] and [errors.As] depends on the codec (see
 // [ErrorCodec]), in the first run as well. Keep(nil) is nil.
-func Keep(err error) error { return decide(err, true) }
+func Keep(err error) error { return decide(err, keepError) }
 
 // Retry marks an error of a function that [Do] runs as one after which the operation may
 // run again: its claim is released under either preset. It suits failures before any
 // effect. Retry(nil) is nil.
-func Retry(err error) error { return decide(err, false) }
+func Retry(err error) error { return decide(err, retryError) }
 
-func decide(err error, keep bool) error {
+// Unknown marks an error of a function that [Do] runs as one that leaves the outcome of
+// the operation unknown, such as a timeout of a bank: under either preset it runs no
+// more, and every later caller gets Lapsed until an operator resolves it. The text of err
+// is the reason that operators read (see [Attempt.Unknown]). Unknown(nil) is nil.
+func Unknown(err error) error { return decide(err, unknownError) }
+
+// errorDecision is the decision of a function of [Do] about its error.
+type errorDecision uint8
+
+const (
+	byPreset errorDecision = iota
+	keepError
+	retryError
+	unknownError
+)
+
+func decide(err error, decision errorDecision) error {
 	if err == nil {
 		return nil
 	}
-	return &decidedError{err: err, keep: keep}
+	return &decidedError{err: err, decision: decision}
 }
 
 // decidedError is an error with the decision of fn about it.
 type decidedError struct {
-	err  error
-	keep bool
+	err      error
+	decision errorDecision
 }
 
 func (e *decidedError) Error() string { return e.err.Error() }
@@ -128,22 +144,22 @@ func (e *decidedError) Unwrap() error { return e.err }
 // decisionOf returns the decision of fn about its error: the outermost one in it. The
 // decision of another call of Do within fn is about its own operation, and does not
 // count.
-func decisionOf(err error) (keep, decided bool) {
+func decisionOf(err error) errorDecision {
 	switch e := err.(type) { //nolint:errorlint // it is a walk like that of errors.As
 	case *decidedError:
-		return e.keep, true
+		return e.decision
 	case *DoError:
-		return false, false
+		return byPreset
 	case interface{ Unwrap() error }:
 		return decisionOf(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			if keep, decided = decisionOf(inner); decided {
-				return keep, true
+			if decision := decisionOf(inner); decision != byPreset {
+				return decision
 			}
 		}
 	}
-	return false, false
+	return byPreset
 }
 
 // undecided returns err without a decision around it.
@@ -191,6 +207,12 @@ func SettlementOf(err error) (action Action, delay time.Duration) {
 	return e.settlement()
 }
 
+// isUnknown reports whether fn said that the outcome is unknown. Then its error is no
+// result, although no other attempt may run.
+func (e *DoError) isUnknown() bool {
+	return e.End == EndUnknown || e.End != 0 && e.Err != nil && !e.Kept
+}
+
 func (e *DoError) settlement() (action Action, delay time.Duration) {
 	switch {
 	case e.End == EndNotApplied, e.End == EndContested:
@@ -199,7 +221,7 @@ func (e *DoError) settlement() (action Action, delay time.Duration) {
 		return Nack, pauseStore
 	case e.Answer:
 		return Ack, 0
-	case e.Kept:
+	case e.Kept, e.isUnknown():
 		return Park, 0
 	case e.End == EndUnrecorded: // the effect is done, and another run could only repeat it
 		return Ack, 0

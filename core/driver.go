@@ -67,6 +67,11 @@ func (d *driver) release(ctx context.Context, id store.ID, owner store.Owner) (e
 	return d.store.Release(ctx, id, owner)
 }
 
+func (d *driver) unknown(ctx context.Context, r store.UnknownRequest) (err error) {
+	defer classified(&err)
+	return d.store.Unknown(ctx, r)
+}
+
 // bind returns the context for the handler of a claim.
 func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (bound context.Context, err error) {
 	if d.binder == nil {

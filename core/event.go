@@ -84,7 +84,7 @@ type Event struct {
 	RunTime, CompleteTime time.Duration
 
 	Annotation string // of Replayed: the annotation of the response; see protocol.Config.Annotate
-	Reason     string // of EventResolved: the operator's reason
+	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, as the record has it
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.

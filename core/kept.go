@@ -147,7 +147,7 @@ func encodeResult[T any](codec Codec[T], value T, err error) (payload []byte, re
 	kind := keptValue
 	if err != nil {
 		kind = keptFailure
-		if keep, decided := decisionOf(err); decided && keep {
+		if decisionOf(err) == keepError {
 			kind = keptAnswer
 		}
 		content, failed = encodeError(errorCodecOf(codec), undecided(err))

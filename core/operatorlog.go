@@ -97,7 +97,9 @@ func notice(e *Event) (slog.Level, string) {
 	case EndUndecided:
 		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
 	case EndDropped:
-		return slog.LevelError, "reprise: a completion or release was given up; its claim lapses"
+		return slog.LevelError, "reprise: the end of an attempt was given up; its claim lapses"
+	case EndUnknown:
+		return slog.LevelWarn, "reprise: a handler does not know the outcome of its operation; resolve its record"
 	default: // its outcome decides
 	}
 	switch {

@@ -68,7 +68,8 @@ const (
 	EndContested                        // another attempt runs, or may have run: 409
 	EndNotApplied                       // Atomic: rolled back, a retry runs again
 	EndUndecided                        // Atomic: whether it was committed is unknown
-	EndDropped                          // its completion or release was given up: the claim lapses
+	EndDropped                          // its completion, release or mark was given up: the claim lapses
+	EndUnknown                          // its outcome is unknown: retries are refused until an operator resolves it
 )
 
 // String returns the end as it appears in logs and metrics.
@@ -77,6 +78,7 @@ func (e AttemptEnd) String() string { return text.Name(endNames[:], int(e)) }
 var endNames = [...]string{
 	EndRecorded: "recorded", EndReleased: "released", EndUnrecorded: "unrecorded", EndSuperseded: "superseded",
 	EndContested: "contested", EndNotApplied: "not-applied", EndUndecided: "undecided", EndDropped: "dropped",
+	EndUnknown: "unknown",
 }
 
 // AttemptEnds returns every end of an attempt.

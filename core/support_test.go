@@ -171,6 +171,7 @@ type hooked struct {
 	onRenew    func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error)
 	onComplete func(context.Context, store.CompleteRequest) error
 	onRelease  func(context.Context, store.ID, store.Owner) error
+	onUnknown  func(context.Context, store.UnknownRequest) error
 }
 
 // heal forwards everything from now on.
@@ -202,6 +203,13 @@ func (h *hooked) Release(ctx context.Context, id store.ID, owner store.Owner) er
 		return h.onRelease(ctx, id, owner)
 	}
 	return h.Store.Release(ctx, id, owner)
+}
+
+func (h *hooked) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if h.onUnknown != nil && !h.healed.Load() {
+		return h.onUnknown(ctx, r)
+	}
+	return h.Store.Unknown(ctx, r)
 }
 
 // events is an observer that remembers.

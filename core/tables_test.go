@@ -23,6 +23,7 @@ func (generous) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatu
 }
 func (generous) Complete(context.Context, store.CompleteRequest) error { return nil }
 func (generous) Release(context.Context, store.ID, store.Owner) error  { return nil }
+func (generous) Unknown(context.Context, store.UnknownRequest) error   { return nil }
 
 // A table that an ended attempt stays in would grow for ever.
 func TestTablesAreEmptyAfterwards(t *testing.T) {

@@ -101,10 +101,10 @@ func TestOutcomesAndEndsHaveNames(t *testing.T) {
 	for _, e := range reprise.AttemptEnds() {
 		names["end "+e.String()] = true
 	}
-	if len(names) != 15+8 || names["outcome "] || names["end "] {
+	if len(names) != 15+9 || names["outcome "] || names["end "] {
 		t.Errorf("%v", names)
 	}
-	if reprise.Outcome(0).String() != "invalid(0)" || reprise.AttemptEnd(9).String() != "invalid(9)" {
+	if reprise.Outcome(0).String() != "invalid(0)" || reprise.AttemptEnd(10).String() != "invalid(10)" {
 		t.Error("what is not in the table has a name")
 	}
 }

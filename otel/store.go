@@ -54,6 +54,13 @@ func (m *measured) Release(ctx context.Context, id store.ID, owner store.Owner) 
 	return err
 }
 
+func (m *measured) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	began := time.Now()
+	err := m.Store.Unknown(ctx, r)
+	m.record(ctx, "unknown", began, err)
+	return err
+}
+
 func (m *measured) record(ctx context.Context, operation string, began time.Time, err error) {
 	attributes := append(make([]attribute.KeyValue, 0, 2), keyOperation.String(operation))
 	if class := errorType(err); class != "" {

@@ -14,7 +14,8 @@
 // detects that, and panics.
 //
 // An [echo.Context] is not a context: a handler passes c.Request().Context() to
-// [protocol.Keep], [protocol.Release], [protocol.OmitBody], and reprise.AttemptFrom.
+// [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
+// reprise.AttemptFrom.
 //
 // The tests here cover the peculiarities of Echo. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.

@@ -9,7 +9,8 @@
 // the behaviour for clients.
 //
 // The context of a run is c.UserContext(). [protocol.Keep], [protocol.Release],
-// [protocol.OmitBody] and reprise.AttemptFrom also find the run in c.Context().
+// [protocol.OmitBody], [protocol.Unknown] and reprise.AttemptFrom also find the run in
+// c.Context().
 //
 // A keyed request that two servers may read in different ways is refused, and the scope
 // function sees no trailers. Some responses come from fasthttp before any handler runs:

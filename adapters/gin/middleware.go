@@ -9,7 +9,8 @@
 // the behaviour for clients.
 //
 // A handler may pass gin.Context wherever this project takes a context: to
-// [protocol.Keep], [protocol.Release], [protocol.OmitBody], and [reprise.AttemptFrom].
+// [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
+// [reprise.AttemptFrom].
 //
 // The tests here cover the peculiarities of Gin. The rules of the protocol are tested
 // natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.

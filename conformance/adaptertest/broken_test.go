@@ -81,6 +81,11 @@ func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
 		"lease-early":                  "R38a",
 		"renew-nothing":                "R39",
 		"release-keeps-record":         "R31a",
+		"unknown-runs":                 "R52a",
+		"unknown-taken-over":           "R52a",
+		"unknown-before-fingerprint":   "R52a",
+		"unknown-hidden":               "R52b",
+		"unknown-not-resolved":         "R52b",
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,6 @@ import "slices"
 
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
-	outcomeCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
+	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
 	sealingCases, scopeCases, nestedCases, problemCases, trapCases,
 )

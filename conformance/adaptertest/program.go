@@ -75,6 +75,7 @@ type Program struct {
 	Keep          bool      `json:"keep,omitempty"`        // protocol.Keep
 	Release       bool      `json:"release,omitempty"`     // protocol.Release
 	NoBody        bool      `json:"no_body,omitempty"`     // protocol.OmitBody
+	Unknown       string    `json:"unknown,omitempty"`     // protocol.Unknown, with this reason
 }
 
 // The limits of a [Program].

@@ -29,6 +29,8 @@ func (p *Program) check() error {
 		return fmt.Errorf("behaviour is %q", p.Behaviour)
 	case p.Keep && p.Release:
 		return errors.New("both keep and release")
+	case p.Unknown != "" && (p.Keep || p.Release):
+		return errors.New("unknown beside keep or release")
 	case ownAnswer && (p.Echo || len(p.Chunks) > 0 || len(p.Trailers) > 0 || len(p.HeadersAfter) > 0 || p.Write != ""):
 		return fmt.Errorf("behaviour %s makes its own answer, without echo, chunks, trailers, headers_after and write", p.Behaviour)
 	case p.Behaviour == Fails && bodies > 0:

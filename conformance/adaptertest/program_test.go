@@ -46,6 +46,7 @@ func TestProgramRefusesUnknownAndContradictoryFields(t *testing.T) {
 		`{"body_size":-1}`:                             "body_size is -1",
 		`{"body_size":67108865}`:                       "body_size is 67108865",
 		`{"body_base64":"%"}`:                          "base64",
+		`{"keep":true,"unknown":"x"}`:                  "unknown beside",
 		`{"body":"a","body_size":1}`:                   "more than one of",
 		`{"body":"a","body_base64":"YQ=="}`:            "more than one of",
 		`{"body":"a","echo":true}`:                     "more than one of",

@@ -17,6 +17,7 @@ type Call struct {
 	Claim    store.ClaimRequest
 	Renew    []store.RenewRequest
 	Complete store.CompleteRequest
+	Unknown  store.UnknownRequest
 }
 
 // clone returns a copy that shares no memory with the caller of the store.

@@ -30,6 +30,7 @@ const (
 	Renew
 	Complete
 	Release
+	Unknown
 	numOps
 )
 
@@ -38,7 +39,7 @@ func (op Op) String() string {
 	if op >= numOps {
 		return "invalid"
 	}
-	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release"}[op]
+	return [...]string{Claim: "claim", Renew: "renew", Complete: "complete", Release: "release", Unknown: "unknown"}[op]
 }
 
 // Faults is the script of a store made by [New], and the log of its calls.
@@ -93,7 +94,7 @@ func (f *Faults) Clear(ops ...Op) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(ops) == 0 {
-		ops = []Op{Claim, Renew, Complete, Release}
+		ops = []Op{Claim, Renew, Complete, Release, Unknown}
 	}
 	for _, op := range ops {
 		f.next[op], f.always[op] = nil, nil
@@ -206,6 +207,14 @@ func (s *scripted) Release(ctx context.Context, id store.ID, owner store.Owner) 
 	c := Call{Op: Release, ID: id, Owner: owner}
 	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
 		return struct{}{}, s.f.inner.Release(ctx, c.ID, c.Owner)
+	})
+	return err
+}
+
+func (s *scripted) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	c := Call{Op: Unknown, ID: r.ID, Owner: r.Owner, Unknown: r}
+	_, err := run(ctx, s.f, c, func(ctx context.Context, c Call) (struct{}, error) {
+		return struct{}{}, s.f.inner.Unknown(ctx, c.Unknown)
 	})
 	return err
 }

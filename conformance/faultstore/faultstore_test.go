@@ -59,6 +59,11 @@ func (c *counter) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return nil
 }
 
+func (c *counter) Unknown(ctx context.Context, _ store.UnknownRequest) error {
+	c.execute(ctx, faultstore.Unknown)
+	return nil
+}
+
 func (c *counter) Release(ctx context.Context, _ store.ID, _ store.Owner) error {
 	c.execute(ctx, faultstore.Release)
 	return nil
@@ -77,6 +82,10 @@ var operations = map[faultstore.Op]func(context.Context, store.Store) (zero bool
 	},
 	faultstore.Complete: func(ctx context.Context, s store.Store) (bool, error) {
 		err := s.Complete(ctx, store.CompleteRequest{ID: store.ID{1}, Owner: store.Owner{1}})
+		return err != nil, err
+	},
+	faultstore.Unknown: func(ctx context.Context, s store.Store) (bool, error) {
+		err := s.Unknown(ctx, store.UnknownRequest{ID: store.ID{1}, Owner: store.Owner{1}, Reason: "timeout"})
 		return err != nil, err
 	},
 	faultstore.Release: func(ctx context.Context, s store.Store) (bool, error) {

@@ -53,6 +53,7 @@ func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
 	_, _ = st.Renew(t.Context(), batch)
 	_ = st.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: owner, Payload: payload})
 	_ = st.Release(t.Context(), id, owner)
+	_ = st.Unknown(t.Context(), store.UnknownRequest{ID: id, Owner: owner, Reason: "timeout"})
 	batch[0].Lease = 0
 	copy(payload, "reused")
 
@@ -67,11 +68,11 @@ func TestCallsAreLoggedInOrderWithTheirArguments(t *testing.T) {
 			t.Errorf("%v logged for %v and %v", c.Op, c.ID, c.Owner)
 		}
 	}
-	want := []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release}
+	want := []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release, faultstore.Unknown}
 	if !slices.Equal(ops, want) {
 		t.Fatalf("logged %v, want %v", ops, want)
 	}
-	if calls[0].Claim.MaxAttempts != 3 || calls[1].Renew[0].Lease != time.Second || string(calls[2].Complete.Payload) != "answer" {
+	if calls[0].Claim.MaxAttempts != 3 || calls[1].Renew[0].Lease != time.Second || string(calls[2].Complete.Payload) != "answer" || calls[4].Unknown.Reason != "timeout" {
 		t.Errorf("logged arguments %+v", calls)
 	}
 }

@@ -54,6 +54,7 @@ func (c caller) corrupt() {
 		want("claim", err)
 	}
 	want("complete", c.tryComplete("over a corrupt record"))
+	want("unknown", c.tryUnknown("over a corrupt record"))
 
 	ctx, cancel := c.env.call()
 	defer cancel()

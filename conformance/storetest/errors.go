@@ -170,6 +170,16 @@ var errorCases = []testCase{
 			_ = e.wantPrompt("release", func(ctx context.Context) error { return last.store.Release(ctx, last.id, last.owner) })
 			last.release()
 			last.rival().claimNewSoon()
+
+			unknown := e.caller()
+			unknown.claimNew()
+			err = e.wantPrompt("unknown", func(ctx context.Context) error {
+				return unknown.store.Unknown(ctx, store.UnknownRequest{ID: unknown.id, Owner: unknown.owner, Reason: "the bank timed out"})
+			})
+			if !e.fixture.Atomic || err == nil { // else it may have been rolled back
+				unknown.unknown("the bank timed out")
+				unknown.rival().claim(store.Lapsed)
+			}
 		},
 	},
 }

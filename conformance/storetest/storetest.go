@@ -120,7 +120,7 @@ type testCase struct {
 }
 
 var cases = slices.Concat(
-	claimCases, takeoverCases, completeCases, releaseCases, renewCases, retentionCases, policyCases,
+	claimCases, takeoverCases, completeCases, releaseCases, unknownCases, renewCases, retentionCases, policyCases,
 	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases,
 	recordCases, completeKnownCases, listCases, unreadableCases, abilityCases,
 )

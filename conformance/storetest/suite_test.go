@@ -142,7 +142,7 @@ func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.Cla
 
 func (s atomicStore) isCompleted(ctx context.Context, id store.ID) bool {
 	rec, err := ability[store.Inspector](s.Store).Inspect(ctx, id)
-	return err == nil && (rec.State == store.StateCompleted || rec.State == store.StateExpired)
+	return err == nil && rec.State != store.StateRunning
 }
 
 // Cases that are not about leases apply to Atomic stores, and one promise is beyond them.

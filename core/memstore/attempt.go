@@ -31,7 +31,7 @@ func (s *Store) renew(r *store.RenewRequest) store.RenewStatus {
 	now := s.now()
 	rec := sh.find(r.ID, now)
 	switch {
-	case rec == nil || rec.owner != r.Owner:
+	case rec == nil || rec.owner != r.Owner || rec.reason != "":
 		return store.RenewLost
 	case rec.completed:
 		return store.RenewCompleted
@@ -59,7 +59,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	now := s.now()
 	rec := sh.find(r.ID, now)
 	switch {
-	case rec == nil || rec.owner != r.Owner:
+	case rec == nil || rec.owner != r.Owner || rec.reason != "":
 		return store.ErrLeaseLost
 	case rec.completed:
 		return nil // by an earlier call, whose payload stays
@@ -73,8 +73,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 // complete ends the attempt on a record and keeps payload, which belongs to the record
 // from then on, until the instant replayed, and the record until valid.
 func (sh *shard) complete(rec *record, payload []byte, now, replayed, valid instant) {
-	rec.completed, rec.payload, rec.lease, rec.replayed, rec.valid = true, payload, now, replayed, valid
-	sh.usage.addPayload(rec.scope, len(payload))
+	sh.usage.addPayload(rec.scope, len(payload)-len(rec.reason))
+	rec.completed, rec.reason, rec.payload, rec.lease, rec.replayed, rec.valid = true, "", payload, now, replayed, valid
 	sh.reschedule(rec)
 	sh.changed(rec.id)
 }
@@ -87,8 +87,34 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	sh := s.shard(id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed {
+	if rec := sh.find(id, s.now()); rec != nil && rec.owner == owner && !rec.completed && rec.reason == "" {
 		sh.forget(rec)
+	}
+	return nil
+}
+
+// Unknown implements [reprise.Store].
+func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	sh := s.shard(r.ID)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now := s.now()
+	rec := sh.find(r.ID, now)
+	switch {
+	case rec == nil || rec.completed || rec.owner != r.Owner:
+		return store.ErrLeaseLost
+	case rec.reason == "":
+		rec.reason, rec.lease, rec.policy.AtMostOnce = r.Reason, now, true
+		rec.valid = now + rec.policy.Remembered()
+		sh.usage.addPayload(rec.scope, len(rec.reason))
+		sh.reschedule(rec)
+		sh.changed(rec.id)
 	}
 	return nil
 }

@@ -60,6 +60,8 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 		return claimed(rec, now), nil
 	case rec.live(now):
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease - now}, nil
+	case rec.reason != "":
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
 	case rec.owner == r.Owner:
 		return claimed(rec, now), nil // lapsed and not taken over: the engine renews it before it runs
 	case rec.policy.AtMostOnce, !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:

@@ -107,6 +107,8 @@ func (r *record) view(now instant, epoch time.Time) store.Record {
 		v.State, v.CompletedAt, v.Resolved = store.StateCompleted, epoch.Add(r.lease), r.owner.IsZero()
 	case r.live(now):
 		v.State, v.Lease = store.StateRunning, r.lease-now
+	case r.reason != "":
+		v.State, v.Lease, v.Reason = store.StateUnknown, r.lease-now, r.reason
 	default:
 		v.Lease = r.lease - now
 	}

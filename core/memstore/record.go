@@ -23,6 +23,7 @@ type record struct {
 	lease       instant     // when the lease ends; once completed, when that was
 	replayed    instant     // once completed: until when the payload is replayed
 	valid       instant     // until when the record is valid
+	reason      string      // why its outcome is unknown; empty unless its owner said so
 	payload     []byte      // shared with every replay, so it is never written to
 	expired     bool        // the payload was deleted when its retention ended
 	scope       *scopeUsage // that it counts for; nil: of an unknown scope
@@ -52,4 +53,4 @@ func (r *record) due() instant {
 }
 
 // size returns the size of the record in bytes.
-func (r *record) size() int64 { return RecordOverhead + int64(len(r.payload)) }
+func (r *record) size() int64 { return RecordOverhead + int64(len(r.reason)+len(r.payload)) }

@@ -8,9 +8,9 @@ import (
 )
 
 // Watch implements [store.Waiter]. The channel receives a value each time the ID is
-// completed, released or resolved, and buffers one value; it is never closed. A lapse is
-// not announced, because the store has no timer for it. The watch lasts until stop is
-// called, even after ctx ends.
+// completed, released, resolved or unknown, and buffers one value; it is never closed. A
+// lapse is not announced, because the store has no timer for it. The watch lasts until
+// stop is called, even after ctx ends.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, nil, err

@@ -217,9 +217,9 @@ type Keeping struct {
 	// Content-Range are always kept: without them the stored body cannot be read.
 	Headers []string
 
-	// Decide decides by the status of a complete response whether it is kept. It is
-	// called for every keyed run. ByPreset leaves the decision to the status and the
-	// preset. For a response of gRPC, status is the HTTP status that its Grpc-Status
+	// Decide decides by the status of a complete response whether it is kept, or its outcome
+	// unknown. It is called for every keyed run. ByPreset leaves the decision to the status
+	// and the preset. For a response of gRPC, status is the HTTP status that its Grpc-Status
 	// stands for, such as 503 for UNAVAILABLE.
 	Decide func(status int) Decision
 }

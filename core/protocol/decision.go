@@ -2,25 +2,27 @@ package protocol
 
 import (
 	"context"
+	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A Decision says whether a response is kept or its claim released.
+// A Decision says whether a response is kept, its claim released, or neither.
 type Decision uint8
 
 // The decisions.
 const (
-	ByPreset     Decision = iota // leave it to the status and the preset
-	KeepResponse                 // record the response and replay it
-	ReleaseKey                   // release the claim: the next request runs
+	ByPreset       Decision = iota // leave it to the status and the preset
+	KeepResponse                   // record the response and replay it
+	ReleaseKey                     // release the claim: the next request runs
+	OutcomeUnknown                 // neither: see Unknown
 )
 
 // A handler may decide for its own request (R36), with the context of the request or with
 // the one of its framework. Each function reports whether there is an exchange to decide
 // about: there is none for a request without a key, and none after the handler's response
-// was taken.
+// was taken. Of several decisions between Keep, Release and Unknown the last one counts.
 
 // Keep records the response with any status, so that retries get a replay of it.
 func Keep(ctx context.Context) bool {
@@ -31,6 +33,28 @@ func Keep(ctx context.Context) bool {
 // runs the handler.
 func Release(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
+}
+
+// Unknown says that it is not known whether the operation happened, as when a bank did
+// not answer in time (R52). This client gets the handler's own response, which should say
+// so; it is not recorded. Every retry gets 409 outcome-unknown, whatever the preset,
+// until an operator resolves the record or its retention and horizon have ended; the
+// handler does not run again. In a transactional store its effects are rolled back.
+//
+// The reason is kept in the record for operators, who are the only ones to read it:
+// [reprise.Attempt.Unknown] says in which form. Like the functions above it reports
+// whether there is an exchange to decide about. It is also false, and decides nothing,
+// for a handler that runs without a claim (Config.FailOpen): no record can refuse its
+// retries.
+//
+// If the record cannot be written, the response has the mark of an unrecorded one: a
+// retry may run again.
+func Unknown(ctx context.Context, reason string) bool {
+	x := exchangeOf(ctx)
+	if x != nil && x.attempt.Unprotected() {
+		return false
+	}
+	return decideFor(ctx, func(x *Exchange) { x.decision, x.reason = OutcomeUnknown, strings.Clone(reason) })
 }
 
 // OmitBody records the response without its body, for bodies that must not be stored:
@@ -109,6 +133,7 @@ const (
 	keepEmpty                   // record a 500 without a body in its place
 	keepCut                     // record that there is no complete response
 	release                     // release the claim
+	unknown                     // record that the outcome is unknown
 )
 
 // resolve decides how an attempt is resolved (R31, R33, R34; presets in package reprise).
@@ -116,10 +141,11 @@ const (
 //
 //	exit                   decided by            → resolution
 //	any                    the handler: release  → release
+//	any                    the handler: unknown  → unknown
 //	panicked               the preset            → release | keepEmpty
 //	cut                    the preset            → release | keepCut
 //	returned               the handler: keep     → keep
-//	returned               Config.Keep.Decide    → keep | release
+//	returned               Config.Keep.Decide    → keep | release | unknown
 //	401 407 425 429        –                     → release
 //	307 308 408 5xx        the preset            → release | keep
 //	everything else        –                     → keep
@@ -133,6 +159,8 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 	switch {
 	case handler == ReleaseKey:
 		return release
+	case handler == OutcomeUnknown:
+		return unknown
 	case e == panicked:
 		return byPreset(keepEmpty)
 	case e == cut:
@@ -143,6 +171,8 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 		return keep
 	case policy == ReleaseKey:
 		return release
+	case policy == OutcomeUnknown:
+		return unknown
 	}
 	switch {
 	case status == 401, status == 407, status == 425, status == 429: // nothing was processed

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -39,6 +40,7 @@ type Exchange struct {
 
 	mu       sync.Mutex // guards the fields below, and scratch against Close
 	decision Decision
+	reason   string // of OutcomeUnknown
 	omitBody bool
 	finished bool
 	own      ownPayload
@@ -165,13 +167,6 @@ func (x *Exchange) finish(c Captured) Reply {
 		_ = x.attempt.Release() // no response is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
 	}
-	if x.attempt.Atomic() && c.Oversize && !x.canOffload(&c) {
-		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
-		if c.Sent || c.Panicked || c.Cut {
-			return Reply{}
-		}
-		return x.blobNotWritten()
-	}
 	e := returned
 	switch {
 	case c.Panicked:
@@ -193,6 +188,13 @@ func (x *Exchange) finish(c Captured) Reply {
 		x.annotation = x.guard.annotation(x.Context())
 		e = returned
 	}
+	if x.attempt.Atomic() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
+		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
+		if c.Sent || c.Panicked || c.Cut {
+			return Reply{}
+		}
+		return x.blobNotWritten()
+	}
 	return x.resolve(c, e, decision, policy, omit)
 }
 
@@ -201,6 +203,8 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 	s := stored{Status: c.Status}
 	meaning := x.meaning(c.Status)
 	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
+	case unknown:
+		return x.unknown(handler, meaning)
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
 		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
@@ -223,6 +227,19 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 		return Reply{} // the attempt was resolved before, which Finish never does
 	}
 	return x.reply(c, end)
+}
+
+// unknown records that the outcome is unknown, for the reason of the handler, or because
+// of the status by which the policy decided. The response leaves as it is.
+func (x *Exchange) unknown(handler Decision, meaning int) Reply {
+	reason := x.reason // the handler has returned
+	if handler != OutcomeUnknown {
+		reason = "Config.Keep.Decide, by the status " + strconv.Itoa(meaning)
+	}
+	if err := x.attempt.Unknown(reason); err != nil {
+		return Reply{Mark: x.guard.marks.unrecorded, Added: x.Announce()}
+	}
+	return Reply{Added: x.Announce()}
 }
 
 // encode returns the stored form of a response, in the memory of the exchange.

@@ -94,14 +94,11 @@ var problemTable = [...]problemRow{
 
 		Retryable: true, RetryAfter: retryRunning,
 	}},
-	{
-		Problem: Problem{
-			Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
-			When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again.",
-			Detail: "An earlier request with this {header} stopped before its result was recorded. It may have taken effect, and it is not run again.",
-		},
-		only: func(g *Guard) bool { return g.cfg.Preset == reprise.AtMostOnce || g.cfg.MaxAttempts > 0 },
-	},
+	{Problem: Problem{
+		Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
+		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown.",
+		Detail: "The outcome of an earlier request with this {header} is unknown. It may have taken effect, and it is not run again.",
+	}},
 	{Problem: Problem{
 		Code: CodeResultUnavailable, Status: 409, GRPC: grpcFailedPrecondition, Title: "Result unavailable",
 		When:   "The first request with the key ran, and its response was not kept or has been lost.",

@@ -30,8 +30,6 @@ func TestGuardListsTheProblemsThatItCanGive(t *testing.T) {
 		cfg  protocol.Config // of a guard that gives it
 	}{
 		{protocol.CodeKeyMissing, protocol.Config{Required: true}},
-		{protocol.CodeOutcomeUnknown, protocol.Config{Preset: reprise.AtMostOnce}},
-		{protocol.CodeOutcomeUnknown, protocol.Config{MaxAttempts: 3}},
 		{protocol.CodeResultExpired, protocol.Config{Horizon: time.Hour}},
 	} {
 		has := func(g *protocol.Guard) bool {

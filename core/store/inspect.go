@@ -26,12 +26,13 @@ type Inspector interface {
 	// range, or q.After is a cursor of another store.
 	List(ctx context.Context, q Query) (Page, error)
 
-	// Resolve ends a lapsed record whose fence is still r.Fence, on behalf of an operator
-	// who knows the effect of its last attempt. A result is replayed for r.Retention, and
-	// the record then kept for the Horizon of its policy, and in any case for as long as it
-	// would have been kept without the operator. Resolve returns ErrRecordChanged, and
-	// leaves the record, when the record is live, completed, gone, or has another fence.
-	// With Fence 0 it forgets a record that is unreadable, and changes no other.
+	// Resolve ends a lapsed or unknown record whose fence is still r.Fence, on behalf of an
+	// operator who knows the effect of its last attempt. A result is replayed for
+	// r.Retention, and the record then kept for the Horizon of its policy, and in any case
+	// for as long as it would have been kept without the operator. Resolve returns
+	// ErrRecordChanged, and leaves the record, when the record is live, completed, gone, or
+	// has another fence. With Fence 0 it forgets a record that is unreadable, and changes no
+	// other.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
 	// reader expects: for records of the package protocol, the result of Encode of its
@@ -50,6 +51,7 @@ const (
 	StateCompleted                         // it has a result, which retries get
 	StateExpired                           // its result was deleted when its retention ended; retries are refused
 	StateUnreadable                        // this release does not know its form; requests get an error
+	StateUnknown                           // its last attempt said that the outcome is unknown: see Record.Reason
 )
 
 // String returns the state as it appears in logs and in the programs for operators.
@@ -57,7 +59,7 @@ func (s RecordState) String() string { return text.Name(stateNames[:], int(s)) }
 
 var stateNames = [...]string{
 	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed",
-	StateExpired: "expired", StateUnreadable: "unreadable",
+	StateExpired: "expired", StateUnreadable: "unreadable", StateUnknown: "unknown",
 }
 
 // RecordStates is a set of states. The zero value selects every state.
@@ -90,6 +92,8 @@ type Record struct {
 	ClaimedAt   time.Time
 	CompletedAt time.Time
 	Resolved    bool // an operator completed it: see [Inspector]
+
+	Reason string // of StateUnknown: why the outcome is unknown, as its last attempt said; for operators only
 
 	Lease    time.Duration // the rest of the lease; zero or less if it lapsed, zero if it is completed
 	Validity time.Duration // how long the record stays visible

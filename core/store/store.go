@@ -32,10 +32,11 @@ import (
 // A record has a state (in progress or completed), an owner, a fingerprint, a [Policy],
 // the end of its lease, an instant until which it is valid, an attempt number, a fence,
 // the instant of its claim, and, once completed, the instant of its completion and a
-// payload. A record is live while it is in progress and its lease runs. It is seen while
-// it is valid or live. A record that is neither is unseen to every operation, whether or
-// not it was purged: a claim does not find it, and its former owner can neither complete,
-// renew nor release it.
+// payload. An attempt whose outcome is unknown also leaves a reason. A record is live
+// while it is in progress and its lease runs. It is seen while it is valid or live. A
+// record that is neither is unseen to every operation, whether or not it was purged: a
+// claim does not find it, and its former owner can neither complete, renew nor release
+// it.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
 // attempt stays visible. Nor is the payload as old as the key: it is replayed for the
@@ -81,8 +82,8 @@ import (
 //     decision, not at the start of a transaction or of a wait.
 //  3. Write Claim as one atomic step that decides in the order of its comment: the
 //     fingerprint before the progress, the caller's own claim before that of others.
-//  4. Write Complete and Release as compare-and-set on owner and state. Never create a
-//     record in them.
+//  4. Write Complete, Release and Unknown as compare-and-set on owner and state. Never
+//     create a record in them.
 //  5. Write Renew for a batch. A locked record must not delay the renewal of the others.
 //  6. Map every failure of the driver to a sentinel, and every doubtful one to
 //     ErrUnknown.
@@ -100,6 +101,7 @@ type Store interface {
 	//	completed, within its horizon                          → Expired, without a payload
 	//	live and r.Owner's                                     → Claimed again: the lease starts anew, same attempt and fence
 	//	live                                                   → InProgress, Remaining of the lease
+	//	its owner said Unknown, with any Takeover              → Lapsed, to r.Owner too
 	//	lapsed and r.Owner's, with any Takeover                → Claimed, Remaining ≤ 0: the engine renews before it runs
 	//	lapsed, and its own policy is AtMostOnce               → Lapsed
 	//	lapsed, r.Takeover false or attempt ≥ r.MaxAttempts > 0 → Lapsed
@@ -143,6 +145,20 @@ type Store interface {
 	// one, or another owner's. If the claim was Atomic, the effects of the handler are
 	// rolled back.
 	Release(ctx context.Context, id ID, owner Owner) error
+
+	// Unknown ends the attempt of r.Owner, about whose effects nothing is known, and keeps
+	// r.Reason for operators. The record stays in progress: its lease ends now, its policy
+	// is AtMostOnce from now on, and it is valid for its Retention and Horizon from now. A
+	// claim of any owner, r.Owner included, then answers Lapsed (or Mismatch), Renew answers
+	// RenewLost, Complete returns ErrLeaseLost, and Release returns nil without an effect.
+	// An [Inspector] shows the record in StateUnknown, and resolves it as one that lapsed.
+	//
+	// It succeeds while the record is seen, in progress and r.Owner's, even if its lease has
+	// run out, unless it was taken over. When r.Owner called it before, it succeeds again
+	// and keeps the reason of the first call. Otherwise it returns ErrLeaseLost and changes
+	// no record. If the claim was Atomic, the effects of the handler are rolled back, and
+	// the record alone is committed; the errors are those of Complete.
+	Unknown(ctx context.Context, r UnknownRequest) error
 }
 
 // ClaimRequest asks for ownership of an ID. See [Store.Claim].
@@ -242,6 +258,13 @@ type CompleteRequest struct {
 	// DiscardEffects keeps the payload and rolls the effects back. Only Atomic claims
 	// have effects to roll back; other stores ignore it.
 	DiscardEffects bool
+}
+
+// UnknownRequest ends an attempt whose outcome is unknown. See [Store.Unknown].
+type UnknownRequest struct {
+	ID     ID
+	Owner  Owner
+	Reason string // why it is unknown, for operators: 1 to MaxReason bytes of printable ASCII
 }
 
 // Outcome is the result of a claim, which decides how the operation goes on.

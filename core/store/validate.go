@@ -16,6 +16,9 @@ const (
 // MaxLabel is the length of the longest label of a policy, in bytes.
 const MaxLabel = bounds.MaxLabel
 
+// MaxReason is the length of the longest reason of an unknown outcome, in bytes.
+const MaxReason = bounds.MaxReason
+
 // MaxPayload is the size of the largest payload that a [Store] must accept, in bytes.
 const MaxPayload = 64 << 20
 
@@ -56,6 +59,18 @@ func (r *CompleteRequest) Validate() error {
 		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}
 	return r.Policy.Validate()
+}
+
+// Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
+// calls it first.
+func (r *UnknownRequest) Validate() error {
+	if r.Owner.IsZero() {
+		return fmt.Errorf("%w: UnknownRequest.Owner is zero", ErrInvalid)
+	}
+	if r.Reason == "" {
+		return fmt.Errorf("%w: UnknownRequest.Reason is empty", ErrInvalid)
+	}
+	return bounds.Text("UnknownRequest.Reason", r.Reason, MaxReason)
 }
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. The

@@ -206,6 +206,11 @@ func (n *wire) Release(ctx context.Context, id store.ID, owner store.Owner) erro
 	return err
 }
 
+func (n *wire) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	_, err := cut(n, func() (struct{}, error) { return struct{}{}, n.Store.Unknown(ctx, r) })
+	return err
+}
+
 // cut makes a call unless the process is dead, and forgets its result if it died
 // meanwhile.
 func cut[T any](n *wire, call func() (T, error)) (result T, err error) {

@@ -87,6 +87,14 @@ func (s *engineStore) Release(_ context.Context, _ store.ID, owner store.Owner) 
 	return nil
 }
 
+func (s *engineStore) Unknown(_ context.Context, r store.UnknownRequest) error {
+	a := s.take(r.Owner)
+	if a == nil {
+		return store.ErrLeaseLost
+	}
+	return a.Unknown(r.Reason) //nolint:contextcheck // the engine bounds it
+}
+
 // engines is a deployment of one engine over each of the stores.
 func engines(t *testing.T, d *deployment) *deployment {
 	t.Helper()
@@ -105,7 +113,7 @@ func engines(t *testing.T, d *deployment) *deployment {
 }
 
 // everythingEngines are the situations that a history of engines must meet.
-var everythingEngines = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "unknown claim", "unknown complete"}
+var everythingEngines = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "lapsed", "unknown", "unknown claim", "unknown complete"}
 
 func TestEnginesAreLinearizable(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func step(state, call, answered any) []any {
 	for _, r := range before.elsewhere() {
 		if out.unknown { // it did not take place
 			idle := r
-			idle.fleeting = r.fleeting || in.fleeting && r.held && !r.completed && r.owner == in.owner
+			idle.fleeting = r.fleeting || in.fleeting && r.runs() && r.owner == in.owner
 			after = append(after, idle)
 		}
 		at := out.at
@@ -73,16 +73,16 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 	}
 	next, want := r.apply(in, now, lapsed)
 	switch {
-	case in.atomic && next.held && !next.completed:
+	case in.atomic && next.runs():
 		next.lease = window{never, never}
-	case next.completed:
-		next.fleeting = false
+	case next.held:
+		next.fleeting = next.fleeting && next.runs()
 	}
-	if in.fleeting && own && !r.completed && (next.completed || !next.held) {
+	if in.fleeting && own && r.runs() && !next.runs() {
 		next.ended, next.answered = r.print, out.at.to
 	}
 	if out.unknown {
-		next.fleeting = next.held && !next.completed && in.fleeting
+		next.fleeting = next.runs() && in.fleeting
 		return []any{next}
 	}
 	if r.mayAnswer(in, want, out) {

@@ -104,6 +104,8 @@ func (h *recorder) add(client int, in input, out output) {
 		h.tally["renewal "+out.renewal.String()]++
 	case in.kind == complete && !out.accepted:
 		h.tally["refused completion"]++
+	case in.kind == unknown && !out.accepted:
+		h.tally["refused unknown"]++
 	default:
 		h.tally[string(in.kind)]++
 	}
@@ -197,6 +199,10 @@ func (c *client) once(ctx context.Context) {
 		c.forget(a) // and so it lapses
 	case roll < 90 && !c.d.exclusive:
 		c.call(ctx, input{kind: renew, id: a.id, owner: a.owner, lease: c.between(5, 40)})
+	case roll >= 97:
+		if out := c.call(ctx, input{kind: unknown, id: a.id, owner: a.owner}); out.accepted {
+			c.forget(a) // otherwise it is its owner's to say so again, or to release
+		}
 	default:
 		c.call(ctx, input{kind: release, id: a.id, owner: a.owner})
 		c.forget(a)
@@ -343,6 +349,12 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 		return output{answer: answer{renewal: res[0]}}, nil
 	case complete:
 		err := c.store.Complete(ctx, store.CompleteRequest{ID: in.id, Owner: in.owner, Payload: []byte(in.payload), Policy: in.policy})
+		if errors.Is(err, store.ErrLeaseLost) {
+			return output{}, nil
+		}
+		return output{answer: answer{accepted: err == nil}}, err
+	case unknown:
+		err := c.store.Unknown(ctx, store.UnknownRequest{ID: in.id, Owner: in.owner, Reason: "a history"})
 		if errors.Is(err, store.ErrLeaseLost) {
 			return output{}, nil
 		}

@@ -131,6 +131,12 @@ func (w *wire) Release(ctx context.Context, id store.ID, owner store.Owner) erro
 	return w.Store.Release(ctx, id, owner)
 }
 
+func (w *wire) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	w.travel()
+	defer w.travel()
+	return w.Store.Unknown(ctx, r)
+}
+
 // complement adds to a history the calls that the engine made on its own initiative.
 func (s *engineStore) complement(h *recorder) {
 	if s.wire == nil {

@@ -21,9 +21,9 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 var (
 	everything = []string{
 		"claimed", "takeover", "in-progress", "completed", "mismatch", "renewal renewed", "renewal lost", "renewal completed",
-		"complete", "refused completion", "release", "unknown claim", "unknown complete",
+		"complete", "refused completion", "release", "lapsed", "unknown", "refused unknown", "unknown claim", "unknown complete",
 	}
-	everythingAtomic = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "unknown claim", "unknown complete"}
+	everythingAtomic = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "lapsed", "unknown", "unknown claim", "unknown complete"}
 )
 
 func TestMemoryIsLinearizable(t *testing.T) {

@@ -15,6 +15,7 @@ const (
 	renew    kind = "renew"
 	complete kind = "complete"
 	release  kind = "release"
+	unknown  kind = "unknown"
 )
 
 // input is a call of a store, with its arguments.
@@ -38,13 +39,14 @@ type answer struct {
 	attempt  int
 	payload  string
 	renewal  store.RenewStatus
-	accepted bool // a completion
+	accepted bool // a completion, or the word that the outcome is unknown
 }
 
 // record is the state of one ID in the model.
 type record struct {
 	held, completed bool
-	owner           store.Owner
+	owner           store.Owner // zero once it said that the outcome is unknown
+	sayer           store.Owner // who said so
 	print           store.Fingerprint
 	attempt         int
 	fence, highest  uint64 // of this attempt, 0 if its result was lost; of any before
@@ -55,6 +57,9 @@ type record struct {
 	payload         string
 	fleeting        bool // its client does not know of it, so that it may end at any time
 }
+
+// runs reports whether the owner of the record may still end it.
+func (r record) runs() bool { return r.held && !r.completed && r.sayer.IsZero() }
 
 // shown returns until when the record is there: for an attempt, up to a tick after both
 // its lease and its validity have ended.
@@ -74,7 +79,7 @@ func (r record) seen(lapsed, expired bool) record {
 	return r
 }
 
-// apply is the sequential meaning of a store, fifty lines with granted: the effect of an
+// apply is the sequential meaning of a store, sixty lines with granted: the effect of an
 // operation on a visible record, and its result. Leases and validities count from now;
 // lapsed says whether the lease of the record has ended, or the retention of its payload.
 func (r record) apply(in input, now window, lapsed bool) (record, answer) {
@@ -119,6 +124,16 @@ func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 	case release:
 		if own && !r.completed {
 			r = record{highest: r.highest}
+		}
+	case unknown:
+		switch {
+		case r.completed:
+		case own:
+			r.owner, r.sayer, r.policy.AtMostOnce = store.Owner{}, in.owner, true
+			r.lease, r.valid = window{}, now.plus(r.policy.Remembered())
+			return r, answer{accepted: true}
+		default:
+			return r, answer{accepted: r.held && r.sayer == in.owner}
 		}
 	}
 	return r, answer{}

@@ -16,6 +16,7 @@ type flaw string
 var flaws = []flaw{
 	"unfenced complete", "state-only complete", "unfenced release", "renew by anyone", "takeover ignoring the fingerprint",
 	"lease early", "takeover of completed", "takeover of at-most-once", "replayed beyond the retention",
+	"unknown keeps its owner", "unknown of a stranger",
 }
 
 // mutant is a small store, right unless it has a flaw: the model with a clock and a lock.
@@ -54,7 +55,13 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 	case m.flaw == "replayed beyond the retention" && r.completed:
 		lapsed = false
 	}
+	if m.flaw == "unknown of a stranger" && in.kind == unknown && seen && !r.completed {
+		in.owner = r.owner
+	}
 	next, out := r.seen(lapsed, expired).apply(in, at, lapsed)
+	if m.flaw == "unknown keeps its owner" && in.kind == unknown && out.accepted {
+		next.owner = in.owner
+	}
 	if out.outcome == store.Claimed && (!seen || r.owner != in.owner) {
 		m.fence++
 		next.fence = m.fence
@@ -96,6 +103,13 @@ func (m *mutant) Complete(_ context.Context, r store.CompleteRequest) error {
 
 func (m *mutant) Release(_ context.Context, id store.ID, owner store.Owner) error {
 	m.do(input{kind: release, id: id, owner: owner})
+	return nil
+}
+
+func (m *mutant) Unknown(_ context.Context, r store.UnknownRequest) error {
+	if _, out, _ := m.do(input{kind: unknown, id: r.ID, owner: r.Owner}); !out.accepted {
+		return store.ErrLeaseLost
+	}
 	return nil
 }
 

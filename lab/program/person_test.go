@@ -57,6 +57,32 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	}
 }
 
+// TestUnknownOutcomeIsShownWithItsReason: what a handler said of its outcome is listed as
+// stuck, and resolved as a record that lapsed.
+func TestUnknownOutcomeIsShownWithItsReason(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			f := kind.setup(t)
+			id := store.DeriveID("tests", t.Name(), "unknown")
+			claim := f.claim(t, id, "payouts", time.Hour)
+			if err := f.store.Unknown(t.Context(), store.UnknownRequest{ID: id, Owner: claim.Owner, Reason: "the bank timed out"}); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range [][]string{{"stuck", "--label", "payouts"}, {"list", "--state", "unknown"}, {"show", id.Short()}} {
+				s := f.start(t, command...)
+				s.await(id.Short(), "unknown", "the bank timed out")
+				s.exits(map[bool]int{true: 1}[command[0] == "stuck"])
+			}
+			s := f.start(t, "resolve", id.Short(), "--forget")
+			s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
+			s.typeIn(id.String()[:8] + keyEnter)
+			s.exits(0)
+		})
+	}
+}
+
 func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease time.Duration) {
 	t.Helper()
 	id := store.DeriveID("tests", t.Name(), state.String())

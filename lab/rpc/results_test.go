@@ -329,6 +329,7 @@ func decisions(e *env) {
 		"keep":    {protocol.Keep, 14, 1, 14},
 		"release": {protocol.Release, 0, 2, 0},
 		"omit":    {protocol.OmitBody, 0, 1, failedPrecondition},
+		"unknown": {func(ctx context.Context) bool { return protocol.Unknown(ctx, "the bank timed out") }, 4, 1, failedPrecondition},
 	} {
 		s := e.serve(setup{handler: func(ctx context.Context, _ *request) outcome {
 			if !c.decide(ctx) {
@@ -339,6 +340,9 @@ func decisions(e *env) {
 		first, again := e.call(s, keyed("k")), e.call(s, keyed("k"))
 		if first.code != c.code || again.code != c.again {
 			e.Errorf("%s: the first call got %+v, the retry %+v", name, first, again)
+		}
+		if reason := reasonOf(again); name == "unknown" && reason != "OUTCOME_UNKNOWN" {
+			e.Errorf("the retry of an unknown outcome got %s", reason)
 		}
 		e.wantRuns(s, c.runs)
 	}

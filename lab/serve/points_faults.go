@@ -246,6 +246,12 @@ func (s *pointStore) Release(ctx context.Context, id store.ID, owner store.Owner
 	return s.Store.Release(ctx, id, owner)
 }
 
+// Unknown implements [store.Store].
+func (s *pointStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	s.points.note(Event{Kind: "end", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:])})
+	return s.Store.Unknown(ctx, r)
+}
+
 // pointsOn returns a listener whose connections pass the point after-send.
 func pointsOn(l net.Listener) net.Listener { return pointListener{l} }
 

@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"7dbac673e3da19cf918bfc7ff84e73b673c868a7fac3b0263a923b65ade75bed",
+		"e3e7d86abbdb0561f42dca9515554f31e88c4863dc0a24e7200ff43d9ee75bf6",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

@@ -94,6 +94,11 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.store.Complete(ctx, r)
 }
 
+// Unknown implements [store.Store] in one statement.
+func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	return s.store.Unknown(ctx, r)
+}
+
 // Release implements [store.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return s.store.Release(ctx, id, owner)

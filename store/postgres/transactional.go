@@ -141,6 +141,13 @@ func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner sto
 	return s.store.Release(ctx, id, owner)
 }
 
+// Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
+// the record alone, also where the attempt has lost its connection and no other has
+// begun.
+func (s *TransactionalStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	return s.store.Unknown(ctx, r)
+}
+
 // Bind implements [store.ContextBinder]: it makes the transaction of the attempt
 // available to [Tx] and [SQLTx].
 func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {

@@ -65,7 +65,11 @@ func soundServer(info string, override func(command []string) string) func(conn,
 		case record.InspectScript.Digest:
 			return bulk("RC" + strings.Repeat("\x00", 70))
 		case record.ResolveScript.Digest:
-			return bulk("N")
+			if strings.HasPrefix(command[4], "\x00\x00\x00\x00\x00\x00\x00\x00") { // a fence that no record has
+				return bulk("N")
+			}
+			held = false
+			return bulk("W")
 		case record.ReleaseScript.Digest:
 			held = false
 			return bulk("W")

@@ -74,6 +74,10 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	}
 	inspect := func() error { _, err := s.Inspect(ctx, id); return err }
 	release := func() error { return s.Release(ctx, id, r.Owner) }
+	unknown := func() error {
+		return s.Unknown(ctx, store.UnknownRequest{ID: id, Owner: r.Owner, Reason: "probe"})
+	}
+	forget := func() error { return s.Resolve(ctx, id, store.Resolution{Fence: held.Fence, Forget: true}) }
 	complete := func() error {
 		return s.Complete(ctx, store.CompleteRequest{
 			ID: id, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
@@ -98,6 +102,9 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		{"inspect", inspect},
 		{"release", release},
 		{"claim after the release", claim},
+		{"mark an outcome as unknown", unknown},
+		{"resolve it", forget},
+		{"claim after that", claim},
 		{"complete", complete},
 		{"complete again", complete},
 		{"replay", replay},

@@ -12,7 +12,7 @@ import (
 // A server or a user that refuses one script is found before an operation has run.
 func TestOpenTriesEveryOperation(t *testing.T) {
 	t.Parallel()
-	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.InspectScript, record.ResolveScript} {
+	for _, s := range []*record.Script{record.ClaimScript, record.RenewScript, record.CompleteScript, record.ReleaseScript, record.UnknownScript, record.InspectScript, record.ResolveScript} {
 		for answer, want := range map[string]error{
 			"-NOPERM this user has no permissions to run the 'set' command\r\n":       store.ErrMisconfigured,
 			"-ERR Error compiling script (new function): user_script:1: near '#'\r\n": store.ErrMisconfigured,
@@ -42,6 +42,7 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 	}{
 		{"claim", "set", nil, bulk(string(recordOfClaim(store.Fingerprint{31: 1})))},
 		{"renew", "evalsha", record.RenewScript.Digest, bulk("X")},
+		{"mark an outcome as unknown", "evalsha", record.UnknownScript.Digest, bulk("X")},
 		{"complete", "evalsha", record.CompleteScript.Digest, bulk("X")},
 		{"read a record", "pexpiretime", nil, "-NOPERM this user has no permissions to run the 'pexpiretime' command\r\n"},
 	} {

@@ -150,6 +150,27 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	return err
 }
 
+// Unknown implements [reprise.Store] in one command. It succeeds also while memory is
+// full.
+func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	c := &command{script: record.UnknownScript, wait: true, payload: blob(r.Reason)}
+	c.fixed = append(c.buf[:0], r.Owner[:]...)
+	s.call(ctx, c, r.ID, &c.fixed, &c.payload)
+	answer, err := s.runOne(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case answer[0] == record.TagLost:
+		return store.ErrLeaseLost
+	case answer[0] != record.TagChanged:
+		return fail(store.ErrUnknown, errUnexpected)
+	}
+	return nil
+}
+
 // Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
 // connection to each server that is watched; it stays until [Store.Close]. The error is
 // [store.ErrUnavailable] when the server does not confirm the subscription within 100

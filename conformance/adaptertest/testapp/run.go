@@ -111,6 +111,9 @@ func decide(ctx context.Context, p *adaptertest.Program) {
 	if p.NoBody {
 		protocol.OmitBody(ctx)
 	}
+	if p.Unknown != "" {
+		protocol.Unknown(ctx, p.Unknown)
+	}
 }
 
 // pause waits and reports true, or false as soon as the context is cancelled, unless

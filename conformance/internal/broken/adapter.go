@@ -170,6 +170,14 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 			}
 		}()
 	}
+	if a.has(forgetsUnknown) {
+		defer func() { //nolint:contextcheck // an exchange has its own
+			if p := recover(); p != nil {
+				protocol.Release(x.Context())
+				panic(p)
+			}
+		}()
+	}
 	inner := r.WithContext(x.Context()) //nolint:contextcheck // an exchange has its own
 	inner.Body = x.Body()
 	switch a.flaw {
@@ -190,6 +198,12 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	if a.has(statusIsNoAnswer) && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
 		a.has(releasesTimeouts) && own.status == http.StatusRequestTimeout || a.has(reportIsNoAnswer) && own.reported {
 		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
+	}
+	if a.has(releasesUnknown) && own.status == http.StatusGatewayTimeout {
+		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
+	}
+	if a.has(keepsUnknown) && own.status == http.StatusAccepted {
+		protocol.Keep(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
 	if a.has(sendsFirst) {
 		rec.Flush()

@@ -96,6 +96,9 @@ const (
 	hidesRun             Flaw = "hides-run"
 	runsNested           Flaw = "runs-nested"
 	releasesTimeouts     Flaw = "releases-timeouts"
+	releasesUnknown      Flaw = "releases-unknown"
+	keepsUnknown         Flaw = "keeps-unknown"
+	forgetsUnknown       Flaw = "forgets-unknown"
 )
 
 var runFlaws = []Mutant{
@@ -121,6 +124,9 @@ var runFlaws = []Mutant{
 	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
 	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
 	{releasesTimeouts, "releases every 408, whatever the preset", "R31g"},
+	{releasesUnknown, "releases every 504, whatever its handler says", "R52a"},
+	{keepsUnknown, "keeps every 202, whatever its handler says", "R52a"},
+	{forgetsUnknown, "lets a panic undo what its handler said", "R52c"},
 	{hidesRun, "gives the layers inside a context that does not show its run", "R51a"},
 	{runsNested, "runs the handler where another guard decides about the request", "R51b"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},

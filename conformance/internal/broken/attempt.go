@@ -51,6 +51,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 		if !s.has(completeOverwrites) {
 			return nil
 		}
+	case s.isUnknown(rec, unknownCompletes) && rec.owner == r.Owner:
+		return s.lost(r.Payload)
 	case s.has(completeUnfenced),
 		s.has(completeStateOnly) && !rec.completed,
 		s.has(completeByFormerOwner) && !rec.completed && slices.Contains(rec.former, r.Owner):
@@ -66,7 +68,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 }
 
 func (s *Store) complete(id store.ID, rec *record, payload []byte, now, replayed, valid time.Time) {
-	rec.completedAt = now
+	rec.completedAt, rec.reason = now, ""
 	rec.completed = !s.has(completeEmptyIsNothing) || len(payload) > 0
 	rec.payload = s.kept(payload)
 	rec.replayed = replayed
@@ -131,7 +133,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 		s.has(releaseOfCompleted) && rec.owner == owner,
 		s.has(releaseByFormerOwner) && slices.Contains(rec.former, owner),
 		s.has(releaseUnseenTakesNext) && s.expired[owner]:
-	case rec.completed || rec.owner != owner:
+	case rec.completed || rec.owner != owner || s.isUnknown(rec, unknownReleases):
 		return nil
 	case s.has(releaseLapsedIgnored) && !s.live(rec, now):
 		return nil
@@ -204,7 +206,7 @@ func (s *Store) renew(r *store.RenewRequest, now time.Time) store.RenewStatus {
 		return store.RenewLost
 	case s.has(renewByAnyone),
 		s.has(renewByFormerOwner) && slices.Contains(rec.former, r.Owner):
-	case rec.owner != r.Owner:
+	case rec.owner != r.Owner || s.isUnknown(rec, unknownRenewed):
 		return store.RenewLost
 	case s.has(renewLapsedRefused) && !s.live(rec, now):
 		return store.RenewLost

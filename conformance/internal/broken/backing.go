@@ -49,6 +49,7 @@ type record struct {
 	lease       time.Time // when it ends
 	replayed    time.Time // until when the payload is, once completed
 	valid       time.Time
+	reason      string // why its outcome is unknown
 	payload     []byte
 	damaged     bool
 }

@@ -68,6 +68,8 @@ func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) sto
 		usedUp = r.MaxAttempts > 0 && rec.attempt > r.MaxAttempts
 	}
 	switch {
+	case s.has(unknownBeforePrint) && rec.reason != "":
+		return store.ClaimResult{Outcome: store.Lapsed}
 	case !s.matches(rec, r.Fingerprint, live), s.has(scopeIsIdentity) && rec.scope != r.Scope:
 		return store.ClaimResult{Outcome: store.Mismatch}
 	case rec.completed && own && s.has(ownerRunsAgain):
@@ -90,6 +92,10 @@ func (s *Store) claimSeen(rec *record, r *store.ClaimRequest, now time.Time) sto
 			return store.ClaimResult{Outcome: store.InProgress, Remaining: r.Lease}
 		}
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: rec.lease.Sub(now)}
+	case rec.reason != "" && s.has(unknownOwnerClaims) && own:
+		return claimed(rec, now)
+	case s.isUnknown(rec, unknownTakenOver):
+		return store.ClaimResult{Outcome: store.Lapsed}
 	case own && !(s.has(lapsedOwnerRefused) && !r.Takeover):
 		return claimed(rec, now)
 	case refused || usedUp:
@@ -169,7 +175,7 @@ func (s *Store) attempt(rec *record, r *store.ClaimRequest, now time.Time) {
 	if rec.attempt == 0 || !s.has(takeoverKeepsTime) {
 		rec.claimedAt = now
 	}
-	rec.completed, rec.payload = false, nil
+	rec.completed, rec.payload, rec.reason = false, nil, ""
 	rec.attempt++
 	s.grant(rec, r, now)
 }

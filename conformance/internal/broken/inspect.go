@@ -64,8 +64,11 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 		v.State, v.Lease = store.StateRunning, v.Validity
 	default:
 		v.Lease = rec.lease.Sub(now)
-		if v.Lease > 0 {
+		switch {
+		case v.Lease > 0:
 			v.State = store.StateRunning
+		case rec.reason != "" && !s.has(unknownHidden):
+			v.State, v.Reason = store.StateUnknown, rec.reason
 		}
 	}
 	if s.has(policyHiddenAtEnd) && rec.completed {
@@ -183,7 +186,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	case forgets && s.has(fenceZeroForgetsAll) && rec != nil:
 		s.remove(id)
 		return nil
-	case rec == nil || rec.completed || s.live(rec, now):
+	case rec == nil || rec.completed || s.live(rec, now) || rec.reason != "" && s.has(unknownNotResolved):
 		return store.ErrRecordChanged
 	case rec.fence != r.Fence && !s.has(resolveAnyFence):
 		return store.ErrRecordChanged

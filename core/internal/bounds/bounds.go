@@ -15,16 +15,20 @@ const (
 	MinDuration = time.Millisecond
 	MaxDuration = 10 * 365 * 24 * time.Hour
 	MaxLabel    = 32
+	MaxReason   = 255
 )
 
 // Label refuses a label that is not 0 to MaxLabel bytes of printable ASCII.
-func Label(field, label string) error {
-	if len(label) > MaxLabel {
-		return fmt.Errorf("%w: %s has %d bytes, want %d at most", ErrInvalid, field, len(label), MaxLabel)
+func Label(field, label string) error { return Text(field, label, MaxLabel) }
+
+// Text refuses a text that is not 0 to most bytes of printable ASCII.
+func Text(field, text string, most int) error {
+	if len(text) > most {
+		return fmt.Errorf("%w: %s has %d bytes, want %d at most", ErrInvalid, field, len(text), most)
 	}
-	for i := range len(label) {
-		if label[i] < ' ' || label[i] > '~' {
-			return fmt.Errorf("%w: %s has the byte %#x, want printable ASCII", ErrInvalid, field, label[i])
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return fmt.Errorf("%w: %s has the byte %#x, want printable ASCII", ErrInvalid, field, text[i])
 		}
 	}
 	return nil

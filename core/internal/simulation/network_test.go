@@ -199,3 +199,8 @@ func (n *network) Release(ctx context.Context, id store.ID, owner store.Owner) e
 	_, err := sent(ctx, n, n.of('f', id), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Release(ctx, id, owner) })
 	return err
 }
+
+func (n *network) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	_, err := sent(ctx, n, n.of('u', r.ID), func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Store.Unknown(ctx, r) })
+	return err
+}

@@ -14,7 +14,7 @@ func TestPolicyHasTheRefusalsThatItCanGive(t *testing.T) {
 	}
 	plain, payments := Of(contractGuard(t, protocol.Config{})), Of(contractGuard(t, contracts["payments"]))
 	for code, want := range map[protocol.Code][2]bool{
-		protocol.CodeKeyMissing: {false, true}, protocol.CodeOutcomeUnknown: {false, true}, protocol.CodeInProgress: {true, true}, protocol.CodeNotApplied: {false, false},
+		protocol.CodeKeyMissing: {false, true}, protocol.CodeOutcomeUnknown: {true, true}, protocol.CodeInProgress: {true, true}, protocol.CodeNotApplied: {false, false},
 	} {
 		if got := [2]bool{has(plain, code), has(payments, code)}; got != want {
 			t.Errorf("%s: %v, want %v", code, got, want)

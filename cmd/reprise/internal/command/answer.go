@@ -62,6 +62,8 @@ func nextFor(r *store.Record) string {
 			return "409 outcome-unknown, until the record is resolved or ends"
 		}
 		return "a new run, unless its policy allows no more attempts: then 409 outcome-unknown"
+	case store.StateUnknown:
+		return "409 outcome-unknown, until the record is resolved or ends"
 	case store.StateExpired:
 		return "409 result-expired, until the record ends"
 	case store.StateUnreadable:

@@ -43,7 +43,7 @@ func (s *selection) query() (store.Query, error) {
 	for _, name := range s.states {
 		state, ok := stateNamed(name)
 		if !ok {
-			return q, usage("--state is %q, want running, lapsed, completed, expired or unreadable", name)
+			return q, usage("--state is %q, want running, lapsed, unknown, completed, expired or unreadable", name)
 		}
 		q.States |= store.States(state)
 	}
@@ -54,7 +54,7 @@ func (s *selection) query() (store.Query, error) {
 }
 
 func stateNamed(name string) (store.RecordState, bool) {
-	for s := store.StateRunning; s <= store.StateUnreadable; s++ {
+	for s := store.StateRunning; s <= store.StateUnknown; s++ {
 		if s.String() == strings.ToLower(name) {
 			return s, true
 		}
@@ -91,20 +91,21 @@ interrupted; what was found so far is printed then. Exit code 1: there is none.`
 		}),
 	}
 	s.register(cmd, 100)
-	cmd.Flags().StringSliceVar(&s.states, "state", nil, "only records in these `states`: running, lapsed, completed, expired, unreadable")
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"running", "lapsed", "completed", "unreadable"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringSliceVar(&s.states, "state", nil, "only records in these `states`: running, lapsed, unknown, completed, expired, unreadable")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"running", "lapsed", "unknown", "completed", "expired", "unreadable"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // stuck is the command "stuck".
 func (c *session) stuck() *cobra.Command {
-	s := selection{states: []string{"lapsed", "unreadable"}}
+	s := selection{states: []string{"lapsed", "unknown", "unreadable"}}
 	cmd := &cobra.Command{
 		Use:   "stuck",
 		Short: "Find the operations that need a person",
 		Long: `stuck finds the lapsed records: their last attempt ended without an answer, so
-nobody knows whether its effects happened. It shows unreadable records too. Find
-out what the attempt did, and tell the store with "reprise resolve".
+it is unknown whether its effects happened. It finds those whose handler said so,
+with its reason, and unreadable records too. Find out what the attempt did, and
+tell the store with "reprise resolve".
 
 Exit code 0: nothing is stuck; 1: something is.`,
 		Args: cobra.NoArgs,

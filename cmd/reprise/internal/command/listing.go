@@ -81,12 +81,12 @@ func onePage(ctx context.Context, st *connect.Store, q store.Query) (store.Page,
 	return st.Look.List(ctx, q)
 }
 
-// sortByNeed sorts records that need a person first: lapsed and unreadable ones, the
-// oldest claims first, then running ones, then the latest completed.
+// sortByNeed sorts records that need a person first: lapsed, unknown and unreadable ones,
+// the oldest claims first, then running ones, then the latest completed.
 func sortByNeed(list []store.Record) {
 	rank := func(r *store.Record) int {
 		switch r.State {
-		case store.StateLapsed:
+		case store.StateLapsed, store.StateUnknown:
 			return 0
 		case store.StateUnreadable:
 			return 1

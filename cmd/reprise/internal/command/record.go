@@ -27,6 +27,7 @@ type recordJSON struct {
 	LeaseSeconds float64    `json:"lease_seconds"`
 	ValidSeconds float64    `json:"valid_seconds"`
 	Size         int        `json:"size"`
+	Reason       string     `json:"reason,omitempty"`
 }
 
 func newRecordJSON(r *store.Record) recordJSON {
@@ -34,7 +35,7 @@ func newRecordJSON(r *store.Record) recordJSON {
 		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
 		Preset: presetOf(r).String(), Retention: seconds(r.Retention), Horizon: seconds(r.Horizon),
-		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size,
+		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size, Reason: r.Reason,
 	}
 }
 
@@ -71,7 +72,7 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 10
 func stateOf(r *store.Record) ui.Piece {
 	style := ui.Plain
 	switch r.State {
-	case store.StateLapsed, store.StateUnreadable:
+	case store.StateLapsed, store.StateUnreadable, store.StateUnknown:
 		style = ui.Bad
 	case store.StateRunning:
 		style = ui.Warn
@@ -116,13 +117,21 @@ func age(r *store.Record, now time.Time) ui.Piece {
 	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
 }
 
-// lease writes the rest of the lease, or when it ended.
+// maxReason is how much of a reason stands in a table.
+const maxReason = 24
+
+// lease writes the rest of the lease, when it ended, or the start of the reason for which
+// an attempt gave it up.
 func lease(r *store.Record) ui.Piece {
 	switch {
 	case r.State == store.StateRunning:
 		return ui.Piece{Text: ui.Duration(r.Lease) + " left"}
 	case r.State == store.StateLapsed:
 		return ui.Piece{Text: "over for " + ui.Duration(-r.Lease)}
+	case len(r.Reason) > maxReason:
+		return ui.Piece{Text: r.Reason[:maxReason] + "..."}
+	case r.State == store.StateUnknown:
+		return ui.Piece{Text: r.Reason}
 	default:
 		return orNone("")
 	}

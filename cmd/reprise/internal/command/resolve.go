@@ -40,7 +40,7 @@ func (c *session) resolve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve ID (--forget | --answer STATUS)",
 		Short: "Decide about a record whose outcome is unknown",
-		Long: `resolve ends a lapsed record, once you found out what its last attempt did.
+		Long: `resolve ends a lapsed or unknown record, once you found out what its last attempt did.
 
   --forget   it did nothing: the next request with the key runs the operation
   --answer   it did its work: keep this response, which every retry gets

@@ -89,9 +89,12 @@ func factsOf(r *store.Record, now time.Time) []fact {
 		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
 		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},
 		fact{"claimed", ui.Piece{Text: when(r.ClaimedAt, now)}})
-	if r.State == store.StateCompleted || r.State == store.StateExpired {
+	switch r.State {
+	case store.StateCompleted, store.StateExpired:
 		list = append(list, fact{"completed", ui.Piece{Text: when(r.CompletedAt, now)}}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}})
-	} else {
+	case store.StateUnknown:
+		list = append(list, fact{"reason", ui.Piece{Text: r.Reason}})
+	default:
 		list = append(list, fact{"lease", lease(r)})
 	}
 	return append(list, fact{"kept for", validity(r)})

@@ -76,6 +76,15 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return err
 }
 
+// Unknown implements [store.Store] in one statement.
+func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	s.inTxOwners.forget(r.Owner)
+	return s.table.Unknown(ctx, &r)
+}
+
 // Release implements [store.Store] in one statement.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	s.inTxOwners.forget(owner)

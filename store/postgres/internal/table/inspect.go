@@ -96,7 +96,7 @@ type shown struct {
 	id                            []byte
 	readable, completed, expired  *bool
 	resolved, visible, atMostOnce *bool
-	label                         *string
+	label, reason                 *string
 	attempt, size                 *int32
 	fence, retention, horizon     *int64
 	createdAt                     instant
@@ -106,7 +106,7 @@ type shown struct {
 func (s *shown) scan(row pgx.Row, more ...any) error {
 	return row.Scan(append([]any{
 		&s.now, &s.id, &s.readable, &s.completed, &s.expired, &s.label, &s.atMostOnce, &s.retention, &s.horizon,
-		&s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil, &s.resolved, &s.size, &s.visible,
+		&s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil, &s.resolved, &s.size, &s.reason, &s.visible,
 	}, more...)...)
 }
 
@@ -133,6 +133,8 @@ func (s *shown) record() store.Record {
 		return r
 	case s.leaseUntil > s.now:
 		r.State = store.StateRunning
+	case s.reason != nil:
+		r.State, r.Reason = store.StateUnknown, *s.reason
 	default:
 		r.State = store.StateLapsed
 	}

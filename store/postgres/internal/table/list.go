@@ -58,7 +58,7 @@ func (t *Table) listStep(ctx context.Context, page *store.Page, q *store.Query, 
 		lastOne int64 // the number of the last record of added
 	)
 	if states == 0 {
-		states = store.States(store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateExpired, store.StateUnreadable)
+		states = store.States(store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateExpired, store.StateUnreadable, store.StateUnknown)
 	}
 	err = t.Run(ctx, "list", t.Statements.list, func(rows pgx.Rows) error {
 		added, lastOne = added[:0], 0

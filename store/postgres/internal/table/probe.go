@@ -57,6 +57,9 @@ func (t *Table) probe(ctx context.Context, st, rival store.Store) (err error) {
 		return err
 	}
 	release := func() error { return st.Release(ctx, r.ID, r.Owner) }
+	unknown := func() error {
+		return st.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "probe"})
+	}
 	complete := func() error {
 		return st.Complete(ctx, store.CompleteRequest{
 			ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
@@ -88,6 +91,9 @@ func (t *Table) probe(ctx context.Context, st, rival store.Store) (err error) {
 		{"renew", renew},
 		{"release", release},
 		{"claim after the release", claim},
+		{"mark an outcome as unknown", unknown},
+		{"delete the record", func() error { return t.deleteProbe(ctx, r.ID) }},
+		{"claim after that", claim},
 		{"complete", complete},
 		{"replay", replay},
 		{"read", read},

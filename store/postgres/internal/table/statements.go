@@ -16,6 +16,7 @@ type statements struct {
 	renew                           string
 	purge, purgeable, inspect, list string
 	resolve, forget, discard        string
+	unknown                         string
 	others, unpurged                string
 }
 
@@ -28,6 +29,7 @@ func newStatements(n *Names) statements {
 		renew: load("renew"),
 		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
 		resolve: load("resolve"), forget: load("forget"), discard: load("discard"),
-		others: load("others"), unpurged: load("unpurged"),
+		unknown: load("unknown"),
+		others:  load("others"), unpurged: load("unpurged"),
 	}
 }

@@ -116,6 +116,12 @@ func (a *attempt) rollback(ctx context.Context) error {
 	return nil
 }
 
+// hangUp closes the connection, with all that the session has, so that the pool does not
+// lend it out again.
+func (a *attempt) hangUp(ctx context.Context) {
+	_ = a.session.Do(func(conn *pgx.Conn) error { return conn.Close(ctx) })
+}
+
 // close gives the connection back to the pool, which closes it unless it is idle.
 func (a *attempt) close() {
 	a.ended.Store(true)

@@ -16,7 +16,7 @@ import (
 // commit keeps the response and commits, in one round trip over a pgx pool. Its error
 // wraps ErrNotApplied only where the COMMIT was never sent or the server refused it,
 // and ErrUnknown where it may have been executed.
-func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest) error {
+func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 	a.stopWatchdog() // from here on ctx is the bound
 	if a.sqlTx != nil {
 		// database/sql makes every call wait for a statement that the handler left
@@ -30,26 +30,34 @@ func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest)
 		failed = conn.PgConn().TxStatus() == txFailed
 		return a.ready(conn, r.DiscardEffects)
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case r.reason != "":
+		a.hangUp(ctx)
+		return s.commitElsewhere(ctx, a, r)
+	default:
 		return err
 	}
 	if a.sqlTx != nil && !r.DiscardEffects {
-		return s.commitSQLTx(ctx, a, &r)
+		return s.commitSQLTx(ctx, a, r)
 	}
 	var (
 		batch steps
 		own   = 1 // steps that find out whether the handler ended its transaction
 	)
 	if r.DiscardEffects {
-		if own, err = s.addDiscard(ctx, a, &batch, failed); err != nil {
+		if own, err = s.addDiscard(ctx, a, &batch, failed, r.reason != ""); err != nil {
 			return err
 		}
 		// The lock was free for a moment. Where another attempt has it now, or already
 		// completed the record, this fails.
 		batch.add(s.statements.begin, nil)
 		batch.add(s.statements.locked, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
+		if batch.holds {
+			batch.add(s.statements.unhold, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
+		}
 	}
-	s.addKeep(&batch, a, &r)
+	s.addKeep(&batch, a, r)
 	kept := len(batch.calls)
 	batch.add(s.statements.commit, nil)
 	err = a.session.Do(func(conn *pgx.Conn) error {
@@ -70,7 +78,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r store.CompleteRequest)
 
 // addKeep adds the statements that write the completed record. The first of them fails,
 // with codeDivisionByZero, where the handler ended its transaction.
-func (s *Store) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
+func (s *Store) addKeep(b *steps, a *attempt, r *ending) {
 	numbers := wire.AppendInt4(make([]byte, 0, 4+6*8), a.number)
 	numbers = wire.AppendInt8(numbers, a.fence)
 	numbers = wire.AppendInt8(numbers, table.Microseconds(r.Retention))
@@ -87,20 +95,23 @@ func (s *Store) addKeep(b *steps, a *attempt, r *store.CompleteRequest) {
 		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, table.NotNull(r.Payload),
 		retention, horizon, []byte(a.policy.Label), wire.BinaryBool(a.policy.AtMostOnce), claimedAt, beganAt,
 	}
-	if !a.replaces {
+	if a.replaces {
+		if beganAt != nil {
+			b.add(s.statements.same, nil, beganAt)
+		}
+		values[len(values)-1] = replaced
+		b.add(s.statements.replace, nil, values...)
+	} else {
 		b.add(s.statements.keep, nil, values...)
-		return
 	}
-	if beganAt != nil {
-		b.add(s.statements.same, nil, beganAt)
+	if r.reason != "" {
+		b.add(s.statements.unknown, nil, a.id[:], r.owner(), []byte(r.reason))
 	}
-	values[len(values)-1] = replaced
-	b.add(s.statements.replace, nil, values...)
 }
 
 // commitSQLTx is commit for a transaction that database/sql began and has to commit:
 // from then on database/sql refuses whatever the handler still does with it.
-func (s *Store) commitSQLTx(ctx context.Context, a *attempt, r *store.CompleteRequest) error {
+func (s *Store) commitSQLTx(ctx context.Context, a *attempt, r *ending) error {
 	var batch steps
 	s.addKeep(&batch, a, r)
 	if err := s.send(ctx, a, &batch); err != nil {
@@ -143,11 +154,16 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 // addDiscard undoes the effects of the handler, as the first steps of the batch where
 // that is possible: a failed transaction takes no other statement, not even its
 // preparation, and a transaction of database/sql has to be ended there. It returns how
-// many of the steps find out whether the handler ended the transaction.
-func (s *Store) addDiscard(ctx context.Context, a *attempt, b *steps, failed bool) (own int, err error) {
+// many of the steps find out whether the handler ended the transaction. With hold, the
+// session keeps the lock of the attempt meanwhile, where these are its next steps:
+// between two batches a pooler may lend it out.
+func (s *Store) addDiscard(ctx context.Context, a *attempt, b *steps, failed, hold bool) (own int, err error) {
 	beganAt := wire.AppendTimestamp(nil, a.beganAt)
 	if a.sqlTx == nil && !failed {
 		b.add(s.statements.same, nil, beganAt)
+		if b.holds = hold; hold {
+			b.add(s.statements.hold, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
+		}
 		b.add(s.statements.rollback, nil)
 		return 1, nil
 	}

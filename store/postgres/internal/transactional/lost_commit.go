@@ -20,12 +20,13 @@ const (
 	lostCommitMargin = 100 * time.Millisecond
 )
 
-// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed. It
+// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed: then
+// the record has the owner that is recorded. It
 // takes the lock that the attempt held until its transaction ended: only then can the
 // backend not be committing any more, and a statement that begins then sees its result.
 // A server in recovery, which may not have received the commit yet, refuses the
 // transaction.
-func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) error {
+func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner, recorded []byte) error {
 	session, err := s.table.Db.Acquire(ctx, "complete")
 	if err != nil {
 		return undecided(err)
@@ -36,11 +37,8 @@ func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) 
 		committed bool
 		confirmed = true
 	)
-	// READ COMMITTED: the last statement has to see every commit before it began.
-	batch.add(s.statements.beginLook, nil)
-	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
-	batch.add(s.statements.takeLock, nil, wire.AppendInt8(nil, s.lockKey(id)))
-	batch.add(s.statements.committed, func(*wire.Row) { committed = true }, id[:], owner[:])
+	s.addTakeLock(ctx, &batch, id)
+	batch.add(s.statements.committed, func(*wire.Row) { committed = true }, id[:], recorded)
 	batch.add(s.statements.commit, nil)
 	err = session.Do(func(conn *pgx.Conn) error {
 		wire.Unconfirmed(conn) // forget the mark of earlier statements
@@ -61,6 +59,14 @@ func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner) 
 		return notApplied("the connection was lost, and the server rolled back")
 	}
 	return nil
+}
+
+// addTakeLock adds the steps that begin a transaction and wait for the lock of an
+// attempt. READ COMMITTED: what follows has to see every commit before it began.
+func (s *Store) addTakeLock(ctx context.Context, b *steps, id store.ID) {
+	b.add(s.statements.beginLook, nil)
+	b.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
+	b.add(s.statements.takeLock, nil, wire.AppendInt8(nil, s.lockKey(id)))
 }
 
 // undecided is the error of a look that could not tell whether the COMMIT was executed.

@@ -18,6 +18,9 @@ type statements struct {
 
 	// Of the look for a lost COMMIT.
 	beginLook, waitForLock, takeLock, committed *wire.Statement
+
+	// Of an unknown outcome.
+	hold, unhold, unknown *wire.Statement
 }
 
 func newStatements(n *table.Names, isolation pgx.TxIsoLevel) statements {
@@ -28,6 +31,8 @@ func newStatements(n *table.Names, isolation pgx.TxIsoLevel) statements {
 		same: prepared("same"), locked: prepared("locked"), waiting: prepared("waiting"),
 		beginLook: wire.NewStatement(beginSQL(pgx.ReadCommitted)), waitForLock: prepared("wait_for_lock"),
 		takeLock: prepared("take_lock"), committed: prepared("committed"),
+		hold: wire.NewStatement("SELECT pg_advisory_lock($1::bigint)"), unhold: wire.NewStatement("SELECT pg_advisory_unlock($1::bigint)"),
+		unknown: prepared("unknown"),
 	}
 }
 

@@ -107,17 +107,23 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
 		if s.isUndecided(r.Owner) {
-			return s.findCommit(ctx, r.ID, r.Owner)
+			return s.findCommit(ctx, r.ID, r.Owner, r.Owner[:])
 		}
 		return s.table.Complete(ctx, &r)
 	}
+	return s.finish(ctx, a, ending{CompleteRequest: r})
+}
+
+// finish commits how an attempt ends, and finds out whether it did where the answer is
+// lost.
+func (s *Store) finish(ctx context.Context, a *attempt, r ending) error {
 	s.setUndecided(r.Owner)
-	err := s.commitAndEnd(ctx, a, r)
+	err := s.commitAndEnd(ctx, a, &r)
 	if !r.DiscardEffects {
 		s.reportUnused(ctx, a)
 	}
 	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
-		return s.findCommit(ctx, r.ID, r.Owner)
+		return s.findCommit(ctx, r.ID, r.Owner, r.owner())
 	}
 	if !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrNotReplicated) {
 		s.setDecided(r.Owner)
@@ -127,11 +133,14 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 
 // commitAndEnd commits and gives the connection and the slot back, also when a tracer
 // of the application panics.
-func (s *Store) commitAndEnd(ctx context.Context, a *attempt, r store.CompleteRequest) error {
+func (s *Store) commitAndEnd(ctx context.Context, a *attempt, r *ending) error {
 	defer s.end(a)
 	err := s.commit(ctx, a, r)
 	if err != nil {
 		_ = a.rollback(ctx) // the lock is free before the answer is out
+		if r.reason != "" {
+			a.hangUp(ctx) // it may have the lock twice
+		}
 	}
 	return err
 }

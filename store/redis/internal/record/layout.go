@@ -17,11 +17,12 @@ const (
 	recordCompletedLater = 0x24 // completed by a later attempt
 	recordForgotten      = 0x25 // no record but its fence, for some milliseconds
 	recordResolved       = 0x26 // completed by an operator
+	recordUnknown        = 0x27 // in progress, by an attempt that ended without saying how
 )
 
 // The sizes of the parts of a record, in bytes.
 const (
-	claimLater     = 4 + 8 + 8               // before the policy of recordClaimedLater
+	claimLater     = 4 + 8 + 8               // before the policy of recordClaimedLater and recordUnknown
 	completedHead  = 1 + 16 + 32 + 7 + 7 + 4 // before the policy
 	completedLater = 4 + 6                   // behind the policy of recordCompletedLater
 	resolvedPart   = completedLater + 8 + 8  // behind the policy of recordResolved
@@ -46,13 +47,13 @@ const (
 	TagStillMine  = '=' // claim: the same, for the caller's own lapsed claim; no write
 	TagInProgress = 'P' // claim: remaining i64
 	TagMismatch   = 'M' // claim
-	TagLapsed     = 'L' // claim
+	TagLapsed     = 'L' // claim; inspect: the state of a record with a reason
 	TagCompleted  = 'C' // claim: payload
 	TagExpired    = 'E' // claim
 	TagFinished   = 'F' // renew: completed by the caller
-	TagLost       = 'X' // renew, complete
+	TagLost       = 'X' // renew, complete, unknown
 	TagDone       = 'D' // complete
-	TagChanged    = 'W' // renew, release, resolve: written
+	TagChanged    = 'W' // renew, release, unknown, resolve: written
 	TagRecord     = 'R' // inspect: see ParseView
 	TagUnreadable = 'U' // inspect: validity i64, size u64
 	TagNone       = 'N' // release, inspect, resolve: no such record

@@ -26,12 +26,15 @@ func Parse(b []byte) (r Found, ok bool) {
 	f.take(len(store.Owner{}))
 	copy(r.Fingerprint[:], f.take(len(r.Fingerprint)))
 	switch kind {
-	case recordClaimed, recordClaimedLater:
+	case recordClaimed, recordClaimedLater, recordUnknown:
 		f.take(8 + 8)
-		if kind == recordClaimedLater {
+		if kind != recordClaimed {
 			f.take(claimLater)
 		}
 		f.policy()
+		if kind == recordUnknown {
+			return r, len(f.payload()) > 0 && !f.bad
+		}
 		return r, f.end()
 	case recordCompleted, recordCompletedLater, recordResolved:
 		r.Completed = true
@@ -108,6 +111,8 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 		}
 	case state == TagExpired:
 		r.State = store.StateExpired
+	case state == TagLapsed:
+		r.State, r.Reason = store.StateUnknown, string(f.payload())
 	case r.Lease > 0:
 		r.State = store.StateRunning
 	default:

@@ -17,6 +17,7 @@ var (
 	claimedRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "03706179"
 	carefulRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "c3706179" + "000000000f4240"
 	watchedRecord   = "22" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "0000000000000007" + "00"
+	unknownRecord   = "27" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "0000000000000007" + "43706179" + "62616e6b"
 	completedRecord = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "03706179" + "00ff"
 	separateRecord  = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "83706179" + "000000000f4240"
 	laterRecord     = "24" + recordHead + "00000000000102" + "000000d693a400" + "00000000" + "00" + "00000002" + "000000000007"
@@ -35,6 +36,7 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 		{claimedRecord, Found{Fingerprint: fingerprint}},
 		{watchedRecord, Found{Fingerprint: fingerprint}},
 		{carefulRecord, Found{Fingerprint: fingerprint}},
+		{unknownRecord, Found{Fingerprint: fingerprint}},
 		{completedRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{0, 0xff}}},
 		{separateRecord, Found{Fingerprint: fingerprint, Completed: true, Separate: true}},
 		{laterRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{}}},
@@ -46,12 +48,16 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 		if got, ok := Parse(b); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s reads %+v, %v; want %+v", c.record, got, ok, c.want)
 		}
-		for n := range b {
+		whole := b
+		if c.record == unknownRecord { // its end is the reason
+			whole = b[:len(b)-len("bank")+1]
+		}
+		for n := range whole {
 			if _, ok := Parse(b[:n]); ok {
 				t.Errorf("%s without its last %d bytes is accepted", c.record, len(b)-n)
 			}
 		}
-		if _, ok := Parse(append(b, 0)); ok {
+		if _, ok := Parse(append(b, 0)); ok && c.record != unknownRecord {
 			t.Errorf("%s with a byte more is accepted", c.record)
 		}
 		b[0] ^= 0x10
@@ -107,6 +113,10 @@ func TestAnswersOfAnInspection(t *testing.T) {
 			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour, Horizon: time.Second}},
 		},
 		{
+			"RL 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 43706179 62616e6b",
+			store.Record{ID: id, State: store.StateUnknown, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour}, Reason: "bank"},
+		},
+		{
 			"RP 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 00",
 			store.Record{ID: id, State: store.StateRunning, Policy: hour, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
 		},
@@ -145,7 +155,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("RC"))
 	f.Add([]byte("U\x23"))
 	f.Add([]byte{})
-	for _, record := range []string{claimedRecord, carefulRecord, watchedRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
+	for _, record := range []string{claimedRecord, carefulRecord, watchedRecord, unknownRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
 		f.Add(unhex(f, record))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

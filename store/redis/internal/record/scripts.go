@@ -28,6 +28,8 @@ var (
 	completeSource string
 	//go:embed lua/release.lua
 	releaseSource string
+	//go:embed lua/unknown.lua
+	unknownSource string
 	//go:embed lua/forget.lua
 	forgetSource string
 	//go:embed lua/inspect.lua
@@ -51,6 +53,7 @@ var (
 	RenewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
 	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
 	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
+	UnknownScript  = newScript(allowOOM, recordSource, readableSource, unknownSource, writeSource)
 	InspectScript  = newScript(readOnly, recordSource, payloadSource, inspectSource)
 	ResolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
 )

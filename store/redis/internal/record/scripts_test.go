@@ -19,6 +19,7 @@ func TestScriptsDeclareTheirRights(t *testing.T) {
 		"renew":    {RenewScript, "#!lua flags=allow-oom\n"},
 		"complete": {CompleteScript, "#!lua flags=allow-oom\n"},
 		"release":  {ReleaseScript, "#!lua flags=allow-oom\n"},
+		"unknown":  {UnknownScript, "#!lua flags=allow-oom\n"},
 		"inspect":  {InspectScript, "#!lua flags=no-writes\n"},
 		"resolve":  {ResolveScript, "#!lua flags=allow-oom\n"},
 	} {

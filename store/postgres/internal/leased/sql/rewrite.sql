@@ -23,6 +23,7 @@ UPDATE {records} AS r SET
 	owner = $2::bytea,
 	fingerprint = $3::bytea,
 	payload = NULL,
+	reason = NULL,
 	label = $8::text,
 	at_most_once = $9::boolean,
 	retention = $6::bigint,

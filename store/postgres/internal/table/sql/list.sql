@@ -18,6 +18,7 @@ WITH looked AS MATERIALIZED (
 			WHEN expired THEN 1 << 4
 			WHEN completed THEN 1 << 3
 			WHEN lease_until > now() THEN 1 << 1
+			WHEN reason IS NOT NULL THEN 1 << 6
 			ELSE 1 << 2 END
 		AND ($3::text = '' OR (readable AND label = $3::text))
 		AND ($4::bigint = 0 OR NOT readable OR created_at <= now() - $4::bigint * interval '1 microsecond')

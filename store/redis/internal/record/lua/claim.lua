@@ -19,10 +19,12 @@ end
 
 local millisecond = math.floor(now / 1000)
 if not seen then
-  kind, attempt, began = CLAIMED, 1, millisecond
+  kind, attempt, began, reason = CLAIMED, 1, millisecond, nil
   local last = fence or 0
   fence = began * 1000 + 999
   if fence <= last then kind, fence = CLAIMED_LATER, last + 1 end
+elseif reason then
+  return 'L'
 elseif lease > now then
   if owner ~= me then
     if flags >= WAITING and kind == CLAIMED then

@@ -1,4 +1,4 @@
-if not seen or owner ~= string.sub(ARGV[1], 2) then return 'X' end
+if not seen or owner ~= string.sub(ARGV[1], 2) or reason then return 'X' end
 
 if not began then
   -- A repetition writes the record again: replication is confirmed only for what this

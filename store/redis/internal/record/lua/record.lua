@@ -28,6 +28,7 @@ local CLAIMED_LATER = 0x22 -- by a later attempt, or again, or somebody watches:
 local COMPLETED = 0x23 -- by a first attempt
 local COMPLETED_LATER = 0x24 -- by a later attempt
 local FORGOTTEN = 0x25 -- no record but its fence: see forget.lua
+local UNKNOWN = 0x27 -- as CLAIMED_LATER, and behind its policy the reason: its attempt ended without saying how
 local COMPLETED_RESOLVED = 0x26 -- by an operator, who decides how long; the retention is that of the policy
 
 -- The record, once it was read.
@@ -35,6 +36,7 @@ local seen, unreadable = false, false
 local kind, owner, fingerprint, term, retention, horizon, attempt, fence, policy, later
 local expires -- the last millisecond of the key
 local began -- in progress: the millisecond of the claim
+local reason -- in progress: why the outcome is unknown, if its owner said so
 local lease, valid -- in progress: the ends of the lease and of the validity, in microseconds
 local length, payload_at, claimed -- completed; claimed only if it is not that of the fence
 local replayed, kept -- completed: how long the payload is replayed, and the record kept after it
@@ -50,7 +52,7 @@ elseif raw then
   local at -- the policy
   if kind == CLAIMED and size >= 66 and expires >= 0 then
     at, attempt, later = 66, 1, 0
-  elseif kind == CLAIMED_LATER and size >= 86 and expires >= 0 then
+  elseif (kind == CLAIMED_LATER or kind == UNKNOWN) and size >= 86 and expires >= 0 then
     at = 86
     attempt, fence, later = struct.unpack(LATER, raw, 66)
   elseif (kind == COMPLETED or kind == COMPLETED_LATER or kind == COMPLETED_RESOLVED) and size >= 68 then
@@ -71,7 +73,8 @@ elseif raw then
   end
   local _
   if policy and at ~= 68 then
-    if size == rest - 1 then
+    if kind == UNKNOWN then reason = string.sub(raw, rest) end
+    if size == rest - 1 + #(reason or '') and reason ~= '' then
       unreadable = false
       _, owner, fingerprint, term, retention = struct.unpack(CLAIM, raw)
       -- The key was set to expire this much after the claim: see claimSpan in layout.go.

@@ -2,6 +2,6 @@
 -- claim that a command makes still finds it.
 --
 -- ARGV[1]: owner
-if not began or owner ~= ARGV[1] then return 'N' end
+if not began or owner ~= ARGV[1] or reason then return 'N' end
 
 local watched = kind == CLAIMED_LATER

@@ -8,6 +8,6 @@ if began + span <= math.floor(now / 1000) then
   term = (span + 1) * 1000
 end
 local record = struct.pack(CLAIM, kind, owner, fingerprint, term, retention)
-if kind == CLAIMED_LATER then record = record .. struct.pack(LATER, attempt, fence, later) end
-redis.call('SET', KEYS[1], record .. policy, 'PXAT', began + span)
+if kind ~= CLAIMED then record = record .. struct.pack(LATER, attempt, fence, later) end
+redis.call('SET', KEYS[1], record .. policy .. (reason or ''), 'PXAT', began + span)
 return answer

@@ -21,9 +21,10 @@ CREATE TABLE {records} (
 	version      smallint    NOT NULL, -- of the meaning of this row
 	at_most_once boolean     NOT NULL DEFAULT false, -- this and the last three: the policy of the record
 	id           bytea       NOT NULL PRIMARY KEY,
-	owner        bytea       NOT NULL, -- zero: an operator completed the record
+	owner        bytea       NOT NULL, -- zero: an operator completed the record; with its bits inverted: see reason
 	fingerprint  bytea       NOT NULL,
 	payload      bytea, -- NULL once its replay has ended
+	reason       text, -- why the outcome of the attempt that the record shows is unknown; its owner said so, and is not its owner any more
 	label        text        NOT NULL DEFAULT '',
 	retention    numeric     NOT NULL DEFAULT 0, -- in microseconds, as is the horizon; a numeric of few digits takes few bytes
 	horizon      numeric     NOT NULL DEFAULT 0

@@ -1,0 +1,185 @@
+package protocol_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// unreachable is a store that cannot be claimed.
+type unreachable struct{ store.Store }
+
+func (unreachable) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+	return store.ClaimResult{}, store.ErrUnavailable
+}
+
+// unsaid is a store that does not take the word that an outcome is unknown.
+type unsaid struct{ store.Store }
+
+func (unsaid) Unknown(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }
+
+// setupOver is setup over a store.
+func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
+	t.Helper()
+	guard, err := protocol.New(st, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
+	return &bench{t, guard}
+}
+
+// reasonIn returns the reason of the only record of a store, if its outcome is unknown.
+func reasonIn(t *testing.T, st store.Inspector) string {
+	t.Helper()
+	page, err := st.List(t.Context(), store.Query{States: store.States(store.StateUnknown), Limit: 2})
+	if err != nil || len(page.Records) > 1 {
+		t.Fatal(page, err)
+	}
+	if len(page.Records) == 0 {
+		return ""
+	}
+	return page.Records[0].Reason
+}
+
+// The first client gets its handler's response, and every retry 409 outcome-unknown.
+func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
+	t.Parallel()
+	says := func(reason string) func(context.Context) { return decisions(unknownBecause(reason)) }
+	for name, c := range map[string]struct {
+		handler  func(context.Context)
+		decide   func(int) protocol.Decision
+		captured protocol.Captured
+		reason   string
+	}{
+		"the handler":           {says("timeout"), nil, protocol.Captured{Status: 504, Body: []byte("ask us")}, "timeout"},
+		"with a success":        {says("timeout"), nil, protocol.Captured{Status: 202}, "timeout"},
+		"with a released one":   {says("timeout"), nil, protocol.Captured{Status: 429}, "timeout"},
+		"as a stream":           {says("timeout"), nil, protocol.Captured{Status: 200, Sent: true}, "timeout"},
+		"then a panic":          {says("timeout"), nil, protocol.Captured{Panicked: true}, "timeout"},
+		"then a cut":            {says("timeout"), nil, protocol.Captured{Status: 200, Cut: true}, "timeout"},
+		"and too large":         {says("timeout"), nil, protocol.Captured{Status: 504, Oversize: true}, "timeout"},
+		"without a reason":      {says(""), nil, protocol.Captured{Status: 504}, "no reason given"},
+		"before Decide":         {says("timeout"), func(int) protocol.Decision { return protocol.KeepResponse }, protocol.Captured{Status: 504}, "timeout"},
+		"by Decide":             {decisions(), func(s int) protocol.Decision { return unknownAt(s, 504) }, protocol.Captured{Status: 504}, "Config.Keep.Decide, by the status 504"},
+		"by Decide, too large":  {decisions(), func(s int) protocol.Decision { return unknownAt(s, 504) }, protocol.Captured{Status: 504, Oversize: true}, "Config.Keep.Decide, by the status 504"},
+		"after keep":            {decisions(protocol.Keep, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},
+		"after release":         {decisions(protocol.Release, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},
+		"with an omitted body":  {decisions(protocol.OmitBody, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},
+		"the last of two words": {decisions(unknownBecause("first"), unknownBecause("last")), nil, protocol.Captured{Status: 200}, "last"},
+	} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			for _, atomic := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/atomic=%v", name, preset, atomic), func(t *testing.T) {
+					t.Parallel()
+					records := memstore.New()
+					var st store.Store = records
+					if atomic {
+						st = atomically{records}
+					}
+					b := setupOver(t, st, protocol.Config{Preset: preset, Keep: protocol.Keeping{Decide: c.decide}})
+					x := b.admit("k", "body").Exchange
+					c.handler(x.Context())
+					if reply := x.Finish(c.captured); reply.Replace || reply.Mark.Name != "" {
+						t.Errorf("the first client gets %+v", reply)
+					}
+					if protocol.Unknown(x.Context(), "too late") {
+						t.Error("a word after the end is taken")
+					}
+					x.Close()
+					if got := reasonIn(t, records); got != c.reason {
+						t.Errorf("the reason is %q, want %q", got, c.reason)
+					}
+					for _, retry := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+						if got := admissionCode(t, setupOver(t, st, protocol.Config{Preset: retry}).admit("k", "body")); got != protocol.CodeOutcomeUnknown {
+							t.Errorf("a retry with %v gets %q, want %q", retry, got, protocol.CodeOutcomeUnknown)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// decisions is a handler that decides in this order.
+func decisions(list ...func(context.Context) bool) func(context.Context) {
+	return func(ctx context.Context) {
+		for _, decide := range list {
+			decide(ctx)
+		}
+	}
+}
+
+func unknownBecause(reason string) func(context.Context) bool {
+	return func(ctx context.Context) bool { return protocol.Unknown(ctx, reason) }
+}
+
+func unknownAt(status, unknown int) protocol.Decision {
+	if status == unknown {
+		return protocol.OutcomeUnknown
+	}
+	return protocol.ByPreset
+}
+
+// A handler that learns the outcome after all can say so.
+func TestUnknownIsRevoked(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(context.Context) bool{"keep": protocol.Keep, "release": protocol.Release} {
+		records := memstore.New()
+		b := setupOver(t, records, protocol.Config{})
+		x := b.admit("k", "body").Exchange
+		if !protocol.Unknown(x.Context(), "timeout") || !last(x.Context()) {
+			t.Errorf("%s: a decision is not taken", name)
+		}
+		x.Finish(protocol.Captured{Status: 500})
+		x.Close()
+		if got := reasonIn(t, records); got != "" {
+			t.Errorf("%s: unknown, because %s", name, got)
+		}
+		again := b.admit("k", "body")
+		if kept := again.Exchange == nil; kept != (name == "keep") {
+			t.Errorf("%s: kept %t", name, kept)
+		}
+		if again.Exchange != nil {
+			again.Exchange.Finish(protocol.Captured{Status: 200})
+			again.Exchange.Close()
+		}
+	}
+}
+
+// A response whose record says nothing is marked: a retry may run.
+func TestUnknownThatIsNotRecordedIsMarked(t *testing.T) {
+	t.Parallel()
+	for _, st := range []store.Store{unsaid{memstore.New()}, atomically{unsaid{memstore.New()}}} {
+		b := setupOver(t, st, protocol.Config{})
+		x := b.admit("k", "body").Exchange
+		protocol.Unknown(x.Context(), "timeout")
+		reply := x.Finish(protocol.Captured{Status: 504})
+		x.Close()
+		if reply.Replace || reply.Mark != (protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}) {
+			t.Errorf("the first client gets %+v", reply)
+		}
+	}
+}
+
+// A handler without a claim is told that nothing keeps its word.
+func TestUnknownOfAnUnprotectedRunSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setupOver(t, unreachable{memstore.New()}, protocol.Config{FailOpen: true})
+	x := b.admit("k", "body").Exchange
+	if protocol.Unknown(x.Context(), "timeout") {
+		t.Error("its word is taken")
+	}
+	if reply := x.Finish(protocol.Captured{Status: 504}); reply.Mark.Value != "unprotected" {
+		t.Errorf("the client gets %+v", reply)
+	}
+	x.Close()
+	if protocol.Unknown(t.Context(), "timeout") {
+		t.Error("a word outside of an exchange is taken")
+	}
+}

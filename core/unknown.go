@@ -1,0 +1,83 @@
+package reprise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Unknown ends the attempt without a result: whether its effects happened is not known
+// here, as when a bank did not answer in time. Its record is never taken over, whatever
+// its preset: every retry gets Lapsed until an operator resolves it, or its retention and
+// horizon have ended. The effects of an Atomic attempt are rolled back.
+//
+// The reason is kept in the record for operators, and for them only. It has up to
+// [store.MaxReason] bytes: a longer one is cut and ends in "...". Each character that is
+// not printable ASCII becomes a "?", and an empty reason "no reason given".
+//
+// Call it before the response leaves. It is bounded and repeated as Complete is. An error
+// other than [store.ErrInvalid] says that the record does not say so, or not yet: the
+// repetition continues in the background, or, where it is useless, the claim lapses. For
+// an unprotected attempt it is always the reason why there is no claim.
+func (a *Attempt) Unknown(reason string) error {
+	if err := a.end(stateUnknown); err != nil {
+		return err
+	}
+	if a.unprotected {
+		a.conclude(EndUnrecorded, a.claimErr)
+		return a.claimErr
+	}
+	a.reason = printable(reason)
+	ctx := a.completionContext()
+	err := a.repeat(ctx, a.sayUnknown)
+	if errors.Is(err, store.ErrLeaseLost) && !a.atomic {
+		var holder store.ClaimResult
+		if holder, err = a.holder(ctx); err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
+			err = a.repeat(ctx, a.sayUnknown)
+		} else if err == nil {
+			a.conclude(endOfLost(holder.Outcome), store.ErrLeaseLost)
+			return store.ErrLeaseLost
+		}
+	}
+	f, _ := classify(err)
+	switch {
+	case err == nil:
+		a.conclude(EndUnknown, nil)
+	case a.atomic:
+		a.conclude(endOfAtomic(err), err)
+	case !f.repeatEnd:
+		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
+	default:
+		a.engine.background.add(&task{kind: taskUnknown, attempt: a, err: err})
+	}
+	return err
+}
+
+// sayUnknown tells the store.
+func (a *Attempt) sayUnknown(ctx context.Context) error {
+	return a.engine.store.unknown(ctx, store.UnknownRequest{ID: a.id, Owner: a.owner, Reason: a.reason})
+}
+
+// cutMark is the end of a reason that was cut.
+const cutMark = "..."
+
+// printable returns a reason as records keep it.
+func printable(reason string) string {
+	reason = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, reason)
+	switch {
+	case reason == "":
+		return "no reason given"
+	case len(reason) > store.MaxReason:
+		return reason[:store.MaxReason-len(cutMark)] + cutMark
+	default:
+		return reason
+	}
+}

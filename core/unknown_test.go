@@ -1,0 +1,344 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+var presets = []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce}
+
+// stored returns the record of op.
+func (b *bench) stored(t *testing.T, op reprise.Operation) store.Record {
+	t.Helper()
+	inspector, _ := store.As[store.Inspector](b.store.Store)
+	r, err := inspector.Inspect(t.Context(), idOf(op))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wantUnknown fails the test unless the record of op says that its outcome is unknown,
+// and no engine runs it again.
+func (b *bench) wantUnknown(t *testing.T, op reprise.Operation, reason string) {
+	t.Helper()
+	if r := b.stored(t, op); r.State != store.StateUnknown || r.Reason != reason || !r.AtMostOnce {
+		t.Fatalf("the record is %+v, want unknown: %s", r, reason)
+	}
+	for _, preset := range presets {
+		retry := op
+		retry.Preset = preset
+		b.want(t, retry, reprise.Lapsed)
+		setupOver(t, b.store.Store, reprise.Config{}).want(t, retry, reprise.Lapsed)
+	}
+	b.want(t, changed(op), reprise.Mismatch)
+}
+
+func TestUnknownRefusesRetriesWhateverThePreset(t *testing.T) {
+	for _, preset := range presets {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			b, op := setup(t, reprise.Config{}), order("k")
+			op.Preset = preset
+			a := b.claim(t, op)
+			if err := a.Unknown("the bank timed out"); err != nil {
+				t.Fatal(err)
+			}
+			wantCause(t, a.Context(), context.Canceled)
+			b.wantUnknown(t, op, "the bank timed out")
+			if n := b.events.count("unknown"); n != 1 {
+				t.Errorf("%d events, want 1", n)
+			}
+			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
+				t.Errorf("%d attempts ended so, want 1", n)
+			}
+			_, err := a.Complete(reprise.Completion{})
+			wantError(t, "Complete", err, store.ErrInvalid)
+			wantError(t, "Release", a.Release(), store.ErrInvalid)
+			wantError(t, "Unknown", a.Unknown("again"), store.ErrInvalid)
+			time.Sleep(retention)
+			release(t, b.claim(t, op))
+		})
+	}
+}
+
+func TestUnknownEventHasTheReason(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		_ = b.claim(t, order("k")).Unknown("the bank\ntimed out")
+		if e := b.events.last(); e.End != reprise.EndUnknown || e.Reason != "the bank?timed out" || !e.Counted {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// A reason is cut and cleaned where one can see it.
+func TestUnknownKeepsAPrintableReason(t *testing.T) {
+	long := strings.Repeat("x", 255)
+	for reason, want := range map[string]string{
+		"":                        "no reason given",
+		"timeout":                 "timeout",
+		"Zeit\u00fcberschreitung": "Zeit?berschreitung",
+		"a\x00b\xffc\x7f":         "a?b?c?",
+		long:                      long,
+		long + "y":                long[:252] + "...",
+		strings.Repeat("é", 300):  strings.Repeat("?", 252) + "...",
+	} {
+		inTimeNamed(t, fmt.Sprintf("%.20q of %d", reason, len(reason)), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			if err := b.claim(t, order("k")).Unknown(reason); err != nil {
+				t.Fatal(err)
+			}
+			b.wantUnknown(t, order("k"), want)
+		})
+	}
+}
+
+func TestUnknownEndsTheWaitOfDuplicates(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var waiting answers
+		waiting.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 5)
+		time.Sleep(time.Second)
+		start := time.Now()
+		_ = a.Unknown("the bank timed out")
+		waiting.Wait()
+		waiting.want(t, reprise.Lapsed, 5)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("they waited %v more", took)
+		}
+	})
+}
+
+// failing makes the first n calls of Unknown fail, after the store executed them or
+// before.
+func (b *bench) failing(n int, executed bool, err error) {
+	b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+		if n--; n < 0 {
+			return b.store.Store.Unknown(ctx, r)
+		}
+		if executed {
+			_ = b.store.Store.Unknown(ctx, r)
+		}
+		return err
+	}
+}
+
+func TestUnknownIsRepeated(t *testing.T) {
+	for _, executed := range []bool{false, true} {
+		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.failing(2, executed, store.ErrUnknown)
+			if err := b.claim(t, order("k")).Unknown("timeout"); err != nil {
+				t.Fatal(err)
+			}
+			b.wantUnknown(t, order("k"), "timeout")
+		})
+	}
+}
+
+// The lease is kept until the store has taken it, so that no retry runs meanwhile.
+func TestUnknownContinuesInTheBackground(t *testing.T) {
+	for _, executed := range []bool{false, true} {
+		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.failing(1<<30, executed, store.ErrUnknown)
+			wantError(t, "Unknown", b.claim(t, order("k")).Unknown("timeout"), store.ErrUnknown)
+			time.Sleep(3 * lease)
+			if executed {
+				b.want(t, order("k"), reprise.Lapsed)
+			} else {
+				b.want(t, order("k"), reprise.InProgress)
+			}
+			b.store.heal()
+			time.Sleep(budget)
+			b.wantUnknown(t, order("k"), "timeout")
+			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
+				t.Errorf("%d attempts ended so, want 1", n)
+			}
+			if n := b.events.count("lease-lost"); n != 0 {
+				t.Errorf("%d events say that the lease was lost, which the attempt gave up", n)
+			}
+		})
+	}
+}
+
+func TestUnknownThatTheStoreRefusesLapses(t *testing.T) {
+	for err, within := range map[error]time.Duration{
+		store.ErrCorrupt: 0, store.ErrMisconfigured: 2 * lease, store.ErrUnavailable: time.Hour,
+	} {
+		inTimeNamed(t, err.Error(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.failing(1<<30, false, err)
+			wantError(t, "Unknown", b.claim(t, order("k")).Unknown("timeout"), err)
+			time.Sleep(within)
+			if s := b.Stats(); s.Ends[reprise.EndDropped] != 1 {
+				t.Errorf("ended as %v", s.Ends)
+			}
+			time.Sleep(lease)
+			if got := b.want(t, order("k"), reprise.Claimed).Attempt; got.View().Number() != 2 { // its preset decides, as after a crash
+				t.Errorf("attempt %d", got.View().Number())
+			} else {
+				release(t, got)
+			}
+		})
+	}
+}
+
+func TestUnknownAfterTheLeaseWasLost(t *testing.T) {
+	answer := func(outcome store.Outcome) func(*bench) {
+		return func(b *bench) {
+			b.store.onUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{Outcome: outcome}, nil
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		lose   func(*bench)
+		end    reprise.AttemptEnd
+		failed error
+	}{
+		{"another completed", answer(store.Completed), reprise.EndSuperseded, store.ErrLeaseLost},
+		{"another runs", answer(store.InProgress), reprise.EndContested, store.ErrLeaseLost},
+		{"another lapsed", answer(store.Lapsed), reprise.EndContested, store.ErrLeaseLost},
+		{"the key is another's", answer(store.Mismatch), reprise.EndUnrecorded, store.ErrLeaseLost},
+		{"the record is gone", func(b *bench) { b.store.Store = memstore.New() }, reprise.EndUnknown, nil},
+	} {
+		inTimeNamed(t, c.name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			a := b.claim(t, order("k"))
+			c.lose(b)
+			if err := a.Unknown("timeout"); !errors.Is(err, c.failed) || c.failed == nil && err != nil {
+				t.Fatalf("error %v, want %v", err, c.failed)
+			}
+			if s := b.Stats(); s.Ends[c.end] != 1 {
+				t.Errorf("ended as %v, want %v", s.Ends, c.end)
+			}
+			if c.end == reprise.EndUnknown {
+				b.wantUnknown(t, order("k"), "timeout")
+			}
+		})
+	}
+}
+
+// An attempt without a claim has no record to say so.
+func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnavailable
+		}
+		b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
+			t.Error("the store was asked")
+			return nil
+		}
+		a := b.want(t, open(order("k")), reprise.Unprotected).Attempt
+		wantError(t, "Unknown", a.Unknown("timeout"), store.ErrUnavailable)
+		if s := b.Stats(); s.Ends[reprise.EndUnrecorded] != 1 {
+			t.Errorf("ended as %v", s.Ends)
+		}
+		b.store.heal()
+		release(t, b.claim(t, order("k")))
+	})
+}
+
+// Where the store could not commit the record, the effects are rolled back with it, or
+// that is not known.
+func TestUnknownOfAnAtomicAttempt(t *testing.T) {
+	for err, want := range map[error]reprise.AttemptEnd{
+		nil:                 reprise.EndUnknown,
+		store.ErrNotApplied: reprise.EndNotApplied,
+		store.ErrUnknown:    reprise.EndUndecided,
+		store.ErrLeaseLost:  reprise.EndUndecided,
+	} {
+		inTimeNamed(t, want.String()+fmt.Sprint(err), func(t *testing.T) {
+			b := setupAtomic(t, time.Hour)
+			calls := 0
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+				if calls++; err != nil {
+					return err
+				}
+				return b.store.Store.Unknown(ctx, r)
+			}
+			if got := b.claim(t, order("k")).Unknown("timeout"); !errors.Is(got, err) {
+				t.Fatalf("error %v, want %v", got, err)
+			}
+			if s := b.Stats(); s.Ends[want] != 1 || calls != 1 {
+				t.Errorf("ended as %v after %d calls, want %v", s.Ends, calls, want)
+			}
+			if err == nil {
+				b.want(t, order("k"), reprise.Lapsed)
+			}
+		})
+	}
+}
+
+func TestDoUnknown(t *testing.T) {
+	unknown := func(context.Context) error { return fmt.Errorf("pay: %w", reprise.Unknown(errAway)) }
+	for _, preset := range presets {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			got, replayed, err := d.do(t.Context(), unknown)
+			if e := doError(t, err); got.Number != 0 || replayed || e.Outcome != reprise.Claimed || e.End != reprise.EndUnknown || e.Kept || e.Cause != nil {
+				t.Fatalf("%+v %v %+v", got, replayed, e)
+			}
+			wantError(t, "Do", err, errAway)
+			wantSettlement(t, err, reprise.Park, 0)
+			d.wantUnknown(t, d.op, "pay: the bank is away")
+			_, _, err = d.do(t.Context(), unknown)
+			if e := doError(t, err); e.Outcome != reprise.Lapsed {
+				t.Fatalf("a later call: %+v", e)
+			}
+			wantSettlement(t, err, reprise.Park, 0)
+			d.wantRuns(t, 1)
+		})
+	}
+}
+
+// An inner operation decides about itself only.
+func TestDoUnknownOfAnInnerOperationIsItsOwn(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		outer, inner := newDoer(b, reprise.Recoverable), newDoer(b, reprise.Recoverable)
+		inner.op.Key = "inner"
+		_, _, err := outer.do(t.Context(), func(ctx context.Context) error {
+			_, _, err := inner.do(ctx, func(context.Context) error { return reprise.Unknown(errAway) })
+			return err
+		})
+		wantError(t, "Do", err, errAway)
+		b.wantUnknown(t, inner.op, "the bank is away")
+		release(t, b.claim(t, outer.op)) // it was released, as for any other error
+	})
+}
+
+func TestDoUnknownWithoutAClaim(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+		d.op.FailOpen = true
+		d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{}, store.ErrUnavailable
+		}
+		_, _, err := d.do(t.Context(), func(context.Context) error { return reprise.Unknown(errAway) })
+		if e := doError(t, err); e.Outcome != reprise.Unprotected || e.End != reprise.EndUnrecorded || e.Kept || !errors.Is(e.Cause, store.ErrUnavailable) {
+			t.Fatalf("%+v", e)
+		}
+		wantSettlement(t, err, reprise.Park, 0)
+	})
+}
+
+func TestDoUnknownIsNilForNil(t *testing.T) {
+	t.Parallel()
+	if err := reprise.Unknown(nil); err != nil {
+		t.Error(err)
+	}
+}
