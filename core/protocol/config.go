@@ -201,6 +201,14 @@ type Fingerprinting struct {
 	// Func digests the content of a request. The default is [DefaultFingerprint].
 	Func Fingerprinter
 
+	// Omit has JSON pointers (RFC 6901) to the parts of a JSON body that a client changes
+	// from one attempt to the next, such as "/sent_at" and the "/id" of JSON-RPC. A retry
+	// may have others, or none. It needs CanonicalJSON as Func, and up to 32 pointers of up
+	// to 1,024 bytes, none of which leads into another. A body that is digested byte by byte
+	// is digested with those parts. After a change of the list, retries of requests that are
+	// in flight or recorded may get 422.
+	Omit []string
+
 	// Headers names request fields that belong to the content of a request, and adds them to
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
 	// process serves several hosts: without it, and with one key space for all of them, a

@@ -202,6 +202,7 @@ func invalid(field, format string, args ...any) error {
 func (c Config) clone() Config {
 	c.Methods = slices.Clone(c.Methods)
 	c.Fingerprint.Headers, c.Keep.Headers = slices.Clone(c.Fingerprint.Headers), slices.Clone(c.Keep.Headers)
+	c.Fingerprint.Omit = slices.Clone(c.Fingerprint.Omit)
 	c.Seal.OtherSecrets = slices.Clone(c.Seal.OtherSecrets)
 	return c
 }

@@ -50,6 +50,10 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	omit, err := cfg.Fingerprint.omitted()
+	if err != nil {
+		return nil, err
+	}
 	fields, err := newFieldPolicy(cfg.Keep.Headers, cfg.ControlFields())
 	if err != nil {
 		return nil, err
@@ -68,6 +72,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
 		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		omit:     omit,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},

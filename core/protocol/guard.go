@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 )
 
@@ -16,7 +17,8 @@ type Guard struct {
 	engine   *reprise.Engine
 	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
-	offload  Offloading // as it was given, without defaults
+	offload  Offloading          // as it was given, without defaults
+	omit     []canonical.Pointer // Config.Fingerprint.Omit
 	grammar  keyGrammar
 	fields   fieldPolicy
 	problems problems

@@ -79,9 +79,12 @@ func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
 
 // fingerprint returns the fingerprint of a request, with the fields that the policy adds.
 func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
-	if g.cfg.Fingerprint.Func == nil {
+	switch {
+	case g.cfg.Fingerprint.Func == nil:
 		fp, err = DefaultFingerprint(req, key, body)
-	} else {
+	case len(g.omit) > 0:
+		fp = canonicalJSON(req, key, body, g.omit)
+	default:
 		fp, err = g.ownFingerprint(*req, key, body)
 	}
 	if err != nil || len(g.cfg.Fingerprint.Headers) == 0 {

@@ -107,6 +107,11 @@ var policyFields = []field{
 	policyField("Fingerprint.Func", func(c *protocol.Config, v protocol.Fingerprinter) { c.Fingerprint.Func = v },
 		named[protocol.Fingerprinter]{"CanonicalJSON", protocol.CanonicalJSON}, named[protocol.Fingerprinter]{"NoFingerprint", protocol.NoFingerprint}),
 	policyField("Fingerprint.Headers", func(c *protocol.Config, v []string) { c.Fingerprint.Headers = v }, []string{versionField}, []string{versionField}, []string{"Idempotency-Key"}),
+	policyField("Fingerprint.Omit", func(c *protocol.Config, v protocol.Fingerprinting) {
+		c.Fingerprint.Func, c.Fingerprint.Omit = v.Func, v.Omit
+	},
+		named[protocol.Fingerprinting]{"/note of CanonicalJSON", protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/note"}}},
+		named[protocol.Fingerprinting]{"/note of no function", protocol.Fingerprinting{Omit: []string{"/note"}}}),
 	policyField("Keep.Headers", func(c *protocol.Config, v []string) { c.Keep.Headers = v }, []string{runField}),
 	policyField("Keep.Decide", func(c *protocol.Config, v func(int) protocol.Decision) { c.Keep.Decide = v },
 		named[func(int) protocol.Decision]{"keep all", func(int) protocol.Decision { return protocol.KeepResponse }},

@@ -2,6 +2,7 @@ package combinations
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,9 @@ var contradictions = []struct {
 	}},
 	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
 		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
+	}},
+	{"Fingerprint.Omit without CanonicalJSON", func(c *protocol.Config, _ *reprise.Config) bool {
+		return len(c.Fingerprint.Omit) > 0 && reflect.ValueOf(c.Fingerprint.Func).Pointer() != reflect.ValueOf(protocol.CanonicalJSON).Pointer()
 	}},
 	{"Offload.MaxBody above Offload.MaxSpool", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Offload.MaxSpool > 0 && c.Offload.MaxBody > c.Offload.MaxSpool

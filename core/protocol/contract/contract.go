@@ -42,6 +42,7 @@ type Policy struct {
 	// Requests that count as the same.
 	Fingerprint        string   // the end of the sentence "A retry must have …", as Markdown
 	FingerprintHeaders []string // request fields that count too
+	FingerprintOmit    []string // JSON pointers to the parts of a JSON body that do not count
 
 	// How a request is treated.
 	Preset      reprise.Preset
@@ -89,7 +90,7 @@ func Of(g *protocol.Guard) Policy {
 	p := Policy{
 		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
-		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
+		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers, FingerprintOmit: c.Fingerprint.Omit,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.Engine().Binds(),
 		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,

@@ -62,6 +62,9 @@ func (p *Policy) retries(say sayer) {
 	if len(p.FingerprintHeaders) > 0 {
 		say("  These request fields must be the same too: %s.", codes(p.FingerprintHeaders))
 	}
+	if len(p.FingerprintOmit) > 0 {
+		say("  These parts of a JSON body (RFC 6901) are not compared, and a retry may change them: %s.", codes(p.FingerprintOmit))
+	}
 	say("  Another request with the same key is refused, and nothing runs.")
 	if p.Endpoint == "" {
 		say("* A key belongs to one operation: do not use it at another endpoint.")
