@@ -79,6 +79,7 @@ func options(c *protocol.Config) [][2]string {
 	return [][2]string{
 		{"Preset", c.Preset.String()},
 		{"Header", strings.Join(c.Key.Headers(), ", ")},
+		{"Source of keys", c.Key.String()},
 		{"Key mode", mode},
 		{"Methods", strings.Join(c.Methods, ", ")},
 		{"Key required", yes(c.Required)},

@@ -257,6 +257,17 @@ func isJSON(r *Request) bool {
 	return len(lines) > 0
 }
 
+// isMultipart reports whether a Content-Type of r is one of forms in parts.
+func isMultipart(r *Request) bool {
+	for _, line := range r.values("Content-Type") {
+		const prefix = "multipart/"
+		if media, _ := splitMediaType(line); len(media) >= len(prefix) && strings.EqualFold(media[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // splitMediaType returns the media type of a Content-Type line and the value of its first
 // charset parameter without quotes, both as they are written. A malformed line is split,
 // too, and always in the same way.

@@ -32,6 +32,11 @@ var contracts = map[string]protocol.Config{
 		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}, Omit: []string{"/sent_at", "/meta/a~1b"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
 		Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},
 	},
+	"body-key": {
+		Key: protocol.KeyField("/idempotency_key"), Required: true, Preset: reprise.AtMostOnce,
+	},
+	"parameter": {Key: protocol.KeyParam("request_id"), Required: true},
+	"content":   {Key: protocol.KeyContent(5 * time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}},
 	"own-errors": {
 		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },
