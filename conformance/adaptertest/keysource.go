@@ -16,7 +16,8 @@ func field(cfg protocol.Config) Options {
 	return Options{Guard: cfg}
 }
 
-// keyed returns an unkeyed call in JSON whose body has this text for a key, and an amount.
+// keyed returns an unkeyed call in JSON whose body has this text for a key, and an
+// amount.
 func (e *env) keyed(key string, amount int) call {
 	return e.post(echoes).withKeys().with("Content-Type", "application/json").withBody(fmt.Sprintf(`{"amount":%d,"meta":{"idempotency_key":%s}}`, amount, key))
 }

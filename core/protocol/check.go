@@ -3,13 +3,15 @@ package protocol
 import (
 	"context"
 	"errors"
+	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/record"
 )
 
 // check checks a request with one key line, or none where its key may be in another
-// place, and fills in the operation to begin. The scratch, which then has the body, is nil
-// if the request passes or has a response instead.
+// place, and fills in the operation to begin. The scratch, which then has the body, is
+// nil if the request passes or has a response instead.
 //
 // The order of the checks (R1): those that the header decides come before the body is
 // read, so that its client need not send it (R28).
@@ -54,7 +56,7 @@ func (g *Guard) check(
 	}
 	var principal string
 	if key != "" || g.cfg.Required {
-		if principal, err = principalOf(scope); err != nil {
+		if principal, err = g.principal(scope, key); err != nil {
 			return nil, nil, g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err)
 		}
 	}
@@ -110,11 +112,22 @@ func (g *Guard) checkLate(
 		}
 	}
 	if *principal == "" {
-		if *principal, err = principalOf(scope); err != nil {
+		if *principal, err = g.principal(scope, *key); err != nil {
 			return g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err), true
 		}
 	}
 	return g.nested(ctx, req, body, *principal, *key)
+}
+
+// principal returns the name that scope returns, or why it is refused for a key; the key
+// is empty, or has contentKey before it, if it is the content of the request.
+func (g *Guard) principal(scope func() (string, error), key string) (name string, err error) {
+	name, err = principalOf(scope)
+	fromHeader := key != "" && !strings.HasPrefix(key, contentKey)
+	if err == nil && name == record.SharedScope && g.cfg.Key.origin == ofContent && !fromHeader {
+		return "", errScopeShared
+	}
+	return name, err
 }
 
 // errKeysDiffer is the error of a request with two keys that are not the same.

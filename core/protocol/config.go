@@ -38,10 +38,11 @@ type Config struct {
 	Required bool
 
 	// Key says where a request has its key. The default is the header Idempotency-Key. See
-	// [KeyHeader] for another one, and for more than one.
+	// [KeyHeader] for another one, and for more than one, and [KeyField], [KeyParam],
+	// [KeyFunc] and [KeyContent] for other places.
 	Key KeySource
 
-	// KeyMode says which forms of a key are accepted. The default is Compat.
+	// KeyMode says which forms of a key a header field may have. The default is Compat.
 	KeyMode KeyMode
 
 	// Endpoint is a stable name of your choice that becomes part of the operation's

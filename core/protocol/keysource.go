@@ -85,7 +85,8 @@ func KeyFunc(name string, find KeyFinder) KeySource {
 // request with the same content is a new operation. Requests are equal if their
 // fingerprint is, which is [CanonicalJSON] by default; [NoFingerprint] is refused, and so
 // is a Horizon, which would never let the content run again. A multipart form has another
-// form in each request, and is refused without a key in the header.
+// boundary in each request, and is refused without a key in the header. So is the scope
+// of [ErrUnscoped], in which equal requests of two clients would be one operation: 403.
 //
 // A client that means to do the same thing twice within the window cannot. Whoever can
 // guess a body can guess its key, too.
@@ -200,9 +201,9 @@ func (k *KeySource) misread(req *Request) error {
 	}
 }
 
-// sourceKey returns the key that the source of the policy, which is not a header, has for a
-// request; body is nil for one that does not need it. The error is a [keyError], or that
-// of a function.
+// sourceKey returns the key that the source of the policy, which is not a header, has for
+// a request; body is nil for one that does not need it. The error is a [keyError], or
+// that of a function.
 func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, err error) {
 	k := &g.cfg.Key
 	switch k.origin {

@@ -178,7 +178,27 @@ func TestContentKeyIsOutOfReach(t *testing.T) {
 	}
 }
 
-// A guard of With has the retention of its own source.
+// Without a scope, equal requests of two clients would be one operation.
+func TestContentNeedsAScope(t *testing.T) {
+	t.Parallel()
+	shared := func() (string, error) { return "", protocol.ErrUnscoped }
+	for _, required := range []bool{false, true} {
+		b := setup(t, protocol.Config{Key: protocol.KeyContent(time.Minute), Required: required})
+		req := protocol.Request{Method: "POST", Bytes: []byte("x"), Length: 1}
+		if a := b.guard.Admit(t.Context(), req, shared); a.Response.Status != 403 {
+			t.Errorf("required %t: %+v", required, a)
+		}
+		req.Header = http.Header{"Idempotency-Key": {"k"}}
+		a := b.guard.Admit(t.Context(), req, shared)
+		if a.Exchange == nil {
+			t.Fatalf("required %t, with a key of its own: %+v", required, a)
+		}
+		a.Exchange.Finish(protocol.Captured{Status: 201})
+		a.Exchange.Close()
+	}
+}
+
+// A guard of With has the retention that its source implies.
 func TestWithChangesTheWindow(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Key: protocol.KeyContent(time.Minute)})
@@ -217,7 +237,7 @@ func FuzzKeyParam(f *testing.F) {
 		if len(values) == 1 {
 			value, err := url.QueryUnescape(values[0])
 			if strings.Contains(value, `"`) {
-				return // the grammar of keys has tests of its own
+				return // key_test.go covers the grammar of keys
 			}
 			if err == nil && bareKey.MatchString(value) {
 				want = 403

@@ -159,6 +159,7 @@ var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 // Why a scope is refused.
 var (
 	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", store.ErrInvalid)
+	errScopeShared  = fmt.Errorf("%w: KeyContent needs a scope, because equal requests of two clients would be one operation without it", store.ErrInvalid)
 	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", store.ErrInvalid)
 )
 
