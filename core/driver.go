@@ -16,6 +16,8 @@ type driver struct {
 	waiter store.Waiter        // likewise
 	meter  store.Meter         // likewise
 
+	maintainer store.Maintainer // likewise
+
 	ignoresValues bool
 }
 
@@ -26,6 +28,7 @@ func newDriver(s store.Store) driver {
 	d.binder, _ = store.As[store.ContextBinder](s)
 	d.waiter, _ = store.As[store.Waiter](s)
 	d.meter, _ = store.As[store.Meter](s)
+	d.maintainer, _ = store.As[store.Maintainer](s)
 	d.ignoresValues = ignoresValues(s)
 	return d
 }

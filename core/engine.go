@@ -18,22 +18,23 @@ type Store = store.Store
 // answer. Make one per process and store with [New], and Close it when no request uses it
 // any more. Its methods are safe for concurrent use.
 type Engine struct {
-	cfg        Config
-	store      driver
-	table      table
-	renewer    *renewer
-	waiters    waiters
-	background background
-	observing  observing
-	tallies    tallies
+	cfg         Config
+	store       driver
+	table       table
+	renewer     *renewer
+	waiters     waiters
+	background  background
+	maintenance maintenance
+	observing   observing
+	tallies     tallies
 
 	sharedClaims atomic.Uint64
 
 	claiming   budget // of Begin
 	completing budget // of the work that a response waits for
 
-	// base ends when Close has given up waiting, or all work has ended: it stops the renewer
-	// and the background.
+	// base ends when Close has given up waiting, or all work has ended: it stops the
+	// renewer, the background and the maintenance.
 	base context.Context
 	stop context.CancelFunc
 
@@ -62,6 +63,7 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
 	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
+	e.maintenance.done = make(chan struct{})
 	e.observing.init(cfg.Observer)
 	return e, nil
 }
@@ -118,6 +120,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
+	e.maintenance.start(e.base, e.store.maintainer) //nolint:contextcheck // it outlives the request
 	return e.begin(ctx, &op)
 }
 
@@ -160,6 +163,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.claiming.stop()
 	e.renewer.abandon()
 	e.renewer.wait(ctx)
+	e.maintenance.wait(ctx)
 	e.observing.wait(ctx)
 	return err
 }

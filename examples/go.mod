@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/jackc/pgx/v5 v5.9.1
-	github.com/redis/go-redis/v9 v9.19.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0

@@ -6,7 +6,7 @@ require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/pressly/goose/v3 v3.18.0
-	github.com/redis/go-redis/v9 v9.19.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,24 +39,37 @@ const (
 )
 
 // AllocsPerRequest returns how many allocations one request costs the server at addr,
-// framework and handler included, when requests arrive one by one over one connection.
-// The target is a path with the default handler of the test server, such as "/t/op",
-// behind the middleware or not.
+// framework and handler included, when requests arrive over that many connections at
+// once, one by one over each. The target is a path with the default handler of the test
+// server, such as "/t/op", behind the middleware or not.
 //
 // It counts the allocations of the whole process: run the server in this process and no
 // other work. The client allocates no memory.
-func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic) float64 {
+func AllocsPerRequest(tb testing.TB, addr, target string, kind Traffic, connections int) float64 {
 	tb.Helper()
-	l := newLoad(tb, addr, target, kind)
-	l.send(warmUpRequests)
+	loads := make([]*load, connections)
+	for i := range loads {
+		loads[i] = newLoad(tb, addr, target, kind)
+	}
+	send := func(n int) {
+		var sending sync.WaitGroup
+		for _, l := range loads {
+			sending.Go(func() { l.send(n / connections) })
+		}
+		sending.Wait()
+		if tb.Failed() {
+			tb.FailNow()
+		}
+	}
+	send(warmUpRequests)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
 	var before, after runtime.MemStats
 	runtime.GC()
-	l.send(warmUpRequests)
+	send(warmUpRequests)
 	runtime.ReadMemStats(&before)
-	l.send(measuredRequests)
+	send(measuredRequests)
 	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / measuredRequests
+	return float64(after.Mallocs-before.Mallocs) / float64(measuredRequests/connections*connections)
 }
 
 // Benchmark measures an adapter with each kind of traffic over one connection, and
@@ -72,7 +86,7 @@ func Benchmark(b *testing.B, newFixture func(testing.TB) Fixture) {
 			b.ResetTimer()
 			l.send(b.N)
 			b.StopTimer()
-			allocs := AllocsPerRequest(b, addr, "/t/"+opName, kind)
+			allocs := AllocsPerRequest(b, addr, "/t/"+opName, kind, 1)
 			b.ReportMetric(allocs, "allocs/request")
 			switch kind {
 			case NotKeyed:
@@ -131,13 +145,14 @@ func newLoad(tb testing.TB, addr, target string, kind Traffic) *load {
 	return l
 }
 
-// send sends n requests, one after the other.
+// send sends n requests, one after the other, until one fails.
 func (l *load) send(n int) {
 	l.tb.Helper()
 	_ = l.conn.SetDeadline(time.Now().Add(time.Minute + time.Duration(n)*10*time.Millisecond))
 	for range n {
 		if err := l.one(l.kind == Replays); err != nil {
-			l.tb.Fatal(err)
+			l.tb.Error(err)
+			return
 		}
 	}
 }

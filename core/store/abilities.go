@@ -71,6 +71,14 @@ type Purger interface {
 	Purge(ctx context.Context, limit int) (purged int, err error)
 }
 
+// A Maintainer has recurring work while an engine uses it, such as a purge. The engine
+// calls Maintain with its first operation, in a separate goroutine. Maintain returns soon
+// after ctx has ended, and Close of the engine waits for that. Several engines, in one
+// process or in many, may call it at once.
+type Maintainer interface {
+	Maintain(ctx context.Context)
+}
+
 // A Checker examines the server's configuration and reports settings that would break a
 // guarantee. An error means that it could not examine it; no findings means that
 // everything is in order.

@@ -87,7 +87,7 @@ import (
 //  6. Map every failure of the driver to a sentinel, and every doubtful one to
 //     ErrUnknown.
 //  7. Add the abilities that the server makes cheap: [Waiter], [Inspector], [Purger],
-//     [Checker].
+//     [Maintainer], [Checker].
 //  8. Run the suite: storetest.Run, in the package
 //     github.com/reprise-go/reprise/conformance/storetest.
 type Store interface {

@@ -55,7 +55,6 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	go store.RunPurger(ctx, reprisepg.PurgerConfig{}) //nolint:errcheck // it fails for a bad configuration only
 	failed := make(chan error, 1)
 	go func() { failed <- e.Start("127.0.0.1:8080") }()
 	select {

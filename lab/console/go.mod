@@ -24,7 +24,7 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect

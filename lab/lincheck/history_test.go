@@ -49,7 +49,7 @@ func (d *deployment) executesTwice(in input, out output) bool {
 	if in.kind != claim || d.repeats {
 		return in.kind == claim
 	}
-	waited := out.began.from != out.began.to // and so its lease was made whole
+	waited := out.unknown || out.began.from != out.began.to // and so its lease was made whole, or may have been
 	return !d.atomic && !d.engines && (d.clock.waits && waited || d.asksAgain && out.at.to-out.at.from > in.lease/10*9)
 }
 

@@ -32,8 +32,8 @@ func TestCostOfNetHTTPOverMemory(t *testing.T) {
 		{adaptertest.NewKeys, adaptertest.NewKeys, 6},
 		{adaptertest.Replays, adaptertest.NewKeys, 1},
 	} {
-		own := adaptertest.AllocsPerRequest(t, bare, "/orders", limit.own)
-		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind)
+		own := adaptertest.AllocsPerRequest(t, bare, "/orders", limit.own, 1)
+		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind, 1)
 		t.Logf("%s: %.2f allocations a request, of which %.2f are those of net/http and the handler", limit.kind, got, own)
 		if got > own+limit.more+0.5 { // maps grow now and then
 			t.Errorf("%s: %.2f allocations a request, %.2f more than without the middleware; want at most %v more", limit.kind, got, got-own, limit.more)

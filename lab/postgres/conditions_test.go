@@ -44,17 +44,27 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		}
 	}
 	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
+	// The lease that was seen is that of the rows with a live one.
+	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, now() + interval '1 hour')", 1)
+	sawAttempt := func(another bool, state int) func(id []byte) []any {
+		return func(id []byte) []any {
+			return []any{id, []byte("the next owner.."), id, int64(1), time.Minute, hour, int64(0), "l", false, 7, another, int64(5), state, nil, owner}
+		}
+	}
+	same := func(completed bool) func(r pgRow) bool {
+		return func(r pgRow) bool { return r.completed == completed && r.own && r.fence && r.leased }
+	}
 	for name, test := range map[string]struct {
 		statement string
 		args      func(id []byte) []any
 		writes    func(r pgRow) bool
 		damaged   func(r pgRow) bool // of those that cannot be read; nil: none
 	}{
-		"complete": {texts["complete"], ofOwner([]byte("x"), hour, int64(0)), attempt, nil},
-		"complete by the function": {
-			"SELECT " + f.name("reprise_records_complete_v1") + "($1, $2, 'x', 1000000, 0)", ofOwner(),
-			func(r pgRow) bool { return attempt(r) || r.completed && r.own && r.valid }, nil,
-		},
+		"complete":                 {texts["complete"], ofOwner([]byte("x"), hour, int64(0)), attempt, nil},
+		"complete again":           {texts["complete again"], ofOwner(), func(r pgRow) bool { return r.completed && r.own && r.valid }, nil},
+		"claim of what was seen":   {rewrite, sawAttempt(true, 1), same(false), nil},
+		"claim of an ended record": {rewrite, sawAttempt(true, 2), same(true), nil},
+		"claim again":              {rewrite, sawAttempt(false, 1), same(false), nil},
 		"complete in a batch": {
 			"SELECT " + f.name("reprise_records_completes_v1") + "(array[$1::bytea], array[$2::bytea], array[''::bytea], array[3600000000], array[0])", ofOwner(), attempt, nil,
 		},
@@ -65,7 +75,7 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		"replace what is over":     {replace, keeping(0), over, nil},
 		"replace a lapsed attempt": {replace, keeping(5), func(r pgRow) bool { return over(r) || !r.completed && r.fence && !r.leased }, nil},
 		"discard":                  {texts["discard"], func(id []byte) []any { return []any{id} }, func(pgRow) bool { return false }, func(pgRow) bool { return true }},
-		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), func(r pgRow) bool { return r.own && !r.completed }, nil},
+		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), attempt, nil},
 		// Only a transaction writes such a record, and whole.
 		"committed": {texts["committed"], ofOwner(), func(r pgRow) bool { return r.own && r.completed }, func(r pgRow) bool {
 			return strings.HasPrefix(r.damage, "fingerprint") && r.completed
@@ -246,7 +256,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 		}{{1000, now.Add(time.Microsecond), time.Time{}, false}, {1, earliest, earliest, false}, {1000, earliest, now, true}} {
 			var n int
 			var last *time.Time
-			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from).Scan(&n, &last); err != nil {
+			if err := tx.QueryRow(ctx, texts["purge"], step.limit, step.from, nil).Scan(&n, &last); err != nil {
 				return err
 			}
 			purged += n

@@ -108,7 +108,7 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	f.exec(t, "ANALYZE "+f.records())
 
 	purge := pgPurgeStatement(t, f)
-	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil)
+	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil, 1)
 	var plans []struct {
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
@@ -128,9 +128,18 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 // pgPurgeStatement returns the statement of Purge, as the server gets it.
 func pgPurgeStatement(t *testing.T, f *pgFixture) string {
 	t.Helper()
+	return pgStatementOf(t, f, func(st *reprisepg.Store) error {
+		_, err := st.Purge(t.Context(), 1)
+		return err
+	})
+}
+
+// pgStatementOf returns the last statement of a call.
+func pgStatementOf(t *testing.T, f *pgFixture, call func(*reprisepg.Store) error) string {
+	t.Helper()
 	watch := &pgStatements{}
 	g := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), watch.option), f.Config)
-	if _, err := g.Leased(t).Purge(t.Context(), 1); err != nil {
+	if err := call(g.Leased(t)); err != nil {
 		t.Fatal(err)
 	}
 	return watch.last(t)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	unprepared := pgOn(f.Pool, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
-	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "by the function": unprepared.Leased(t)} {
+	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
 		r := pgClaim()
 		r.Lease = 200 * time.Millisecond
 		insert, err := f.Pool.Begin(t.Context())
@@ -93,17 +94,13 @@ func TestPostgresLeaseIsWhole(t *testing.T) {
 			Scan(&lease, &valid, &expires, &to); err != nil {
 			t.Fatal(err)
 		}
-		spare := time.Hour
-		if name != "prepared" { // the indexed instant stays where it lies late enough
-			spare = 0
-		}
 		for what, i := range map[string]struct {
 			at          time.Time
 			least, most time.Duration
 		}{
 			"lease":              {lease, r.Lease, r.Lease},
 			"validity":           {valid, r.Retention, r.Retention},
-			"room for the purge": {expires, r.Retention + spare, r.Retention + time.Hour},
+			"room for the purge": {expires, r.Retention + time.Hour, r.Retention + time.Hour},
 		} {
 			if i.at.Before(from.Add(i.least)) || i.at.After(to.Add(i.most)) {
 				t.Errorf("%s: the %s ends at %v, want %v to %v", name, what, i.at, from.Add(i.least), to.Add(i.most))
@@ -132,6 +129,66 @@ func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
 	pgWant(t, "commit", completion.Commit(t.Context()), nil)
 	if got := <-answered; got.Outcome != store.Completed || string(got.Payload) != "answer" {
 		t.Errorf("a claim again was answered %v with %q", got.Outcome, got.Payload)
+	}
+}
+
+// TestPostgresLeaseOfAClaimAgainIsWhole: a claim that its owner repeats, and that waits
+// for a transaction which is then undone, has its whole lease from the moment of its
+// result.
+func TestPostgresLeaseOfAClaimAgainIsWhole(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	st := f.Leased(t)
+	r := pgClaim()
+	first := pgMustClaim(t, st, r, store.Claimed)
+	again := r
+	again.Lease = 200 * time.Millisecond
+	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer'")
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, again) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgPass(again.Lease + 50*time.Millisecond)
+	from := pgValue[time.Time](t, f.Pool, "SELECT clock_timestamp()")
+	pgWant(t, "rollback", completion.Rollback(t.Context()), nil)
+	if got := <-answered; got.Outcome != store.Claimed || got.Fence != first.Fence || got.Remaining < again.Lease/2 || got.Remaining > again.Lease {
+		t.Errorf("a claim again was answered %+v for a lease of %v", got, again.Lease)
+	}
+	if until := pgValue[time.Time](t, f.Pool, "SELECT lease_until FROM "+f.records()); until.Before(from.Add(again.Lease)) {
+		t.Errorf("the lease ends at %v, %v after the end of the wait", until, until.Sub(from))
+	}
+}
+
+// TestPostgresTakenOverAfterAWait: a claim that creates its record after a wait commits
+// with a lease that has lapsed. Where a rival takes the record over before the lease is
+// whole, the claim is granted with its fence and without a lease, and not answered as if
+// it had never been.
+func TestPostgresTakenOverAfterAWait(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4))
+	before := &pgBefore{part: "RETURNING (extract(epoch FROM lease_until - clock_timestamp())"}
+	st := pgOn(labtest.NewPool(t, servers.SharedPostgres(t).URL(), before.option, labtest.MaxConns(1)), f.Config).Leased(t)
+	r := pgClaim()
+	r.Lease = 50 * time.Millisecond
+	insert, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	t.Cleanup(func() { _ = insert.Rollback(context.WithoutCancel(t.Context())) })
+	if _, err := insert.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
+		VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now(), now(), now())`, r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	var rival store.ClaimResult
+	before.do = func() { rival = pgMustNotFail(t, f.Leased(t), pgRival(r)) }
+	answered := make(chan store.ClaimResult, 1)
+	go func() { answered <- pgMustNotFail(t, st, r) }()
+	pgEventually(t, "the claim waits", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
+	})
+	pgPass(2 * r.Lease)
+	pgWant(t, "rollback", insert.Rollback(t.Context()), nil)
+	if got := <-answered; got.Outcome != store.Claimed || got.Attempt != 1 || got.Remaining > 0 || rival.Attempt != 2 || rival.Fence <= got.Fence {
+		t.Errorf("the claim was answered %+v, and the takeover %+v", got, rival)
 	}
 }
 
@@ -212,6 +269,46 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 	}
 }
 
+// TestPostgresTakeoverMeetsCreation: while a transaction holds the lock under which
+// records of an ID are created, no claim writes a new fence into its row: that
+// transaction may have read the clock before, and would create its record after a
+// release. The owner's own repetition goes on.
+func TestPostgresTakeoverMeetsCreation(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	unprepared := pgOn(f.Pool, f.Config)
+	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
+		lapsed, over, running := pgClaim(), pgClaim(), pgClaim()
+		for _, r := range []store.ClaimRequest{lapsed, over, running} {
+			pgMustClaim(t, st, r, store.Claimed)
+		}
+		f.exec(t, f.pgDamage("lease_until = now()"), lapsed.ID[:])
+		f.exec(t, f.pgDamage("lease_until = now(), valid_until = now()"), over.ID[:])
+		creation, err := f.Pool.Begin(t.Context())
+		pgWant(t, "begin", err, nil)
+		t.Cleanup(func() { _ = creation.Rollback(context.WithoutCancel(t.Context())) })
+		for _, r := range []store.ClaimRequest{lapsed, over, running} {
+			if _, err := creation.Exec(t.Context(), `SELECT pg_advisory_xact_lock(('x' || encode(substr($1::bytea, 1, 8), 'hex'))::bit(64)::bigint # $2::regclass::oid::bigint)`,
+				r.ID[:], f.records()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := pgMustNotFail(t, st, pgRival(lapsed)); got.Outcome != store.InProgress || got.Remaining <= 0 {
+			t.Errorf("%s: a takeover during a creation is answered %+v, want in progress", name, got)
+		}
+		if got, err := st.Claim(ctx, pgRival(over)); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: the claim of an expired record during a creation is answered %+v, %v; want ErrUnavailable", name, got, err)
+		}
+		pgMustClaim(t, st, running, store.Claimed)
+		pgWant(t, "commit", creation.Commit(t.Context()), nil)
+		pgMustClaim(t, st, pgRival(lapsed), store.Claimed)
+		pgMustClaim(t, st, pgRival(over), store.Claimed)
+	}
+}
+
 // TestPostgresLookOfAStandby: where replays are common a claim begins with a SELECT,
 // which a standby would serve with stale data. It returns no record there, and the claim
 // is refused as every claim on a standby is.
@@ -256,7 +353,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	unprepared := pgOn(reader, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
 	for what, st := range map[string]store.Store{
-		"prepared": pgOn(reader, f.Config).Leased(t), "by the function": unprepared.Leased(t), "in a transaction": unprepared.Transactional(t),
+		"prepared": pgOn(reader, f.Config).Leased(t), "unprepared": unprepared.Leased(t), "in a transaction": unprepared.Transactional(t),
 	} {
 		_, err := st.Claim(t.Context(), pgRival(r))
 		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)

@@ -77,7 +77,7 @@ func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 	}
 	put(50_000, "30 days")
 	got := pgFinding(t, st, "unpurged")
-	if got.Severity != store.Warning || !strings.Contains(got.Detail, "30 days") || !strings.Contains(got.Detail, "RunPurger") {
+	if got.Severity != store.Warning || !strings.Contains(got.Detail, "30 days") || !strings.Contains(got.Detail, "Config.Purge") {
 		t.Errorf("records of a month ago: %+v", got)
 	}
 	for {

@@ -44,8 +44,8 @@ func pgKept(t *testing.T, st store.Store, r store.ClaimRequest, payload string) 
 // TestPostgresPurgeEmptiesPayloads: the purge deletes the payloads whose retention has
 // ended, within its limit and together with the records that are over, and counts each
 // of them once. A record without a payload stays readable, for its owner too, until it
-// is over and deleted. So do records that a statement, the function and a transaction
-// completed.
+// is over and deleted. So do records that a prepared statement, an unprepared one and a
+// transaction completed.
 func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))

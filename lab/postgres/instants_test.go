@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,22 +48,28 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		us               = int64(time.Microsecond)
 		brief            = 2 * time.Minute // a retention below the hour that the purge gives at most
 
-		no      = ""
-		live    = "state = 1, payload = NULL, lease_until = now() + interval '1 hour', valid_until = now() + interval '1 hour'"
-		lapsed  = "state = 1, payload = NULL, lease_until = now(), valid_until = now() + interval '1 hour'"
-		over    = "state = 1, payload = NULL, lease_until = now(), valid_until = now()"
-		done    = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
-		early   = ", expires_at = now() + interval '10 seconds'"
-		late    = ", expires_at = now() + interval '1 day'"
-		claims  = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], false)"
-		reclaim = "($1, $2, $3, true, 0, $4, $5, $6, 'l', false)"
+		no     = ""
+		live   = "state = 1, payload = NULL, lease_until = now() + interval '1 hour', valid_until = now() + interval '1 hour'"
+		lapsed = "state = 1, payload = NULL, lease_until = now(), valid_until = now() + interval '1 hour'"
+		over   = "state = 1, payload = NULL, lease_until = now(), valid_until = now()"
+		done   = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
+		early  = ", expires_at = now() + interval '10 seconds'"
+		late   = ", expires_at = now() + interval '1 day'"
+		claims = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], false)"
 	)
 	r, mine := pgRival(first), first
 	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
 	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(0), "l", false, when}
 	kept := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(horizon) / us, "l", false, when}
-	byFunction := func(r store.ClaimRequest, retention time.Duration) []any {
-		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(lease) / us, int64(retention) / us, int64(0)}
+	creates := func(retention time.Duration) []any {
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false}
+	}
+	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, r.lease_until)", 1)
+	rewrites := func(r store.ClaimRequest, another bool) []any {
+		return []any{
+			r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false,
+			2, another, int64(5), 1, nil, first.Owner[:],
+		}
 	}
 	inBatch := func(values ...any) []any {
 		for i, v := range values {
@@ -72,9 +79,6 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		}
 		return values
 	}
-	claimFunction, completeFunction := "SELECT * FROM "+f.name("reprise_records_claim_v1"), "SELECT "+f.name("reprise_records_complete_v1")+"($1, $2, 'x', $3, $4)"
-	own := []any{mine.ID[:], mine.Owner[:], int64(retention) / us, int64(0)}
-	ownKept := []any{mine.ID[:], mine.Owner[:], int64(retention) / us, int64(horizon) / us}
 	batched := "SELECT * FROM " + f.name("reprise_records_completes_v1") + "($1, $2, array[''::bytea], array[$3::bigint], array[$4::bigint])"
 	const asItWas = -1
 	for name, test := range map[string]struct {
@@ -86,11 +90,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		fence                          bool          // a new one, of the clock
 	}{
 		"claim": {
-			no, texts["claim"],
-			[]any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false},
-			lease, retention, retention + spare, 0,
-			time.Time{},
-			true,
+			no, texts["claim"], creates(retention), lease, retention, retention + spare, 0, time.Time{}, true,
 		},
 		"claim in a batch": {
 			no, "SELECT * FROM " + f.name("reprise_records_claims_v1") + claims, inBatch(r.ID[:], r.Owner[:], r.Fingerprint[:], lease, int64(retention)/us, int64(0)),
@@ -98,21 +98,17 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			time.Time{},
 			true,
 		},
-		"claim by the function":         {no, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"brief claim by the function":   {no, claimFunction + reclaim, byFunction(r, brief), lease, brief, 2 * brief, 0, time.Time{}, true},
-		"claim again":                   {live + early, claimFunction + reclaim, byFunction(mine, retention), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"claim again, expires late":     {live + late, claimFunction + reclaim, byFunction(mine, retention), lease, retention, asItWas, asItWas, time.Time{}, false},
-		"takeover":                      {lapsed + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"takeover, expires late":        {lapsed + late, claimFunction + reclaim, byFunction(r, retention), lease, retention, asItWas, 0, time.Time{}, true},
-		"claim of what is over":         {over + early, claimFunction + reclaim, byFunction(r, retention), lease, retention, retention + spare, 0, time.Time{}, true},
-		"completion":                    {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
-		"completion, expires late":      {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
-		"completion with a horizon":     {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"function with a horizon":       {live + late, completeFunction, ownKept, 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"batch with a horizon":          {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"completion, function":          {live + early, completeFunction, own, 0, retention, retention, asItWas, time.Time{}, false},
-		"completion, function, late":    {live + late, completeFunction, own, 0, retention, asItWas, asItWas, time.Time{}, false},
-		"repeated completion, function": {done + early, completeFunction, own, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
+		"brief claim":               {no, texts["claim"], creates(brief), lease, brief, 2 * brief, 0, time.Time{}, true},
+		"claim again":               {live + early, rewrite, rewrites(mine, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"claim again, expires late": {live + late, rewrite, rewrites(mine, false), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"takeover":                  {lapsed + early, rewrite, rewrites(r, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"takeover, expires late":    {lapsed + late, rewrite, rewrites(r, true), lease, retention, asItWas, 0, time.Time{}, true},
+		"claim of what is over":     {over + early, rewrite, rewrites(r, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"completion":                {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, expires late":  {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"completion with a horizon": {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"batch with a horizon":      {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"completion again":          {done + early, texts["complete again"], []any{mine.ID[:], mine.Owner[:]}, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
 		"completion in a batch": {
 			live + early, batched,
 			inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(0)), 0, retention, retention, asItWas,

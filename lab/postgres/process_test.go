@@ -25,6 +25,7 @@ const (
 	pgChildSchema = "REPRISE_TEST_CHILD_SCHEMA"
 	pgChildID     = "REPRISE_TEST_CHILD_ID"
 	pgChildSleeps = "REPRISE_TEST_CHILD_SLEEPS" // its handler stays in a statement
+	pgChildPurges = "REPRISE_TEST_CHILD_PURGES" // it purges with this store, and does nothing else
 )
 
 // TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its
@@ -117,6 +118,10 @@ func TestPostgresChild(t *testing.T) {
 		c.TxTimeout = time.Minute
 	}
 	f := pgOn(pool, c)
+	if kind := os.Getenv(pgChildPurges); kind != "" {
+		pgPurgeAsChild(t, f, kind)
+		return
+	}
 	st := f.Transactional(t)
 	r := pgClaim()
 	r.Fingerprint = store.Fingerprint{} // as the other process has it
@@ -127,7 +132,7 @@ func TestPostgresChild(t *testing.T) {
 	if _, err := pgTx(t, st, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(os.Stdout, "child: claimed")
+	pgSay("claimed")
 	if sleeps {
 		_, err := pgTx(t, st, r).Exec(t.Context(), "SELECT pg_sleep(60)")
 		t.Fatal("the statement ended", err)
@@ -139,13 +144,16 @@ func TestPostgresChild(t *testing.T) {
 	defer cancel()
 	switch err := st.Complete(ctx, pgCompletion(r, "child")); {
 	case err == nil:
-		fmt.Fprintln(os.Stdout, "child: completed")
+		pgSay("completed")
 	case errors.Is(err, store.ErrNotApplied):
-		fmt.Fprintln(os.Stdout, "child: not applied")
+		pgSay("not applied")
 	default:
-		fmt.Fprintln(os.Stdout, "child: unknown: "+err.Error())
+		pgSay("unknown: " + err.Error())
 	}
 }
+
+// pgSay tells the test what this process, its child, has done.
+func pgSay(what string) { fmt.Fprintln(os.Stdout, "child: "+what) }
 
 // pgChild is a process that runs TestPostgresChild.
 type pgChild struct {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/reprise-go/reprise/lab/servers"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresPurgeAgainstReclaims: while records past their retention are purged by four
@@ -79,104 +77,6 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 		t.Error("nothing was purged")
 	}
 	t.Logf("%d records claimed again, %d purged, 0 lost", reclaimed.Load(), purged.Load())
-}
-
-// TestPostgresRunPurger: it deletes at once and again, ends with its context, and
-// outlives a failure.
-func TestPostgresRunPurger(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	var log pgLog
-	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	st := f.Leased(t)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	expire := func() {
-		t.Helper()
-		r := pgClaim()
-		r.Lease, r.Retention = time.Millisecond, time.Millisecond
-		pgMustClaim(t, st, r, store.Claimed)
-	}
-	empty := func() bool { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0 }
-	expire()
-	pgPass(5 * time.Millisecond)
-	go func() { ended <- st.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second}) }()
-	pgEventually(t, "the purge at the start", empty)
-	f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
-	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
-	f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
-	expire()
-	pgEventually(t, "a later purge", empty)
-	stop()
-	pgWant(t, "RunPurger", <-ended, nil)
-	for _, c := range []reprisepg.PurgerConfig{
-		{Every: time.Second - 1}, {Batch: -1}, {Batch: 100_001}, {Pause: -1}, {Timeout: -1},
-	} {
-		pgWant(t, "RunPurger at an invalid pace", st.RunPurger(t.Context(), c), store.ErrInvalid)
-	}
-}
-
-// TestPostgresPurgerWorksThroughItsBatches: a round deletes all expired records in
-// statements of a batch, with the pause between two of them, and ends with the last one;
-// successes are not logged.
-func TestPostgresPurgerWorksThroughItsBatches(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		records, statements, left int
-		pause                     time.Duration
-	}{{5, 3, 0, 0}, {4, 3, 0, time.Nanosecond}, {5, 1, 3, time.Hour}} {
-		statements := &pgStatements{}
-		var log pgLog
-		f := pgSetup(t, servers.SharedPostgres(t))
-		f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		store := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), statements.option), f.Config).Leased(t)
-		f.pgRecords(t, test.records)
-		f.exec(t, "UPDATE "+f.records()+" SET valid_until = now(), expires_at = now()")
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- store.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Hour, Batch: 2, Pause: test.pause})
-		}()
-		pgEventually(t, "the batches", func() bool { return statements.count() >= test.statements })
-		pgPass(20 * time.Millisecond) // to see that it does not come
-		left := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) }
-		pgEventually(t, "the last of them", func() bool { return left() <= test.left })
-		stop()
-		pgWant(t, "RunPurger", <-ended, nil)
-		if n := left(); statements.count() != test.statements || n != test.left || log.contains("purge") {
-			t.Errorf("%d records: %d statements leave %d, want %d that leave %d", test.records, statements.count(), n, test.statements, test.left)
-		}
-	}
-}
-
-// TestPostgresPurgerStatementBound: a purge that takes longer than its bound ends, is
-// logged with a remedy, and is tried again in the next round.
-func TestPostgresPurgerStatementBound(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	var log pgLog
-	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	st := f.Leased(t)
-	r := pgClaim()
-	r.Lease, r.Retention = time.Millisecond, time.Millisecond
-	pgMustClaim(t, st, r, store.Claimed)
-	lock, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
-	if _, err := lock.Exec(t.Context(), "LOCK TABLE "+f.records()+" IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- st.RunPurger(ctx, reprisepg.PurgerConfig{Every: time.Second, Timeout: 100 * time.Millisecond})
-	}()
-	pgEventually(t, "the bound is logged", func() bool { return log.contains("use a smaller PurgerConfig.Batch") })
-	pgWant(t, "rollback", lock.Rollback(t.Context()), nil)
-	pgEventually(t, "a later round purges", func() bool {
-		return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()) == 0
-	})
-	stop()
-	pgWant(t, "RunPurger", <-ended, nil)
 }
 
 // TestPostgresPurgeUnderOldSnapshot: while an old transaction keeps deleted entries in

@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -49,6 +52,99 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 		}
 		if raced := test.tries == 8 && test.want != nil; raced != (err != nil && strings.Contains(err.Error(), "changed the record each time")) {
 			t.Errorf("%s, lost %d times: %v", test.code, test.lost, err)
+		}
+	}
+}
+
+// pgBefore is a tracer that calls do once, before a statement with part in it is sent.
+type pgBefore struct {
+	part string
+	do   func()
+}
+
+func (p *pgBefore) option(c *pgxpool.Config) { c.ConnConfig.Tracer = p }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (p *pgBefore) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if p.do != nil && strings.Contains(data.SQL, p.part) {
+		do := p.do
+		p.do = nil
+		do()
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (p *pgBefore) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestPostgresRecordChangesBeforeItsTakeover: a claim has judged a record and is about to
+// rewrite its row. Whatever becomes of the record first, the claim looks again, and is
+// answered from what it finds then. A fence does not fall.
+func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
+	t.Parallel()
+	before := &pgBefore{part: "SKIP LOCKED"}
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server, labtest.MaxConns(2))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	other := f.Leased(t)
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		g := pgOn(labtest.NewPool(t, server.URL(), before.option, labtest.MaxConns(1)), f.Config)
+		g.Config.ExecMode = mode
+		st := g.Leased(t)
+		for _, over := range []bool{false, true} {
+			var (
+				r    store.ClaimRequest
+				high uint64 // the highest fence that was granted
+			)
+			claim := func(r store.ClaimRequest) { high = pgMustClaim(t, other, r, store.Claimed).Fence }
+			release := func(r store.ClaimRequest) { pgWant(t, "release", other.Release(ctx, r.ID, r.Owner), nil) }
+			next := pgRival(r)
+			type change struct {
+				do      func()
+				want    store.Outcome
+				attempt int
+			}
+			changes := map[string]change{
+				"nothing":               {func() {}, store.Claimed, 2},
+				"claimed":               {func() { claim(next) }, store.InProgress, 0},
+				"claimed and lapsed":    {func() { claim(next); f.exec(t, f.pgDamage("lease_until = now()"), r.ID[:]) }, store.Claimed, 3},
+				"claimed and completed": {func() { claim(next); pgWant(t, "complete", pgComplete(t, other, next, "b"), nil) }, store.Completed, 0},
+				"claimed and released":  {func() { claim(next); release(next) }, store.Claimed, 1},
+				"purged":                {func() { f.exec(t, "DELETE FROM "+f.records()) }, store.Claimed, 1},
+			}
+			if over {
+				changes["nothing"] = change{func() {}, store.Claimed, 1}
+				changes["claimed and lapsed"] = change{changes["claimed and lapsed"].do, store.Claimed, 2}
+			} else {
+				changes["released"] = change{func() { release(r) }, store.Claimed, 1}
+				changes["released and claimed"] = change{func() { release(r); claim(next) }, store.InProgress, 0}
+				changes["completed"] = change{func() { pgWant(t, "complete", pgComplete(t, other, r, "a"), nil) }, store.Completed, 0}
+				changes["renewed"] = change{func() {
+					_, err := other.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Minute}})
+					pgWant(t, "renew", err, nil)
+				}, store.InProgress, 0}
+				changes["resolved"] = change{func() {
+					pgWant(t, "resolve", other.Resolve(ctx, r.ID, store.Resolution{Fence: high, Payload: []byte("o"), Retention: time.Hour}), nil)
+				}, store.Completed, 0}
+			}
+			for name, c := range changes {
+				r = pgClaim()
+				next = pgRival(r)
+				claim(r)
+				lapse := "lease_until = now()"
+				if over {
+					lapse += ", valid_until = now()"
+				}
+				f.exec(t, f.pgDamage(lapse), r.ID[:])
+				done := false
+				before.do = func() { done = true; c.do() }
+				got := pgMustClaim(t, st, pgRival(r), c.want)
+				if !done || got.Attempt != c.attempt || got.Outcome == store.Claimed && got.Fence <= high {
+					t.Errorf("%v, past its retention %t, %s: %+v after the fence %d; changed before the claim wrote: %t", mode, over, name, got, high, done)
+				}
+				f.exec(t, "DELETE FROM "+f.records())
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -85,14 +84,9 @@ func TestPostgresSustained(t *testing.T) {
 	if factor := os.Getenv("REPRISE_FILLFACTOR"); factor != "" {
 		f.exec(t, "ALTER TABLE "+f.records()+" SET (fillfactor = "+factor+")")
 	}
+	f.Config.Purge.Every = time.Second
 	st := f.Leased(t)
-	purging, stop := context.WithCancel(t.Context())
-	defer stop()
-	go func() {
-		if err := st.RunPurger(purging, reprisepg.PurgerConfig{Every: time.Second}); err != nil {
-			t.Errorf("purger: %v", err)
-		}
-	}()
+	pgUse(t, st)
 	var half int64
 	for part := 1; part <= 4; part++ {
 		g := pgSustain(t, f, reprisepg.DefaultTable, 400, during/4, func(r store.ClaimRequest) {

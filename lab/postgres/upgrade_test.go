@@ -24,15 +24,15 @@ import (
 // another function beside those of this release.
 func pgNext(f *pgFixture) (next, back string) {
 	name := func(text string) string {
-		return strings.NewReplacer("{records}", f.records(), "{claim}", f.name("reprise_records_claim_v2"),
+		return strings.NewReplacer("{records}", f.records(), "{claims}", f.name("reprise_records_claims_v2"),
 			"{migrations}", f.name("reprise_records_migrations")).Replace(text)
 	}
 	return name(`SET LOCAL lock_timeout = '3s';
 			ALTER TABLE {records} ADD COLUMN note text NOT NULL DEFAULT '';
-			CREATE FUNCTION {claim}(bytea, text) RETURNS text LANGUAGE sql AS 'SELECT note FROM {records} WHERE id = $1';
+			CREATE FUNCTION {claims}(bytea, text) RETURNS text LANGUAGE sql AS 'SELECT note FROM {records} WHERE id = $1';
 			INSERT INTO {migrations} (version) SELECT max(version) + 1 FROM {migrations}`),
 		name(`SET LOCAL lock_timeout = '3s';
-			DROP FUNCTION {claim};
+			DROP FUNCTION {claims};
 			ALTER TABLE {records} DROP COLUMN note;
 			DELETE FROM {migrations} WHERE version = (SELECT max(version) FROM {migrations})`)
 }
@@ -235,7 +235,7 @@ func TestPostgresNewerSchema(t *testing.T) {
 	}
 	pgLeasedLife(t, f.Leased(t))
 
-	f.exec(t, "DROP FUNCTION "+f.name("reprise_records_claim_v1"))
+	f.exec(t, "DROP FUNCTION "+f.name("reprise_records_claims_v1"))
 	refused := func(what string) {
 		t.Helper()
 		err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
@@ -249,7 +249,7 @@ func TestPostgresNewerSchema(t *testing.T) {
 		}
 	}
 	refused("without a function")
-	f.exec(t, "CREATE FUNCTION "+f.name("reprise_records_claim_v1")+"(bytea, bytea) RETURNS text LANGUAGE sql AS 'SELECT 1::text'")
+	f.exec(t, "CREATE FUNCTION "+f.name("reprise_records_claims_v1")+"(bytea, bytea) RETURNS text LANGUAGE sql AS 'SELECT 1::text'")
 	refused("with another function")
 	f.exec(t, back)
 	refused("on its own version of the schema")

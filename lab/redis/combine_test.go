@@ -20,10 +20,20 @@ import (
 func redisPipelined(t *testing.T, c repriseredis.Config) (*repriseredis.Store, *servers.Proxy) {
 	t.Helper()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	return redisPipelinedBy(t, labtest.RedisClient(t, proxy.Addr()), c), proxy
+	return redisPipelinedBy(t, redisSmallClient(t, proxy.Addr()), c), proxy
 }
 
-// redisPipelinedBy returns a store over client whose pipeline is connected.
+// redisSmallClient returns a client with one connection, which leaves even a call that is
+// alone to the pipeline. It is closed when the test ends.
+func redisSmallClient(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// redisPipelinedBy returns a store over client, which has one connection, whose pipeline
+// is connected.
 func redisPipelinedBy(t *testing.T, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
 	t.Helper()
 	if c.Prefix == "" {

@@ -35,7 +35,7 @@ func TestRedisAPipelineConnectsAsItsClient(t *testing.T) {
 	redisWant(t, "user", admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all").Err(), nil)
 	for _, protocol := range []int{2, 3} {
 		client := redis.NewClient(&redis.Options{
-			Addr: server.Addr(), DB: 3, ClientName: fmt.Sprintf("pipe%d", protocol), Protocol: protocol, ContextTimeoutEnabled: true,
+			Addr: server.Addr(), PoolSize: 1, DB: 3, ClientName: fmt.Sprintf("pipe%d", protocol), Protocol: protocol, ContextTimeoutEnabled: true,
 			CredentialsProvider: func() (string, string) { return "app", "secret" },
 		})
 		t.Cleanup(func() { _ = client.Close() })
@@ -70,7 +70,7 @@ func TestRedisAPipelineWithoutAPasswordSendsNothing(t *testing.T) {
 	redisWant(t, "user", admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all").Err(), nil)
 	var asked, pipelined atomic.Int64
 	client := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), ContextTimeoutEnabled: true,
+		Addr: server.Addr(), PoolSize: 1, ContextTimeoutEnabled: true,
 		CredentialsProvider: func() (string, string) {
 			if asked.Add(1) == 1 {
 				return "app", "secret"
@@ -123,7 +123,7 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 300 * time.Millisecond
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ReadTimeout: timeout, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), PoolSize: 1, ReadTimeout: timeout, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	proxy.Set(t, servers.Swallow)
@@ -151,7 +151,7 @@ func TestRedisAHalfOpenPipelineIsUnknownInTime(t *testing.T) {
 func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1, ReadTimeout: 20 * time.Second, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	r := redisClaim()
@@ -292,7 +292,7 @@ func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
 	client := redis.NewClient(redisOnePool(&redis.Options{
-		Addr: proxy.Addr(), ContextTimeoutEnabled: true,
+		Addr: proxy.Addr(), PoolSize: 1, ContextTimeoutEnabled: true,
 		ConnMaxIdleTime: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
 	}))
 	t.Cleanup(func() { _ = client.Close() })
@@ -314,7 +314,7 @@ func TestRedisAnIdlePipelineIsClosed(t *testing.T) {
 func TestRedisAPipelineEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	client := labtest.RedisClient(t, proxy.Addr())
+	client := redisSmallClient(t, proxy.Addr())
 	st := redisPipelinedBy(t, client, repriseredis.Config{})
 	_ = client.Close()
 	redisEventually(t, "the store is closed", func() bool {
@@ -362,7 +362,8 @@ func TestRedisAClusterMovesUnderItsPipelines(t *testing.T) {
 	cluster := servers.Redis.StartCluster(t)
 	prefix := labtest.RedisPrefix()
 	var pipelined atomic.Int64
-	store := redisPipelinedBy(t, redisClusterClient(t, cluster), repriseredis.Config{Prefix: prefix, Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
+	client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs(), PoolSize: 1})
+	store := redisPipelinedBy(t, client, repriseredis.Config{Prefix: prefix, Hook: func(context.Context, repriseredis.Pipelined) { pipelined.Add(1) }})
 	pipelined.Store(0)
 	done := make(chan struct{})
 	var running sync.WaitGroup

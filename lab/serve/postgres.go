@@ -39,7 +39,9 @@ func openTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
 }
 
 func postgresConfig(o StoreOptions) reprisepg.Config {
-	return reprisepg.Config{Schema: o.Schema, TxTimeout: o.TxTimeout}
+	c := reprisepg.Config{Schema: o.Schema, TxTimeout: o.TxTimeout}
+	c.Purge.Every = -1 // Options.Purge says when to purge, for every store
+	return c
 }
 
 // pool returns the pool of the backend, which it opens when it is first asked for.

@@ -19,6 +19,9 @@ func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
 		return err
 	}
 	b.closers = append(b.closers, func() { _ = client.Close() })
+	if o.RedisHook != nil {
+		client.AddHook(o.RedisHook)
+	}
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}

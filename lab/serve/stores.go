@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
@@ -22,6 +23,7 @@ type StoreOptions struct {
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
+	RedisHook   redis.Hook    // of the client of the Redis store; nil: none
 	Acked       int           // replicas that confirm each write of the Redis store; 0: none
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise

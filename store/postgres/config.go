@@ -65,9 +65,14 @@ type Config struct {
 	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
 	Accept []string
 
-	// Logger receives failures that no caller sees, such as a failed purge of RunPurger,
-	// tables that do not exist, and handlers of the transactional store that complete
-	// without asking for their transactions; nil means [slog.Default].
+	// Purge is the pace at which the store deletes records that are not seen any more, while
+	// an engine uses it. One process purges a table at a time. A negative Purge.Every turns
+	// it off: then something else has to call Purge.
+	Purge Purging
+
+	// Logger receives failures that no caller sees, such as a failed purge, tables that do
+	// not exist, and handlers of the transactional store that complete without asking for
+	// their transactions; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -83,6 +88,10 @@ func (c Config) options() (table.Options, error) {
 		Mode: c.ExecMode, ExecMode: cmp.Or(c.ExecMode, pgx.QueryExecModeExec), NoCombining: c.NoCombining,
 		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout), Isolation: cmp.Or(c.Isolation, pgx.ReadCommitted),
 		Accept: c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
+	}
+	var err error
+	if o.Purge, err = c.Purge.pace(); err != nil {
+		return o, err
 	}
 	for _, code := range c.Accept {
 		if !slices.Contains(table.FindingCodes, code) {

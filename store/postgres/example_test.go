@@ -78,6 +78,6 @@ func ExampleGrants() {
 	// Output:
 	// GRANT USAGE ON SCHEMA "shop" TO "app";
 	// GRANT SELECT, INSERT, UPDATE, DELETE ON "shop"."reprise_records" TO "app";
-	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claim_v1", "shop"."reprise_records_complete_v1", "shop"."reprise_records_claims_v1", "shop"."reprise_records_completes_v1" TO "app";
+	// GRANT EXECUTE ON FUNCTION "shop"."reprise_records_claims_v1", "shop"."reprise_records_completes_v1" TO "app";
 	// GRANT SELECT ON "shop"."reprise_records_migrations" TO "app";
 }

@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"373757e55b48663e59d571c5a5db446f5d6d5c83954c6a3b953bac86fabf03f1",
+		"7dbac673e3da19cf918bfc7ff84e73b673c868a7fac3b0263a923b65ade75bed",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

@@ -51,6 +51,10 @@ func (o *operations) Purge(ctx context.Context, limit int) (purged int, err erro
 	return o.table.Purge(ctx, limit)
 }
 
+// Maintain implements [store.Maintainer]: it purges at the pace of [Config.Purge] until
+// ctx ends, and leaves the records to another process that purges. An engine calls it.
+func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
+
 // Purgeable counts the records that Purge would change now, up to limit (1 or more), for
 // a program that shows how much there is to do. It reads each of them.
 func (o *operations) Purgeable(ctx context.Context, limit int) (count int, err error) {

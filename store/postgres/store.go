@@ -16,7 +16,7 @@ import (
 // the pool stays the caller's.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder] (see
-// [InTx]), a [store.Inspector] and a [store.Purger].
+// [InTx]), a [store.Inspector], a [store.Purger] and a [store.Maintainer].
 type Store struct {
 	operations
 	store *leased.Store
@@ -28,6 +28,7 @@ var (
 	_ store.Checker       = (*Store)(nil)
 	_ store.Inspector     = (*Store)(nil)
 	_ store.Purger        = (*Store)(nil)
+	_ store.Maintainer    = (*Store)(nil)
 )
 
 // New returns the leased store over pool. It does not contact the server; [Open] does.
@@ -74,10 +75,10 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 	return s, nil
 }
 
-// Claim implements [store.Store] in one statement that reads before it writes: a replay
-// does not write. A lapsed record whose row another transaction is just writing is
-// InProgress, with a millisecond remaining. Claims that arrive while others are on their
-// way are sent together: see [Config.NoCombining].
+// Claim implements [store.Store] in one statement that reads before it writes, and in one
+// more where it rewrites a row: a replay does not write. A lapsed record whose row
+// another transaction is just writing is InProgress, with a millisecond remaining. Claims
+// that arrive while others are on their way are sent together: see [Config.NoCombining].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	return s.store.Claim(ctx, r)
 }
@@ -87,7 +88,8 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	return s.store.Renew(ctx, rs)
 }
 
-// Complete implements [store.Store] in one statement, with other calls as Claim is.
+// Complete implements [store.Store] in one statement, with other calls as Claim is. A
+// completion that is repeated takes two.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.store.Complete(ctx, r)
 }

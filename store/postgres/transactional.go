@@ -28,7 +28,7 @@ import (
 // See [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a
-// [store.Inspector] and a [store.Purger].
+// [store.Inspector], a [store.Purger] and a [store.Maintainer].
 type TransactionalStore struct {
 	operations
 	store *transactional.Store
@@ -40,6 +40,7 @@ var (
 	_ store.Checker       = (*TransactionalStore)(nil)
 	_ store.Inspector     = (*TransactionalStore)(nil)
 	_ store.Purger        = (*TransactionalStore)(nil)
+	_ store.Maintainer    = (*TransactionalStore)(nil)
 )
 
 // NewTransactional returns the transactional store over pool, which needs at least

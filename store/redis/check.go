@@ -35,6 +35,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		r.persistence(info, setting(ctx, node, "save"), s.durability)
 		r.replication(info, s.durability)
 		r.cluster(info, s.options.clusterClient)
+		r.regions(info)
 		if s.durability.level == fsynced {
 			r.fsync(setting(ctx, node, "appendfsync"))
 		}
@@ -159,6 +160,14 @@ func (r *report) cluster(info serverInfo, clusterClient bool) {
 		r.add("cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
 	case clusterClient && info.isCluster() && info["cluster_state"] != "ok":
 		r.add("cluster-state", store.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
+	}
+}
+
+// regions looks for the section of INFO that only Active-Active databases have:
+// https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
+func (r *report) regions(info serverInfo) {
+	if _, ok := info["crdt_config_version"]; ok {
+		r.add("active-active", store.Unsafe, "the database is Active-Active: each region takes writes, so two regions may claim one key, and both run its operation; use a database of one region")
 	}
 }
 

@@ -96,6 +96,7 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 		{"too few replicas", Acked(3), "", "replicas unsafe"},
 		{"a cluster without its client", Async(), "redis_mode:cluster", "cluster-client unsafe"},
 		{"a cluster of Valkey", Async(), "redis_mode:\nserver_mode:cluster", "cluster-client unsafe"},
+		{"takes writes in each region", Async(), "crdt_config_version:1", "active-active unsafe"},
 		{"no file for WAITAOF", Fsynced(0), "aof_enabled:0", "persistence unsafe"},
 		{"the file cannot be written", Async(), "aof_last_write_status:err", "persistence warning"},
 		{"the snapshot cannot be written", Async(), "aof_enabled:0\nrdb_last_bgsave_status:err", "persistence warning"},

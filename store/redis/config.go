@@ -39,10 +39,10 @@ type Config struct {
 	// ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone, through the client. By default the commands
-	// of concurrent calls travel together on a connection that the store has to each
-	// server, which hooks of the client do not see: see Hook. Where Durability asks for
-	// confirmations, writes stay on connections of the client.
+	// NoCombining sends every command alone, through the client. By default more than three
+	// calls on their way to a server travel together, on a connection that the store has to
+	// that server, and which hooks of the client do not see: see Hook. Where Durability asks
+	// for confirmations, writes stay on connections of the client.
 	NoCombining bool
 
 	// Hook is called after each call that the store sent on its own connection, in

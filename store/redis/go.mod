@@ -3,7 +3,7 @@ module github.com/reprise-go/reprise/store/redis
 go 1.25.0
 
 require (
-	github.com/redis/go-redis/v9 v9.19.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0
 )

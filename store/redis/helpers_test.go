@@ -137,11 +137,13 @@ var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x0
 
 // newClient returns a client of f that dials once for each attempt, so that a dead server
 // is noticed quickly.
-func newClient(tb testing.TB, f *fake) *redis.Client {
+func newClient(tb testing.TB, f *fake, change ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
-	client := redis.NewClient(&redis.Options{
-		Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1,
-	})
+	o := &redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1}
+	for _, f := range change {
+		f(o)
+	}
+	client := redis.NewClient(o)
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -21,17 +21,21 @@ type Pipelined struct {
 	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer
 }
 
-// sendPipelined makes an attempt on c through a pipeline. It reports false when it did
-// not send it: the client has to.
-func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *command) bool {
+// sendPipelined makes an attempt on a command through the pipeline of its server, or
+// through the client where that does better.
+func (s *Store) sendPipelined(ctx context.Context, node *redis.Client, open []*command) {
+	c := open[0]
 	var start time.Time
 	if s.hook != nil {
 		start = time.Now()
 	}
-	answer, err := p.Do(ctx, c)
+	answer, pipelined, err := s.pipelines.Do(ctx, node, c, func() error {
+		s.sendByClient(ctx, open)
+		return c.sendErr
+	})
 	switch {
-	case errors.Is(err, pipeline.ErrNotTaken):
-		return false
+	case !pipelined:
+		return
 	case err == nil:
 		c.receive(&answer.Replies)
 	case errors.Is(err, pipeline.ErrUnsent):
@@ -42,38 +46,13 @@ func (s *Store) sendPipelined(ctx context.Context, p *pipeline.Pipeline, c *comm
 	c.viaClient = c.sendErr != nil && !errors.Is(c.sendErr, redis.Nil)
 	if s.hook != nil {
 		name, _ := c.Args()[0].(string)
-		s.hook(ctx, Pipelined{Server: p.Addr(), Command: name, Start: start, Duration: time.Since(start), Batch: answer.Batch, Err: c.sendErr})
-	}
-	return true
-}
-
-// pipelineFor returns the pipeline for c, and nil where its attempt has to go through the
-// client.
-func (s *Store) pipelineFor(ctx context.Context, c *command) *pipeline.Pipeline {
-	if s.pipelines == nil || c.viaClient || c.redirect != "" || !c.isBounded() || c.wait && s.durability.level != async {
-		return nil
-	}
-	node, err := s.nodeFor(ctx, c.key)
-	if err != nil {
-		return nil
-	}
-	return s.pipelines.Of(node)
-}
-
-// afterClient makes the pipelines follow the results of commands that the client sent:
-// connect once the server answers, and end with the client.
-func (s *Store) afterClient(p *pipeline.Pipeline, sent []*command) {
-	switch err := sent[0].sendErr; {
-	case errors.Is(err, redis.ErrClosed):
-		s.pipelines.Close()
-	case p != nil && (err == nil || isReply(err)):
-		p.Connect()
+		s.hook(ctx, Pipelined{Server: node.Options().Addr, Command: name, Start: start, Duration: time.Since(start), Batch: answer.Batch, Err: c.sendErr})
 	}
 }
 
-func isReply(err error) bool {
-	var answered redis.Error
-	return errors.As(err, &answered)
+// mayPipeline reports whether an attempt on c may go through a pipeline.
+func (s *Store) mayPipeline(c *command) bool {
+	return s.pipelines != nil && !c.viaClient && c.redirect == "" && c.isBounded() && (!c.wait || s.durability.level == async)
 }
 
 // isBounded reports whether c and its reply are small enough to share a connection. The

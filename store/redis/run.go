@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -60,13 +59,17 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 
 // send makes one attempt. Each command carries its error.
 func (s *Store) send(ctx context.Context, open []*command) {
-	var p *pipeline.Pipeline
-	if len(open) == 1 {
-		if p = s.pipelineFor(ctx, open[0]); p != nil && s.sendPipelined(ctx, p, open[0]) {
+	if len(open) == 1 && s.mayPipeline(open[0]) {
+		if node, err := s.nodeFor(ctx, open[0].key); err == nil {
+			s.sendPipelined(ctx, node, open)
 			return
 		}
 	}
-	defer s.afterClient(p, open)
+	s.sendByClient(ctx, open)
+}
+
+// sendByClient makes one attempt through the client.
+func (s *Store) sendByClient(ctx context.Context, open []*command) {
 	if len(open) == 1 && s.combiner.combines(open[0]) {
 		s.combiner.send(ctx, open[0])
 		return

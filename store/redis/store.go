@@ -170,7 +170,6 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 func (s *Store) Close() error {
 	s.watches.Close()
 	s.pipelines.Close()
-	s.pipelines.Wait()
 	return nil
 }
 

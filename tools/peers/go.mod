@@ -9,6 +9,7 @@ require (
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/nethttp v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
@@ -26,6 +27,8 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/conformance v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -47,11 +50,13 @@ replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
 	github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/client => ../../client
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
+	github.com/reprise-go/reprise/lab/nethttp => ../../lab/nethttp
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis

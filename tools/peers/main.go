@@ -1,7 +1,7 @@
 // Peers measures other libraries beside Reprise, in the way of lab/bench: Fiber's own
 // idempotency middleware (target P6), and two packages of npm on Express. It is outside
 // the workspace and part of no other check, so that its requirements affect no other
-// module.
+// module. So lab/bench takes the program autopipeline from here.
 //
 //	make bench/peers BENCHFLAGS="-suites fiber -rounds 12"
 package main
@@ -22,7 +22,7 @@ func main() { suites.Main(`make bench/peers BENCHFLAGS="%s"`, fiber(), node()) }
 func fiber() suites.Comparison {
 	const inMemory, inRedis = "Fiber's own+memory", "Fiber's own+redis"
 	v2 := func(name, kind string) suites.Variant {
-		return suites.Variant{Name: name, Program: "fiberv2", Build: buildFiber, Args: "-variant " + kind}
+		return suites.Variant{Name: name, Program: "fiberv2", Build: suites.BuildPeer("fiberv2"), Args: "-variant " + kind}
 	}
 	withRedis := func(name, kind string) suites.Variant {
 		v := v2(name, kind+" -redis {redis}")
@@ -66,12 +66,6 @@ func node() suites.Comparison {
 			suites.Reprise("nethttp", "redis").Over("nethttp", "@node-idempotency/core+redis"),
 		},
 	}
-}
-
-func buildFiber(ctx context.Context, root, path string) ([]string, error) {
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./fiberv2")
-	build.Dir, build.Env = filepath.Join(root, "tools", "peers"), append(os.Environ(), "GOWORK=off")
-	return []string{path}, suites.Run(build)
 }
 
 // buildNode installs the packages beside a copy of the program, so that the tree stays as

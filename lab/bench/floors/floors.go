@@ -8,6 +8,8 @@
 //	          fingerprints nor owners nor leases
 //	postgres  an INSERT and an UPDATE by primary key around the handler, prepared; a
 //	          replay is one SELECT
+//	effect    the framework alone; a handler's effect is an INSERT in a transaction that
+//	          the handler opens
 //
 // The floors redis and postgres make no decision: the load marks each request as new or a
 // replay.
@@ -52,17 +54,26 @@ func Main(framework string, bare func(*testapp.App) testapp.Server) {
 }
 
 func run(ctx context.Context, framework string, build func(*testapp.App) testapp.Server) error {
-	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres; with nethttp only")
+	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, effect; with nethttp only")
 	var o options
 	flag.StringVar(&o.redisURL, "redis-url", "", "`URL` of Redis, for redis and setnx")
-	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres")
+	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres and effect")
 	flag.IntVar(&o.pool, "pool", 0, "connections to the server of the store; 0: the client's default")
 	flag.Parse()
 
-	if *floor != "none" {
-		if framework != "nethttp" {
-			return fmt.Errorf("the floor %s is that of net/http, and this is %s", *floor, framework)
+	served := adaptertest.Options{Store: memstore.New()}
+	switch {
+	case *floor == "none":
+	case framework != "nethttp":
+		return fmt.Errorf("the floor %s is that of net/http, and this is %s", *floor, framework)
+	case *floor == "effect":
+		effect, pool, err := o.openEffect(ctx)
+		if err != nil {
+			return err
 		}
+		defer pool.Close()
+		served.Effect = effect
+	default:
 		m, closer, err := o.open(ctx, *floor)
 		if err != nil {
 			return err
@@ -70,7 +81,7 @@ func run(ctx context.Context, framework string, build func(*testapp.App) testapp
 		defer closer()
 		build = around(m)
 	}
-	a, err := testapp.New(adaptertest.Options{Store: memstore.New()}, slog.New(slog.DiscardHandler))
+	a, err := testapp.New(served, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/bench/load"
 )
 
@@ -152,6 +153,13 @@ func (f *scripts) replay(ctx context.Context, id [32]byte) ([]byte, error) {
 type statements struct{ pool *pgxpool.Pool }
 
 func newStatements(ctx context.Context, o options) (*statements, error) {
+	pool, err := o.openPostgres(ctx, `CREATE TABLE IF NOT EXISTS bench_floor (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)`)
+	return &statements{pool}, err
+}
+
+// openPostgres opens a pool, and creates a table that any number of processes may create
+// at once.
+func (o options) openPostgres(ctx context.Context, create string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(o.postgresURL)
 	if err != nil {
 		return nil, errors.New("the URL of PostgreSQL cannot be read") // it may hold a password
@@ -163,13 +171,26 @@ func newStatements(ctx context.Context, o options) (*statements, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &statements{pool}, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return pool, pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('bench_floor', 0))`)
 		if err == nil {
-			_, err = tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS bench_floor (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)`)
+			_, err = tx.Exec(ctx, create)
 		}
 		return err
 	})
+}
+
+// openEffect returns the effect of a handler that opens a transaction: the row that the
+// test servers insert into that of the attempt.
+func (o options) openEffect(ctx context.Context) (func(ctx context.Context, op string) error, *pgxpool.Pool, error) {
+	pool, err := o.openPostgres(ctx, `CREATE TABLE IF NOT EXISTS reprise_effects (op text NOT NULL, attempt integer NOT NULL, owner bytea, at timestamptz NOT NULL)`)
+	owner := make([]byte, len(store.Owner{}))
+	return func(ctx context.Context, op string) error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `INSERT INTO reprise_effects (op, attempt, owner, at) VALUES ($1, 1, $2, clock_timestamp())`, op, owner)
+			return err
+		})
+	}, pool, err
 }
 
 func (f *statements) claim(ctx context.Context, id [32]byte) error {

@@ -45,8 +45,8 @@ type Result struct {
 	Requests                 int64
 	Elapsed                  time.Duration
 	P50, P90, P99, P999, Max time.Duration
-	Wrong                    int64  // answers of an order that counts them
-	Failure                  string // the first response that was wrong; empty: all were right
+	Wrong                    map[string]int64 // responses of an order that counts them: by the status, and the problem's code
+	Failure                  string           // the first response that was wrong; empty: all were right
 }
 
 // PerSecond returns the requests per second.

@@ -2,14 +2,18 @@ package load
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // A quantile is never below the true one, and at most a 64th above.
@@ -115,7 +119,7 @@ func TestWrongResponsesEndALoad(t *testing.T) {
 	}
 	s = &server{bad: true}
 	r, err = Run(t.Context(), Order{Addr: serveTest(t, s), Connections: 2, Kind: Replay, Count: 10, Marked: true, CountWrong: true}, begin)
-	if err != nil || r.Failure != "" || r.Wrong != 10 || r.Requests != 0 {
+	if err != nil || r.Failure != "" || r.Wrong["201"] != 10 || r.Requests != 0 {
 		t.Errorf("wrong answers that are counted: %+v, %v", r, err)
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -123,6 +127,27 @@ func TestWrongResponsesEndALoad(t *testing.T) {
 	r, err = Run(t.Context(), Order{Addr: gone.Listener.Addr().String(), Connections: 2, Kind: New, Duration: time.Second}, begin)
 	if err != nil || !strings.Contains(r.Failure, "404") {
 		t.Errorf("an answer of 404: %+v, %v", r, err)
+	}
+}
+
+// Wrong responses are counted by their status, and a problem's by its code as well.
+func TestWrongResponsesAreCountedByCode(t *testing.T) {
+	t.Parallel()
+	var served atomic.Int64
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if served.Add(1)%3 == 0 {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		p := protocol.CodeStoreUnavailable.Problem()
+		body, _ := json.Marshal(map[string]any{"type": p.Type, "code": p.Code, "retryable": p.Retryable})
+		w.WriteHeader(p.Status)
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(busy.Close)
+	r, err := Run(t.Context(), Order{Addr: busy.Listener.Addr().String(), Connections: 2, Kind: New, Count: 9, CountWrong: true}, begin)
+	if want := map[string]int64{"404": 3, "503 store-unavailable": 6}; err != nil || !maps.Equal(r.Wrong, want) {
+		t.Errorf("%v, %v, want %v", r.Wrong, err, want)
 	}
 }
 

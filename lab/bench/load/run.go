@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Order, ready func() error) (Result, error) {
 	for _, h := range l.histograms {
 		all.Add(h)
 	}
-	r.Requests, r.Wrong = all.total, l.wrong.Load()
+	r.Requests, r.Wrong = all.total, l.wrong.counts
 	r.P50, r.P90, r.P99, r.P999, r.Max = all.Quantile(.5), all.Quantile(.9), all.Quantile(.99), all.Quantile(.999), all.Quantile(1)
 	return r, nil
 }
@@ -70,11 +70,11 @@ type running struct {
 	histograms []*Histogram // of each connection
 	begin      time.Time
 	sent       *atomic.Int64 // requests of an order with a count
-	wrong      *atomic.Int64 // answers of an order that counts them
+	wrong      *wrongs
 }
 
 func (l *running) connect(ctx context.Context) error {
-	l.sent, l.wrong = new(atomic.Int64), new(atomic.Int64)
+	l.sent, l.wrong = new(atomic.Int64), &wrongs{counts: map[string]int64{}}
 	for range l.Connections {
 		c, err := dial(ctx, l.Order)
 		if err != nil {
@@ -140,11 +140,13 @@ func (l *running) send(c *conn, h *Histogram, i int) error {
 		if l.Kind == New {
 			c.renew(serial.Add(1))
 		}
-		switch err := c.once(l.Kind, l.Marked); {
+		err := c.once(l.Kind, l.Marked)
+		var wrong *wrongError
+		switch {
 		case err == nil:
 			h.Record(time.Since(due))
-		case l.CountWrong && errors.Is(err, ErrWrong):
-			l.wrong.Add(1)
+		case l.CountWrong && errors.As(err, &wrong):
+			l.wrong.add(wrong.name())
 		default:
 			return err
 		}
@@ -177,5 +179,14 @@ func (p pace) next(n int) time.Time {
 	return due
 }
 
-// ErrWrong says that a response was not the one of a benchmark server.
-var ErrWrong = errors.New("wrong answer")
+// wrongs counts the wrong responses of an order by their names.
+type wrongs struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+func (w *wrongs) add(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[name]++
+}

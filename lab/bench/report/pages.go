@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // The files of a folder of documentation that are made from results, and the results.
@@ -19,6 +21,9 @@ const (
 // next that ends it.
 var made = regexp.MustCompile(`(?s)<!-- made: ([a-z]+) -->\n.*?<!-- end -->\n`)
 
+// ofAll has the function that makes each part that is not about one suite.
+var ofAll = map[string]func(Results) string{"targets": met, "added": added, "share": share}
+
 // Pages returns the files that follow from the results in a folder of documentation, by
 // their paths: the page, whose prose stays as it is, and its pictures.
 func Pages(docs string) (map[string]string, error) {
@@ -31,12 +36,15 @@ func Pages(docs string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := results.promised(); err != nil {
+		return nil, err
+	}
 	files := map[string]string{}
 	var bad error
 	files[file] = made.ReplaceAllStringFunc(string(text), func(part string) string {
 		name := made.FindStringSubmatch(part)[1]
-		if name == "targets" {
-			return "<!-- made: targets -->\n" + met(results) + "<!-- end -->\n"
+		if of := ofAll[name]; of != nil {
+			return fmt.Sprintf("<!-- made: %s -->\n%s<!-- end -->\n", name, of(results))
 		}
 		suite, ok := results[name]
 		render := tables[name]
@@ -69,6 +77,23 @@ func Pages(docs string) (map[string]string, error) {
 	return files, nil
 }
 
+// promised refuses figures of a server that broke its policy. Responses other than the
+// handler's may only be those of claims that got no answer in their time, as one that
+// queues for a pool may: any other says that a lease was lost.
+func (r Results) promised() error {
+	p := protocol.CodeStoreUnavailable.Problem()
+	for name, suite := range r {
+		for _, row := range suite.Rows {
+			for answer, n := range row.Others {
+				if answer != fmt.Sprintf("%d %s", p.Status, p.Code) {
+					return fmt.Errorf("suite %s: %s: %d requests got the answer %s: do not publish it, find out why", name, row.Variant, n, answer)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // picture is the picture of a suite in Markdown, for readers of both themes.
 func picture(name string) string {
 	return fmt.Sprintf(`<picture>
@@ -88,6 +113,9 @@ func provenance(s Suite) string {
 		}
 	}
 	fmt.Fprintf(&b, "; load average before it %.1f", s.Machine.Load)
+	if s.Machine.After > 0 {
+		fmt.Fprintf(&b, ", after it %.1f", s.Machine.After)
+	}
 	if s.Rounds > 0 {
 		fmt.Fprintf(&b, "; %d shuffled rounds of %g s", s.Rounds, s.Seconds)
 	}

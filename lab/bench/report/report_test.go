@@ -16,11 +16,12 @@ import (
 func some() Results {
 	r := Results{}
 	for name := range tables {
-		s := Suite{Command: "go run ./lab/bench -suites " + name, Date: "2026-01-02", Commit: "abc", Machine: Machine{Cores: 2, Redis: "7.0"}, Rounds: 6, Seconds: .5, LeftOut: []string{"a peer: refused"}}
+		s := Suite{Command: "go run ./lab/bench -suites " + name, Date: "2026-01-02", Commit: "abc", Machine: Machine{Cores: 2, Redis: "7.0", Load: .2, After: 2.5}, Rounds: 6, Seconds: .5, LeftOut: []string{"a peer: refused"}}
 		for _, kind := range []string{"new", "replay"} {
 			for i, n := range []int{1, 64} {
 				s.Rows = append(
 					s.Rows,
+					Row{Variant: "nethttp", Kind: kind, Connections: n, PerSecond: 3000, ServerCPU: 15, P50: 300},
 					Row{Variant: "raw2", Kind: kind, Connections: n, PerSecond: 1000, ServerCPU: 40, StoreCPU: 10},
 					Row{
 						Variant: "nethttp+redis", Kind: kind, Connections: n, RoundTrip: "1ms", Keys: 10_000 * (i + 1), PerSecond: 1600, ServerCPU: 20, StoreCPU: 10, P50: 1000, P99: 2000,
@@ -40,7 +41,7 @@ func folder(t *testing.T, r Results) (docs string) {
 	t.Helper()
 	docs = t.TempDir()
 	page := new(bytes.Buffer)
-	page.WriteString("# Figures\n\nprose\n\n<!-- made: targets -->\n<!-- end -->\n")
+	page.WriteString("# Figures\n\nprose\n\n<!-- made: targets -->\n<!-- end -->\n\n<!-- made: added -->\n<!-- end -->\n\n<!-- made: share -->\n<!-- end -->\n")
 	for name := range tables {
 		fmt.Fprintf(page, "\n<!-- made: %s -->\nold\n<!-- end -->\n\nmore prose about %[1]s\n", name)
 	}
@@ -71,11 +72,14 @@ func TestPagesAreMadeFromResults(t *testing.T) {
 		"| nethttp+redis | 1.60, CPU 0.60 | 1.60, CPU 0.60 |",
 		"| nethttp+redis | 1600 | 20 + 10 | 1.0, 2.0 | 1.60 × raw2 (1.50–1.70) |",
 		"Made by `go run ./lab/bench -suites redis` on 2026-01-02 at abc",
-		"6 shuffled rounds of 0.5 s",
+		"load average before it 0.2, after it 2.5; 6 shuffled rounds of 0.5 s",
 		"Left out: a peer: refused.",
 		"| P3 | Redis: new key × raw2 | 64 | ≥ 1.50, CPU ≤ 0.65 | 1.60 (1.50–1.70), CPU 0.60 | met |",
 		"| P9 | Redis: bytes of a completed key, at most (with a field of the test server) | every number | 550 | 560 | **missed** |",
 		"| P8 | transactional: new key × INSERT and UPDATE | 64 | ≥ 0.75 | – | not measured |",
+		"| nethttp+redis | 0.70 | 0.70 |",
+		"| nethttp+postgres | – | – |",
+		"| nethttp+redis | 10, –, 10 | 10, –, 10 |",
 		`srcset="benchmarks/redis-dark.svg"`,
 	} {
 		if !strings.Contains(page, want) {
@@ -100,6 +104,25 @@ func TestPartsWithoutResultsAreRefused(t *testing.T) {
 	delete(r, "delay")
 	if _, err := Pages(folder(t, r)); err == nil || !strings.Contains(err.Error(), `"delay"`) {
 		t.Errorf("a part without results: %v", err)
+	}
+}
+
+// Responses in place of the handler's are listed by their codes, and figures with one that
+// no policy promises are refused.
+func TestOtherAnswersAreNamedOrRefused(t *testing.T) {
+	t.Parallel()
+	r := some()
+	r["inflight"].Rows[0].Others = map[string]int64{"503 store-unavailable": 3}
+	docs := folder(t, r)
+	files, err := Pages(docs)
+	if page := files[filepath.Join(docs, "benchmarks.md")]; err != nil || !strings.Contains(page, "| 3 × 503 store-unavailable |") || !strings.Contains(page, "| none |") {
+		t.Errorf("%v, the page is\n%s", err, page)
+	}
+	for _, answer := range []string{"500", "409 in-progress", "503"} {
+		r["inflight"].Rows[0].Others = map[string]int64{answer: 1}
+		if _, err := Pages(folder(t, r)); err == nil || !strings.Contains(err.Error(), "the answer "+answer) {
+			t.Errorf("figures with the answer %s: %v", answer, err)
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ type Suite struct {
 type Machine struct {
 	CPU      string  `json:"cpu"`
 	Cores    int     `json:"cores"`
-	Load     float64 `json:"load"` // average of the last minute before the suite: other work on the machine
+	Load     float64 `json:"load"`                 // average of the last minute before the suite: other work on the machine
+	After    float64 `json:"load_after,omitempty"` // likewise after it: other work, and the suite's own
 	Go       string  `json:"go"`
 	Redis    string  `json:"redis,omitempty"`
 	Postgres string  `json:"postgres,omitempty"`
@@ -51,6 +52,7 @@ type Row struct {
 	P99         float64            `json:"p99_us,omitempty"`
 	Ratios      map[string]Ratio   `json:"ratios,omitempty"` // to other variants, by their names
 	Values      map[string]float64 `json:"values,omitempty"` // measured by this suite only
+	Others      map[string]int64   `json:"others,omitempty"` // requests that got another answer than the handler's, by status and code
 }
 
 // CPU returns the CPU time of a request: the server's and the store's.

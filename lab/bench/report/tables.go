@@ -13,6 +13,7 @@ var tables = map[string]func(Suite) string{
 	"redis":     func(s Suite) string { return growing(s, "raw2") },
 	"postgres":  func(s Suite) string { return growing(s, "statements") },
 	"pools":     absolute,
+	"effect":    absolute,
 	"pooler":    absolute,
 	"adapters":  absolute,
 	"fiber":     absolute,
@@ -104,25 +105,32 @@ func digits(x float64) string {
 	}
 }
 
-// byDelay compares over networks.
+// byDelay compares over networks, in a table for each variant to compare with.
 func byDelay(s Suite) string {
-	connections := distinct(s.Rows, func(r Row) int { return r.Connections })
-	columns := []string{"added round trip"}
-	for _, n := range connections {
-		columns = append(columns, count(n, "connection"))
-	}
-	t := newTable(columns...)
-	for _, trip := range distinct(s.Rows, func(r Row) string { return r.RoundTrip }) {
-		cells := []string{trip}
+	compared := slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { return len(r.Ratios) == 0 })
+	connections := distinct(compared, func(r Row) int { return r.Connections })
+	var b strings.Builder
+	for _, base := range distinct(s.Rows, func(r Row) string { return r.Variant }) {
+		columns := []string{"× " + base + ", added round trip"}
 		for _, n := range connections {
-			r, _ := find(s.Rows, func(r Row) bool { return r.RoundTrip == trip && r.Connections == n && len(r.Ratios) > 0 })
-			for _, ratio := range r.Ratios {
+			columns = append(columns, count(n, "connection"))
+		}
+		t, found := newTable(columns...), false
+		for _, trip := range distinct(compared, func(r Row) string { return r.RoundTrip }) {
+			cells := []string{trip}
+			for _, n := range connections {
+				r, _ := find(compared, func(r Row) bool { return r.RoundTrip == trip && r.Connections == n })
+				ratio, ok := r.Ratios[base]
+				found = found || ok
 				cells = append(cells, fmt.Sprintf("%.2f (%.2f–%.2f)", ratio.PerSecond, ratio.Low, ratio.High))
 			}
+			t.row(cells...)
 		}
-		t.row(cells...)
+		if found {
+			b.WriteString(t.String())
+		}
 	}
-	return t.String()
+	return b.String()
 }
 
 // byKeys shows the cost of a store by its number of keys.
@@ -143,7 +151,7 @@ func byKeys(s Suite) string {
 
 // sustained shows the results of an hour at a fixed rate.
 func sustained(s Suite) string {
-	t := newTable("at a fixed rate", "requests/s", "server + store, CPU µs", "p50, p99, worst p99 of a window, ms", "updates that are HOT", "WAL bytes a request", "table and indexes, kB", "rows alive, dead", "autovacuums", "purged, per second of purging")
+	t := newTable("at a fixed rate", "requests/s", "server + store, CPU µs", "p50, p99, ms", "worst p99 of a window, ms, and cores that other processes used in it", "updates that are HOT", "WAL bytes a request", "table and indexes, kB", "rows alive, dead", "autovacuums", "purged, per second of purging")
 	for _, r := range s.Rows {
 		v := r.Values
 		purged := "–"
@@ -151,7 +159,7 @@ func sustained(s Suite) string {
 			purged = fmt.Sprintf("%.0f, %.0f", v["purged"], v["purged_per_second"])
 		}
 		t.row(r.Variant, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.0f + %.0f", r.ServerCPU, r.StoreCPU),
-			fmt.Sprintf("%.1f, %.1f, %.1f", r.P50/1000, r.P99/1000, v["worst_p99_us"]/1000), fmt.Sprintf("%.0f %%", 100*v["hot_share"]),
+			fmt.Sprintf("%.1f, %.1f", r.P50/1000, r.P99/1000), fmt.Sprintf("%.1f, %.1f", v["worst_p99_us"]/1000, v["worst_others_cores"]), fmt.Sprintf("%.0f %%", 100*v["hot_share"]),
 			fmt.Sprintf("%.0f", v["wal_bytes_per_request"]), fmt.Sprintf("%.0f", v["table_bytes"]/1024),
 			fmt.Sprintf("%.0f, %.0f", v["live_rows"], v["dead_rows"]), fmt.Sprintf("%.0f", v["autovacuums"]), purged)
 	}
@@ -160,7 +168,7 @@ func sustained(s Suite) string {
 
 // inFlight shows the cost of requests in flight.
 func inFlight(s Suite) string {
-	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s", "failed")
+	t := newTable("", "requests held", "memory of the server, MB", "more than without keys, kB a request", "CPU while they are held: server, store", "renewals/s", "batches/s", "answers other than the handler's")
 	for _, r := range s.Rows {
 		v := r.Values
 		more := "–"
@@ -169,9 +177,18 @@ func inFlight(s Suite) string {
 		}
 		t.row(r.Variant+", "+kindNames[r.Kind], strconv.Itoa(r.Connections), fmt.Sprintf("%.0f", v["server_bytes"]/1e6), more,
 			fmt.Sprintf("%.1f %%, %.1f %%", v["server_cpu_percent"], v["store_cpu_percent"]),
-			fmt.Sprintf("%.0f", v["writes_per_second"]), fmt.Sprintf("%.0f", v["batches_per_second"]), fmt.Sprintf("%.0f", v["failed"]))
+			fmt.Sprintf("%.0f", v["writes_per_second"]), fmt.Sprintf("%.0f", v["batches_per_second"]), others(r.Others))
 	}
 	return t.String()
+}
+
+// others lists responses by their status and code.
+func others(counts map[string]int64) string {
+	list := []string{}
+	for _, answer := range keys(counts) {
+		list = append(list, fmt.Sprintf("%d × %s", counts[answer], answer))
+	}
+	return cmp.Or(strings.Join(list, "<br>"), "none")
 }
 
 func count(n int, what string) string {

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -30,14 +32,14 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler", "adapters,pools,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,effect", "adapters,pools,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(program{}.names()); got != 9 {
-		t.Errorf("there are %d suites, of which 9 run", got)
+	if got := len(program{}.names()); got != 10 {
+		t.Errorf("there are %d suites, of which 10 run", got)
 	}
 }
 
@@ -48,7 +50,7 @@ func smoke(t *testing.T, suites string) {
 	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
 		"-keys", "50,200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
-		"-variants", "nethttp|raw2|setnx|statements|fiber", "-out", file,
+		"-variants", "nethttp|raw2|setnx|statements|handler|fiber", "-out", file,
 	}}.run(t.Context(), &out)
 	t.Log(out.String())
 	if err != nil {
@@ -137,6 +139,17 @@ func TestFlags(t *testing.T) {
 	got := o.flagsFor([]string{"-suites=redis,keys", "-rounds", "8", "-out", "x.json"}, "keys")
 	if want := []string{"-suites", "keys", "-rounds", "8"}; !slices.Equal(got, want) {
 		t.Errorf("flags %v, want %v", got, want)
+	}
+}
+
+// Other processes' share is the machine's without the benchmark's.
+func TestOthersAreWithoutTheBenchmark(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	before := machineUse{at: at, all: 10 * time.Second, ours: servers.Usage{1: time.Second}}
+	after := machineUse{at: at.Add(2 * time.Second), all: 14 * time.Second, ours: servers.Usage{1: 2 * time.Second, 2: time.Second}}
+	if got := after.others(before); got != 1 {
+		t.Errorf("others used %v cores, want 1", got)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 type usageOf func(*host) servers.Usage
 
 // postgresSettings are those of the server of every suite. Its log is not synced to the
-// disk, because the disk of a shared machine is no measure of anything.
+// disk unless a suite asks for it, because the disk of a shared machine is no measure of
+// anything.
 var postgresSettings = []string{"max_connections=800", "shared_buffers=256MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "autovacuum_naptime=10s"}
 
 // compare runs a comparison, and adds its rows to the suite.
@@ -30,7 +31,7 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 		suite.Machine.Redis = fmt.Sprint(redis.Version())
 	}
 	if c.needs("postgres") {
-		b.startPostgres(p, c.Pooler)
+		b.startPostgres(p, c.Pooler, c.Durable)
 	}
 	if c.Delays {
 		delays = b.delays
@@ -46,8 +47,12 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	return nil
 }
 
-func (b *bench) startPostgres(p *place, pooler bool) {
-	postgres := servers.StartPostgres(p.host, postgresSettings...)
+func (b *bench) startPostgres(p *place, pooler, durable bool) {
+	settings := postgresSettings
+	if durable {
+		settings = append(slices.Clone(settings), "fsync=on", "synchronous_commit=on")
+	}
+	postgres := servers.StartPostgres(p.host, settings...)
 	p.postgres, p.words["postgres"] = postgres, postgres.URL()
 	p.usage["postgres"] = func(h *host) servers.Usage { return postgres.Usage(h) }
 	if pooler {
@@ -81,7 +86,7 @@ func (p *place) compareAt(c Comparison, delay time.Duration) error {
 	}
 	for _, n := range p.connectionsOf(c) {
 		for _, kind := range c.Kinds {
-			rows, err := p.rounds(all, situation{kind, n, delay, c.Delays, c.Node})
+			rows, err := p.rounds(all, situation{kind, n, delay, c.Delays, c.Program, c.Node})
 			if err != nil {
 				return err
 			}
@@ -159,7 +164,7 @@ func ratio(list, base []sample) report.Ratio {
 // measure loads one variant.
 func (p *place) measure(v started, at situation) (sample, error) {
 	o := load.Order{
-		Addr: v.server.addr, Connections: at.connections, Kind: at.kind, Marked: v.Marked,
+		Addr: v.server.addr, Connections: at.connections, Kind: at.kind, Marked: v.Marked, Program: at.program,
 		Warmup: p.options.warmup, Duration: max(p.options.time, 20*at.roundTrip),
 	}
 	var server, store servers.Usage

@@ -17,7 +17,7 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 	redis := servers.Redis.Start(h)
 	p.words["redis"], suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
 	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
-	b.startPostgres(p, false)
+	b.startPostgres(p, false, false)
 	postgres := p.postgres
 	for _, v := range []Variant{Reprise("nethttp", "redis"), Reprise("nethttp", "postgres")} {
 		if !b.selected.MatchString(v.Name) {

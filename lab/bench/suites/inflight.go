@@ -34,7 +34,7 @@ func (b *bench) inFlight(h *host, suite *report.Suite) error {
 	redis := servers.Redis.Start(h)
 	p.words["redis"], suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
 	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
-	b.startPostgres(p, false)
+	b.startPostgres(p, false, false)
 	work := map[string]func() (storeWork, error){
 		"redis":    func() (storeWork, error) { return redisWork(h, redis) },
 		"postgres": func() (storeWork, error) { return postgresWork(h, p.postgres) },
@@ -87,9 +87,7 @@ func (p *place) keep(v started, kind load.Kind, work func() (storeWork, error)) 
 	if err != nil {
 		return row, err
 	}
-	if r.Wrong > 0 {
-		row.Values["failed"] = float64(r.Wrong)
-	}
+	row.Others = r.Wrong
 	row.P50, row.P99 = micros(r.P50-p.hold), micros(r.P99-p.hold)
 	return row, nil
 }

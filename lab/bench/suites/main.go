@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +77,7 @@ type options struct {
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "pools", "pooler", "adapters", "delay", "keys", "sustained", "inflight"}
+		return []string{"redis", "postgres", "pools", "pooler", "effect", "adapters", "delay", "keys", "sustained", "inflight"}
 	}
 	var names []string
 	for _, c := range p.peers {
@@ -97,7 +96,7 @@ func (p program) parse() (options, error) {
 	f.IntVar(&o.rounds, "rounds", 6, "rounds that count, each in another order")
 	f.DurationVar(&o.time, "time", 400*time.Millisecond, "of one measurement in a round")
 	f.DurationVar(&o.warmup, "warmup", 120*time.Millisecond, "before each measurement")
-	f.StringVar(&connections, "connections", "1,8,64,256", "a `list`, for the suites that do not fix them")
+	f.StringVar(&connections, "connections", "1,2,4,8,64,256", "a `list`, for the suites that do not fix them")
 	f.StringVar(&delays, "delays", "0s,1ms,3ms,8ms,30ms", "a `list` of round trips that the suite delay adds")
 	f.StringVar(&keys, "keys", "10000,100000", "a `list` of numbers of keys at which the suite keys measures")
 	f.Float64Var(&o.rate, "rate", 500, "requests a second of the suite sustained")
@@ -212,12 +211,13 @@ func (o options) flagsFor(args []string, suite string) []string {
 // suite runs one suite. One that a missing program stops is empty, and says why.
 func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 	b.left = nil
+	began := time.Now()
 	var compared Comparison
 	if i := slices.IndexFunc(b.comparisons, func(c Comparison) bool { return c.Name == name }); i >= 0 {
 		compared = b.comparisons[i]
 	}
 	suite := report.Suite{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(ctx, b.programs.root), Machine: thisMachine(ctx, compared.Node),
+		Date: began.UTC().Format(time.DateOnly), Commit: commit(ctx, b.programs.root), Machine: thisMachine(ctx, compared.Node),
 		Rounds: b.options.rounds, Seconds: b.time.Seconds(),
 	}
 	fmt.Fprintf(b.out, "\n%s\n", name)
@@ -238,6 +238,8 @@ func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 		err = nil
 	}
 	suite.LeftOut = b.left
+	suite.Machine.After = loadAverage()
+	fmt.Fprintf(b.out, "  load average before %.1f, after %.1f; it took %.0f s\n", suite.Machine.Load, suite.Machine.After, time.Since(began).Seconds())
 	return suite, err
 }
 
@@ -284,38 +286,30 @@ func (b *bench) print(rows []report.Row) {
 		for _, name := range sortedKeys(r.Values) {
 			fmt.Fprintf(b.out, "  %s %.6g", name, r.Values[name])
 		}
+		for _, answer := range sortedKeys(r.Others) {
+			fmt.Fprintf(b.out, "  %s × %d", answer, r.Others[answer])
+		}
 		fmt.Fprintln(b.out)
 	}
 }
 
-// thisMachine describes the machine, as far as it tells.
-func thisMachine(ctx context.Context, hasNode bool) report.Machine {
-	m := report.Machine{Cores: runtime.NumCPU(), Go: runtime.Version()}
-	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
-		m.Load, _ = strconv.ParseFloat(strings.Fields(string(data))[0], 64)
-	}
-	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if found := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(data); found != nil {
-			m.CPU = string(found[1])
-		}
-	}
-	if hasNode {
-		if out, err := exec.CommandContext(ctx, "node", "--version").Output(); err == nil {
-			m.Node = strings.TrimSpace(string(out))
-		}
-	}
-	return m
-}
-
-// commit names the measured commit.
+// commit names the measured commit, as dirty if files have changed since. Those of docs
+// do not count: the results of an earlier run are there.
 func commit(ctx context.Context, root string) string {
-	git := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*")
-	git.Dir, git.Stderr = root, os.Stderr
-	out, err := git.Output()
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir, cmd.Stderr = root, os.Stderr
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	name, err := git("rev-parse", "--short", "HEAD")
 	if err != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(out))
+	if changed, err := git("status", "--porcelain", "--untracked-files=no", "--", ":!docs"); err != nil || changed != "" {
+		name += "-dirty"
+	}
+	return name
 }
 
 // pages makes the tables and pictures of the documentation.

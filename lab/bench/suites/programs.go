@@ -67,6 +67,16 @@ func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
 	return []string{path}, Run(cmd)
 }
 
+// BuildPeer returns how to build a program of tools/peers, which is outside of the
+// workspace.
+func BuildPeer(program string) Build {
+	return func(ctx context.Context, root, path string) ([]string, error) {
+		build := exec.CommandContext(ctx, "go", "build", "-o", path, "./"+program)
+		build.Dir, build.Env = filepath.Join(root, "tools", "peers"), append(os.Environ(), "GOWORK=off")
+		return []string{path}, Run(build)
+	}
+}
+
 // Run runs a command that builds. Its error ends with the last line that it wrote.
 func Run(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -29,7 +29,7 @@ func (b *bench) sustained(h *host, suite *report.Suite) error {
 		}
 		// A server each: the remains of one do not slow down the other.
 		p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
-		b.startPostgres(p, false)
+		b.startPostgres(p, false, false)
 		if err := p.sustain(v); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
@@ -61,13 +61,18 @@ func (p *place) sustain(v Variant) error {
 	var requests int64
 	var elapsed time.Duration
 	var p50s, p99s []float64
+	worst, others := 0.0, 0.0
 	for range windows {
+		began := p.machineUse()
 		r, err := p.load.Measure(o, func() {})
 		if err != nil {
 			return err
 		}
 		requests, elapsed = requests+r.Requests, elapsed+r.Elapsed
 		p50s, p99s = append(p50s, micros(r.P50)), append(p99s, micros(r.P99))
+		if micros(r.P99) > worst {
+			worst, others = micros(r.P99), p.machineUse().others(began)
+		}
 	}
 	per := func(d time.Duration) float64 { return quantile([]float64{micros(d) / float64(requests)}, .5) }
 	row := report.Row{
@@ -86,7 +91,7 @@ func (p *place) sustain(v Variant) error {
 		return err
 	}
 	row.Values = after.since(before, float64(requests))
-	row.Values["worst_p99_us"] = quantile(p99s, 1)
+	row.Values["worst_p99_us"], row.Values["worst_others_cores"] = round3(worst), round3(others)
 	if done.records > 0 {
 		row.Values["purged"] = float64(done.records)
 		row.Values["purged_per_second"] = quantile([]float64{float64(done.records) / done.took.Seconds()}, .5)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/servers"
@@ -79,6 +80,8 @@ type Comparison struct {
 	Pooler      bool  // {postgres} is a PgBouncer
 	Node        bool  // variants run on Node.js, which compiles while it runs: the first round is long
 	Kinds       []load.Kind
+	Program     string // of the test server's handler; empty: it does nothing
+	Durable     bool   // PostgreSQL waits for its disk
 }
 
 // BothKinds are new keys and replays.
@@ -97,7 +100,13 @@ func comparisons() []Comparison {
 		}
 	}
 	const oneByOne = "nethttp+redis, one by one"
+	const alikePool = oneByOne + ", pool of 256"
+	const ofGoRedis = "nethttp+redis, go-redis' pipeline"
 	alone := Reprise("nethttp", "redis", "-no-combining").called(oneByOne)
+	alike := Reprise("nethttp", "redis", "-no-combining", "-pool 256").called(alikePool) // a connection for each request
+	combined := Reprise("nethttp", "redis")
+	theirs := combined.called(ofGoRedis)
+	theirs.Program, theirs.Build = "autopipeline", BuildPeer("autopipeline")
 	const exec = "-floor postgres -postgres-url {postgres}&default_query_exec_mode=exec -pool {pool}"
 	return []Comparison{
 		{
@@ -106,8 +115,10 @@ func comparisons() []Comparison {
 				Bare("nethttp").Over("raw2"),
 				floor("raw2", "redis", "redis").Over("nethttp"),
 				floor("setnx", "setnx", "redis").Over("raw2", "nethttp"),
-				Reprise("nethttp", "redis").Over("raw2", "nethttp", "setnx", oneByOne),
+				combined.Over("raw2", "nethttp", "setnx", oneByOne, alikePool, ofGoRedis),
 				alone.Over("raw2", "nethttp", "setnx"),
+				alike.Over("raw2"),
+				theirs.Over("raw2", oneByOne),
 			},
 		},
 		{
@@ -127,10 +138,18 @@ func comparisons() []Comparison {
 			},
 		},
 		pools(),
+		{
+			Name: "effect", Connections: []int{1, 64}, Kinds: []load.Kind{load.New}, Durable: true,
+			Program: fmt.Sprintf(`{"effect":true,"status":%d,"body_size":%d}`, adaptertest.DefaultStatus, len(adaptertest.DefaultBody)),
+			Variants: []Variant{
+				floor("handler's transaction", "effect", "postgres"),
+				Reprise("nethttp", "postgres-tx").Over("handler's transaction"),
+			},
+		},
 		adapters,
 		{
-			Name: "delay", Connections: []int{1, 16, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
-			Variants: []Variant{Reprise("nethttp", "redis").Over(oneByOne), alone},
+			Name: "delay", Connections: []int{1, 2, 4, 8, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
+			Variants: []Variant{combined.Over(oneByOne, alikePool, ofGoRedis), alone, alike, theirs},
 		},
 	}
 }
@@ -194,5 +213,6 @@ type situation struct {
 	connections int
 	roundTrip   time.Duration
 	delayed     bool // by a proxy, which adds roundTrip
+	program     string
 	long        bool // the first round, which does not count, lasts
 }

@@ -32,8 +32,8 @@ func Framework(t *testing.T, build func(*protocol.Guard) http.Handler) {
 		{adaptertest.NewKeys, netHTTP, 3},
 		{adaptertest.Replays, netHTTP, 3},
 	} {
-		base := adaptertest.AllocsPerRequest(t, limit.than, "/orders", limit.kind)
-		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind)
+		base := adaptertest.AllocsPerRequest(t, limit.than, "/orders", limit.kind, 1)
+		got := adaptertest.AllocsPerRequest(t, protected, "/orders", limit.kind, 1)
 		t.Logf("%s: %.2f allocations a request, against %.2f", limit.kind, got, base)
 		if got > base+limit.more+0.5 { // maps grow now and then
 			t.Errorf("%s: %.2f allocations a request, against %.2f; want at most %v more", limit.kind, got, base, limit.more)

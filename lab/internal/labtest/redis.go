@@ -3,10 +3,8 @@ package labtest
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -23,31 +21,16 @@ func RedisClient(tb testing.TB, addr string) *redis.Client {
 	return client
 }
 
-// RedisCluster returns a client of a cluster, closed when the test ends. It avoids two
-// data races of go-redis 9.19. The clients of the nodes share the configuration of
-// maintenance notifications, and each turns them off under its own lock. And Close runs
-// beside a load of the cluster's state.
+// RedisCluster returns a client of a cluster, closed when the test ends. It avoids a data
+// race of go-redis: the clients of the nodes share the configuration of maintenance
+// notifications, and each turns them off under its own lock.
 func RedisCluster(tb testing.TB, o *redis.ClusterOptions) *redis.ClusterClient {
 	tb.Helper()
 	o.ContextTimeoutEnabled = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClusterClient(o)
-	tb.Cleanup(func() {
-		awaitReloads()
-		_ = client.Close()
-	})
+	tb.Cleanup(func() { _ = client.Close() })
 	return client
-}
-
-// awaitReloads waits, for two seconds at most, until no client of a cluster loads its
-// state in the background. An unused client starts no such load.
-func awaitReloads() {
-	stacks := make([]byte, 4<<20)
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // go-redis tells nobody
-		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "clusterStateHolder).LazyReload") {
-			return
-		}
-	}
 }
 
 // RedisStore returns a store with a configuration that has to be good, closed when the

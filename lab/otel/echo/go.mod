@@ -27,7 +27,7 @@ require (
 	github.com/labstack/gommon v0.4.2 // indirect
 	github.com/mattn/go-colorable v0.1.13 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
-	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect

@@ -41,7 +41,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
-	github.com/redis/go-redis/v9 v9.19.0 // indirect
+	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect

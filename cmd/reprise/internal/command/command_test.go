@@ -105,8 +105,6 @@ func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 		"fsync":              `ALTER SYSTEM SET fsync = on;`,
 		"full-page-writes":   `ALTER SYSTEM SET full_page_writes = on;`,
 		"in-recovery":        `target_session_attrs=read-write in the URL`,
-		"statement-cache":    `default_query_exec_mode=exec in the URL`,
-		"pool-size":          `pool_max_conns=16 in the URL`,
 		"unlogged":           `ALTER TABLE "billing"."reprise_records" SET LOGGED;`,
 		"schema-version":     `reprise migrate apply --schema billing`,
 		"privileges":         `GRANT USAGE ON SCHEMA "billing" TO "odd ""role";`,

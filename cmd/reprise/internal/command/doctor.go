@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,8 @@ type diagnosis struct {
 	Findings []findingJSON `json:"findings"`
 	Trial    string        `json:"trial"` // passed, failed or skipped
 	Latency  float64       `json:"latency_seconds,omitempty"`
+
+	NotExamined []string `json:"not_examined,omitempty"` // codes of findings about the pool of the service
 }
 
 // findingJSON is a finding with its remedy.
@@ -47,7 +51,8 @@ func (c *session) doctor() *cobra.Command {
 		Long: `doctor examines the server: what would break a guarantee (✗), what costs safety
 margin or time (!), and for each the line to paste. It runs every operation
 once: on Redis on records that last ten seconds, on PostgreSQL on one that it
-deletes again.
+deletes again. It does not know the service's pool of connections to PostgreSQL,
+which Open in the service examines.
 
 It makes a readiness probe: exit code 0 when all is well, 1 for warnings, 3 when
 a guarantee does not hold or the store does not answer within --timeout.`,
@@ -75,14 +80,16 @@ a guarantee does not hold or the store does not answer within --timeout.`,
 
 // diagnose examines a store.
 func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
-	d := &diagnosis{Store: store.Name, Status: "fine", Findings: []findingJSON{}, Trial: trialSkipped}
+	d := &diagnosis{Store: store.Name, Status: "fine", Findings: []findingJSON{}, Trial: trialSkipped, NotExamined: store.Unexamined}
 	list, err := store.Check.Check(ctx)
 	if err != nil {
 		d.add(store, failedFinding(ctx, store, err))
 		return d
 	}
 	for _, f := range list {
-		d.add(store, f)
+		if !slices.Contains(store.Unexamined, f.Code) {
+			d.add(store, f)
+		}
 	}
 	if d.Status == "unsafe" {
 		return d
@@ -159,6 +166,9 @@ func (c *session) report(d *diagnosis) {
 		c.out.Line(good, "every operation works, on records of its own")
 	case trialSkipped:
 		c.out.Line(ui.Paint(ui.Faint, "- the operations were not tried"))
+	}
+	if len(d.NotExamined) > 0 {
+		c.out.Line(ui.Paint(ui.Faint, "- the pool of the service is not examined: Open in the service reports %s", strings.Join(d.NotExamined, ", ")))
 	}
 	if d.Latency > 0 {
 		c.out.Line(good, "a read takes ", ui.Duration(time.Duration(d.Latency*float64(time.Second))))

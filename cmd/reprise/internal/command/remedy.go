@@ -77,10 +77,6 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 		return setSystem("full_page_writes = on")
 	case "in-recovery":
 		return []string{"target_session_attrs=read-write in the URL"}
-	case "statement-cache":
-		return []string{"default_query_exec_mode=exec in the URL"}
-	case "pool-size":
-		return []string{"pool_max_conns=16 in the URL"}
 	case "unlogged":
 		return []string{"ALTER TABLE " + pgx.Identifier{orDefault(store.Config.Schema, reprisepg.DefaultSchema), orDefault(store.Config.Table, reprisepg.DefaultTable)}.Sanitize() + " SET LOGGED;"}
 	case "schema-version":

@@ -17,6 +17,9 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
+// maxConns is the size of this program's pool: the transactional store needs three.
+const maxConns = 4
+
 // openPostgres returns the store over a pool that asks for no connection yet.
 func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	st := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.PostgresURL}}
@@ -38,6 +41,8 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
+	// What the URL asks for is the service's; a person needs few connections.
+	c.MaxConns, c.MinConns, c.MinIdleConns = maxConns, 0, 0
 	st.User = c.ConnConfig.User
 	st.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
 
@@ -64,7 +69,10 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		pool.Close()
 		return nil, st.redacted(err)
 	}
-	st.Pool = pool
+	st.Pool, st.Unexamined = pool, []string{"notices", "statement-cache"}
+	if s.Transactional {
+		st.Unexamined = append(st.Unexamined, "pool-size")
+	}
 	st.attach(inner)
 	st.prove = func(ctx context.Context) (err error) {
 		if s.Transactional {

@@ -149,3 +149,19 @@ func TestPasswordsAreRedacted(t *testing.T) {
 		}
 	}
 }
+
+// TestPostgresPoolIsSmall: the URL is the service's, and may ask for the pool of a
+// service.
+func TestPostgresPoolIsSmall(t *testing.T) {
+	t.Parallel()
+	for _, pool := range []string{"pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", "pool_max_conns=1"} {
+		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop?" + pool, Transactional: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(st.close)
+		if c := st.Pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
+			t.Errorf("%s: %d to %d connections, %d idle; want up to 4", pool, c.MinConns, c.MaxConns, c.MinIdleConns)
+		}
+	}
+}

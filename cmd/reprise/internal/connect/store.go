@@ -47,6 +47,10 @@ type Store struct {
 	Check  store.Checker    // examines the server
 	Purger store.Purger     // nil: the server deletes expired records
 
+	// Unexamined are the codes of findings of Check that are about the pool: it is this
+	// program's, so they say nothing about the service.
+	Unexamined []string
+
 	prove   func(ctx context.Context) error
 	close   func()
 	secrets []string

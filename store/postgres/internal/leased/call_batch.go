@@ -205,9 +205,8 @@ func (b *callBatch) readClaim(row *wire.Row) {
 	size := row.Bytes()
 	found.Payload = row.Bytes()
 	if !there {
-		created := createdRecord{clock: found.Clock, fence: found.Fence, leaseUntil: found.LeaseUntil}
-		v.result, b.claims.ends[at] = created.result(), nil
-		if !bytes.Equal(found.Owner, v.claim.Owner[:]) || created.waited(v.claim.Lease) {
+		v.result, b.claims.ends[at] = granted(&found), nil
+		if !bytes.Equal(found.Owner, v.claim.Owner[:]) || waited(&found, v.claim.Lease) {
 			b.claims.ends[at] = errAlone
 		}
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -20,10 +21,9 @@ func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	var done bool
-	err = tx.QueryRow(ctx, a.store.table.Statements.Complete, a.store.table.Options.ExecMode,
-		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention), table.Microseconds(r.Horizon)).Scan(&done)
-	return a.completed(&r, done, err)
+	return a.complete(&r, func(text string, args ...any) row {
+		return tx.QueryRow(ctx, text, append([]any{a.store.table.Options.ExecMode}, args...)...)
+	})
 }
 
 // InSQLTx is inTx for a transaction of database/sql, over pgx's driver.
@@ -32,10 +32,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	var done bool
-	err = tx.QueryRowContext(ctx, a.store.table.Statements.Complete,
-		r.ID[:], r.Owner[:], table.NotNull(r.Payload), table.Microseconds(r.Retention), table.Microseconds(r.Horizon)).Scan(&done)
-	return a.completed(&r, done, err)
+	return a.complete(&r, func(text string, args ...any) row { return tx.QueryRowContext(ctx, text, args...) })
 }
 
 // attempt is the value that the context of a handler of the leased store has for its
@@ -70,13 +67,22 @@ func completionOf(ctx context.Context, payload []byte) (*attempt, store.Complete
 	return a, r, err
 }
 
-// completed places the answer to the completion.
-func (a *attempt) completed(r *store.CompleteRequest, done bool, err error) error {
+// row is the answer of a transaction's QueryRow.
+type row interface{ Scan(dest ...any) error }
+
+// complete completes r by query, which executes a statement in the transaction.
+func (a *attempt) complete(r *store.CompleteRequest, query func(text string, args ...any) row) error {
+	var state int16
+	statements, args := &a.store.table.Statements, table.CompletionArgs(r)
+	err := query(statements.CompleteOwn.SQL, args...).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) { // pgx's own is one, too
+		err = query(statements.CompleteAgain.SQL, args[:2]...).Scan(&state)
+	}
 	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", store.ErrLeaseLost)
 	case err != nil:
 		return wire.Fail("complete", err)
-	case !done:
-		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", store.ErrLeaseLost)
 	}
 	a.store.inTxOwners.add(a.owner, r.Remembered())
 	return nil

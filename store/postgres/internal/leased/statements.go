@@ -12,15 +12,17 @@ var sqlFiles embed.FS
 
 // statements are the texts of sql/*.sql that only the leased store uses.
 type statements struct {
-	claimNew, claims, completes *wire.Statement
-	claim, claimWaited, release string
+	claimNew, claimParsed, rewrite *wire.Statement
+	claims, completes              *wire.Statement
+	claimWaited, release           string
 }
 
 func newStatements(n *table.Names) statements {
 	load := func(file string) string { return n.Load(sqlFiles, file) }
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
-		claimNew: prepared("claim_new"), claims: prepared("claims"), completes: prepared("completes"),
-		claim: load("claim"), claimWaited: load("claim_waited"), release: load("release"),
+		claimNew: prepared("claim_new"), claimParsed: prepared("claim_parsed"), rewrite: prepared("rewrite"),
+		claims: prepared("claims"), completes: prepared("completes"),
+		claimWaited: load("claim_waited"), release: load("release"),
 	}
 }

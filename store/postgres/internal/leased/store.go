@@ -33,10 +33,10 @@ func New(t *table.Table) *Store {
 	return s
 }
 
-// Claim implements [store.Store] in one statement that reads before it writes: a replay
-// does not write. A lapsed record whose row another transaction is just writing is
-// InProgress, with a millisecond remaining. Claims that arrive while others are on their
-// way are sent together: see Config.NoCombining.
+// Claim implements [store.Store] in one statement that reads before it writes, and in one
+// more where it rewrites a row: a replay does not write. A lapsed record whose row
+// another transaction is just writing is InProgress, with a millisecond remaining. Claims
+// that arrive while others are on their way are sent together: see Config.NoCombining.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -52,7 +52,8 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	return s.table.Renew(ctx, rs)
 }
 
-// Complete implements [store.Store] in one statement, with other calls as Claim is.
+// Complete implements [store.Store] in one statement, with other calls as Claim is. A
+// completion that is repeated takes two.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err

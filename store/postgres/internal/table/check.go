@@ -228,7 +228,7 @@ func (t *tableState) findings() []store.Finding {
 	list.add(t.others != "", store.Warning, "other-grants",
 		"%s may read or change the records, which contain responses; unless a service needs it: REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
 	list.add(t.overdue > 0, store.Warning, "unpurged",
-		"records that a purge would delete or empty have been due for %d days: the table grows, and responses stay longer than their retention; call RunPurger in a service, or run reprise purge at intervals", t.overdue)
+		"records that a purge would delete or empty have been due for %d days: the table grows, and responses stay longer than their retention; the log of the services says why their purges fail, unless Config.Purge turns them off, and reprise purge deletes what is due", t.overdue)
 	if len(t.missing) > 0 {
 		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Complete ends an attempt whose record is in the table, in one statement. The
-// request has been validated.
+// Complete ends an attempt whose record is in the table, in one statement, or in two
+// where the owner has completed it already. The request has been validated.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
 	err := t.On(ctx, "complete", func(conn *pgx.Conn) (err error) {
@@ -21,32 +21,31 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	if err != nil || done {
 		return err
 	}
-	// A new statement: the one above may not see the change that it waited for.
 	if _, err := t.Look(ctx, "complete", r.ID); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", store.ErrLeaseLost)
 }
 
-// completeOn completes r once. Where statements are prepared, one statement completes
-// every record that is in progress; the function reports the state of another.
+// completeOn completes r once: a record of the owner that is in progress or, in a new
+// statement, one that the owner has completed. The first statement may not see the change
+// that it waited for.
 func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.CompleteRequest) (done bool, err error) {
-	if t.Sender.On(conn) == wire.Prepared {
-		err := wire.Send(ctx, conn, true, t.Statements.completeOwn.Call(
-			func(*wire.Row) { done = true },
-			r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInt8(nil, Microseconds(r.Retention)), wire.AppendInt8(nil, Microseconds(r.Horizon))))
-		switch {
-		case wire.NotPrepared(err):
-			t.Sender.Lost(ctx, conn, err)
-		case err != nil || done:
-			return done, err
-		}
+	answered := func(*wire.Row) { done = true }
+	scan := func(rows pgx.Rows) error { done = rows.Next(); return nil }
+	err = t.Ask(ctx, conn, t.Statements.CompleteOwn.Call(answered,
+		r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInt8(nil, Microseconds(r.Retention)), wire.AppendInt8(nil, Microseconds(r.Horizon))),
+		func() []any { return CompletionArgs(r) }, scan)
+	if err != nil || done {
+		return done, err
 	}
-	err = Query(ctx, conn, t.Statements.Complete, []any{
-		t.Options.ExecMode, r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon),
-	}, func(rows pgx.Rows) error {
-		rows.Next()
-		return rows.Scan(&done)
-	})
+	err = t.Ask(ctx, conn, t.Statements.CompleteAgain.Call(answered, r.ID[:], r.Owner[:]),
+		func() []any { return CompletionArgs(r)[:2] }, scan)
 	return done, err
+}
+
+// CompletionArgs are the parameters of complete_own.sql, of which complete_again.sql has
+// the first two.
+func CompletionArgs(r *store.CompleteRequest) []any {
+	return []any{r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon)}
 }

@@ -1,15 +1,10 @@
 package table
 
-import (
-	"github.com/jackc/pgx/v5"
+import "github.com/reprise-go/reprise/core/store"
 
-	"github.com/reprise-go/reprise/core/store"
-)
-
-// The words of verdict.sql and seen.go, and the two that only the function of a claim
-// answers: claimed, and lost race.
+// The words for what a claim makes of the row that it sees: see [Seen.Decide].
 const (
-	wordClaimed    = "claimed"
+	wordCorrupt    = "corrupt" // this release cannot read the row
 	wordNew        = "new"
 	WordTakeover   = "takeover"
 	wordAgain      = "again"
@@ -19,10 +14,9 @@ const (
 	wordInProgress = "in progress"
 	wordOwnLapsed  = "own lapsed"
 	wordLapsed     = "lapsed"
-	wordLostRace   = "lost race"
 )
 
-// Decision is the server's answer to a claim.
+// Decision is what a claim makes of the row that it sees.
 type Decision struct {
 	Word      string
 	Attempt   int
@@ -31,16 +25,12 @@ type Decision struct {
 	Payload   []byte
 }
 
-// Scan reads the columns of a decision that a function of the schema made.
-func (d *Decision) Scan(rows pgx.Rows) error {
-	return rows.Scan(&d.Word, &d.Attempt, &d.Fence, &d.leaseLeft, &d.Payload)
-}
-
-// Result is the result of the decision for a claim of the leased store.
+// Result is the result of a decision that does not rewrite the row, for a claim of the
+// leased store.
 func (d *Decision) Result() (store.ClaimResult, error) {
 	left := FromMicroseconds(d.leaseLeft)
 	switch d.Word {
-	case wordClaimed, wordOwnLapsed:
+	case wordOwnLapsed:
 		return store.ClaimResult{Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), Remaining: left}, nil //nolint:gosec // fences are positive
 	case wordInProgress:
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: left}, nil
@@ -52,8 +42,6 @@ func (d *Decision) Result() (store.ClaimResult, error) {
 		return store.ClaimResult{Outcome: store.Mismatch}, nil
 	case wordLapsed:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
-	case wordLostRace:
-		return store.ClaimResult{}, ErrLostRace
 	default:
 		return store.ClaimResult{}, Corrupt("claim")
 	}
@@ -64,8 +52,8 @@ func (d *Decision) Rewrites() bool {
 	return d.Word == wordNew || d.Word == wordAgain || d.Word == WordTakeover
 }
 
-// Claimable reports whether a claim of the transactional store that has the lock of the
-// record is granted.
+// Claimable reports whether the claim may have another attempt than that of the row. A
+// claim of the transactional store is granted then, where it has the lock of the record.
 func (d *Decision) Claimable() bool { return d.Word == wordNew || d.Word == WordTakeover }
 
 // AtomicResult is the result of a decision that is not claimable for the transactional

@@ -12,7 +12,7 @@ import (
 func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{
-		wordClaimed, wordNew, WordTakeover, wordAgain, wordMismatch, wordCompleted, wordExpired, wordInProgress, wordOwnLapsed, wordLapsed, wordLostRace, wordCorrupt,
+		wordNew, WordTakeover, wordAgain, wordMismatch, wordCompleted, wordExpired, wordInProgress, wordOwnLapsed, wordLapsed, wordCorrupt,
 	} {
 		d := Decision{Word: word, Attempt: 2, Fence: 40, leaseLeft: 1000, Payload: []byte("answer")}
 		writes := word == wordNew || word == WordTakeover || word == wordAgain
@@ -36,7 +36,6 @@ func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 		leased, atomic store.Outcome
 		err            error
 	}{
-		{wordClaimed, store.Claimed, store.Claimed, nil},
 		{wordOwnLapsed, store.Claimed, store.Lapsed, nil},
 		{wordAgain, 0, store.InProgress, nil},
 		{wordInProgress, store.InProgress, store.InProgress, nil},
@@ -44,7 +43,6 @@ func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 		{wordExpired, store.Expired, store.Expired, nil},
 		{wordMismatch, store.Mismatch, store.Mismatch, nil},
 		{wordLapsed, store.Lapsed, store.Lapsed, nil},
-		{wordLostRace, 0, 0, ErrLostRace},
 		{wordCorrupt, 0, 0, store.ErrCorrupt},
 		{"a word of another release", 0, 0, store.ErrCorrupt},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -86,11 +85,9 @@ func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) erro
 	if _, err := tx.Exec(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"); err != nil {
 		return err
 	}
-	lock := fnv.New64a()
-	_, _ = lock.Write([]byte("reprise migrate " + n.Lock))
 	// No parameters, hence the simple protocol: it works in every mode and behind every
 	// pooler.
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(int64(lock.Sum64()), 10)+")"); err != nil { //nolint:gosec // any 64 bits do
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(n.lock("migrate"), 10)+")"); err != nil {
 		return err
 	}
 	found, err := readSchema(ctx, tx, &n, len(list))

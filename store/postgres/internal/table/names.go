@@ -1,6 +1,7 @@
 package table
 
 import (
+	"hash/fnv"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -29,8 +30,6 @@ type Names struct {
 // functions are the functions that this release calls: the placeholder, the suffix with
 // the version, and the types of the parameters.
 var functions = []struct{ placeholder, suffix, parameters string }{
-	{"claim", "_claim_v1", "bytea, bytea, bytea, boolean, integer, bigint, bigint, bigint, text, boolean"},
-	{"complete", "_complete_v1", "bytea, bytea, bytea, bigint, bigint"},
 	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean"},
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
@@ -52,6 +51,13 @@ func NewNames(o Options) Names {
 	return n
 }
 
+// lock returns the key of the advisory lock on the whole table for a kind of work.
+func (n *Names) lock(work string) int64 {
+	key := fnv.New64a()
+	_, _ = key.Write([]byte("reprise " + work + " " + n.Lock))
+	return int64(key.Sum64()) //nolint:gosec // any 64 bits do
+}
+
 // Load returns a statement of this table: the text of sql/file.sql without its comments,
 // which would travel with every call.
 func (n *Names) Load(files fs.FS, file string) string {
@@ -65,7 +71,6 @@ func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 
 // fill puts the names, and the conditions that several statements share, into a text.
 func (n *Names) fill(text string) string {
-	text = strings.ReplaceAll(text, "{verdict}", withoutComments(readSQL(sqlFiles, "sql/verdict.sql")))
 	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL(sqlFiles, "sql/shown.sql")))
 	pairs := []string{
 		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,12 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	if limit < 1 || limit > MaxPurge {
 		return 0, Invalid("purge of %d records: want 1 to %d", limit, MaxPurge)
 	}
+	return t.purge(ctx, limit, nil)
+}
+
+// purge is Purge. With a lock it does nothing while another statement has that lock. The
+// lock is the statement's own: it needs no session, and ends with a process that crashes.
+func (t *Table) purge(ctx context.Context, limit int, lock *int64) (purged int, err error) {
 	b := &t.purging
 	b.mu.Lock()
 	from := b.at
@@ -44,7 +51,7 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	err = t.Run(ctx, "purge", t.Statements.purge, func(rows pgx.Rows) error {
 		rows.Next()
 		return rows.Scan(&purged, &last)
-	}, limit, from)
+	}, limit, from, lock)
 	if err != nil {
 		return 0, err
 	}
@@ -70,17 +77,22 @@ func (t *Table) Purgeable(ctx context.Context, limit int) (count int, err error)
 	return count, err
 }
 
-// PurgePace is how runPurger goes about it.
+// PurgePace says how Maintain purges.
 type PurgePace struct {
-	Every   time.Duration // between two rounds
+	Every   time.Duration // between two rounds; negative: never
 	Batch   int           // records that one statement deletes or empties
-	Pause   time.Duration // between two statements of one round
+	Pause   time.Duration // between two statements of one round; 0: as long as the first of them took
 	Timeout time.Duration // the longest that one statement may take
 }
 
-// RunPurger purges at once and then about every c.Every, until ctx ends.
-func (t *Table) RunPurger(ctx context.Context, c PurgePace) {
-	timer := time.NewTimer(0)
+// Maintain purges about every Purge.Every until ctx ends, and for the first time within
+// that: processes that start together do not purge together.
+func (t *Table) Maintain(ctx context.Context) {
+	pace := t.Options.Purge
+	if pace.Every < 0 {
+		return
+	}
+	timer := time.NewTimer(rand.N(pace.Every)) //nolint:gosec // keeps processes apart, no secret
 	defer timer.Stop()
 	for {
 		select {
@@ -88,37 +100,44 @@ func (t *Table) RunPurger(ctx context.Context, c PurgePace) {
 			return
 		case <-timer.C:
 		}
-		if err := t.purgeAll(ctx, c); err != nil && ctx.Err() == nil {
-			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: purge failed", slog.Any("error", err))
+		if err := t.purgeAll(ctx, pace); err != nil && ctx.Err() == nil {
+			t.reportPurge(ctx, err)
 		}
-		timer.Reset(c.Every - c.Every/10 + rand.N(c.Every/5)) //nolint:gosec // keeps processes apart, no secret
+		timer.Reset(pace.Every - pace.Every/10 + rand.N(pace.Every/5)) //nolint:gosec // as above
 	}
 }
 
-// purgeAll purges until no record is left to delete or to empty.
-func (t *Table) purgeAll(ctx context.Context, c PurgePace) error {
+func (t *Table) reportPurge(ctx context.Context, err error) {
+	if failures, due := t.purgeFailed.Count(); due {
+		t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: purge failed", slog.Int("failures", failures), slog.Any("error", err))
+	}
+}
+
+// purgeAll purges until no record is left to delete or to empty, or another process
+// purges.
+func (t *Table) purgeAll(ctx context.Context, pace PurgePace) error {
 	for {
-		purged, err := t.purgeOnce(ctx, c)
-		if err != nil || purged < c.Batch {
+		start := time.Now()
+		purged, err := t.purgeOnce(ctx, pace)
+		if err != nil || purged < pace.Batch {
 			return err
 		}
-		if c.Pause > 0 {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(c.Pause):
-			}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(cmp.Or(pace.Pause, time.Since(start))):
 		}
 	}
 }
 
-func (t *Table) purgeOnce(ctx context.Context, c PurgePace) (int, error) {
-	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
+func (t *Table) purgeOnce(ctx context.Context, pace PurgePace) (int, error) {
+	bounded, cancel := context.WithTimeout(ctx, pace.Timeout)
 	defer cancel()
-	purged, err := t.Purge(bounded, c.Batch)
+	lock := t.Names.lock("purge")
+	purged, err := t.purge(bounded, pace.Batch, &lock)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil && !errors.Is(err, wire.ErrNoConnection) {
-		return 0, fmt.Errorf("%w: postgres: purge: %d records took longer than %v; use a smaller PurgerConfig.Batch",
-			store.ErrUnavailable, c.Batch, c.Timeout)
+		return 0, fmt.Errorf("%w: postgres: purge: %d records took longer than %v; use a smaller Config.Purge.Batch",
+			store.ErrUnavailable, pace.Batch, pace.Timeout)
 	}
 	return purged, err
 }

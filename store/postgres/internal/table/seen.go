@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"math"
 
 	"github.com/jackc/pgx/v5"
@@ -18,12 +19,10 @@ const (
 	rowCompleted = 2
 )
 
-// wordCorrupt is the word of verdict.sql for a row that this release cannot read.
-const wordCorrupt = "corrupt"
-
-// Seen is the row that a statement found in the table, or none.
+// Seen is the row that a statement found in the table, or the one that a claim wrote, or
+// none.
 type Seen struct {
-	Found       bool
+	Found       bool // there is a row, and the statement did not write it
 	Version     int16
 	State       int16
 	Owner       []byte
@@ -45,49 +44,62 @@ type Seen struct {
 	Standby bool  // the server is one, and may be behind
 }
 
-// Scan reads the columns of seen.sql.
-func (r *Seen) Scan(row pgx.Row, more ...any) error {
+// Scan is Read for a row of pgx.
+func (r *Seen) Scan(row pgx.Row) error {
 	var (
-		at, clock, leaseUntil, validUntil instant
-		version, state                    *int16
-		attempt                           *int32
-		fence                             *int64
-		atMostOnce                        *bool
+		at, leaseUntil, validUntil instant
+		version, state             *int16
+		atMostOnce                 *bool
 	)
-	err := row.Scan(append([]any{
-		&at, &clock, &r.Standby,
-		&version, &state, &r.Owner, &r.Fingerprint, &attempt, &fence, &leaseUntil, &validUntil, &atMostOnce, &r.Payload,
-	}, more...)...)
-	r.At, r.Clock, r.LeaseUntil, r.ValidUntil = int64(at), int64(clock), int64(leaseUntil), int64(validUntil)
+	err := row.Scan(&at, &version, &state, &r.Owner, &r.Fingerprint, &r.Attempt, &r.Fence, &leaseUntil, &validUntil, &atMostOnce, &r.Payload)
+	r.At, r.Clock, r.LeaseUntil, r.ValidUntil = int64(at), int64(at), int64(leaseUntil), int64(validUntil)
 	if err != nil || version == nil {
 		return err
 	}
-	r.Found = true
-	r.Version, r.State, r.Attempt, r.Fence = *version, *state, int(*attempt), *fence
-	r.AtMostOnce = *atMostOnce
+	r.Found, r.Version, r.State, r.AtMostOnce = true, *version, *state, *atMostOnce
 	return nil
 }
 
-// Read reads a row of claim_look.sql, or of claim_new.sql where it saw a record.
+// Read reads a row of claim_look.sql, claim_new.sql or rewrite.sql.
 func (r *Seen) Read(row *wire.Row) {
-	*r = Seen{Found: true, At: row.Timestamp()}
-	r.Version, r.State = row.Smallint(), row.Smallint()
-	r.Owner, r.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())
-	r.Attempt, r.Fence = row.Integer(), row.Bigint()
-	r.LeaseUntil, r.ValidUntil, r.AtMostOnce = row.Timestamp(), row.Timestamp(), row.Boolean()
-	r.Payload = bytes.Clone(row.Bytes())
+	*r = Seen{At: row.Timestamp()}
 	r.Clock = r.At
+	r.readRecord(row)
 }
 
 // ReadAttempt reads the row of seen.sql.
 func (r *Seen) ReadAttempt(row *wire.Row) {
 	*r = Seen{At: row.Timestamp(), Clock: row.Timestamp(), Standby: row.Boolean()}
+	r.readRecord(row)
+}
+
+// readRecord reads the columns of a record, whose version is NULL where there is none or
+// where the statement wrote it.
+func (r *Seen) readRecord(row *wire.Row) {
 	r.Found = len(row.Columns) > 0 && row.Columns[0] != nil
 	r.Version, r.State = row.Smallint(), row.Smallint()
 	r.Owner, r.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())
 	r.Attempt, r.Fence = row.Integer(), row.Bigint()
 	r.LeaseUntil, r.ValidUntil, r.AtMostOnce = row.Timestamp(), row.Timestamp(), row.Boolean()
 	r.Payload = bytes.Clone(row.Bytes())
+}
+
+// LookForClaim reads the record of id without a write. On a standby, which may be behind,
+// it finds none, so that the claim goes on to a statement that the standby refuses.
+func (t *Table) LookForClaim(ctx context.Context, conn *pgx.Conn, id store.ID) (Seen, error) {
+	return t.AskForClaim(ctx, conn, t.Statements.ClaimLook, [][]byte{id[:]}, func() []any { return []any{id[:]} })
+}
+
+// AskForClaim executes st, which answers one row as claim_look.sql does, or none.
+func (t *Table) AskForClaim(ctx context.Context, conn *pgx.Conn, st *wire.Statement, values [][]byte, args func() []any) (Seen, error) {
+	var found Seen
+	err := t.Ask(ctx, conn, st.Call(found.Read, values...), args, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return nil
+		}
+		return found.Scan(rows)
+	})
+	return found, err
 }
 
 // instant scans a timestamptz into microseconds since 1970; NULL is 0.

@@ -129,27 +129,39 @@ func TestInstantScansInfinityAndNull(t *testing.T) {
 	}
 }
 
-// TestSeenReadsARecordOrNone: a row of NULLs is no record, and an answer with too few
-// columns is an error.
+// TestSeenReadsARecordOrNone: a row whose version is NULL is no record, or one that the
+// statement wrote, and an answer with too few columns is an error.
 func TestSeenReadsARecordOrNone(t *testing.T) {
 	t.Parallel()
-	const columns, inFront = 13, 3 // the clocks and whether the server is a standby
 	at := wire.AppendTimestamp(nil, 7)
-	for name, test := range map[string]struct {
-		columns       int
-		found, failed bool
+	for form, test := range map[string]struct {
+		clocks [][]byte // in front of the record
+		read   func(*Seen, *wire.Row)
 	}{
-		"none": {columns, false, false}, "a record": {columns, true, false}, "too few": {inFront, false, true}, "too few of a record": {columns - 1, true, true},
+		"of a claim":      {[][]byte{at}, (*Seen).Read},
+		"of a claim's tx": {[][]byte{at, at, wire.BinaryBool(false)}, (*Seen).ReadAttempt},
 	} {
-		r := &wire.Row{Columns: make([][]byte, columns)}
-		r.Columns[0], r.Columns[1], r.Columns[2] = at, at, wire.BinaryBool(false)
-		if test.found {
-			r.Columns[inFront] = []byte{0, rowVersion}
-		}
-		r.Columns = r.Columns[:test.columns]
-		var got Seen
-		if got.ReadAttempt(r); got.Found != test.found || (r.Err != nil) != test.failed || got.At != 7 || got.Clock != 7 {
-			t.Errorf("%s: %+v, %v", name, got, r.Err)
+		columns := len(test.clocks) + 10
+		for name, answer := range map[string]struct {
+			columns       int
+			found, failed bool
+		}{
+			"none": {columns, false, false}, "a record": {columns, true, false},
+			"too few": {len(test.clocks), false, true}, "too few of a record": {columns - 1, true, true},
+		} {
+			r := &wire.Row{Columns: make([][]byte, columns)}
+			copy(r.Columns, test.clocks)
+			if answer.found {
+				r.Columns[len(test.clocks)] = []byte{0, rowVersion}
+			}
+			r.Columns[len(test.clocks)+5] = wire.AppendInt8(nil, 40)
+			r.Columns = r.Columns[:answer.columns]
+			var got Seen
+			test.read(&got, r)
+			whole := answer.columns > len(test.clocks)+5
+			if got.Found != answer.found || (r.Err != nil) != answer.failed || got.At != 7 || got.Clock != 7 || (got.Fence == 40) != whole {
+				t.Errorf("%s, %s: %+v, %v", form, name, got, r.Err)
+			}
 		}
 	}
 }

@@ -11,8 +11,9 @@ var sqlFiles embed.FS
 
 // statements are the texts of sql/*.sql that both stores and operators use.
 type statements struct {
-	ClaimLook, completeOwn, Seen    *wire.Statement
-	renew, Complete                 string
+	ClaimLook, Seen, CompleteOwn, CompleteAgain *wire.Statement
+
+	renew                           string
 	purge, purgeable, inspect, list string
 	resolve, forget, discard        string
 	others, unpurged                string
@@ -22,8 +23,9 @@ func newStatements(n *Names) statements {
 	load := func(file string) string { return n.Load(sqlFiles, file) }
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
-		ClaimLook: prepared("claim_look"), completeOwn: prepared("complete_own"), Seen: prepared("seen"),
-		renew: load("renew"), Complete: load("complete"),
+		ClaimLook: prepared("claim_look"), Seen: prepared("seen"),
+		CompleteOwn: prepared("complete_own"), CompleteAgain: prepared("complete_again"),
+		renew: load("renew"),
 		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
 		resolve: load("resolve"), forget: load("forget"), discard: load("discard"),
 		others: load("others"), unpurged: load("unpurged"),

@@ -25,6 +25,7 @@ type Options struct {
 	TxTimeout     time.Duration
 	Isolation     pgx.TxIsoLevel
 	Accept        []string // codes of findings
+	Purge         PurgePace
 	Logger        *slog.Logger
 }
 
@@ -36,9 +37,10 @@ type Table struct {
 	Names   Names
 	Sender  wire.Sender
 
-	Statements statements
-	purging    purgeBound
-	missing    missingSchema
+	Statements  statements
+	purging     purgeBound
+	purgeFailed Minutely
+	missing     missingSchema
 }
 
 // New returns the records that o names. The error wraps ErrInvalid.
@@ -118,6 +120,20 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 		return err
 	}
 	return readErr
+}
+
+// Ask executes a statement of every request once, as [wire.Sender.On] says: with values,
+// which read gets the rows of, or as text with args, for scan. It falls back on the text
+// where the session has lost what was prepared in it: nothing was executed then.
+func (t *Table) Ask(ctx context.Context, conn *pgx.Conn, call wire.Call, args func() []any, scan func(pgx.Rows) error) error {
+	if sending := t.Sender.On(conn); sending != wire.Text {
+		err := wire.Send(ctx, conn, sending == wire.Prepared, call)
+		if !wire.NotPrepared(err) {
+			return err
+		}
+		t.Sender.Lost(ctx, conn, err)
+	}
+	return Query(ctx, conn, call.Statement.SQL, append([]any{t.Options.ExecMode}, args()...), scan)
 }
 
 // pause waits for a random time that grows with try, the first time not at all, and

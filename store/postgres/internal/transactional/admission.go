@@ -9,7 +9,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // This file is the way of a claim of the transactional store up to its transaction.
@@ -101,20 +100,9 @@ func (s *Store) leaveClaim(id store.ID) {
 // claimFromRecord answers a claim by one bare SELECT, where the record alone decides.
 func (s *Store) claimFromRecord(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	var found table.Seen
-	err = s.table.On(ctx, "claim", func(conn *pgx.Conn) error {
-		found = table.Seen{}
-		sending := s.table.Sender.On(conn)
-		if sending != wire.Text {
-			err := wire.Send(ctx, conn, sending == wire.Prepared, s.table.Statements.ClaimLook.Call(found.Read, r.ID[:]))
-			if !wire.NotPrepared(err) {
-				return err
-			}
-			s.table.Sender.Lost(ctx, conn, err)
-		}
-		return table.Query(ctx, conn, s.table.Statements.Seen.SQL, []any{s.table.Options.ExecMode, r.ID[:]}, func(rows pgx.Rows) error {
-			rows.Next()
-			return found.Scan(rows)
-		})
+	err = s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
+		found, err = s.table.LookForClaim(ctx, conn, r.ID)
+		return err
 	})
 	if err != nil {
 		return store.ClaimResult{}, false, err

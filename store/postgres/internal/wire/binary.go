@@ -27,6 +27,11 @@ func AppendInterval(b []byte, d time.Duration) []byte {
 	return binary.BigEndian.AppendUint64(b, 0)
 }
 
+// AppendInt2 appends n as a smallint.
+func AppendInt2(b []byte, n int16) []byte {
+	return binary.BigEndian.AppendUint16(b, uint16(n)) //nolint:gosec // its bits
+}
+
 // AppendInt4 appends n as an integer.
 func AppendInt4(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // attempts are few

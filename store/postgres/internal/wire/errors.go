@@ -21,6 +21,7 @@ const (
 	CodeTaken           = "23505" // another attempt has the record, where the INSERT of a record fails with it
 	CodeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql, same.sql or locked.sql does not hold
 	CodeNoTx            = "25P01"
+	CodeLockTimeout     = "55P03"
 	CodeIdleTimeout     = "25P03"
 	CodeInvalidSetting  = "22023"
 	CodeNoPrivilege     = "42501"

@@ -103,7 +103,7 @@ func (c *conn) write(now time.Time, batch []batching.Sent[queued]) {
 	if c.ended || c.retired.Load() {
 		c.mu.Unlock()
 		for _, s := range batch {
-			s.Finish(ErrNotTaken)
+			s.Finish(errNotTaken)
 		}
 		return
 	}

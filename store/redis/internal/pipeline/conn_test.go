@@ -242,7 +242,7 @@ func TestRetiredConnectionTakesNoBatch(t *testing.T) {
 	}})
 	call := q.Call()
 	defer call.Release()
-	if err := q.Do(t.Context(), call); !errors.Is(err, ErrNotTaken) || len(conn.written) > 0 {
+	if err := q.Do(t.Context(), call); !errors.Is(err, errNotTaken) || len(conn.written) > 0 {
 		t.Errorf("a call on it: %v, and %d were written", err, len(conn.written))
 	}
 }

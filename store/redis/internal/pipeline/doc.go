@@ -2,25 +2,21 @@
 // on its own connection, in batches that wait neither for a timer nor for the replies to
 // the ones before. ADR 10 has the reasons and the measurements.
 //
-//	p := pipelines.Of(node)
-//	answer, err := p.Do(ctx, call)
-//	if errors.Is(err, pipeline.ErrNotTaken) {
-//		answer, err = throughTheClient(ctx, call)
-//		p.Connect() // if the server answered
-//	}
+//	pipelines := pipeline.New(client)
+//	defer pipelines.Close()
+//	answer, pipelined, err := pipelines.Do(ctx, node, call, throughTheClient)
 //
 // # Limits
 //
 // A pipeline takes calls of up to [MaxPayload] bytes whose replies have at most
 // [MaxReply], because all calls share the connection and a larger one would hold up the
 // others. It follows no redirect, repeats no call, and interprets no error. The caller
-// sends through the client each call that was not taken, and repeats there each call that
-// failed.
+// repeats through the client each call that failed.
 //
 // # Exit
 //
 // The client has an automatic pipeline too, experimental since go-redis 9.22. This
 // package is deleted when that one is stable in the oldest go-redis that the store
-// requires, and reaches 80 percent of this package's throughput at 64 connections. Do
-// then becomes a call of the client, and batches of confirmed writes stay as they are.
+// requires, and within 20 percent of this one at 64 connections. ADR 10 has all
+// conditions, and lists what goes and what stays.
 package pipeline

@@ -67,9 +67,9 @@ func (s *server) answerPipeline(protocol string) {
 }
 
 // connect returns a pipeline with a connection to a server.
-func connect(tb testing.TB, s *server, change ...func(*redis.Options)) *Pipeline {
+func connect(tb testing.TB, s *server, change ...func(*redis.Options)) *pipeline {
 	tb.Helper()
-	o := &redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1}
+	o := &redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1, PoolSize: 1}
 	for _, f := range change {
 		f(o)
 	}
@@ -77,31 +77,30 @@ func connect(tb testing.TB, s *server, change ...func(*redis.Options)) *Pipeline
 	all := New(client)
 	tb.Cleanup(func() {
 		all.Close()
-		all.Wait()
 		_ = client.Close()
 	})
-	p := all.Of(client)
+	p := all.of(client)
 	must(tb, p, "first")
 	return p
 }
 
 // do sends a call, and connects and sends it again while it is left to the client.
-func do(ctx context.Context, tb testing.TB, p *Pipeline, c Call) (Answer, error) {
+func do(ctx context.Context, tb testing.TB, p *pipeline, c Call) (Answer, error) {
 	tb.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
-		a, err := p.Do(ctx, c)
-		if !errors.Is(err, ErrNotTaken) {
+		a, err := p.do(ctx, c)
+		if !errors.Is(err, errNotTaken) {
 			return a, err
 		}
 		if time.Now().After(deadline) {
 			tb.Fatal("no call was taken for ten seconds")
 		}
-		p.Connect()
+		p.connect()
 	}
 }
 
 // must sends a call that has to be answered with a string, and returns the string.
-func must(tb testing.TB, p *Pipeline, name string) string {
+func must(tb testing.TB, p *pipeline, name string) string {
 	tb.Helper()
 	a, err := do(tb.Context(), tb, p, text(name))
 	if err != nil || a.Replies[0].Kind != String {
@@ -131,7 +130,7 @@ func (c *conn) isEnded() bool {
 func newCluster(tb testing.TB, addr string, change func(*redis.Options)) (*Pipelines, *redis.Client) {
 	tb.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{addr}, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		Addrs: []string{addr}, PoolSize: 1, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
 		},
@@ -140,7 +139,6 @@ func newCluster(tb testing.TB, addr string, change func(*redis.Options)) (*Pipel
 	p := New(client)
 	tb.Cleanup(func() {
 		p.Close()
-		p.Wait()
 		_ = client.Close()
 	})
 	node, err := client.MasterForKey(tb.Context(), "key")

@@ -25,6 +25,13 @@ const (
 	// on a connection with no call in flight: the operating system takes it at once.
 	largestInline = 4 << 10
 
+	// fewCalls is how many calls, at most, are on their way to a server while all of them
+	// go through the client. ADR 10 has the measurements.
+	fewCalls = 3
+
+	// staysBusy is how many calls in a row have to be few before the client gets them again.
+	staysBusy = 64
+
 	// yields is how often the goroutine that makes up a batch lets others add their calls.
 	yields = 2
 
@@ -38,15 +45,12 @@ const (
 	lastRedial  = 2 * time.Second
 )
 
-// Errors of [Pipeline.Do].
-var (
-	// ErrNotTaken is the error of a call that is left to the client: there is no connection,
-	// or it is the one a second that would notice that the client was closed.
-	ErrNotTaken = errors.New("the pipeline does not take the call")
+// ErrUnsent is in the error of a call in a pipeline of which no byte was sent.
+var ErrUnsent = errors.New("the call was not sent")
 
-	// ErrUnsent is in the error of a call that was taken, and of which no byte was sent.
-	ErrUnsent = errors.New("the call was not sent")
-)
+// errNotTaken is the error of a call that is left to the client: there is no connection,
+// or it is the one a second that would notice that the client was closed.
+var errNotTaken = errors.New("the pipeline does not take the call")
 
 // Call is one write: commands of Redis.
 type Call interface {
@@ -66,15 +70,18 @@ type Answer struct {
 // MaxReplies is the number of commands of the largest call.
 const MaxReplies = 3
 
-// Pipeline sends the calls for one server on one connection: each batch is written
+// pipeline sends the calls for one server on one connection: each batch is written
 // without waiting for the answers to the one before. It dials in the background; while it
 // has no connection, it takes no call. All methods are safe for concurrent use.
-type Pipeline struct {
+type pipeline struct {
 	all    *Pipelines
 	node   *redis.Client
 	limits limits
 	queue  *batching.Queue[queued]
+	few    int64 // see begin
 
+	active atomic.Int64         // calls between begin and end
+	busy   atomic.Int64         // how many more calls are not few; negative: none
 	conn   atomic.Pointer[conn] // nil: none
 	sample atomic.Bool          // the next call is left to the client
 
@@ -94,8 +101,9 @@ type queued struct {
 	Answer
 }
 
-func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
-	n := &Pipeline{all: p, node: node, limits: limitsOf(node.Options())}
+func (p *Pipelines) newPipeline(node *redis.Client) *pipeline {
+	o := node.Options()
+	n := &pipeline{all: p, node: node, limits: limitsOf(o), few: int64(min(fewCalls, o.PoolSize/2))}
 	n.queue = batching.New(batching.Config[queued]{
 		Send: n.send, Later: true, Yields: yields, Inline: n.sendsInline,
 		Large: 2 * MaxPayload, // a call is never sent outside of the lane
@@ -103,15 +111,29 @@ func (p *Pipelines) newPipeline(node *redis.Client) *Pipeline {
 	return n
 }
 
-// Addr returns the address of the server, as the options of its client have it.
-func (p *Pipeline) Addr() string { return p.node.Options().Addr }
+// begin counts a call on its way to the server, through the pipeline or the client, until
+// end. It reports whether there are few of them, so that each does better on a connection
+// of the client: a call that is alone in its batch saves no system call, and wakes two
+// goroutines more. A small pool has fewer: half of its connections.
+//
+// The calls after one that was not few are not few either. Otherwise, part of the calls
+// would always miss the batches of the others.
+func (p *pipeline) begin() (few bool) {
+	if p.active.Add(1) > p.few {
+		p.busy.Store(staysBusy)
+		return false
+	}
+	return p.busy.Add(-1) < 0
+}
 
-// Do sends c and returns when its replies are there, or when ctx ends. The error is
-// [ErrNotTaken], or matches [ErrUnsent], or the call may have been executed. Errors that
-// the server answered are replies.
-func (p *Pipeline) Do(ctx context.Context, c Call) (a Answer, err error) {
+// end ends the count of a call.
+func (p *pipeline) end() { p.active.Add(-1) }
+
+// do sends c and returns when its replies are there, or when ctx ends. The error is
+// errNotTaken, or one of [Pipelines.Do].
+func (p *pipeline) do(ctx context.Context, c Call) (a Answer, err error) {
 	if p.conn.Load() == nil || p.sample.Load() && p.sample.CompareAndSwap(true, false) {
-		return a, ErrNotTaken
+		return a, errNotTaken
 	}
 	call := p.queue.Call()
 	defer call.Release()
@@ -120,7 +142,7 @@ func (p *Pipeline) Do(ctx context.Context, c Call) (a Answer, err error) {
 		v.out = nil
 	}
 	if v.out, v.want = c.AppendTo(v.out[:0]); v.want == "" {
-		return a, ErrNotTaken
+		return a, errNotTaken
 	}
 	call.Size = len(v.out)
 	if err = p.queue.Do(ctx, call); err == nil {
@@ -145,11 +167,11 @@ type unsent struct{ error }
 func (e unsent) Unwrap() []error { return []error{e.error, ErrUnsent} }
 
 // send writes a batch.
-func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
+func (p *pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 	c := p.conn.Load()
 	if c == nil {
 		for _, s := range batch {
-			s.Finish(ErrNotTaken)
+			s.Finish(errNotTaken)
 		}
 		return
 	}
@@ -169,22 +191,22 @@ func (p *Pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 
 // sendsInline reports whether the write of a call that is alone cannot block: no call is
 // in flight, and it is small.
-func (p *Pipeline) sendsInline(v *queued) bool {
+func (p *pipeline) sendsInline(v *queued) bool {
 	c := p.conn.Load()
 	return c != nil && c.inFlight.Load() == 0 && len(v.out) <= largestInline
 }
 
 // retire makes c the connection of no further batch.
-func (p *Pipeline) retire(c *conn) {
+func (p *pipeline) retire(c *conn) {
 	if c != nil {
 		p.conn.CompareAndSwap(c, nil)
 		c.retire()
 	}
 }
 
-// Connect dials in the background, unless there is a connection, or a dial is under way
-// or failed just now. It is for a caller to whom the server answered through the client.
-func (p *Pipeline) Connect() {
+// connect dials in the background, unless there is a connection, or a dial is under way
+// or failed just now. The server has just answered through the client.
+func (p *pipeline) connect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dialing || p.conn.Load() != nil || time.Now().Before(p.redial) {
@@ -210,7 +232,7 @@ func (p *Pipeline) Connect() {
 }
 
 // dialled notes the end of a dial.
-func (p *Pipeline) dialled(c *conn, err error) {
+func (p *pipeline) dialled(c *conn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dialing = false

@@ -29,7 +29,7 @@ func TestCallerWritesOnlySmallCallsItself(t *testing.T) {
 		{"behind another", true, 1, 1, false},
 		{"without a connection", false, 0, 1, false},
 	} {
-		p := &Pipeline{}
+		p := &pipeline{}
 		if c.connected {
 			conn := &conn{}
 			conn.inFlight.Store(c.inFlight)
@@ -47,14 +47,14 @@ func TestPipelineDialsOnceAndThenWaits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		prepare func(p *Pipeline)
+		prepare func(p *pipeline)
 		want    bool
 	}{
-		{"at first", func(*Pipeline) {}, true},
-		{"one dials", func(p *Pipeline) { p.dialing = true }, false},
-		{"there is a connection", func(p *Pipeline) { p.conn.Store(&conn{Conn: &recorder{}}) }, false},
-		{"one failed just now", func(p *Pipeline) { p.redial = time.Now().Add(time.Hour) }, false},
-		{"one failed some time ago", func(p *Pipeline) { p.redial = time.Now() }, true},
+		{"at first", func(*pipeline) {}, true},
+		{"one dials", func(p *pipeline) { p.dialing = true }, false},
+		{"there is a connection", func(p *pipeline) { p.conn.Store(&conn{Conn: &recorder{}}) }, false},
+		{"one failed just now", func(p *pipeline) { p.redial = time.Now().Add(time.Hour) }, false},
+		{"one failed some time ago", func(p *pipeline) { p.redial = time.Now() }, true},
 	} {
 		var dials atomic.Int64
 		client := redis.NewClient(&redis.Options{DialTimeout: time.Second, ReadTimeout: time.Second, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -66,10 +66,10 @@ func TestPipelineDialsOnceAndThenWaits(t *testing.T) {
 		}})
 		t.Cleanup(func() { _ = client.Close() })
 		all := New(client)
-		p := all.Of(client)
+		p := all.of(client)
 		c.prepare(p)
-		p.Connect()
-		all.Wait()
+		p.connect()
+		all.working.Wait()
 		if got := dials.Load(); got > 0 != c.want { // go-redis may try again
 			t.Errorf("%s: %d dials, want some: %v", c.name, got, c.want)
 		}
@@ -87,23 +87,23 @@ func TestCallsAreLeftToTheClient(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	all := New(client)
-	p := all.Of(client)
-	if _, err := p.Do(t.Context(), text("")); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("without a connection: %v, want ErrNotTaken", err)
+	p := all.of(client)
+	if _, err := p.do(t.Context(), text("")); !errors.Is(err, errNotTaken) {
+		t.Errorf("without a connection: %v, want errNotTaken", err)
 	}
 	all.working.Wait()
 	if p.conn.Load() != nil {
 		t.Error("it dialled for a call")
 	}
-	p.Connect()
+	p.connect()
 	eventually(t, "it dials", func() bool { return p.conn.Load() != nil })
-	if _, err := p.Do(t.Context(), commandless{}); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("a call of no commands: %v, want ErrNotTaken", err)
+	if _, err := p.do(t.Context(), commandless{}); !errors.Is(err, errNotTaken) {
+		t.Errorf("a call of no commands: %v, want errNotTaken", err)
 	}
 	left := 0
 	eventually(t, "a second is over", func() bool {
 		for range 10 {
-			if _, err := p.Do(t.Context(), text("")); errors.Is(err, ErrNotTaken) {
+			if _, err := p.do(t.Context(), text("")); errors.Is(err, errNotTaken) {
 				left++
 			} else if err != nil {
 				t.Fatal(err)
@@ -112,9 +112,8 @@ func TestCallsAreLeftToTheClient(t *testing.T) {
 		return left >= 2
 	})
 	all.Close()
-	all.Wait()
-	if _, err := p.Do(t.Context(), text("")); !errors.Is(err, ErrNotTaken) {
-		t.Errorf("after the end: %v, want ErrNotTaken", err)
+	if _, err := p.do(t.Context(), text("")); !errors.Is(err, errNotTaken) {
+		t.Errorf("after the end: %v, want errNotTaken", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -14,15 +15,15 @@ type Pipelines struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	single *Pipeline // of a client that is none of a cluster
+	single *pipeline // of a client that is none of a cluster
 
 	mu     sync.Mutex
 	closed bool
-	nodes  map[*redis.Client]*Pipeline
+	nodes  map[*redis.Client]*pipeline
 }
 
 // New returns the pipelines for client, a *[redis.Client] or *[redis.ClusterClient], or
-// nil where its options rule them out.
+// nil, which is as usable, where its options rule them out.
 func New(client redis.UniversalClient) *Pipelines {
 	p := &Pipelines{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -45,9 +46,44 @@ func allows(o *redis.Options) bool {
 // sentinelAddr is the address that go-redis gives a client that asks sentinels for it.
 const sentinelAddr = "FailoverClient"
 
-// Of returns the pipeline for a server, and nil after Close or where the options of its
+// Do makes a call of the server that node is a client of, in a batch of its pipeline or
+// by calling direct, which sends the call through the client and returns its error. It
+// calls direct where there are few calls on their way to the server, no connection, or
+// options that rule a pipeline out, and once a second.
+//
+// With a pipeline, it returns when the replies are there or when ctx ends. The error
+// matches [ErrUnsent], or the call may have been executed. Errors that the server
+// answered are replies.
+func (p *Pipelines) Do(ctx context.Context, node *redis.Client, c Call, direct func() error) (a Answer, pipelined bool, err error) {
+	n := p.of(node)
+	if n == nil {
+		_ = direct()
+		return a, false, nil
+	}
+	few := n.begin()
+	defer n.end()
+	if !few {
+		if a, err = n.do(ctx, c); !errors.Is(err, errNotTaken) {
+			return a, true, err
+		}
+	}
+	switch err := direct(); {
+	case errors.Is(err, redis.ErrClosed):
+		p.end()
+	case !few && (err == nil || isReply(err)):
+		n.connect()
+	}
+	return a, false, nil
+}
+
+func isReply(err error) bool {
+	var answered redis.Error
+	return errors.As(err, &answered)
+}
+
+// of returns the pipeline for a server, and nil after the end or where the options of its
 // client rule one out.
-func (p *Pipelines) Of(node *redis.Client) *Pipeline {
+func (p *Pipelines) of(node *redis.Client) *pipeline {
 	if p == nil {
 		return nil
 	}
@@ -59,7 +95,7 @@ func (p *Pipelines) Of(node *redis.Client) *Pipeline {
 	n := p.nodes[node]
 	if n == nil && !p.closed && allows(node.Options()) {
 		if p.nodes == nil {
-			p.nodes = make(map[*redis.Client]*Pipeline, 1)
+			p.nodes = make(map[*redis.Client]*pipeline, 1)
 		}
 		n = p.newPipeline(node)
 		p.nodes[node] = n
@@ -68,7 +104,7 @@ func (p *Pipelines) Of(node *redis.Client) *Pipeline {
 }
 
 // forget removes a pipeline that is not used: a cluster client may have dropped its node.
-func (p *Pipelines) forget(n *Pipeline) {
+func (p *Pipelines) forget(n *pipeline) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.nodes[n.node] == n {
@@ -76,23 +112,22 @@ func (p *Pipelines) forget(n *Pipeline) {
 	}
 }
 
-// Close ends all connections when their calls have answers. No call is taken afterwards.
+// Close ends all connections when their calls have answers, and waits until all
+// goroutines have ended. Later calls go through the client.
 func (p *Pipelines) Close() {
-	if p == nil {
-		return
+	if p != nil {
+		p.end()
+		p.working.Wait()
 	}
+}
+
+// end is Close without waiting.
+func (p *Pipelines) end() {
 	p.cancel()
 	p.mu.Lock()
 	p.closed = true
 	p.nodes = nil
 	p.mu.Unlock()
-}
-
-// Wait waits, after Close, until all goroutines have ended.
-func (p *Pipelines) Wait() {
-	if p != nil {
-		p.working.Wait()
-	}
 }
 
 // run starts a goroutine, unless the pipelines are closed.

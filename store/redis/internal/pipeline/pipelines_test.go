@@ -28,14 +28,14 @@ func TestOptionsRuleOutPipelines(t *testing.T) {
 		{"credentials change on connections that are in use", func(o *redis.Options) { o.StreamingCredentialsProvider = streamed{} }, false},
 	} {
 		all, node := newCluster(t, "127.0.0.1:1", c.change)
-		if got := all.Of(node) != nil; got != c.want {
+		if got := all.of(node) != nil; got != c.want {
 			t.Errorf("%s: a pipeline %v, want %v", c.name, got, c.want)
 		}
 		o := &redis.Options{Addr: "127.0.0.1:1"}
 		c.change(o)
 		client := redis.NewClient(o)
 		t.Cleanup(func() { _ = client.Close() })
-		if got := New(client).Of(client) != nil; got != c.want {
+		if got := New(client).of(client) != nil; got != c.want {
 			t.Errorf("%s, a single server: a pipeline %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -50,20 +50,20 @@ func TestOptionsRuleOutPipelines(t *testing.T) {
 func TestServerHasOnePipeline(t *testing.T) {
 	t.Parallel()
 	p, node := newCluster(t, "127.0.0.1:1", func(*redis.Options) {})
-	first := p.Of(node)
-	if first == nil || p.Of(node) != first {
+	first := p.of(node)
+	if first == nil || p.of(node) != first {
 		t.Error("a second pipeline")
 	}
 	p.forget(first)
-	second := p.Of(node)
+	second := p.of(node)
 	if second == first {
 		t.Error("a forgotten pipeline is used")
 	}
-	if p.forget(first); p.Of(node) != second {
+	if p.forget(first); p.of(node) != second {
 		t.Error("a pipeline was forgotten in the place of another")
 	}
 	p.Close()
-	if p.Of(node) != nil {
+	if p.of(node) != nil {
 		t.Error("a pipeline after the end")
 	}
 }
@@ -75,7 +75,7 @@ func TestIdlePipelineIsForgotten(t *testing.T) {
 	s := startServer(t, answering(fakeserver.Bulk("")))
 	const idle = 400 * time.Millisecond
 	all, node := newCluster(t, s.Addr, func(o *redis.Options) { o.ConnMaxIdleTime, o.ReadTimeout = idle, 100*time.Millisecond })
-	p := all.Of(node)
+	p := all.of(node)
 	must(t, p, "")
 	c := p.conn.Load()
 	born := time.Now()
@@ -97,12 +97,11 @@ func TestCloseEndsAForgottenPipeline(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, answering(fakeserver.Bulk("")))
 	all, node := newCluster(t, s.Addr, func(*redis.Options) {})
-	p := all.Of(node)
+	p := all.of(node)
 	all.forget(p)
 	must(t, p, "")
 	start := time.Now()
 	all.Close()
-	all.Wait()
 	if took := time.Since(start); took > idleAfter/2 {
 		t.Errorf("the end took %v", took)
 	}

@@ -22,8 +22,8 @@ WITH seen AS MATERIALIZED (
 	) AS started
 	WHERE NOT EXISTS (SELECT FROM seen)
 	ON CONFLICT (id) DO NOTHING
-	RETURNING clock_timestamp() AS clock, r.fence, r.lease_until, r.valid_until
+	RETURNING clock_timestamp() AS clock, r.attempt, r.fence, r.lease_until, r.valid_until
 )
 SELECT clock, version, state, owner, fingerprint, attempt, fence, lease_until, valid_until, at_most_once, payload FROM seen
 UNION ALL
-SELECT clock, NULL, NULL, NULL, NULL, NULL, fence, lease_until, valid_until, NULL, NULL FROM created
+SELECT clock, NULL, NULL, NULL, NULL, attempt, fence, lease_until, valid_until, NULL, NULL FROM created

@@ -34,134 +34,6 @@ CREATE INDEX {expiry_index} ON {records} (expires_at);
 -- The names of the functions have a version. A release that needs other functions creates them beside these, so that a rolling deploy
 -- runs both releases.
 
--- A claim of the leased store that rewrites a row, or may: claim_new.sql and claims_v1 decide the others. Parameters: $1 id, $2 owner, $3
--- fingerprint, $4 takeover allowed, $5 attempts allowed (0: any number), $6 lease, then the policy: $7 retention, $8 horizon, all three in
--- microseconds, $9 label, $10 at most once.
---
--- It reads first and writes only what it may. A record that was not seen is inserted and never updated, and one that was seen is
--- updated and never inserted: its row may be deleted in between, and then no value computed from it is true.
---
--- A takeover locks the row first and passes over a row that is locked, so that it never waits for another transaction.
-CREATE FUNCTION {claim}(bytea, bytea, bytea, boolean, integer, bigint, bigint, bigint, text, boolean,
-	OUT verdict text, OUT attempt integer, OUT fence bigint, OUT lease_left bigint, OUT payload bytea)
-LANGUAGE plpgsql AS $function$
-#variable_conflict use_column
-DECLARE
-	lease   interval := $6 * interval '1 microsecond';
-	kept    interval := ($7 + $8) * interval '1 microsecond';
-	spare   interval := least(kept, interval '1 hour');
-	seen    record;
-	started timestamptz;
-	until   timestamptz;
-BEGIN
-	IF pg_is_in_recovery() THEN
-		RAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';
-	END IF;
-	FOR try IN 1..8 LOOP
-		SELECT r.*, {verdict} AS verdict INTO seen FROM {records} AS r WHERE r.id = $1;
-		IF seen.verdict NOT IN ('new', 'again', 'takeover') THEN
-			verdict := seen.verdict;
-			attempt := seen.attempt;
-			fence := seen.fence;
-			lease_left := (extract(epoch FROM seen.lease_until - now()) * 1000000)::bigint;
-			IF verdict = 'completed' THEN
-				payload := seen.payload;
-			END IF;
-			RETURN;
-		END IF;
-
-		IF seen.verdict IS NULL THEN
-			-- A transaction that creates the record of an ID holds this lock until it has committed, and reads the clock while it holds
-			-- it. So no fence lies below one that was granted and released meanwhile.
-			PERFORM pg_advisory_xact_lock(('x' || encode(substr($1, 1, 8), 'hex'))::bit(64)::bigint # {records_literal}::regclass::oid::bigint);
-			started := clock_timestamp();
-			INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-				lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon)
-			VALUES ($1, 1, 1, 1, (extract(epoch FROM started) * 1000000)::bigint, $2, $3,
-				started + lease, started + kept, started + kept + spare, started, $9, $10, $7, $8)
-			ON CONFLICT (id) DO NOTHING
-			RETURNING r.attempt, r.fence, r.lease_until INTO attempt, fence, until;
-		ELSE
-			IF seen.verdict <> 'again' THEN
-				PERFORM FROM {records} AS r
-				WHERE r.id = $1 AND (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)
-				FOR NO KEY UPDATE SKIP LOCKED;
-				IF NOT FOUND THEN
-					PERFORM pg_sleep(0.0005 * try);
-					CONTINUE;
-				END IF;
-			END IF;
-			started := clock_timestamp();
-			UPDATE {records} AS r SET
-				state = 1,
-				attempt = CASE seen.verdict WHEN 'again' THEN r.attempt WHEN 'takeover' THEN r.attempt + 1 ELSE 1 END,
-				fence = CASE seen.verdict WHEN 'again' THEN r.fence
-					ELSE greatest(r.fence + 1, (extract(epoch FROM started) * 1000000)::bigint) END,
-				owner = $2,
-				fingerprint = $3,
-				payload = NULL,
-				label = $9,
-				at_most_once = $10,
-				retention = $7,
-				horizon = $8,
-				created_at = CASE seen.verdict WHEN 'again' THEN r.created_at ELSE started END,
-				lease_until = started + lease,
-				valid_until = started + kept,
-				-- indexed, so left alone where it still lies late enough
-				expires_at = CASE WHEN r.expires_at >= started + kept THEN r.expires_at ELSE started + kept + spare END
-			WHERE r.id = $1 AND (r.fence, r.state, r.lease_until) = (seen.fence, seen.state, seen.lease_until)
-			RETURNING r.attempt, r.fence, r.lease_until INTO attempt, fence, until;
-		END IF;
-		CONTINUE WHEN attempt IS NULL;
-
-		-- A write that had to wait for another transaction has the clock of before the wait, and its lease may have run out.
-		IF clock_timestamp() - started > interval '10 milliseconds' THEN
-			started := clock_timestamp();
-			UPDATE {records} AS r SET
-				lease_until = started + lease,
-				valid_until = started + kept,
-				expires_at = CASE WHEN r.expires_at >= started + kept THEN r.expires_at ELSE started + kept + spare END
-			WHERE r.id = $1
-			RETURNING r.lease_until INTO until;
-		END IF;
-		verdict := 'claimed';
-		lease_left := (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint;
-		RETURN;
-	END LOOP;
-	-- Another transaction is writing the lapsed record and has not committed: the caller tries again in a moment.
-	verdict := CASE seen.verdict WHEN 'takeover' THEN 'in progress' ELSE 'lost race' END;
-	attempt := 0;
-	fence := 0;
-	lease_left := 1000;
-END
-$function$;
-
--- A completion of the leased store. Parameters: $1 id, $2 owner, $3 payload, $4 retention, $5 horizon, both in microseconds.
---
--- A repetition by the owner that completed the record changes nothing of it and still writes it: the answer to a commit is what
--- confirms replication, and the first one may have been lost.
-CREATE FUNCTION {complete}(bytea, bytea, bytea, bigint, bigint) RETURNS boolean
-LANGUAGE plpgsql AS $function$
-DECLARE
-	replayed interval := $4 * interval '1 microsecond';
-	kept     interval := ($4 + $5) * interval '1 microsecond';
-BEGIN
-	UPDATE {records} AS r SET
-		state = 2,
-		payload = CASE r.state WHEN 1 THEN $3 ELSE r.payload END,
-		lease_until = CASE r.state WHEN 1 THEN clock_timestamp() ELSE r.lease_until END,
-		valid_until = CASE r.state WHEN 1 THEN clock_timestamp() + kept ELSE r.valid_until END,
-		retention = CASE r.state WHEN 1 THEN $4 ELSE r.retention END,
-		horizon = CASE r.state WHEN 1 THEN $5 ELSE r.horizon END,
-		-- indexed, so left alone where it still lies late enough and no horizon follows
-		expires_at = CASE WHEN r.state = 1 AND ($5 > 0 OR r.expires_at < clock_timestamp() + replayed)
-			THEN clock_timestamp() + replayed ELSE r.expires_at END
-	WHERE r.id = $1 AND r.owner = $2 AND {readable}
-		AND (r.valid_until > clock_timestamp() OR (r.state = 1 AND r.lease_until > clock_timestamp()));
-	RETURN FOUND;
-END
-$function$;
-
 -- The claims of several callers, as far as they need no row to be rewritten. Parameters, all but the last of one length and in the order of
 -- the IDs, which differ: $1 ids, $2 owners, $3 fingerprints, $4 the first eight bytes of the IDs as numbers, $5 leases, then the policies: $6
 -- retentions, $7 horizons, both in microseconds, $8 labels, $9 at most once; $10 whether most of the IDs are expected to be there.
@@ -170,9 +42,9 @@ $function$;
 -- version is NULL. A created record may be returned a second time, as one that is there. An ID that is not returned lost a race and is
 -- claimed alone. A payload of more than 64 KiB is left out; size says that there is one.
 --
--- It never waits for another creator of one of these records: it tries the lock of claim_v1, and reads the clock while it holds it. A row or
--- an insert of a transaction without the lock may still be in the way, and must not hold up the other calls: hence lock_timeout. Without
--- the other settings the server would plan anew for each number of IDs, or keep a plan that reads the whole table because it was small
+-- It never waits for another creator of one of these records: it tries the lock of claim_new.sql, and reads the clock while it holds it. A
+-- row or an insert of a transaction without the lock may still be in the way, and must not hold up the other calls: hence lock_timeout.
+-- Without the other settings the server would plan anew for each number of IDs, or keep a plan that reads the whole table because it was small
 -- once.
 CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean)
 RETURNS TABLE (id bytea, version smallint, state smallint, owner bytea, fingerprint bytea, attempt integer, fence bigint,
@@ -222,7 +94,8 @@ END
 $function$;
 
 -- The completions of several attempts. Parameters, all of one length and in the order of the IDs, which differ: $1 ids, $2 owners, $3
--- payloads, $4 retentions, $5 horizons, both in microseconds. It returns the records that it completed; complete_v1 decides about the others.
+-- payloads, $4 retentions, $5 horizons, both in microseconds. It returns the records that it completed; each of the others is completed
+-- alone.
 CREATE FUNCTION {completes}(bytea[], bytea[], bytea[], bigint[], bigint[]) RETURNS TABLE (id bytea, owner bytea)
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'

@@ -1,4 +1,4 @@
 -- Every record goes with it.
-DROP FUNCTION {claim}, {complete}, {claims}, {completes};
+DROP FUNCTION {claims}, {completes};
 
 DROP TABLE {records}, {migrations};

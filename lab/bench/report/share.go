@@ -1,0 +1,66 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// overStores are the variants of net/http over a store that the tables about all stores
+// list, by the suite that measures them.
+var overStores = []struct {
+	suite    string
+	variants []string
+}{
+	{"redis", []string{"raw2", combined, oneByOne}},
+	{"postgres", []string{"statements", leased, transactional}},
+}
+
+// added lists what a store adds to the median latency of a request: one connection, and so
+// no load.
+func added(results Results) string {
+	t := newTable("p50 with 1 connection, more than without a middleware, ms", "new key", "replay")
+	for _, of := range overStores {
+		for _, v := range of.variants {
+			cells := []string{v}
+			for _, kind := range []string{"new", "replay"} {
+				bare, _ := results.row(of.suite, "nethttp", kind, 1)
+				r, ok := results.row(of.suite, v, kind, 1)
+				cells = append(cells, orDash(ok, fmt.Sprintf("%.2f", (r.P50-bare.P50)/1000)))
+			}
+			t.row(cells...)
+		}
+	}
+	return t.String()
+}
+
+// share lists the CPU time that the server of a store spends on a request.
+func share(results Results) string {
+	t := newTable("CPU time of the store's server for a request, µs", "new key with 1, 8, 64 connections", "replay with 1, 8, 64")
+	for _, of := range overStores {
+		for _, v := range of.variants {
+			var cpu [2][]string
+			for i, kind := range []string{"new", "replay"} {
+				for _, n := range []int{1, 8, manyConnections} {
+					r, ok := results.row(of.suite, v, kind, n)
+					cpu[i] = append(cpu[i], orDash(ok, fmt.Sprintf("%.0f", r.StoreCPU)))
+				}
+			}
+			t.row(v, strings.Join(cpu[0], ", "), strings.Join(cpu[1], ", "))
+		}
+	}
+	return t.String()
+}
+
+func orDash(ok bool, cell string) string {
+	if !ok {
+		return "–"
+	}
+	return cell
+}
+
+// row finds the row of a variant in a situation.
+func (r Results) row(suite, variant, kind string, connections int) (Row, bool) {
+	return find(r[suite].Rows, func(row Row) bool {
+		return row.Variant == variant && row.Kind == kind && row.Connections == connections
+	})
+}

@@ -1,0 +1,263 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgUse makes an engine that uses a store from now on, until the end of the test.
+func pgUse(t *testing.T, st store.Store) *reprise.Engine {
+	t.Helper()
+	engine, err := reprise.New(st, reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	res, err := engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "k"})
+	pgWant(t, "begin", err, nil)
+	pgWant(t, "release", res.Attempt.Release(), nil)
+	return engine
+}
+
+// pgExpired puts n records into the table that are due for a purge, 255 at most.
+func (f *pgFixture) pgExpired(t *testing.T, n int) {
+	t.Helper()
+	f.pgRecords(t, n)
+	f.exec(t, "UPDATE "+f.records()+" SET valid_until = now(), expires_at = now()")
+}
+
+func (f *pgFixture) left(t *testing.T) int {
+	t.Helper()
+	return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records())
+}
+
+// TestPostgresPurgesWhileAnEngineUsesIt: both stores, over both kinds of pool, delete
+// expired records while an engine uses them, again and again, and after a failure, which
+// is logged. Without an engine they do not, and neither do they where the purge is off.
+func TestPostgresPurgesWhileAnEngineUsesIt(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*pgFixture) store.Store{
+		"leased":        func(f *pgFixture) store.Store { return f.Leased(t) },
+		"transactional": func(f *pgFixture) store.Store { return f.Transactional(t) },
+		"transactional SQL": func(f *pgFixture) store.Store {
+			return f.transactionalSQL(t, labtest.NewDB(t, f.Pool.Config().ConnString()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := pgSetup(t, servers.SharedPostgres(t))
+			var log pgLog
+			f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			f.Config.Purge.Every = -1
+			f.pgExpired(t, 5)
+			off, _ := store.As[store.Maintainer](open(f))
+			off.Maintain(t.Context()) // returns
+			f.Config.Purge.Every = time.Second
+			st := open(f)
+			if n := f.left(t); n != 5 {
+				t.Errorf("%d of 5 records are left before there is an engine", n)
+			}
+			engine := pgUse(t, st)
+			empty := func() bool { return f.left(t) == 0 }
+			pgEventually(t, "the first purge", empty)
+			f.pgExpired(t, 5)
+			pgEventually(t, "a later purge", empty)
+			f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
+			pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
+			f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
+			f.pgExpired(t, 5)
+			pgEventually(t, "a purge after the failure", empty)
+			if n := log.count("purge failed"); n != 1 {
+				t.Errorf("%d failures are logged, want one a minute", n)
+			}
+			pgWant(t, "close", engine.Close(t.Context()), nil)
+		})
+	}
+}
+
+// TestPostgresPurgesInBatches: a round deletes all expired records in statements of a
+// batch, with the pause between two of them; successes are not logged.
+func TestPostgresPurgesInBatches(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		records int
+		pause   time.Duration
+		want    string
+	}{
+		"no pause":     {5, 0, "{2,2,1}"},
+		"a short one":  {4, time.Nanosecond, "{2,2}"},
+		"a long pause": {5, time.Hour, "{2}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := pgSetup(t, servers.SharedPostgres(t))
+			var log pgLog
+			f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			f.Config.Purge = reprisepg.Purging{Every: time.Second, Batch: 2, Pause: test.pause}
+			f.exec(t, "CREATE TABLE "+f.name("purges")+" (n bigint, at timestamptz DEFAULT clock_timestamp())")
+			f.exec(t, "CREATE FUNCTION "+f.name("note")+"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "+f.name("purges")+
+				" SELECT count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$")
+			f.pgExpired(t, test.records)
+			st := f.Leased(t)
+			f.exec(t, "CREATE TRIGGER note AFTER DELETE ON "+f.records()+" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION "+f.name("note")+"()")
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); st.Maintain(ctx) }()
+			purges := func() string {
+				return pgValue[string](t, f.Pool, "SELECT coalesce(array_agg(n ORDER BY at), '{}')::text FROM "+f.name("purges"))
+			}
+			pgEventually(t, "the batches", func() bool { return len(purges()) >= len(test.want) })
+			pgPass(20 * time.Millisecond) // to see that no further batch comes
+			if got := purges(); got != test.want || log.contains("purge") {
+				t.Errorf("%d records are purged in batches of %s, want %s", test.records, got, test.want)
+			}
+			stop()
+			<-ended
+		})
+	}
+}
+
+// TestPostgresPurgeStatementIsBounded: a purge that takes longer than its bound ends, is
+// logged with a remedy, and is tried again in the next round. The end of the engine ends
+// one at once.
+func TestPostgresPurgeStatementIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{"bound": 100 * time.Millisecond, "close": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := pgSetup(t, servers.SharedPostgres(t))
+			var log pgLog
+			f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			f.Config.Purge = reprisepg.Purging{Every: time.Second, Timeout: timeout}
+			used := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString()), f.Config)
+			engine := pgUse(t, used.Leased(t))
+			f.pgExpired(t, 1)
+			lock, err := f.Pool.Begin(t.Context())
+			pgWant(t, "begin", err, nil)
+			defer func() { _ = lock.Rollback(context.WithoutCancel(t.Context())) }()
+			if _, err := lock.Exec(t.Context(), "LOCK TABLE "+f.records()+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+				t.Fatal(err)
+			}
+			if name == "close" {
+				pgEventually(t, "a purge waits", func() bool { return used.Pool.Stat().AcquiredConns() == 1 })
+				ctx, cancel := pgCall(t)
+				defer cancel()
+				pgWant(t, "close", engine.Close(ctx), nil)
+				labtest.ClosePool(t, used.Pool)
+				if log.contains("purge") {
+					t.Error("the end of the engine is logged as a failure")
+				}
+				return
+			}
+			pgEventually(t, "the bound is logged", func() bool { return log.contains("use a smaller Config.Purge.Batch") })
+			pgWant(t, "rollback", lock.Rollback(t.Context()), nil)
+			pgEventually(t, "a later round purges", func() bool { return f.left(t) == 0 })
+		})
+	}
+}
+
+// TestPostgresPurgesBehindPgBouncer: with fewer sessions than stores, and no lock stays
+// in a session.
+func TestPostgresPurgesBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=2")
+	f := pgSetup(t, server)
+	f.Config.Purge = reprisepg.Purging{Every: time.Second, Batch: 2}
+	for range 3 {
+		pooled := pgOn(labtest.NewPool(t, bouncer.URL()), f.Config)
+		pgUse(t, pooled.Leased(t))
+	}
+	for range 3 {
+		f.pgExpired(t, 20)
+		pgEventually(t, "a purge", func() bool { return f.left(t) == 0 })
+	}
+	pgEventually(t, "no lock is held", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+	})
+}
+
+// TestPostgresPurgesAfterARestart: a crash of the server ends a purge that runs, and the
+// store purges again once the server is back.
+func TestPostgresPurgesAfterARestart(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server)
+	var log pgLog
+	f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	f.Config.Purge.Every = time.Second
+	pgUse(t, pgOn(labtest.NewPool(t, server.URL()), f.Config).Leased(t))
+	f.pgExpired(t, 5)
+	pgEventually(t, "a purge", func() bool { return f.left(t) == 0 })
+	f.Pool.Reset()
+	server.Crash(t)
+	pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
+	server.Restart(t)
+	f.pgExpired(t, 5)
+	pgEventually(t, "a purge after the restart", func() bool { return f.left(t) == 0 })
+}
+
+// TestPostgresOneProcessPurgesAtATime: of two processes over one table, one with each
+// store, the second finds the purge of the first and leaves the records to it. It purges
+// when the first was killed.
+func TestPostgresOneProcessPurgesAtATime(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	// A purge waits in its DELETE for as long as the test holds the key of the trigger.
+	f.exec(t, "CREATE TABLE "+f.name("purgers")+" (name text)")
+	f.exec(t, "CREATE FUNCTION "+f.name("hold")+"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(hashtextextended('"+
+		f.Config.Schema+"', 0)); INSERT INTO "+f.name("purgers")+" VALUES (current_setting('application_name')); RETURN OLD; END $$")
+	f.exec(t, "CREATE TRIGGER hold BEFORE DELETE ON "+f.records()+" FOR EACH ROW WHEN (OLD.state = 2) EXECUTE FUNCTION "+f.name("hold")+"()")
+	hold, err := f.Pool.Begin(t.Context())
+	pgWant(t, "begin", err, nil)
+	defer func() { _ = hold.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := hold.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))", f.Config.Schema); err != nil {
+		t.Fatal(err)
+	}
+	children := map[string]*pgChild{}
+	for _, kind := range []string{"leased", "transactional"} {
+		name := kind + f.Config.Schema
+		children[name] = startPgChild(t, server.URL(), f.Config.Schema, pgClaim(), pgChildPurges+"="+kind, "PGAPPNAME="+name)
+		children[name].expect(t, "purges")
+	}
+	f.pgExpired(t, 4)
+	// w purges and waits, and o has purged meanwhile.
+	const turns = `FROM pg_stat_activity AS w JOIN pg_stat_activity AS o ON o.query = w.query AND o.query_start > w.query_start
+		WHERE w.application_name LIKE '%' || $1 AND o.application_name LIKE '%' || $1 AND w.query LIKE '%pg_try_advisory_xact_lock%' AND w.wait_event = 'advisory'`
+	pgEventually(t, "one purges, and the other has looked", func() bool {
+		return pgValue[int](t, f.Pool, "SELECT count(*) "+turns+" AND o.state = 'idle'", f.Config.Schema) == 1
+	})
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) "+turns+" AND o.wait_event = 'advisory'", f.Config.Schema); n != 0 {
+		t.Error("both purge at once")
+	}
+	purger := pgValue[string](t, f.Pool, "SELECT min(w.application_name) "+turns, f.Config.Schema)
+	pgWant(t, "kill", children[purger].cmd.Process.Kill(), nil)
+	pgWant(t, "rollback", hold.Rollback(t.Context()), nil)
+	pgEventually(t, "the other purges the rest", func() bool { return f.left(t) == 0 })
+	delete(children, purger)
+	for other := range children {
+		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("purgers")+" WHERE name = $1", other); n < 2 {
+			t.Errorf("%s purged %d records of 4, want the second batch at least", other, n)
+		}
+	}
+}
+
+// pgPurgeAsChild is the other process of TestPostgresOneProcessPurgesAtATime.
+func pgPurgeAsChild(t *testing.T, f *pgFixture, kind string) {
+	t.Helper()
+	f.Config.Purge = reprisepg.Purging{Every: time.Second, Batch: 2}
+	var st store.Store = f.Leased(t)
+	if kind == "transactional" {
+		st = f.Transactional(t)
+	}
+	pgUse(t, st)
+	pgSay("purges")
+	pgPass(time.Minute) // the test kills it
+}

@@ -1,1 +1,0 @@
-SELECT {complete}($1::bytea, $2::bytea, $3::bytea, $4::bigint, $5::bigint)
