@@ -248,15 +248,20 @@ var keySourceCases = []testCase{
 			srv.wantBody(first, c.body)
 			srv.replays(c, first)
 			srv.wantBody(srv.run(c.withBody(`{"amount":1}`)), `{"amount":1}`)
-			for _, source := range []protocol.KeySource{protocol.KeyHeader("Idempotency-Key"), protocol.KeyField("/meta/idempotency_key"), protocol.KeyContent(long)} {
+			for i, inner := range []struct {
+				source protocol.KeySource
+				call   func(call) call
+			}{
+				{protocol.KeyHeader("Idempotency-Key"), func(c call) call { return c.withKeys(e.key + "-0") }},
+				{protocol.KeyField("/meta/idempotency_key"), func(c call) call { return c }},
+				{protocol.KeyContent(long), func(c call) call { return c }},
+				{protocol.KeyHeader("X-Inner-Key"), func(c call) call { return c.with("X-Inner-Key", "inner") }},
+				{protocol.KeyParam("inner"), func(c call) call { return c.withTarget(c.target + "?inner=inner") }},
+			} {
 				options.Inner = func(outer *protocol.Guard) (*protocol.Guard, error) {
-					return outer.With(func(c *protocol.Config) { c.Name, c.Key, c.Preset = "payments", source, reprise.AtMostOnce })
+					return outer.With(func(c *protocol.Config) { c.Name, c.Key, c.Preset = "payments", inner.source, reprise.AtMostOnce })
 				}
-				both := e.keyed(quoted(e.key+"-"+source.String()[:3]), 1)
-				if source.Headers()[0]+" header" == source.String() {
-					both = both.withKeys(e.key + "-" + source.String()[:3])
-				}
-				e.serve(options).refuses(both, protocol.CodeInternalError)
+				e.serve(options).refuses(inner.call(e.keyed(quoted(fmt.Sprintf("%s-%d", e.key, i)), 1)), protocol.CodeInternalError)
 			}
 		},
 	},
