@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -229,7 +230,7 @@ var keySourceCases = []testCase{
 				refusal.srv.ran(0)
 			}
 			w := in.dial()
-			w.write(c.head(line{"Content-Length", fmt.Sprint(len(c.body))}))
+			w.write(c.head(line{"Content-Length", strconv.Itoa(len(c.body))}))
 			w.await("HTTP/1.1 100 Continue\r\n\r\n")
 			w.write(c.body)
 			a := w.read()
@@ -272,7 +273,7 @@ var keySourceCases = []testCase{
 			options.OuterReads = true
 			srv := e.serve(options)
 			for _, size := range []int{100, 513, 1537} {
-				head := `{"amount":1,"meta":{"idempotency_key":"` + e.key + fmt.Sprint(size) + `"},"pad":"`
+				head := `{"amount":1,"meta":{"idempotency_key":"` + e.key + strconv.Itoa(size) + `"},"pad":"`
 				c := e.keyed("0", 1).withBody(head + strings.Repeat("x", size-len(head)-3) + "\"}\n")
 				srv.wantWholeOrRefused(c, call.bytes)
 			}
