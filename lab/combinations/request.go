@@ -164,25 +164,29 @@ func unusual(text string, parts ...part) string {
 // http returns the request as a server sees it.
 func (q *request) http(ctx context.Context) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, q.method, "/orders?"+q.query(), strings.NewReader(q.body))
-	r.Header.Set("Content-Type", q.media)
-	r.Header.Set(versionField, q.version)
-	r.Header.Set(scopeField, q.scope)
-	switch key := q.header(); {
-	case q.quoted && key != "":
-		r.Header.Set("Idempotency-Key", `"`+key+`"`)
-	case key != "":
-		r.Header.Set("Idempotency-Key", key)
-	}
-	if q.where == inEvent {
-		r.Header.Set(eventField, q.key)
-	}
-	if q.identity {
-		r.Header.Set("Content-Encoding", "identity")
-	}
+	r.Header = q.fields()
 	if q.unsized {
 		r.ContentLength = -1
 	}
 	return r
+}
+
+// fields returns the header of the request.
+func (q *request) fields() http.Header {
+	h := http.Header{"Content-Type": {q.media}, versionField: {q.version}, scopeField: {q.scope}}
+	switch key := q.header(); {
+	case q.quoted && key != "":
+		h.Set("Idempotency-Key", `"`+key+`"`)
+	case key != "":
+		h.Set("Idempotency-Key", key)
+	}
+	if q.where == inEvent {
+		h.Set(eventField, q.key)
+	}
+	if q.identity {
+		h.Set("Content-Encoding", "identity")
+	}
+	return h
 }
 
 // header returns the key in the header.
@@ -252,7 +256,7 @@ func (q *request) content(s *settings, policy *protocol.Config) string {
 	fp := q.fingerprint(s, policy, key)
 	list := []string{hex.EncodeToString(fp[:])}
 	for _, name := range policy.Fingerprint.Headers {
-		list = append(list, name, q.http(context.Background()).Header.Get(name))
+		list = append(list, name, q.fields().Get(name))
 	}
 	return strings.Join(list, " ")
 }
@@ -264,7 +268,7 @@ func (q *request) fingerprint(s *settings, policy *protocol.Config, key string) 
 	if digest == nil {
 		digest = protocol.DefaultFingerprint
 	}
-	r, body := q.http(context.Background()), q.body
+	body := q.body
 	if q.media != "application/json" && s.layer == "parses the form" {
 		values, _ := url.ParseQuery(q.body)
 		body = "form " + values.Encode()
@@ -272,7 +276,7 @@ func (q *request) fingerprint(s *settings, policy *protocol.Config, key string) 
 	if len(policy.Fingerprint.Omit) > 0 && q.media == "application/json" {
 		body = withoutNote(body)
 	}
-	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", RawQuery: q.query(), Header: r.Header}, key, []byte(body))
+	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", RawQuery: q.query(), Header: q.fields()}, key, []byte(body))
 	return fp
 }
 
