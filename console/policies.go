@@ -79,6 +79,7 @@ func options(c *protocol.Config) [][2]string {
 	return [][2]string{
 		{"Preset", c.Preset.String()},
 		{"Header", strings.Join(c.Key.Headers(), ", ")},
+		{"Source of keys", c.Key.String()},
 		{"Key mode", mode},
 		{"Methods", strings.Join(c.Methods, ", ")},
 		{"Key required", yes(c.Required)},
@@ -89,6 +90,7 @@ func options(c *protocol.Config) [][2]string {
 		{"Request body", byteCount(c.Limits.RequestBody) + " at most"},
 		{"Response body", byteCount(c.Limits.ResponseBody) + " at most, then " + oversize},
 		{"Fingerprint fields", or(len(c.Fingerprint.Headers) == 0, strings.Join(c.Fingerprint.Headers, ", "), "none")},
+		{"Not compared in JSON", or(len(c.Fingerprint.Omit) == 0, strings.Join(c.Fingerprint.Omit, ", "), "none")},
 		{"Kept fields", or(c.Keep.Headers == nil, strings.Join(c.Keep.Headers, ", "), "all but those of a single response")},
 		{"Marker of replays", c.ControlFields().Replayed},
 		{"Records are sealed", sealing(&c.Seal)},

@@ -55,6 +55,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 			admission := guard.Admit(c.Request().Context(), stdhttp.Request(c.Request(), tooLarge), func() (string, error) { return scope(c) })
 			switch {
 			case admission.Pass:
+				stdhttp.PutBack(c.Request(), admission.Body)
 				return next(c)
 			case admission.Exchange != nil:
 				run(c, admission.Exchange, next)

@@ -108,6 +108,14 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// putBack gives a request that passes the body that the protocol read, nil for none. A
+// body in memory is still there.
+func (in *input) putBack(body *protocol.Body) {
+	if body != nil && in.body == inStream {
+		in.c.Request().SetBodyRaw(body.Bytes())
+	}
+}
+
 // discard reads the rest of a body stream, or closes the connection after the response:
 // fasthttp would take the rest for the next request. A response that closes the
 // connection anyway waits for no body.

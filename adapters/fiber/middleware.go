@@ -54,6 +54,7 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 		}
 		switch {
 		case admission.Pass:
+			in.putBack(admission.Body)
 			return c.Next()
 		case admission.Exchange != nil:
 			return run(c, admission.Exchange)

@@ -53,6 +53,7 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		admission := guard.Admit(c.Request.Context(), request, func() (string, error) { return scope(c) })
 		switch {
 		case admission.Pass:
+			stdhttp.PutBack(c.Request, admission.Body)
 			c.Next()
 		case admission.Exchange != nil:
 			run(c, admission.Exchange)

@@ -46,6 +46,7 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 			admission := guard.Admit(r.Context(), stdhttp.Request(r, stdhttp.TooLarge), func() (string, error) { return scope(r) })
 			switch {
 			case admission.Pass:
+				stdhttp.PutBack(r, admission.Body)
 				next.ServeHTTP(w, r)
 			case admission.Exchange != nil:
 				run(w, r, admission.Exchange, next)

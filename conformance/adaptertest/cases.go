@@ -3,7 +3,7 @@ package adaptertest
 import "slices"
 
 var cases = slices.Concat(
-	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
+	keyCases, keySourceCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
 	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
 	sealingCases, scopeCases, nestedCases, problemCases, trapCases,
 )

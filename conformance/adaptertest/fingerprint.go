@@ -96,6 +96,20 @@ var fingerprintCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R49a", Rule: "The parts of a JSON body in Fingerprint.Omit may differ from attempt to attempt, and the rest of it may not.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/id", "/params/sent_at"}}}})
+			c := e.post(created).with("Content-Type", "application/json").withBody(`{"id":1,"method":"pay","params":{"amount":5,"sent_at":"10:00"}}`)
+			first := srv.run(c)
+			srv.replays(c.withBody(`{"id":"2","method":"pay","params":{"sent_at":null,"amount":5}}`), first)
+			srv.replays(c.withBody(`{"method":"pay","params":{"amount":5}}`), first)
+			srv.refuses(c.withBody(`{"id":1,"method":"pay","params":{"amount":50,"sent_at":"10:00"}}`), protocol.CodeKeyReused)
+			srv.refuses(c.withBody(`{"id":1,"method":"pay","params":{"amount":5,"id":1}}`), protocol.CodeKeyReused)
+			srv.refuses(c.withBody(`{"id":1,"id":1,"method":"pay","params":{"amount":5,"sent_at":"10:00"}}`), protocol.CodeKeyReused)
+			srv.ran(1)
+		},
+	},
+	{
 		conformance.Case{ID: "R24e", Rule: "With NoFingerprint every request with the key gets the first response.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: protocol.NoFingerprint}}})

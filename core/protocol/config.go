@@ -38,10 +38,11 @@ type Config struct {
 	Required bool
 
 	// Key says where a request has its key. The default is the header Idempotency-Key. See
-	// [KeyHeader] for another one, and for more than one.
+	// [KeyHeader] for another one, and for more than one, and [KeyField], [KeyParam],
+	// [KeyFunc] and [KeyContent] for other places.
 	Key KeySource
 
-	// KeyMode says which forms of a key are accepted. The default is Compat.
+	// KeyMode says which forms of a key a header field may have. The default is Compat.
 	KeyMode KeyMode
 
 	// Endpoint is a stable name of your choice that becomes part of the operation's
@@ -200,6 +201,14 @@ func (c *Offloading) writes() bool { return c.Blobs != nil && !c.ReadOnly }
 type Fingerprinting struct {
 	// Func digests the content of a request. The default is [DefaultFingerprint].
 	Func Fingerprinter
+
+	// Omit has JSON pointers (RFC 6901) to the parts of a JSON body that a client changes
+	// from one attempt to the next, such as "/sent_at" and the "/id" of JSON-RPC. A retry
+	// may have others, or none. It needs CanonicalJSON as Func, and up to 32 pointers of up
+	// to 1,024 bytes, none of which leads into another. A body that is digested byte by byte
+	// is digested with those parts. After a change of the list, retries of requests that are
+	// in flight or recorded may get 422.
+	Omit []string
 
 	// Headers names request fields that belong to the content of a request, and adds them to
 	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one

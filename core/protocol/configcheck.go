@@ -38,7 +38,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c = c.clone()
 	if c.Key.names == nil {
-		c.Key = KeyHeader(defaultHeader)
+		c.Key.names = []string{defaultHeader}
 	}
 	if c.Methods == nil {
 		c.Methods = defaultMethods
@@ -52,6 +52,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.Limits.ResponseBody, defaultBody)
 
 	if err := c.Key.check(); err != nil {
+		return c, err
+	}
+	if err := c.prepareWindow(); err != nil {
 		return c, err
 	}
 	if err := c.checkMarker(); err != nil {
@@ -117,6 +120,27 @@ func (c Config) withDefaults() (Config, error) {
 		return c, invalid("FailOpen", "cannot be combined with Horizon, because an operation that ended may then run again")
 	}
 	return c, nil
+}
+
+// prepareWindow fills in the retention and the fingerprint of a policy whose keys are the
+// content of requests, and refuses those that contradict it.
+func (c *Config) prepareWindow() error {
+	if c.Key.origin != ofContent {
+		return nil
+	}
+	if c.Fingerprint.Func == nil {
+		c.Fingerprint.Func = CanonicalJSON
+	}
+	orDefault(&c.Retention, c.Key.window)
+	switch {
+	case c.Retention != c.Key.window:
+		return invalid("Retention", "%v, and the window of KeyContent is %v: leave Retention out", c.Retention, c.Key.window)
+	case c.Horizon != 0:
+		return invalid("Horizon", "cannot be combined with KeyContent, because the same content is a new operation after the window")
+	case c.Fingerprint.Func.is(NoFingerprint):
+		return invalid("Fingerprint.Func", "NoFingerprint cannot be combined with KeyContent, because all requests would be one operation")
+	}
+	return nil
 }
 
 // prepare fills in the defaults of a group that is on and returns [store.ErrInvalid] for
@@ -202,6 +226,7 @@ func invalid(field, format string, args ...any) error {
 func (c Config) clone() Config {
 	c.Methods = slices.Clone(c.Methods)
 	c.Fingerprint.Headers, c.Keep.Headers = slices.Clone(c.Fingerprint.Headers), slices.Clone(c.Keep.Headers)
+	c.Fingerprint.Omit = slices.Clone(c.Fingerprint.Omit)
 	c.Seal.OtherSecrets = slices.Clone(c.Seal.OtherSecrets)
 	return c
 }

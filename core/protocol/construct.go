@@ -50,6 +50,10 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	omit, err := cfg.Fingerprint.omitted()
+	if err != nil {
+		return nil, err
+	}
 	fields, err := newFieldPolicy(cfg.Keep.Headers, cfg.ControlFields())
 	if err != nil {
 		return nil, err
@@ -68,8 +72,9 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	return &Guard{
 		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		omit:     omit,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
-		problems: newProblems(cfg.Problems.Base, cfg.Key.names[0], announce.link),
+		problems: newProblems(cfg.Problems.Base, cfg.Key, announce.link),
 		spools:   spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 		replays:  spool.Files{Dir: cfg.Offload.Dir, Max: cfg.Offload.MaxSpool},
 	}, nil
@@ -86,6 +91,9 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 // so, because the engine is shared. The error is that of [New].
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
+	if cfg.Key.window > 0 {
+		cfg.Retention = 0 // withDefaults set it
+	}
 	change(&cfg)
 	cfg.Offload.unfill(&g.cfg.Offload, &g.offload)
 	other, err := newGuard(g.engine, cfg)

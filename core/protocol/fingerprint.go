@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -62,16 +63,54 @@ func DefaultFingerprint(r *Request, key string, body []byte) (store.Fingerprint,
 // It never fails.
 //
 // The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical
-// form for the body.
+// form for the body. The parts of Config.Fingerprint.Omit are missing in that form.
 func CanonicalJSON(r *Request, key string, body []byte) (store.Fingerprint, error) {
-	if !isJSON(r) {
-		return DefaultFingerprint(r, key, body)
+	return canonicalJSON(r, key, body, nil), nil
+}
+
+// canonicalJSON is CanonicalJSON without the parts of the body that omit points to.
+func canonicalJSON(r *Request, key string, body []byte, omit []canonical.Pointer) store.Fingerprint {
+	if isJSON(r) {
+		if text, ok := canonical.AppendJSON(make([]byte, 0, len(body)+len(body)/2), body, omit...); ok {
+			return fingerprint("json", r, key, text)
+		}
 	}
-	text, ok := canonical.AppendJSON(make([]byte, 0, len(body)+len(body)/2), body)
-	if !ok {
-		return DefaultFingerprint(r, key, body)
+	return fingerprint("bytes", r, key, body)
+}
+
+// is reports whether f is the function other, and not one that calls it.
+func (f Fingerprinter) is(other Fingerprinter) bool {
+	return f != nil && reflect.ValueOf(f).Pointer() == reflect.ValueOf(other).Pointer()
+}
+
+// maxOmitted bounds the pointers of Config.Fingerprint.Omit.
+const maxOmitted = 32
+
+// omitted reads the pointers of Omit. The error wraps [store.ErrInvalid].
+func (c *Fingerprinting) omitted() ([]canonical.Pointer, error) {
+	const field = "Fingerprint.Omit"
+	switch {
+	case len(c.Omit) == 0:
+		return nil, nil
+	case !c.Func.is(CanonicalJSON):
+		return nil, invalid(field, "needs CanonicalJSON as Fingerprint.Func: another function compares what is left out")
+	case len(c.Omit) > maxOmitted:
+		return nil, invalid(field, "has %d pointers, want up to %d", len(c.Omit), maxOmitted)
 	}
-	return fingerprint("json", r, key, text), nil
+	var list []canonical.Pointer
+	for i, text := range c.Omit {
+		p, err := canonical.ParsePointer(text)
+		if err != nil {
+			return nil, invalid(field, "%v", err)
+		}
+		for j, other := range list {
+			if p.Contains(other) || other.Contains(p) {
+				return nil, invalid(field, "%q and %q lead into one another: list the outer one", c.Omit[j], c.Omit[i])
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // NoFingerprint is a [Fingerprinter] that does not bind a key to its request: every later
@@ -216,6 +255,17 @@ func isJSON(r *Request) bool {
 		}
 	}
 	return len(lines) > 0
+}
+
+// isMultipart reports whether a Content-Type of r is one of forms in parts.
+func isMultipart(r *Request) bool {
+	for _, line := range r.values("Content-Type") {
+		const prefix = "multipart/"
+		if media, _ := splitMediaType(line); len(media) >= len(prefix) && strings.EqualFold(media[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // splitMediaType returns the media type of a Content-Type line and the value of its first

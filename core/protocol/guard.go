@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
 )
 
@@ -16,7 +17,8 @@ type Guard struct {
 	engine   *reprise.Engine
 	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
-	offload  Offloading // as it was given, without defaults
+	offload  Offloading          // as it was given, without defaults
+	omit     []canonical.Pointer // Config.Fingerprint.Omit
 	grammar  keyGrammar
 	fields   fieldPolicy
 	problems problems
@@ -58,13 +60,14 @@ func (g *Guard) Stats() Stats {
 // Admission is the decision about a request: exactly one of three.
 type Admission struct {
 	Pass     bool      // run the handler, untouched
+	Body     *Body     // with Pass: the body of the request, if it was read (see KeySource), to put in its place; else nil
 	Exchange *Exchange // not nil: run the handler in it
 	Response Response  // otherwise: write it; the handler does not run
 }
 
-// Admit decides about one request. It checks method, key lines, presence, grammar, scope
-// and body, in this order, and then asks the engine. A request that is not keyed costs no
-// allocation, calls no scope function and reads no body.
+// Admit decides about one request. It makes the checks of docs/protocol.md, R1, in their
+// order, and then asks the engine. A request that is not keyed costs no allocation, calls
+// no scope function, and reads no body, unless that is where its key would be.
 //
 // scope names the authenticated principal that the key belongs to. An error, an empty
 // name, or one with a control byte refuses the request with 403; [ErrUnscoped] puts the
@@ -109,8 +112,9 @@ func (g *Guard) concerns(ctx context.Context, req *Request) (chosen *Guard, conc
 // it refuses, is counted once: by the engine from Begin on, and by refuse before that.
 func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, error)) Admission {
 	line, lines := g.cfg.Key.lines(req)
+	elsewhere := lines == 0 && g.cfg.Key.origin != ofHeader // it may have a key in another place
 	found := req.Section.flaw(req.HTTP10)
-	if lines == 0 && found != malformed && !g.cfg.Required {
+	if lines == 0 && !elsewhere && found != malformed && !g.cfg.Required {
 		return Admission{Pass: true}
 	}
 	checked := false
@@ -126,8 +130,8 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	var s *scratch
 	var body []byte
 	var answer Admission
-	if lines == 1 && found == sound {
-		s, body, answer = g.check(ctx, req, scope, line, &op)
+	if (lines == 1 || elsewhere) && found == sound {
+		s, body, answer = g.check(ctx, req, scope, line, lines, &op)
 	} else {
 		answer = found.closing(g.refuseLines(ctx, req, line, lines))
 	}
@@ -156,54 +160,19 @@ var errUnchecked = errors.New("reprise: the request was not checked to its end: 
 
 // refuseLines refuses a request that has not exactly one sound key line.
 func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, lines int) Admission {
+	found := req.Section.flaw(req.HTTP10)
 	switch {
-	case lines == 0 && req.Section.flaw(req.HTTP10) == malformed: // it may have a hidden key (R8)
+	case lines == 0 && (found == malformed || found != sound && g.cfg.Key.origin != ofHeader): // it may have a hidden key (R8)
 		return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
 	case lines == 0:
 		return g.refuse(ctx, req, CodeKeyMissing, nil)
 	case lines > 1:
-		return g.refuseKey(ctx, req, errKeyRepeated)
+		return g.refuseKey(ctx, req, g.cfg.Key.header(), errKeyRepeated)
 	}
 	if _, err := g.grammar.parse(line); err != nil {
-		return g.refuseKey(ctx, req, err)
+		return g.refuseKey(ctx, req, g.cfg.Key.header(), err)
 	}
 	return g.refuse(ctx, req, CodeRequestInvalid, errFraming)
-}
-
-// check checks a request with one key line, and fills in the operation to begin. The
-// scratch, which then has the body, is nil if there is a response instead.
-func (g *Guard) check(
-	ctx context.Context, req *Request, scope func() (string, error), line string, op *reprise.Operation,
-) (*scratch, []byte, Admission) {
-	key, err := g.grammar.parse(line)
-	if err != nil {
-		return nil, nil, g.refuseKey(ctx, req, err)
-	}
-	principal, err := principalOf(scope)
-	if err != nil {
-		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err)
-	}
-	passes, err := g.within(ctx, req, principal, key)
-	switch {
-	case err != nil:
-		return nil, nil, g.refuse(ctx, req, CodeInternalError, err)
-	case passes:
-		return nil, nil, Admission{Pass: true}
-	}
-	req.cutTarget()
-	s := scratches.Get().(*scratch)
-	body, code, err := s.readBody(req, g.cfg.Limits.RequestBody)
-	if code != "" {
-		s.free()
-		return nil, nil, g.refuse(ctx, req, code, err)
-	}
-	fingerprint, err := g.fingerprint(req, key, body)
-	if err != nil {
-		s.free()
-		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err)
-	}
-	op.Scope, op.Key, op.Fingerprint = principal, key, fingerprint
-	return s, body, Admission{}
 }
 
 // answer returns the client's response if the handler does not run. The engine has
@@ -221,10 +190,10 @@ func (g *Guard) refuse(ctx context.Context, req *Request, code Code, err error) 
 	return Admission{Response: g.problem(ctx, req, code)}
 }
 
-// refuseKey refuses a request for its key.
-func (g *Guard) refuseKey(ctx context.Context, req *Request, err error) Admission {
+// refuseKey refuses a request for its key in a place, which is a noun.
+func (g *Guard) refuseKey(ctx context.Context, req *Request, place string, err error) Admission {
 	g.count(ctx, CodeKeyInvalid, err)
-	return Admission{Response: g.write(ctx, req, g.problems.ofKey(err))}
+	return Admission{Response: g.write(ctx, req, g.problems.ofKey(place, err))}
 }
 
 // count counts a refusal before Begin, and notifies the engine's observer of it.

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -24,56 +23,6 @@ const (
 	Strict
 )
 
-// KeySource says where a request has its key. The zero value is the header
-// Idempotency-Key.
-type KeySource struct {
-	names []string // of header fields, the first of which the problems name; nil: the default
-}
-
-// KeyHeader returns the source of keys in the header field with this name, in any case.
-// The aliases are other names under which a key is accepted; a request with two of the
-// names is refused. [New] checks the names.
-func KeyHeader(name string, aliases ...string) KeySource {
-	return KeySource{names: append([]string{name}, aliases...)}
-}
-
-// Headers returns the names of the header fields that may have the key: the one that the
-// problems name, and then its aliases.
-func (k KeySource) Headers() []string {
-	if k.names == nil {
-		return []string{defaultHeader}
-	}
-	return slices.Clone(k.names)
-}
-
-// check returns [store.ErrInvalid] for the first invalid name.
-func (k KeySource) check() error {
-	for i, n := range k.names {
-		same := func(other string) bool { return strings.EqualFold(n, other) }
-		switch {
-		case !syntax.ValidName(n):
-			return invalid("Key", "%q is not a field name", n)
-		case slices.ContainsFunc(k.names[:i], same):
-			return invalid("Key", "%s is listed twice", n)
-		}
-	}
-	return nil
-}
-
-// lines returns the first field line that carries a key, under any of the names, and how
-// many there are.
-func (k KeySource) lines(req *Request) (line string, n int) {
-	for _, name := range k.names {
-		if values := req.values(name); len(values) > 0 {
-			if n == 0 {
-				line = values[0]
-			}
-			n += len(values)
-		}
-	}
-	return line, n
-}
-
 // The range of Config.Limits.Key, in bytes of the decoded key. A UUID has 36.
 const (
 	minKeyLimit     = 36
@@ -84,8 +33,9 @@ const (
 // then ignored.
 const maxKeyParameters = 1024
 
-// keyError describes the mistake of a key, as the end of the sentence "The
-// Idempotency-Key header …". It is a constant without input of the client.
+// keyError describes the mistake of a key, as the end of a sentence that begins with its
+// place, such as "The Idempotency-Key header …". It is a constant without input of the
+// client.
 type keyError string
 
 func (e keyError) Error() string { return "reprise: the key " + string(e) }
@@ -101,6 +51,14 @@ const (
 	errKeyUnquoted keyError = "is not a quoted string (RFC 9651)"
 	errKeyString   keyError = "is not one well-formed quoted string (RFC 9651)"
 	errKeyRepeated keyError = "appears more than once"
+
+	errKeyQuery   keyError = "is not encoded as the value of a query parameter"
+	errKeyJSON    keyError = "cannot be read: the body is not JSON, or can be read in more than one way"
+	errKeyObject  keyError = "cannot be read: a value on the way to it is not an object"
+	errKeyText    keyError = "is not a string"
+	errKeyForm    keyError = "cannot be read: the body is a multipart form"
+	errKeyOwn     keyError = "cannot be read"
+	errKeyDiffers keyError = "are not the same key"
 )
 
 // keyGrammar reads keys.

@@ -15,7 +15,9 @@ import (
 // within judges a request whose context belongs to a run. It passes if the run is that of
 // the same operation by g: the middleware stands twice in the chain, and must not wait
 // for itself. The error says that the operation runs already by another policy.
-func (g *Guard) within(ctx context.Context, req *Request, principal, key string) (passes bool, err error) {
+//
+// body is nil until it was read, which it was if the guard around needs it.
+func (g *Guard) within(ctx context.Context, req *Request, body []byte, principal, key string) (passes bool, err error) {
 	view, inside := reprise.AttemptFrom(ctx)
 	if !inside {
 		return false, nil
@@ -23,7 +25,7 @@ func (g *Guard) within(ctx context.Context, req *Request, principal, key string)
 	same := view.ID() == store.DeriveID(principal, g.cfg.Endpoint, key)
 	x := exchangeOf(ctx)
 	switch {
-	case x != nil && x.decidesAbout(req):
+	case x != nil && x.decidesAbout(req, body):
 		if x.guard == g {
 			return same, nil
 		}
@@ -35,14 +37,36 @@ func (g *Guard) within(ctx context.Context, req *Request, principal, key string)
 	}
 }
 
+// insideBodyKey reports whether the request is in a run whose guard found its key in the
+// body, and would find it there again.
+func insideBodyKey(ctx context.Context) bool {
+	x := exchangeOf(ctx)
+	return x != nil && x.guard.cfg.Key.readsBody()
+}
+
 // decidesAbout reports whether the exchange runs the handler of a request with this key,
 // as its own guard reads it.
-func (x *Exchange) decidesAbout(req *Request) bool {
-	line, _ := x.guard.cfg.Key.lines(req)
-	key, err := x.guard.grammar.parse(line)
+func (x *Exchange) decidesAbout(req *Request, body []byte) bool {
+	key, err := x.guard.keyOf(req, body)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return err == nil && !x.finished && x.scratch != nil && string(x.scratch.key) == key
+}
+
+// keyOf returns the key of a request, wherever it is.
+func (g *Guard) keyOf(req *Request, body []byte) (key string, err error) {
+	k := &g.cfg.Key
+	line, lines := k.lines(req)
+	switch {
+	case lines > 0:
+		return g.grammar.parse(line)
+	case k.origin == ofHeader:
+		return "", errKeyEmpty
+	case k.misread(req) != nil:
+		return "", errKeyOwn
+	default:
+		return g.agreed(req, body, "")
+	}
 }
 
 // label names the guard in errors.

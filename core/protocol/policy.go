@@ -79,9 +79,12 @@ func (g *Guard) skips(ctx context.Context, req Request) (skip bool, err error) {
 
 // fingerprint returns the fingerprint of a request, with the fields that the policy adds.
 func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fingerprint, err error) {
-	if g.cfg.Fingerprint.Func == nil {
+	switch {
+	case g.cfg.Fingerprint.Func == nil:
 		fp, err = DefaultFingerprint(req, key, body)
-	} else {
+	case len(g.omit) > 0:
+		fp = canonicalJSON(req, key, body, g.omit)
+	default:
 		fp, err = g.ownFingerprint(*req, key, body)
 	}
 	if err != nil || len(g.cfg.Fingerprint.Headers) == 0 {
@@ -156,6 +159,7 @@ var ErrUnscoped = errors.New("reprise: the key space is shared by all clients")
 // Why a scope is refused.
 var (
 	errScopeEmpty   = fmt.Errorf("%w: the scope function returned an empty name", store.ErrInvalid)
+	errScopeShared  = fmt.Errorf("%w: KeyContent needs a scope, because equal requests of two clients would be one operation without it", store.ErrInvalid)
 	errScopeControl = fmt.Errorf("%w: the scope function returned a name with a control byte", store.ErrInvalid)
 )
 

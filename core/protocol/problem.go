@@ -28,9 +28,9 @@ func validURI(text string) bool {
 
 // problems holds the responses of one guard. It is immutable and safe for concurrent use.
 type problems struct {
-	headerName string
-	link       Field // to the policy; none if its name is empty
-	ready      map[Code]prepared
+	word  string // for a key
+	link  Field  // to the policy; none if its name is empty
+	ready map[Code]prepared
 }
 
 // prepared is a problem with its response.
@@ -40,11 +40,11 @@ type prepared struct {
 }
 
 // newProblems returns the responses whose type URIs begin with base, whose details name
-// the header headerName, and which link to the policy.
-func newProblems(base, headerName string, link Field) problems {
-	ps := problems{headerName: headerName, link: link, ready: make(map[Code]prepared, len(problemTable))}
+// the source of the key, and which link to the policy.
+func newProblems(base string, source KeySource, link Field) problems {
+	ps := problems{word: source.word(), link: link, ready: make(map[Code]prepared, len(problemTable))}
 	for i := range problemTable {
-		p := problemTable[i].named(base, headerName)
+		p := problemTable[i].named(base, source)
 		ps.ready[p.Code] = prepared{problem: p, response: ps.response(p)}
 	}
 	return ps
@@ -53,13 +53,12 @@ func newProblems(base, headerName string, link Field) problems {
 // of returns the problem for code, which is one of the constants.
 func (ps *problems) of(code Code) Problem { return ps.ready[code].problem }
 
-// ofKey returns the problem for a key that [keyGrammar.parse] refused, with the reason.
-func (ps *problems) ofKey(err error) Problem {
+// ofKey returns the problem for a key in a place, which is a noun, with the reason.
+func (ps *problems) ofKey(place string, err error) Problem {
 	p := ps.of(CodeKeyInvalid)
-	var bad keyError
-	if errors.As(err, &bad) {
-		p.Detail = "The " + ps.headerName + " header " + string(bad) + ". Nothing was run."
-	}
+	bad := errKeyOwn
+	_ = errors.As(err, &bad)
+	p.Detail = "The " + place + " " + string(bad) + ". Nothing was run."
 	return p
 }
 
@@ -67,8 +66,8 @@ func (ps *problems) ofKey(err error) Problem {
 // moment.
 func (ps *problems) ofBlob() Problem {
 	p := ps.of(CodeStoreUnavailable)
-	p.Detail = "The first request with this " + ps.headerName + " completed, but its response cannot be read at the moment. " +
-		"Retry with the same " + ps.headerName + "."
+	p.Detail = "The first request with this " + ps.word + " completed, but its response cannot be read at the moment. " +
+		"Retry with the same " + ps.word + "."
 	return p
 }
 

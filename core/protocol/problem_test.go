@@ -20,9 +20,11 @@ import (
 
 const testHeader = "X-Operation-Key"
 
-func setupProblems() problems { return newProblems(defaultProblemBase, testHeader, Field{}) }
+func setupProblems() problems { return newProblems(defaultProblemBase, KeyHeader(testHeader), Field{}) }
 
-func (ps *problems) answerKey(err error) Response { return ps.response(ps.ofKey(err)) }
+func (ps *problems) answerKey(err error) Response {
+	return ps.response(ps.ofKey(testHeader+" header", err))
+}
 
 // problemDocument is a problem as a client reads it.
 type problemDocument struct {
@@ -301,7 +303,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add("<>&\u2028", "{header}", "a,b", int64(1<<62))
 	f.Add("urn:{header}", "{header}{header}", `"{header}"`, int64(999999999))
 	f.Fuzz(func(t *testing.T, base, header, line string, after int64) {
-		ps := newProblems(base, header, Field{})
+		ps := newProblems(base, KeyHeader(header), Field{})
 		_, keyErr := keyGrammar{mode: Strict, max: defaultKeyLimit}.parse(line)
 		answers := []Response{ps.answerKey(keyErr)}
 		for _, want := range wantedCodes {

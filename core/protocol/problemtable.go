@@ -52,8 +52,8 @@ const (
 	retryStore   = 2 * time.Second
 )
 
-// problemRow is a problem whose Type is not set, and whose Detail has "{header}" for the
-// name of the key's header.
+// problemRow is a problem whose Type is not set, and whose Detail has "{source}" for the
+// place of the key, such as "Idempotency-Key header", and "{key}" for the key itself.
 type problemRow struct {
 	Problem
 
@@ -68,64 +68,64 @@ var problemTable = [...]problemRow{
 		Problem: Problem{
 			Code: CodeKeyMissing, Status: 400, GRPC: grpcInvalidArgument, Outcome: reprise.KeyMissing, Title: "Idempotency key missing",
 			When:   "The policy requires a key, and the request has none.",
-			Detail: "This operation requires the {header} header. Nothing was run.",
+			Detail: "This operation requires the {source}. Nothing was run.",
 		},
-		only: func(g *Guard) bool { return g.cfg.Required },
+		only: func(g *Guard) bool { return g.cfg.Required && g.cfg.Key.origin != ofContent },
 	},
 	{Problem: Problem{
 		Code: CodeKeyInvalid, Status: 400, GRPC: grpcInvalidArgument, Outcome: reprise.KeyInvalid, Title: "Idempotency key invalid",
 		When:   "The key is malformed or too long, or there is more than one.",
-		Detail: "The {header} header is not a valid key. Nothing was run.",
+		Detail: "The {source} is not a valid key. Nothing was run.",
 	}},
 	{Problem: Problem{
 		Code: CodeRequestInvalid, Status: 400, GRPC: grpcInvalidArgument, Outcome: reprise.RequestInvalid, Title: "Invalid request",
 		When:   "The request could not be read in full, its framing is ambiguous, or the policy could not understand it.",
-		Detail: "The request could not be read in full or understood. Nothing was run, and the {header} was not used.",
+		Detail: "The request could not be read in full or understood. Nothing was run, and the {key} was not used.",
 	}},
 	{Problem: Problem{
 		Code: CodeScopeMissing, Status: 403, GRPC: grpcPermissionDenied, Outcome: reprise.ScopeMissing, Title: "Caller unknown",
 		When:   "The server could not tell which caller the key belongs to.",
-		Detail: "The {header} could not be attributed to an authenticated caller. Nothing was run.",
+		Detail: "The {key} could not be attributed to an authenticated caller. Nothing was run.",
 	}},
 	{Problem: Problem{
 		Code: CodeInProgress, Status: 409, GRPC: grpcAborted, Outcome: reprise.InProgress, Title: "Request in progress",
 		When:   "An earlier request with the key is still running.",
-		Detail: "The first request with this {header} is still running. Retry with the same {header} to get its response.",
+		Detail: "The first request with this {key} is still running. Retry with the same {key} to get its response.",
 
 		Retryable: true, RetryAfter: retryRunning,
 	}},
 	{Problem: Problem{
 		Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
 		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown.",
-		Detail: "The outcome of an earlier request with this {header} is unknown. It may have taken effect, and it is not run again.",
+		Detail: "The outcome of an earlier request with this {key} is unknown. It may have taken effect, and it is not run again.",
 	}},
 	{Problem: Problem{
 		Code: CodeResultUnavailable, Status: 409, GRPC: grpcFailedPrecondition, Title: "Result unavailable",
 		When:   "The first request with the key ran, and its response was not kept or has been lost.",
-		Detail: "The first request with this {header} ran, but its response was not kept. It is not run again.",
+		Detail: "The first request with this {key} ran, but its response was not kept. It is not run again.",
 	}},
 	{
 		Problem: Problem{
 			Code: CodeResultExpired, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Expired, Title: "Result expired",
 			When:   "The first request with the key ran, and the retention of its response has ended.",
-			Detail: "The first request with this {header} ran, and its response is not kept any more. It is not run again.",
+			Detail: "The first request with this {key} ran, and its response is not kept any more. It is not run again.",
 		},
 		only: func(g *Guard) bool { return g.cfg.Horizon > 0 },
 	},
 	{Problem: Problem{
 		Code: CodeRequestTooLarge, Status: 413, GRPC: grpcResourceExhausted, Outcome: reprise.RequestTooLarge, Title: "Request too large",
 		When:   "The body of a request with a key is over the limit.",
-		Detail: "The request body exceeds the limit for requests with the {header} header. Nothing was run.",
+		Detail: "The request body exceeds the limit for requests with the {source}. Nothing was run.",
 	}},
 	{Problem: Problem{
 		Code: CodeKeyReused, Status: 422, GRPC: grpcFailedPrecondition, Outcome: reprise.Mismatch, Title: "Idempotency key reused",
 		When:   "The key was used for a different request.",
-		Detail: "This {header} was used for a different request. Nothing was run. Use a new {header} for a new request.",
+		Detail: "This {key} was used for a different request. Nothing was run. Use a new {key} for a new request.",
 	}},
 	{Problem: Problem{
 		Code: CodeStoreUnavailable, Status: 503, GRPC: grpcUnavailable, Outcome: reprise.Unavailable, Title: "Store unavailable",
 		When:   "The store cannot say whether the operation ran, or its response cannot be read at the moment.",
-		Detail: "The server could not determine whether this {header} was used before. Retry with the same {header}.",
+		Detail: "The server could not determine whether this {key} was used before. Retry with the same {key}.",
 
 		Retryable: true, RetryAfter: retryStore,
 	}},
@@ -133,7 +133,7 @@ var problemTable = [...]problemRow{
 		Problem: Problem{
 			Code: CodeNotApplied, Status: 503, GRPC: grpcUnavailable, Title: "Not applied",
 			When:   "The request ran, and all of its changes were rolled back.",
-			Detail: "The request ran, and all of its changes were rolled back. Retry with the same {header}.",
+			Detail: "The request ran, and all of its changes were rolled back. Retry with the same {key}.",
 
 			Retryable: true, RetryAfter: retryRunning,
 		},
@@ -142,31 +142,31 @@ var problemTable = [...]problemRow{
 	{Problem: Problem{
 		Code: CodeRecordCorrupt, Status: 500, GRPC: grpcDataLoss, Outcome: reprise.Corrupt, Title: "Record corrupt",
 		When:   "The record of the key cannot be read.",
-		Detail: "The record for this {header} cannot be read. Nothing was run.",
+		Detail: "The record for this {key} cannot be read. Nothing was run.",
 	}},
 	{
 		Problem: Problem{
 			Code: CodeResponseTooLarge, Status: 500, GRPC: grpcInternal, Title: "Response too large",
 			When:   "The response is too large to be recorded with the changes of the request, so both were rolled back.",
-			Detail: "The response is too large to be recorded with its {header}, so all changes of the request were rolled back.",
+			Detail: "The response is too large to be recorded with its {key}, so all changes of the request were rolled back.",
 		},
 		only: (*Guard).binds,
 	},
 	{Problem: Problem{
 		Code: CodeInternalError, Status: 500, GRPC: grpcInternal, Outcome: reprise.Failed, Title: "Internal error",
 		When:   "The server failed while it checked the request.",
-		Detail: "The server failed while it checked this request and its {header}. Nothing was run.",
+		Detail: "The server failed while it checked this request and its {key}. Nothing was run.",
 	}},
 }
 
 func (g *Guard) binds() bool { return g.engine.Binds() }
 
-// named returns the problem of a row with its type URI, and with the name of the key's
-// header in its detail.
-func (r *problemRow) named(base, header string) Problem {
+// named returns the problem of a row with its type URI, and with the source of the key in
+// its detail.
+func (r *problemRow) named(base string, source KeySource) Problem {
 	p := r.Problem
 	p.Type = base + string(p.Code)
-	p.Detail = strings.ReplaceAll(p.Detail, "{header}", header)
+	p.Detail = strings.NewReplacer("{source}", source.String(), "{key}", source.word()).Replace(p.Detail)
 	return p
 }
 
@@ -184,7 +184,7 @@ func Codes() []Code {
 func (c Code) Problem() Problem {
 	for i := range problemTable {
 		if r := &problemTable[i]; r.Code == c {
-			return r.named(defaultProblemBase, defaultHeader)
+			return r.named(defaultProblemBase, KeySource{})
 		}
 	}
 	return Problem{}

@@ -24,8 +24,11 @@ func (a *answer) omitted() bool {
 
 // mayAnswer is the model of refusals: the circumstances in which each is honest.
 var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config) bool{
-	protocol.CodeKeyMissing:     func(_ *world, q *request, c *protocol.Config) bool { return q.key == "" && c.Required },
-	protocol.CodeKeyInvalid:     func(_ *world, q *request, c *protocol.Config) bool { return !q.quoted && c.KeyMode == protocol.Strict },
+	protocol.CodeKeyMissing: func(_ *world, q *request, c *protocol.Config) bool { return !q.keyed(c) && c.Required },
+	protocol.CodeKeyInvalid: func(_ *world, q *request, c *protocol.Config) bool {
+		_, both := q.keyUnder(c)
+		return both || !q.quoted && c.KeyMode == protocol.Strict && q.header() != ""
+	},
 	protocol.CodeScopeMissing:   func(_ *world, q *request, _ *protocol.Config) bool { return q.scope == "" },
 	protocol.CodeRequestInvalid: func(_ *world, q *request, _ *protocol.Config) bool { return consumes(q.process.settings.layer) },
 	protocol.CodeRequestTooLarge: func(_ *world, q *request, c *protocol.Config) bool {

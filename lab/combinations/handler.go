@@ -151,8 +151,9 @@ func (w *world) doItself(ctx context.Context, q *request) {
 		return
 	}
 	began := w.now()
-	op := reprise.Operation{Scope: q.scope, Key: q.key, Endpoint: c.Endpoint, Wait: 8 * time.Second}
-	op.Fingerprint = q.fingerprint(&q.process.settings, c) //nolint:contextcheck // it sends nothing
+	key, _ := q.keyUnder(c)
+	op := reprise.Operation{Scope: q.scope, Key: key, Endpoint: c.Endpoint, Wait: 8 * time.Second}
+	op.Fingerprint = q.fingerprint(&q.process.settings, c, key)
 	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context) ([]byte, error) {
 		return nil, nil
 	})

@@ -142,7 +142,10 @@ func (w *world) judgeRun(r *run, body string) {
 	q := r.request
 	w.tally["runs"]++
 	_, both := r.process.decides(q)
+	_, differ := q.keyUnder(r.policy)
 	switch form := q.media != "application/json"; {
+	case differ:
+		w.find("two keys: run %d has one in its header and another in its source (R48)", r.n)
 	case both:
 		w.find("two policies: run %d is inside of two guards that decide differently (R51)", r.n)
 	case r.id != q.id(r.policy):

@@ -27,6 +27,9 @@ type settings struct {
 // the first.
 func (s *settings) policies() []*protocol.Config {
 	selected, inner := s.guard, s.guard
+	if selected = filled(selected); selected.Key.Window() > 0 {
+		selected.Retention = 0 // it was the window of the first
+	}
 	apply(&selected, s.selected...)
 	if s.inner != nil {
 		inner = *s.inner
@@ -90,7 +93,12 @@ var policyFields = []field{
 	policyField("Methods", func(c *protocol.Config, v []string) { c.Methods = v }, []string{"POST", "PUT"}),
 	policyField("Required", func(c *protocol.Config, v bool) { c.Required = v }, true),
 	policyField("Key", func(c *protocol.Config, v protocol.KeySource) { c.Key = v },
-		named[protocol.KeySource]{"X-Key or Idempotency-Key", protocol.KeyHeader("X-Key", "Idempotency-Key")}),
+		named[protocol.KeySource]{"X-Key or Idempotency-Key", protocol.KeyHeader("X-Key", "Idempotency-Key")},
+		named[protocol.KeySource]{"/key of the body", protocol.KeyField("/key")}, named[protocol.KeySource]{"parameter key", protocol.KeyParam("key")},
+		named[protocol.KeySource]{"event ID", protocol.KeyFunc("event ID", func(r *protocol.Request, _ []byte) (string, error) {
+			return strings.Join(r.Header.Values(eventField), " "), nil
+		})},
+		named[protocol.KeySource]{"content for 3s", protocol.KeyContent(3 * time.Second)}, named[protocol.KeySource]{"content for 1m", protocol.KeyContent(time.Minute)}),
 	policyField("KeyMode", func(c *protocol.Config, v protocol.KeyMode) { c.KeyMode = v }, protocol.Strict),
 	policyField("Endpoint", func(c *protocol.Config, v string) { c.Endpoint = v }, "orders"),
 	policyField("Skip", func(c *protocol.Config, v func(context.Context, *protocol.Request) bool) { c.Skip = v },
@@ -107,6 +115,11 @@ var policyFields = []field{
 	policyField("Fingerprint.Func", func(c *protocol.Config, v protocol.Fingerprinter) { c.Fingerprint.Func = v },
 		named[protocol.Fingerprinter]{"CanonicalJSON", protocol.CanonicalJSON}, named[protocol.Fingerprinter]{"NoFingerprint", protocol.NoFingerprint}),
 	policyField("Fingerprint.Headers", func(c *protocol.Config, v []string) { c.Fingerprint.Headers = v }, []string{versionField}, []string{versionField}, []string{"Idempotency-Key"}),
+	policyField("Fingerprint.Omit", func(c *protocol.Config, v protocol.Fingerprinting) {
+		c.Fingerprint.Func, c.Fingerprint.Omit = v.Func, v.Omit
+	},
+		named[protocol.Fingerprinting]{"/note of CanonicalJSON", protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/note"}}},
+		named[protocol.Fingerprinting]{"/note of no function", protocol.Fingerprinting{Omit: []string{"/note"}}}),
 	policyField("Keep.Headers", func(c *protocol.Config, v []string) { c.Keep.Headers = v }, []string{runField}),
 	policyField("Keep.Decide", func(c *protocol.Config, v func(int) protocol.Decision) { c.Keep.Decide = v },
 		named[func(int) protocol.Decision]{"keep all", func(int) protocol.Decision { return protocol.KeepResponse }},
@@ -166,7 +179,7 @@ var storeFields = []field{
 }
 
 // likely are the fields that most rules depend on.
-const likely = "Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret Offload.MaxBody Offload.MaxSpool"
+const likely = "Key Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Lease Engine.MaxRun Seal.Secret Offload.MaxBody Offload.MaxSpool"
 
 // drawOptions sets each field with a chance in percent.
 func drawOptions(d dice, fields []field, chance int) (list []option) {

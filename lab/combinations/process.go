@@ -124,15 +124,16 @@ func policyOf(g *protocol.Guard) *protocol.Config {
 // decides returns the policy that decides about a request, nil if none does, and whether
 // two do, which is refused (R51).
 func (p *process) decides(q *request) (c *protocol.Config, both bool) {
-	keyed := func(c *protocol.Config) bool { return q.keyed(c) || q.key == "" && c.Required }
-	if outer := p.policy(q); keyed(outer) {
+	demanded := func(c *protocol.Config) bool { return q.keyed(c) || q.concerned(c) && c.Required }
+	outer := p.policy(q)
+	if demanded(outer) {
 		c = outer
 	}
 	if p.inner != nil {
-		if inner := policyOf(p.inner); keyed(inner) && c == nil {
+		if inner := policyOf(p.inner); demanded(inner) && c == nil {
 			return inner, false
-		} else if keyed(inner) {
-			return c, q.key != ""
+		} else if demanded(inner) {
+			return c, q.keyed(outer)
 		}
 	}
 	return c, false

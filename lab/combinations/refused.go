@@ -2,6 +2,7 @@ package combinations
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +29,16 @@ var contradictions = []struct {
 	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
 		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
 	}},
+	{"KeyContent with another Retention", func(c *protocol.Config, _ *reprise.Config) bool {
+		return c.Key.Window() > 0 && c.Retention != c.Key.Window()
+	}},
+	{"KeyContent with Horizon", func(c *protocol.Config, _ *reprise.Config) bool { return c.Key.Window() > 0 && c.Horizon > 0 }},
+	{"KeyContent with NoFingerprint", func(c *protocol.Config, _ *reprise.Config) bool {
+		return c.Key.Window() > 0 && reflect.ValueOf(c.Fingerprint.Func).Pointer() == reflect.ValueOf(protocol.NoFingerprint).Pointer()
+	}},
+	{"Fingerprint.Omit without CanonicalJSON", func(c *protocol.Config, _ *reprise.Config) bool {
+		return len(c.Fingerprint.Omit) > 0 && reflect.ValueOf(c.Fingerprint.Func).Pointer() != reflect.ValueOf(protocol.CanonicalJSON).Pointer()
+	}},
 	{"Offload.MaxBody above Offload.MaxSpool", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Offload.MaxSpool > 0 && c.Offload.MaxBody > c.Offload.MaxSpool
 	}},
@@ -51,11 +62,22 @@ var engineDefaults = sync.OnceValue(func() reprise.Config {
 	return engine.Config()
 })
 
+// filled returns a policy with the defaults that depend on its window.
+func filled(c protocol.Config) protocol.Config {
+	if window := c.Key.Window(); window > 0 {
+		c.Retention = cmp.Or(c.Retention, window)
+		if c.Fingerprint.Func == nil {
+			c.Fingerprint.Func = protocol.CanonicalJSON
+		}
+	}
+	return c
+}
+
 // contradicts names the first pair of fields in a policy that promise two things at once.
 func contradicts(c *protocol.Config) string {
-	e := engineOf(c)
+	e, all := engineOf(c), filled(*c)
 	for _, pair := range contradictions {
-		if pair.in(c, &e) {
+		if pair.in(&all, &e) {
 			return pair.name
 		}
 	}

@@ -1,7 +1,10 @@
 package combinations
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -21,6 +24,7 @@ const (
 	versionField = "Api-Version"
 	runField     = "X-Run"
 	scopeField   = "X-Tenant"
+	eventField   = "X-Event"
 )
 
 func isVersion2(r *protocol.Request) bool { return slices.Contains(r.Header.Values(versionField), "2") }
@@ -30,6 +34,7 @@ type request struct {
 	place    int
 	method   string
 	key      string // empty: none
+	where    place  // its key is
 	quoted   bool
 	scope    string
 	version  string
@@ -47,6 +52,18 @@ type request struct {
 	run     *run    // that its handler made; nil: none
 	answer  *answer
 }
+
+// place is where a request has its key.
+type place string
+
+const (
+	inHeader place = ""
+	inBody   place = "in the body"
+	inBoth   place = "in header and body"
+	differs  place = "in the header, and another in the body"
+	inQuery  place = "in the query"
+	inEvent  place = "in the event ID"
+)
 
 // answer is a response that reached its client.
 type answer struct {
@@ -81,11 +98,23 @@ func drawRequest(d dice, keys int) *request {
 	switch n := d.IntN(100); {
 	case n < 4:
 		q.body = `{"amount": 1, "note": "` + strings.Repeat("n", 60) + `"}`
-	case n < 8: // a decoder leaves the line's end to the next reader
+	case n < 6:
+		q.body = of(d, `{"note": "", "amount": 1}`, `{"amount": 1, "note": [{}]}`)
+	case n < 10: // a decoder leaves the line's end to the next reader
 		q.body = of(d, `{"amount": 1,   `, `{"amount": 1000,`) + strings.Repeat(" ", 480) + "\"n\": 1}\n"
 	}
+	if q.media == "application/json" && d.percent(20) {
+		q.where = of(d, inBody, inBody, inBoth, differs, inQuery, inEvent)
+		switch q.where {
+		case inBody, inBoth:
+			q.body = `{"key": "` + q.key + `", ` + q.body[1:]
+		case differs:
+			q.body = `{"key": "other", ` + q.body[1:]
+		default:
+		}
+	}
 	switch n := d.IntN(100); {
-	case n < 3:
+	case n < 3 && q.media == "application/json" && q.where == inHeader:
 		q.key = ""
 	case n < 6:
 		q.method = "PUT"
@@ -107,6 +136,7 @@ func drawRequest(d dice, keys int) *request {
 func (q *request) String() string {
 	return unusual(fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body),
 		part{q.version == "2", "version 2"},
+		part{q.where != inHeader, "key " + string(q.where)},
 		part{!q.quoted, "key not quoted"},
 		part{q.unsized, "length unknown"},
 		part{q.identity, "coding identity"},
@@ -133,60 +163,135 @@ func unusual(text string, parts ...part) string {
 
 // http returns the request as a server sees it.
 func (q *request) http(ctx context.Context) *http.Request {
-	r := httptest.NewRequestWithContext(ctx, q.method, "/orders", strings.NewReader(q.body))
-	r.Header.Set("Content-Type", q.media)
-	r.Header.Set(versionField, q.version)
-	r.Header.Set(scopeField, q.scope)
-	switch {
-	case q.quoted && q.key != "":
-		r.Header.Set("Idempotency-Key", `"`+q.key+`"`)
-	case q.key != "":
-		r.Header.Set("Idempotency-Key", q.key)
-	}
-	if q.identity {
-		r.Header.Set("Content-Encoding", "identity")
-	}
+	r := httptest.NewRequestWithContext(ctx, q.method, "/orders?"+q.query(), strings.NewReader(q.body))
+	r.Header = q.fields()
 	if q.unsized {
 		r.ContentLength = -1
 	}
 	return r
 }
 
-// keyed reports whether a policy concerns the request.
+// fields returns the header of the request.
+func (q *request) fields() http.Header {
+	h := http.Header{"Content-Type": {q.media}, versionField: {q.version}, scopeField: {q.scope}}
+	switch key := q.header(); {
+	case q.quoted && key != "":
+		h.Set("Idempotency-Key", `"`+key+`"`)
+	case key != "":
+		h.Set("Idempotency-Key", key)
+	}
+	if q.where == inEvent {
+		h.Set(eventField, q.key)
+	}
+	if q.identity {
+		h.Set("Content-Encoding", "identity")
+	}
+	return h
+}
+
+// header returns the key in the header.
+func (q *request) header() string {
+	if slices.Contains([]place{inHeader, inBoth, differs}, q.where) {
+		return q.key
+	}
+	return ""
+}
+
+// query returns the query of the request.
+func (q *request) query() string {
+	if q.where == inQuery {
+		return "key=" + q.key
+	}
+	return ""
+}
+
+// keyUnder returns the key that a policy finds, empty if there is none, and whether it
+// finds two that differ.
+func (q *request) keyUnder(c *protocol.Config) (key string, both bool) {
+	var own string
+	switch source := c.Key.String(); {
+	case c.Key.Window() > 0 && q.header() == "":
+		return q.contentKey(c), false
+	case c.Key.Param() != "" && q.where == inQuery, source == "event ID" && q.where == inEvent,
+		source == "member /key of the JSON body" && (q.where == inBody || q.where == inBoth):
+		own = q.key
+	case source == "member /key of the JSON body" && q.where == differs:
+		own = "other"
+	}
+	return cmp.Or(q.header(), own), own != "" && q.header() != "" && own != q.header()
+}
+
+// contentKey returns the key of the whole request, for clients that send none.
+func (q *request) contentKey(c *protocol.Config) string {
+	fp := q.fingerprint(new(settings), c, "")
+	if len(c.Fingerprint.Headers) > 0 {
+		part := func(b []byte, s string) []byte { return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
+		b := part(part([]byte("reprise/fingerprint/1\x00"), "fields"), string(fp[:]))
+		b = part(b, strings.ToLower(versionField))
+		fp = sha256.Sum256(part(binary.BigEndian.AppendUint64(b, 1), q.version))
+	}
+	return "\x00content:" + hex.EncodeToString(fp[:])
+}
+
+// concerned reports whether a policy looks for a key in the request.
+func (q *request) concerned(policy *protocol.Config) bool {
+	return (slices.Contains(policy.Methods, q.method) || policy.Methods == nil && q.method == "POST") && (policy.Skip == nil || q.version != "2")
+}
+
+// keyed reports whether the request has a key under a policy.
 func (q *request) keyed(policy *protocol.Config) bool {
-	return q.key != "" && (slices.Contains(policy.Methods, q.method) || policy.Methods == nil && q.method == "POST") &&
-		(policy.Skip == nil || q.version != "2")
+	key, _ := q.keyUnder(policy)
+	return key != "" && q.concerned(policy)
 }
 
 // id returns the operation of the request under a policy.
 func (q *request) id(policy *protocol.Config) store.ID {
-	return store.DeriveID(q.scope, policy.Endpoint, q.key)
+	key, _ := q.keyUnder(policy)
+	return store.DeriveID(q.scope, policy.Endpoint, key)
 }
 
 // content returns what the request asks for, as far as a policy compares it.
 func (q *request) content(s *settings, policy *protocol.Config) string {
-	fp := q.fingerprint(s, policy)
+	key, _ := q.keyUnder(policy)
+	fp := q.fingerprint(s, policy, key)
 	list := []string{hex.EncodeToString(fp[:])}
 	for _, name := range policy.Fingerprint.Headers {
-		list = append(list, name, q.http(context.Background()).Header.Get(name))
+		list = append(list, name, q.fields().Get(name))
 	}
 	return strings.Join(list, " ")
 }
 
 // fingerprint returns the fingerprint of the whole request, without the fields that a
 // policy adds.
-func (q *request) fingerprint(s *settings, policy *protocol.Config) store.Fingerprint {
+func (q *request) fingerprint(s *settings, policy *protocol.Config, key string) store.Fingerprint {
 	digest := policy.Fingerprint.Func
 	if digest == nil {
 		digest = protocol.DefaultFingerprint
 	}
-	r, body := q.http(context.Background()), q.body
+	body := q.body
 	if q.media != "application/json" && s.layer == "parses the form" {
 		values, _ := url.ParseQuery(q.body)
 		body = "form " + values.Encode()
 	}
-	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", Header: r.Header}, q.key, []byte(body))
+	if len(policy.Fingerprint.Omit) > 0 && q.media == "application/json" {
+		body = withoutNote(body)
+	}
+	fp, _ := digest(&protocol.Request{Method: q.method, Path: "/orders", RawQuery: q.query(), Header: q.fields()}, key, []byte(body))
 	return fp
+}
+
+// withoutNote returns a JSON object without its note, the part that a policy may omit.
+func withoutNote(body string) string {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		panic(err) // of a body that was drawn
+	}
+	delete(members, "note")
+	rest, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	return string(rest)
 }
 
 // answerOf reads a response.

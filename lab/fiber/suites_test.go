@@ -26,6 +26,7 @@ func waivers() []conformance.Waiver {
 		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
 		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
 		{Case: "R27e", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
+		{Case: "R48i", Reason: "as for R28a: fasthttp asks the client to continue before any handler"},
 		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
 	}
 	const broken = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"

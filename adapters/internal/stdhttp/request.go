@@ -64,6 +64,13 @@ func Inner(r *http.Request, x *protocol.Exchange) *http.Request {
 	return inner
 }
 
+// PutBack gives a request that passes the body that the protocol read, nil for none.
+func PutBack(r *http.Request, body *protocol.Body) {
+	if body != nil {
+		r.Body = body
+	}
+}
+
 // ReturnForm gives the request of the server, outer, the parsed form of the handler's:
 // the server removes the files of its own request only.
 func ReturnForm(outer, inner *http.Request) {

@@ -84,6 +84,9 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.has(recoversUnkeyed) {
 			defer func() { _ = recover() }()
 		}
+		if admission.Body != nil && !a.has(passesDrained) {
+			r.Body = admission.Body
+		}
 		a.next.ServeHTTP(w, r)
 	case admission.Exchange != nil:
 		a.run(w, r, admission.Exchange)

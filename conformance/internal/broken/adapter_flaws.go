@@ -82,6 +82,7 @@ const (
 	hijacksUntold        Flaw = "hijacks-untold"
 	keepsEverything      Flaw = "keeps-everything"
 	rewritesQuery        Flaw = "rewrites-query"
+	passesDrained        Flaw = "passes-drained"
 	statusIsNoAnswer     Flaw = "status-is-no-answer"
 	reportIsNoAnswer     Flaw = "report-is-no-answer"
 	swallowsPolicy       Flaw = "swallows-policy"
@@ -129,6 +130,7 @@ var runFlaws = []Mutant{
 	{forgetsUnknown, "lets a panic undo what its handler said", "R52c"},
 	{hidesRun, "gives the layers inside a context that does not show its run", "R51a"},
 	{runsNested, "runs the handler where another guard decides about the request", "R51b"},
+	{passesDrained, "passes a request without the body that was read for its key", "R48b"},
 	{rewritesQuery, "gives the handler a query that it has put in order", "R27d"},
 }
 

@@ -30,8 +30,12 @@ type Policy struct {
 	Name string // of the configuration; may be empty
 
 	// Keyed requests, and the form of keys.
-	Header       string
+	Header       string // in which a key is accepted, whatever its source
 	Aliases      []string
+	Source       string        // where else the key is, as a noun; empty: only in the header
+	Param        string        // the query parameter that is the source; else empty
+	Window       time.Duration // in which equal requests are one operation; 0: keys decide
+	BodyKey      bool          // the body is the source, or a part of it
 	KeyMode      protocol.KeyMode
 	MaxKeyLength int // of the decoded key, in bytes
 	Methods      []string
@@ -42,6 +46,7 @@ type Policy struct {
 	// Requests that count as the same.
 	Fingerprint        string   // the end of the sentence "A retry must have …", as Markdown
 	FingerprintHeaders []string // request fields that count too
+	FingerprintOmit    []string // JSON pointers to the parts of a JSON body that do not count
 
 	// How a request is treated.
 	Preset      reprise.Preset
@@ -89,12 +94,16 @@ func Of(g *protocol.Guard) Policy {
 	p := Policy{
 		Name: c.Name, Header: c.Key.Headers()[0], Aliases: c.Key.Headers()[1:], KeyMode: c.KeyMode, MaxKeyLength: c.Limits.Key,
 		Methods: c.Methods, Required: c.Required, Endpoint: c.Endpoint, Selective: c.Select != nil || c.Skip != nil,
-		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers,
+		Fingerprint: describeFingerprint(c.Fingerprint.Func), FingerprintHeaders: c.Fingerprint.Headers, FingerprintOmit: c.Fingerprint.Omit,
 		Preset: c.Preset, MaxAttempts: c.MaxAttempts, Wait: c.Wait, FailOpen: c.FailOpen,
 		Transactional: g.Engine().Binds(),
 		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
 		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
 		Control: g.ControlFields(), Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
+	}
+	p.Window, p.Param = c.Key.Window(), c.Key.Param()
+	if source := c.Key.String(); source != p.Header+" header" {
+		p.Source, p.BodyKey = source, p.Param == ""
 	}
 	if c.Offload.Blobs != nil && !c.Offload.ReadOnly {
 		p.MaxBlob = c.Offload.MaxBody
@@ -151,7 +160,7 @@ func (p Policy) KeyPattern() string {
 		count = fmt.Sprintf("{1,%d}", p.MaxKeyLength)
 	}
 	quoted := `"(?:[ !#-\[\]-~]|\\["\\])` + count + `"(?:;[ -~]*)?`
-	if p.KeyMode == protocol.Strict {
+	if p.KeyMode == protocol.Strict && p.Param == "" {
 		return "^" + quoted + "$"
 	}
 	return `^(?:[A-Za-z0-9._~:+/=-]` + count + `|` + quoted + `)$`

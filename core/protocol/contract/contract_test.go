@@ -29,9 +29,14 @@ var contracts = map[string]protocol.Config{
 	"payments": {
 		Name: "payments", Key: protocol.KeyHeader("Payment-Key", "X-Payment-Key", "X-Request-Key"), KeyMode: protocol.Strict, Limits: protocol.Limits{Key: 64, RequestBody: 10_000},
 		Methods: []string{"POST", "PUT", "DELETE"}, Required: true, Preset: reprise.AtMostOnce, Retention: 30 * 24 * time.Hour, Horizon: 335 * 24 * time.Hour, Wait: 5 * time.Second,
-		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
+		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Headers: []string{"Host", "Api-Version"}, Omit: []string{"/sent_at", "/meta/a~1b"}}, Keep: protocol.Keeping{Headers: []string{"Location", "ETag"}},
 		Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}, Problems: protocol.ProblemFormat{Base: "https://api.example.com/problems/"},
 	},
+	"body-key": {
+		Key: protocol.KeyField("/idempotency_key"), Required: true, Preset: reprise.AtMostOnce,
+	},
+	"parameter": {Key: protocol.KeyParam("request_id"), Required: true},
+	"content":   {Key: protocol.KeyContent(5 * time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}},
 	"own-errors": {
 		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },

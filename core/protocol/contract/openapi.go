@@ -54,15 +54,25 @@ func (p *Policy) parameter() object {
 	if len(p.Aliases) > 0 {
 		description += " The key is also accepted as " + joined(p.Aliases) + "; send one of these fields only."
 	}
+	name, in := p.Header, "header"
+	switch {
+	case p.Param != "":
+		name, in = p.Param, "query"
+		description += " The key is also accepted in the header " + p.Header + "; in a request with both, they must be the same."
+	case p.Window > 0:
+		description = "Without a key, a request that repeats the content of another within " + span(p.Window) + " is the same operation. " + description
+	case p.Source != "":
+		description = "The key is the " + p.Source + ". It is also accepted in this header; in a request with both, they must be the same. " + description
+	}
 	example := `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 	if p.KeyMode == protocol.Compat {
 		example = strings.Trim(example, `"`)
 	}
 	return object{
-		{"name", p.Header},
-		{"in", "header"},
+		{"name", name},
+		{"in", in},
 		{"description", description},
-		{"required", p.Required && len(p.Aliases) == 0},
+		{"required", p.Required && len(p.Aliases) == 0 && p.Source == ""},
 		{"schema", object{{"type", "string"}, {"minLength", 1}, {"maxLength", p.KeyMaxLength()}, {"pattern", p.KeyPattern()}}},
 		{"example", example},
 	}

@@ -20,7 +20,14 @@ func (p Policy) Markdown() []byte {
 	var b bytes.Buffer
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# Idempotent requests\n")
-	say("Send the header %s with a key of your own, and repeat the request with the same key until you have a response.", code(p.Header))
+	switch {
+	case p.Window > 0:
+		say("A request is known by its content: one that repeats another within %s of its response is the same operation.", span(p.Window))
+	case p.Source != "":
+		say("A request is known by its key, the %s. Repeat it with the same key until you have a response.", escaped(p.Source))
+	default:
+		say("Send the header %s with a key of your own, and repeat the request with the same key until you have a response.", code(p.Header))
+	}
 	say("The operation runs once, and every retry gets its response.\n")
 	p.requests(say)
 	p.retries(say)
@@ -35,9 +42,12 @@ type sayer func(format string, args ...any)
 
 func (p *Policy) requests(say sayer) {
 	say("## Requests\n")
-	if p.Required {
+	switch {
+	case p.Window > 0:
+		say("* %s requests need no key. For an operation that is to happen again within %s, send one of your own in the header %s.", escaped(joined(p.Methods)), span(p.Window), code(p.Header))
+	case p.Required:
 		say("* %s requests need a key.", escaped(joined(p.Methods)))
-	} else {
+	default:
 		say("* %s requests may have a key. Without one a request runs each time it arrives.", escaped(joined(p.Methods)))
 	}
 	if p.Selective {
@@ -46,6 +56,9 @@ func (p *Policy) requests(say sayer) {
 	if len(p.Aliases) > 0 {
 		say("* The key is also accepted as %s. Send one of these fields only.", codes(p.Aliases))
 	}
+	if p.Source != "" && p.Window == 0 {
+		say("* The key is also accepted in the header %s. In a request with both, they must be the same.", code(p.Header))
+	}
 	say("* Use a new random key for each operation, such as a UUID, and store it with the operation before you send the first request.")
 	if p.KeyMode == protocol.Strict {
 		say("* A key is a string in quotes (RFC 9651) of 1 to %d characters of US-ASCII: %s.", p.MaxKeyLength, code(p.Header+`: "8e03978e-40d5-43dd-bc93-6894a57f9324"`))
@@ -53,7 +66,11 @@ func (p *Policy) requests(say sayer) {
 		say("* A key has 1 to %d characters: %s.", p.MaxKeyLength, code(p.Header+": 8e03978e-40d5-43dd-bc93-6894a57f9324"))
 		say("  Letters, digits and `. _ ~ : + / = -` may stand as they are; with quotes (RFC 9651) a key may have every printable character of US-ASCII.")
 	}
-	say("* The body of a request with a key has at most %s.\n", size(p.MaxRequestBody))
+	limited := "a request with a key"
+	if p.BodyKey {
+		limited = "a request"
+	}
+	say("* The body of %s has at most %s.\n", limited, size(p.MaxRequestBody))
 }
 
 func (p *Policy) retries(say sayer) {
@@ -61,6 +78,9 @@ func (p *Policy) retries(say sayer) {
 	say("* A retry must have %s.", p.Fingerprint)
 	if len(p.FingerprintHeaders) > 0 {
 		say("  These request fields must be the same too: %s.", codes(p.FingerprintHeaders))
+	}
+	if len(p.FingerprintOmit) > 0 {
+		say("  These parts of a JSON body (RFC 6901) are not compared, and a retry may change them: %s.", codes(p.FingerprintOmit))
 	}
 	say("  Another request with the same key is refused, and nothing runs.")
 	if p.Endpoint == "" {

@@ -26,14 +26,16 @@ const MaxDepth = 100
 //	a array:  its values ‖ "."
 //	o object: its members, each a string and a value, sorted by the bytes of their canonical names ‖ "."
 //
+// The parts of the value that omit points to are left out, as if they were not there.
+//
 // ok is false if text can be read in more than one way; see CanonicalJSON of package
 // protocol.
-func AppendJSON(dst, text []byte) (canonical []byte, ok bool) {
+func AppendJSON(dst, text []byte, omit ...Pointer) (canonical []byte, ok bool) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return dst, false
 	}
 	c := canonicalizer{rest: text, out: dst}
-	ok = c.value(0)
+	ok = c.value(0, omit)
 	return c.out, ok
 }
 
@@ -52,12 +54,13 @@ func (c *canonicalizer) next() byte {
 	return c.rest[0]
 }
 
-func (c *canonicalizer) value(depth int) bool {
+// value reads a value at this depth, without the parts that omit points to.
+func (c *canonicalizer) value(depth int, omit []Pointer) bool {
 	switch c.next() {
 	case '{':
-		return depth < MaxDepth && c.object(depth)
+		return depth < MaxDepth && c.object(depth, omit)
 	case '[':
-		return depth < MaxDepth && c.array(depth)
+		return depth < MaxDepth && c.array(depth, omit)
 	case '"':
 		return c.string()
 	case 'n':
@@ -77,12 +80,18 @@ func (c *canonicalizer) literal(letter byte, word string) bool {
 	return true
 }
 
-func (c *canonicalizer) array(depth int) bool {
+func (c *canonicalizer) array(depth int, omit []Pointer) bool {
 	c.rest = c.rest[1:]
 	c.out = append(c.out, 'a')
-	for c.next() != ']' {
-		if !c.value(depth + 1) {
+	for i := int64(0); c.next() != ']'; i++ {
+		var index [20]byte
+		below, omitted := descend(omit, strconv.AppendInt(index[:0], i, 10))
+		start := len(c.out)
+		if !c.value(depth+1, below) {
 			return false
+		}
+		if omitted {
+			c.out = c.out[:start]
 		}
 	}
 	c.rest = c.rest[1:]
@@ -90,8 +99,8 @@ func (c *canonicalizer) array(depth int) bool {
 	return true
 }
 
-func (c *canonicalizer) object(depth int) bool {
-	type member struct{ start, value, end int } // where in out
+func (c *canonicalizer) object(depth int, omit []Pointer) bool {
+	type member struct{ start, value, end int } // where in out; nothing is kept of one that ends where it starts
 	var members []member
 	c.rest = c.rest[1:]
 	c.out = append(c.out, 'o')
@@ -102,10 +111,14 @@ func (c *canonicalizer) object(depth int) bool {
 			return false
 		}
 		m.value = len(c.out)
-		if !c.value(depth + 1) {
+		below, omitted := descend(omit, c.text(m.start, m.value))
+		if !c.value(depth+1, below) {
 			return false
 		}
 		m.end = len(c.out)
+		if omitted {
+			m.end = m.start
+		}
 		members = append(members, m)
 	}
 	c.rest = c.rest[1:]
@@ -121,8 +134,8 @@ func (c *canonicalizer) object(depth int) bool {
 	for _, m := range members {
 		c.out = append(c.out, c.out[m.start:m.end]...)
 	}
-	copy(c.out[first:], c.out[end:])
-	c.out = append(c.out[:end], '.')
+	c.out = append(c.out[:first], c.out[end:]...)
+	c.out = append(c.out, '.')
 	return true
 }
 
@@ -145,6 +158,9 @@ func (c *canonicalizer) string() bool {
 		}
 	}
 }
+
+// text returns the bytes of the string that string appended from start to end.
+func (c *canonicalizer) text(start, end int) []byte { return c.out[start+1+8 : end] }
 
 // escape reads the rest of an escape sequence. Half of a surrogate pair is invalid.
 func (c *canonicalizer) escape() bool {
