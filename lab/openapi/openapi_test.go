@@ -302,7 +302,7 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	}
 	want(500, "record-corrupt", r)
 
-	claim.ID, claim.Lease = store.DeriveID("tenant", "", "lapsed"), time.Millisecond
+	claim.ID, claim.Lease, claim.AtMostOnce = store.DeriveID("tenant", "", "lapsed"), time.Millisecond, true
 	if claim.Fingerprint, err = protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "lapsed", []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
