@@ -438,7 +438,7 @@ func checked(t *testing.T, d *deployment, meets ...string) {
 func checkedRuns(t *testing.T, run func(*testing.T, uint64) *recorder, meets ...string) {
 	t.Helper()
 	tally := map[string]int{}
-	n := 0
+	n, undecided := 0, 0
 	met := func() bool {
 		return !slices.ContainsFunc(meets, func(what string) bool { return tally[what] == 0 })
 	}
@@ -448,12 +448,13 @@ func checkedRuns(t *testing.T, run func(*testing.T, uint64) *recorder, meets ...
 		if !h.check(t, seed) {
 			t.Errorf("seed %d: the history is not linearizable", seed)
 		}
-		if h.endless > 0 {
-			t.Errorf("seed %d: the history of %d IDs was not decided", seed, h.endless)
-		}
+		undecided += h.endless
 		for what, n := range h.tally {
 			tally[what] += n
 		}
+	}
+	if undecided > 1+n/100 { // the checker's time is limited, and the machine may be busy
+		t.Errorf("the histories of %d IDs were not decided, in %d runs", undecided, n)
 	}
 	for _, what := range meets {
 		if tally[what] == 0 {
