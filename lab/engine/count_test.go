@@ -128,7 +128,7 @@ func newCounting(t *testing.T, seed uint64) *counting {
 func (c *counting) newProcess(inner store.Store) *countedProcess {
 	st, faults := faultstore.New(inner)
 	p := &countedProcess{faults: faults, seen: newCounted()}
-	for _, op := range []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release} {
+	for _, op := range []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release, faultstore.Unknown} {
 		for range 2000 {
 			faults.Next(op, c.fault())
 		}
@@ -396,6 +396,8 @@ func (c *countedClient) handle(x *protocol.Exchange) {
 		w.Hijack()
 	case 7:
 		_, _ = w.WriteString(strings.Repeat("x", 65))
+	case 8:
+		protocol.Unknown(x.Context(), "the bank timed out")
 	}
 	w.WriteHeader(c.status)
 	_, _ = w.WriteString("answer")

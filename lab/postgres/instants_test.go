@@ -65,10 +65,10 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false}
 	}
 	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, r.lease_until)", 1)
-	rewrites := func(r store.ClaimRequest, another bool) []any {
+	rewrites := func(r store.ClaimRequest, attempt int, another bool) []any {
 		return []any{
 			r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false,
-			2, another, int64(5), 1, nil, first.Owner[:],
+			attempt, another, int64(5), 1, nil, first.Owner[:],
 		}
 	}
 	inBatch := func(values ...any) []any {
@@ -99,11 +99,11 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			true,
 		},
 		"brief claim":               {no, texts["claim"], creates(brief), lease, brief, 2 * brief, 0, time.Time{}, true},
-		"claim again":               {live + early, rewrite, rewrites(mine, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"claim again, expires late": {live + late, rewrite, rewrites(mine, false), lease, retention, asItWas, asItWas, time.Time{}, false},
-		"takeover":                  {lapsed + early, rewrite, rewrites(r, true), lease, retention, retention + spare, 0, time.Time{}, true},
-		"takeover, expires late":    {lapsed + late, rewrite, rewrites(r, true), lease, retention, asItWas, 0, time.Time{}, true},
-		"claim of what is over":     {over + early, rewrite, rewrites(r, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"claim again":               {live + early, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"claim again, expires late": {live + late, rewrite, rewrites(mine, 2, false), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"takeover":                  {lapsed + early, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"takeover, expires late":    {lapsed + late, rewrite, rewrites(r, 2, true), lease, retention, asItWas, 0, time.Time{}, true},
+		"claim of what is over":     {over + early, rewrite, rewrites(r, 1, true), lease, retention, retention + spare, 0, time.Time{}, true},
 		"completion":                {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
 		"completion, expires late":  {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
 		"completion with a horizon": {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},

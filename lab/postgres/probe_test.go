@@ -65,7 +65,7 @@ func TestPostgresOpenTriesEveryOperation(t *testing.T) {
 			"CREATE FUNCTION " + f.name("drops") + "() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; " +
 				"CREATE TRIGGER drops BEFORE UPDATE OR INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION " + f.name("drops") + "()",
 			"DROP TRIGGER drops ON " + table,
-			"trying to claim", "trying to replay",
+			"trying to claim", "trying to delete the record",
 		},
 		{
 			"no right to advisory locks",

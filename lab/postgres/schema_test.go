@@ -44,12 +44,12 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 }
 
 // TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
-// column but the payload, an ID that no other has, and a place in the index of the purge.
+// column but the payload and the reason, an ID that no other has, and a place in the index of the purge.
 func TestPostgresTableAsMigrated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
 	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
-	if nullable != "payload" {
+	if nullable != "payload reason" {
 		t.Errorf("columns without NOT NULL: %s", nullable)
 	}
 	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes

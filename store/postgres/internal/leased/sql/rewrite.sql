@@ -36,8 +36,6 @@ UPDATE {records} AS r SET
 FROM started AS s
 WHERE r.id = $1::bytea AND {readable}
 	AND r.fence = $12::bigint AND r.state = $13::smallint AND r.lease_until = $14::timestamptz AND r.owner = $15::bytea
-	AND CASE
-		WHEN NOT $11::boolean THEN r.lease_until > clock_timestamp() -- claimed again
-		WHEN $10::integer > 1 THEN r.valid_until > clock_timestamp() -- taken over
-		ELSE true END
+	-- claimed again, taken over, or new
+	AND CASE WHEN NOT $11::boolean THEN r.lease_until > clock_timestamp() WHEN $10::integer > 1 THEN r.valid_until > clock_timestamp() ELSE true END
 RETURNING clock_timestamp(), NULL::smallint, NULL::smallint, NULL::bytea, NULL::bytea, r.attempt, r.fence, r.lease_until, r.valid_until, NULL::boolean, NULL::bytea
