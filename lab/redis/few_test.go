@@ -39,10 +39,10 @@ func TestRedisFewCallsGoThroughTheClient(t *testing.T) {
 	t.Parallel()
 	st, pipelined := redisCounted(t)
 	for range 100 {
-		redisClaimTogether(t, st, 3)
+		redisClaimTogether(t, st, 4)
 	}
 	if n := pipelined.Load(); n > 0 {
-		t.Errorf("%d calls of three callers were pipelined", n)
+		t.Errorf("%d calls of four callers were pipelined", n)
 	}
 	redisEventually(t, "calls of many callers are pipelined", func() bool {
 		redisClaimTogether(t, st, 64)

@@ -44,12 +44,12 @@ func ofOne(client *redis.Client) *Pipelines { return New(client) }
 
 func nothing() {}
 
-// The fourth call on its way to a server starts the pipeline, which keeps the calls until
+// The fifth call on its way to a server starts the pipeline, which keeps the calls until
 // 64 in a row were few. Half of a small pool is fewer. After Close, none is pipelined.
 func TestFewCallsGoThroughTheClient(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, answering(fakeserver.Bulk("")))
-	for _, c := range []struct{ pool, few int }{{100, 3}, {6, 3}, {5, 2}, {4, 2}, {2, 1}, {1, 0}} {
+	for _, c := range []struct{ pool, few int }{{100, 4}, {8, 4}, {7, 3}, {4, 2}, {2, 1}, {1, 0}} {
 		all, client := connected(t, s, ofOne, c.pool)
 		// depth calls are on their way through the client while the next one is made.
 		var nest func(depth int)
@@ -92,12 +92,14 @@ func TestFewCallsAreCountedForEachServer(t *testing.T) {
 	viaClient(t, all, one, func() {
 		viaClient(t, all, one, func() {
 			viaClient(t, all, one, func() {
-				if viaClient(t, all, one, nothing) {
-					t.Error("a fourth call to the same server went through the client")
-				}
-				if !viaClient(t, all, other, nothing) {
-					t.Error("a first call to another server was pipelined")
-				}
+				viaClient(t, all, one, func() {
+					if viaClient(t, all, one, nothing) {
+						t.Error("a fifth call to the same server went through the client")
+					}
+					if !viaClient(t, all, other, nothing) {
+						t.Error("a first call to another server was pipelined")
+					}
+				})
 			})
 		})
 	})

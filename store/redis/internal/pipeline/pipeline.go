@@ -27,7 +27,7 @@ const (
 
 	// fewCalls is how many calls, at most, are on their way to a server while all of them
 	// go through the client. ADR 10 has the measurements.
-	fewCalls = 3
+	fewCalls = 4
 
 	// staysBusy is how many calls in a row have to be few before the client gets them again.
 	staysBusy = 64
