@@ -44,7 +44,8 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 }
 
 // TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
-// column but the payload and the reason, an ID that no other has, and a place in the index of the purge.
+// column but the payload and the reason, an ID that no other has, and a place in the
+// purge's index.
 func TestPostgresTableAsMigrated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
