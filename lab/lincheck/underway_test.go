@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// underway has the calls on their way to one store or engine: the result of a claim may be
-// as old as one of them. The duplicates of a claim share its result in an engine. And
+// underway has the calls on their way to one store or engine: the result of a claim may
+// be as old as one of them. The duplicates of a claim share its result in an engine. And
 // while the completion or release of an attempt is on its way, its own process answers as
 // before, in progress or mismatch, though another process may have seen the attempt end.
 type underway struct {

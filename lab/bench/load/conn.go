@@ -125,8 +125,8 @@ func (e *wrongError) Error() string {
 // problemCode finds the code in the body of a problem.
 var problemCode = regexp.MustCompile(`"code":"([a-z-]+)"`)
 
-// name returns the status of the response, with the code of the middleware's problem if it
-// is one: "503 store-unavailable".
+// name returns the status of the response, with the code of the middleware's problem if
+// it is one: "503 store-unavailable".
 func (e *wrongError) name() string {
 	_, rest, _ := strings.Cut(e.response, " ")
 	status, _, _ := strings.Cut(rest, " ")

@@ -107,8 +107,8 @@ func TestPartsWithoutResultsAreRefused(t *testing.T) {
 	}
 }
 
-// Responses in place of the handler's are listed by their codes, and figures with one that
-// no policy promises are refused.
+// Responses in place of the handler's are listed by their codes, and figures with one
+// that no policy promises are refused.
 func TestOtherAnswersAreNamedOrRefused(t *testing.T) {
 	t.Parallel()
 	r := some()

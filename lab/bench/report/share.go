@@ -15,8 +15,8 @@ var overStores = []struct {
 	{"postgres", []string{"statements", leased, transactional}},
 }
 
-// added lists what a store adds to the median latency of a request: one connection, and so
-// no load.
+// added lists what a store adds to the median latency of a request: one connection, and
+// so no load.
 func added(results Results) string {
 	t := newTable("p50 with 1 connection, more than without a middleware, ms", "new key", "replay")
 	for _, of := range overStores {
