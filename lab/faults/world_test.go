@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -304,9 +305,13 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 	}
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
+		// A process that is killed while it writes may leave the beginning of a line, to which
+		// the next process appends. What it was about to say had no effect yet.
+		line := lines.Bytes()
+		line = line[max(0, bytes.LastIndex(line, []byte(`{"kind"`))):]
 		var e event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			tb.Fatalf("history: %v: %s", err, lines.Bytes())
+		if err := json.Unmarshal(line, &e); err != nil {
+			tb.Fatalf("history: %v: %s", err, line)
 		}
 		if e.Kind == "run" {
 			opOf[e.Owner] = e.Op
