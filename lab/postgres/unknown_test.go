@@ -72,8 +72,14 @@ func TestPostgresUnknownRollsBackAndCommitsTheRecordAlone(t *testing.T) {
 // and the commit of the record no other process gets the lock.
 func TestPostgresUnknownLetsNoOtherAttemptIn(t *testing.T) {
 	t.Parallel()
-	f, st := pgTxSetup(t)
-	other := f.Transactional(t)
+	f, pgxStore := pgTxSetup(t)
+	g, sqlStore, _ := pgSQLSetup(t)
+	t.Run("pgx", func(t *testing.T) { noOtherAttemptIn(t, pgxStore, f.Transactional(t)) })
+	t.Run("sql", func(t *testing.T) { noOtherAttemptIn(t, sqlStore, g.Transactional(t)) })
+}
+
+func noOtherAttemptIn(t *testing.T, st, other *reprisepg.TransactionalStore) {
+	t.Helper()
 	seen := map[store.Outcome]int{}
 	for range 100 {
 		r := pgClaim()

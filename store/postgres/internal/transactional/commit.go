@@ -38,26 +38,24 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 	default:
 		return err
 	}
-	if a.sqlTx != nil && !r.DiscardEffects {
-		return s.commitSQLTx(ctx, a, r)
-	}
 	var (
-		batch steps
-		own   = 1 // steps that find out whether the handler ended its transaction
+		batch  steps
+		own    = 1              // steps that find out whether the handler ended its transaction
+		viaSQL = a.sqlTx != nil // database/sql commits
 	)
 	if r.DiscardEffects {
-		if own, err = s.addDiscard(ctx, a, &batch, failed, r.reason != ""); err != nil {
-			return err
+		if failed { // it takes no other statement, not even the preparation of one
+			if err := a.rollback(ctx); err != nil {
+				return notApplied("the effects could not be undone: " + err.Error())
+			}
+			own, viaSQL = 0, false
 		}
-		// The lock was free for a moment. Where another attempt has it now, or already
-		// completed the record, this fails.
-		batch.add(s.statements.begin, nil)
-		batch.add(s.statements.locked, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
-		if batch.holds {
-			batch.add(s.statements.unhold, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
-		}
+		s.addDiscard(&batch, a, r, !failed)
 	}
 	s.addKeep(&batch, a, r)
+	if viaSQL {
+		return s.commitSQLTx(ctx, a, &batch)
+	}
 	kept := len(batch.calls)
 	batch.add(s.statements.commit, nil)
 	err = a.session.Do(func(conn *pgx.Conn) error {
@@ -110,12 +108,11 @@ func (s *Store) addKeep(b *steps, a *attempt, r *ending) {
 }
 
 // commitSQLTx is commit for a transaction that database/sql began and has to commit:
-// from then on database/sql refuses whatever the handler still does with it.
-func (s *Store) commitSQLTx(ctx context.Context, a *attempt, r *ending) error {
-	var batch steps
-	s.addKeep(&batch, a, r)
-	if err := s.send(ctx, a, &batch); err != nil {
-		if batch.done == 0 && wire.HasCode(err, wire.CodeDivisionByZero) {
+// from then on database/sql refuses whatever the handler still does with it. The first
+// step finds out whether the handler ended it.
+func (s *Store) commitSQLTx(ctx context.Context, a *attempt, b *steps) error {
+	if err := s.send(ctx, a, b); err != nil {
+		if b.done == 0 && wire.HasCode(err, wire.CodeDivisionByZero) {
 			return errEndedByHandler
 		}
 		return notApplied(err.Error()) // COMMIT was not sent
@@ -151,33 +148,28 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	return nil
 }
 
-// addDiscard undoes the effects of the handler, as the first steps of the batch where
-// that is possible: a failed transaction takes no other statement, not even its
-// preparation, and a transaction of database/sql has to be ended there. It returns how
-// many of the steps find out whether the handler ended the transaction. With hold, the
-// session keeps the lock of the attempt meanwhile, where these are its next steps:
-// between two batches a pooler may lend it out.
-func (s *Store) addDiscard(ctx context.Context, a *attempt, b *steps, failed, hold bool) (own int, err error) {
-	beganAt := wire.AppendTimestamp(nil, a.beganAt)
-	if a.sqlTx == nil && !failed {
-		b.add(s.statements.same, nil, beganAt)
-		if b.holds = hold; hold {
-			b.add(s.statements.hold, nil, wire.AppendInt8(nil, s.lockKey(a.id)))
-		}
+// addDiscard adds the statements that begin the transaction anew. With open, they first
+// undo the effects of the handler, and for an unknown outcome the session then keeps the
+// lock of the attempt meanwhile: within one batch, between two a pooler may lend it out.
+// Otherwise the lock is free for a moment, and where another attempt has it then, or has
+// completed the record, this fails.
+func (s *Store) addDiscard(b *steps, a *attempt, r *ending, open bool) {
+	lock := wire.AppendInt8(nil, s.lockKey(a.id))
+	holds := open && r.reason != ""
+	if open {
+		b.add(s.statements.same, nil, wire.AppendTimestamp(nil, a.beganAt))
+	}
+	if holds {
+		b.add(s.statements.hold, nil, lock)
+	}
+	if open {
 		b.add(s.statements.rollback, nil)
-		return 1, nil
 	}
-	if !failed {
-		var check steps
-		check.add(s.statements.same, nil, beganAt)
-		if err := s.send(ctx, a, &check); err != nil {
-			return 0, failCommit(err, 0, 1, 1)
-		}
+	b.add(s.statements.begin, nil)
+	b.add(s.statements.locked, nil, lock)
+	if holds {
+		b.add(s.statements.unhold, nil, lock)
 	}
-	if err := a.rollback(ctx); err != nil {
-		return 0, notApplied("the effects could not be undone: " + err.Error())
-	}
-	return 0, nil
 }
 
 // failCommit classifies the failure of the batch that ends in COMMIT. So many of its

@@ -15,7 +15,6 @@ type steps struct {
 	calls []wire.Call
 	done  int               // how many succeeded
 	tag   pgconn.CommandTag // of the last one that did
-	holds bool              // the session has the lock of the attempt for a while
 }
 
 // add appends a statement with its parameters. read gets the rows of its answer, and may

@@ -13,8 +13,8 @@ import (
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
 // the record alone, as Complete does with DiscardEffects, and with the same errors. The
 // lock of the attempt is held throughout, so that no other begins in between; only where
-// a statement of the handler failed, or its transaction is one of database/sql, or it is
-// lost, another process may get the lock first, and then the error is ErrNotApplied.
+// a statement of the handler failed, or its transaction is lost, another process may get
+// the lock first, and then the error is ErrNotApplied unless it has released the key.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
