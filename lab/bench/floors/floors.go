@@ -10,6 +10,7 @@
 //	          replay is one SELECT
 //	effect    the framework alone; a handler's effect is an INSERT in a transaction that
 //	          the handler opens
+//	key       the same, and the handler keeps the key and its response in a row by hand
 //
 // The floors redis and postgres make no decision: the load marks each request as new or a
 // replay.
@@ -54,10 +55,10 @@ func Main(framework string, bare func(*testapp.App) testapp.Server) {
 }
 
 func run(ctx context.Context, framework string, build func(*testapp.App) testapp.Server) error {
-	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, effect; with nethttp only")
+	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, effect, key; with nethttp only")
 	var o options
 	flag.StringVar(&o.redisURL, "redis-url", "", "`URL` of Redis, for redis and setnx")
-	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres and effect")
+	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres, effect and key")
 	flag.IntVar(&o.pool, "pool", 0, "connections to the server of the store; 0: the client's default")
 	flag.Parse()
 
@@ -66,8 +67,8 @@ func run(ctx context.Context, framework string, build func(*testapp.App) testapp
 	case *floor == "none":
 	case framework != "nethttp":
 		return fmt.Errorf("the floor %s is that of net/http, and this is %s", *floor, framework)
-	case *floor == "effect":
-		effect, pool, err := o.openEffect(ctx)
+	case *floor == "effect", *floor == "key":
+		effect, pool, err := o.openEffect(ctx, *floor == "key")
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package floors
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -153,7 +154,7 @@ func (f *scripts) replay(ctx context.Context, id [32]byte) ([]byte, error) {
 type statements struct{ pool *pgxpool.Pool }
 
 func newStatements(ctx context.Context, o options) (*statements, error) {
-	pool, err := o.openPostgres(ctx, `CREATE TABLE IF NOT EXISTS bench_floor (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)`)
+	pool, err := o.openPostgres(ctx, createKeys)
 	return &statements{pool}, err
 }
 
@@ -181,17 +182,36 @@ func (o options) openPostgres(ctx context.Context, create string) (*pgxpool.Pool
 }
 
 // openEffect returns the effect of a handler that opens a transaction: the row that the
-// test servers insert into that of the attempt.
-func (o options) openEffect(ctx context.Context) (func(ctx context.Context, op string) error, *pgxpool.Pool, error) {
-	pool, err := o.openPostgres(ctx, `CREATE TABLE IF NOT EXISTS reprise_effects (op text NOT NULL, attempt integer NOT NULL, owner bytea, at timestamptz NOT NULL)`)
-	owner := make([]byte, len(store.Owner{}))
+// test servers insert into that of the attempt. With a key, the handler does in it by
+// hand the least that makes it idempotent: it reads the row of its key before, and writes
+// it with the response after.
+func (o options) openEffect(ctx context.Context, keyed bool) (func(ctx context.Context, op string) error, *pgxpool.Pool, error) {
+	pool, err := o.openPostgres(ctx, createEffects+";"+createKeys)
+	owner, body := make([]byte, len(store.Owner{})), []byte(adaptertest.DefaultBody)
 	return func(ctx context.Context, op string) error {
+		var id [sha256.Size]byte // the effects of the load have one name
+		_, _ = rand.Read(id[:])
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if keyed {
+				var done []byte
+				err := tx.QueryRow(ctx, `SELECT payload FROM bench_floor WHERE id = $1`, id[:]).Scan(&done)
+				if !errors.Is(err, pgx.ErrNoRows) {
+					return errors.Join(err, errors.New("the key was there"))
+				}
+			}
 			_, err := tx.Exec(ctx, `INSERT INTO reprise_effects (op, attempt, owner, at) VALUES ($1, 1, $2, clock_timestamp())`, op, owner)
+			if err == nil && keyed {
+				_, err = tx.Exec(ctx, `INSERT INTO bench_floor VALUES ($1, 2, $2, $3, $4)`, id[:], owner, id[:], body)
+			}
 			return err
 		})
 	}, pool, err
 }
+
+const (
+	createKeys    = `CREATE TABLE IF NOT EXISTS bench_floor (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)`
+	createEffects = `CREATE TABLE IF NOT EXISTS reprise_effects (op text NOT NULL, attempt integer NOT NULL, owner bytea, at timestamptz NOT NULL)`
+)
 
 func (f *statements) claim(ctx context.Context, id [32]byte) error {
 	_, err := f.pool.Exec(ctx, `INSERT INTO bench_floor VALUES ($1, 1, $2, $3, '')`, id[:], id[:16], id[:])

@@ -143,7 +143,8 @@ func comparisons() []Comparison {
 			Program: fmt.Sprintf(`{"effect":true,"status":%d,"body_size":%d}`, adaptertest.DefaultStatus, len(adaptertest.DefaultBody)),
 			Variants: []Variant{
 				floor("handler's transaction", "effect", "postgres"),
-				Reprise("nethttp", "postgres-tx").Over("handler's transaction"),
+				floor("the same with a row of its key", "key", "postgres").Over("handler's transaction"),
+				Reprise("nethttp", "postgres-tx").Over("handler's transaction", "the same with a row of its key"),
 			},
 		},
 		adapters,
