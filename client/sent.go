@@ -9,14 +9,13 @@ import (
 // NotSent reports whether err, of a keyed call of a [Transport], says for certain that no
 // attempt reached the service: a refused connection, an unknown name, a failed TLS
 // handshake, a context that ended before there was a connection. It is true for
-// [NotSentError] and for errors that wrap one, such as those of an [http.Client]. Whoever
-// keeps a record of the operation may forget it then, as a handler does with
-// protocol.Release.
+// [NotSentError] and for errors that wrap one, such as those of an [http.Client]. A handler
+// that made the call may then release its own key.
 //
 // It is false for everything else: the operation may have run. It is false for the errors
-// of other transports too, because they do not tell: net/http silently repeats a request
+// of other transports, too, because they do not tell: net/http silently repeats a request
 // with a key when a reused connection breaks, and returns the error of the last
-// connection.
+// connection. A stream that an HTTP/2 server refused counts as sent.
 func NotSent(err error) bool {
 	var not *NotSentError
 	var unknown *UnknownOutcomeError

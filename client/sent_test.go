@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -109,27 +108,6 @@ func TestNotSentIsFalseForErrorsOfOthers(t *testing.T) {
 	if !NotSent(fmt.Errorf("pay: %w", &url.Error{Op: "Post", Err: not})) {
 		t.Error("NotSent is false for a wrapped NotSentError")
 	}
-}
-
-func ExampleNotSent() {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close() // refuses connections from now on
-	transport, err := NewTransport(nil, Config{MaxAttempts: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	client := &http.Client{Transport: transport}
-	resp, err := client.Post(server.URL+"/payments", "text/plain", strings.NewReader("12 EUR")) //nolint:noctx // an example
-	switch {
-	case NotSent(err):
-		fmt.Println("nothing was paid: forget the attempt")
-	case err != nil:
-		fmt.Println("it is not known whether it was paid")
-	default:
-		_ = resp.Body.Close()
-	}
-	// Output: nothing was paid: forget the attempt
 }
 
 // listen returns the address of a listener that serves each connection until the test
