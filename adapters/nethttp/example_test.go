@@ -123,9 +123,9 @@ func ExampleProxy() {
 		handler.ServeHTTP(w, r)
 		var problem struct{ Code string }
 		_ = json.Unmarshal(w.Body.Bytes(), &problem)
-		fmt.Println(w.Code, problem.Code)
+		fmt.Printf("%d %q\n", w.Code, problem.Code)
 	}
 	// Output:
-	// 502
-	// 409 outcome-unknown
+	// 502 ""
+	// 409 "outcome-unknown"
 }

@@ -384,10 +384,12 @@ func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
 	b := newBank(t, nil)
 	inner := b.Config.Handler
 	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inner.ServeHTTP(w, r)
-		if r.URL.Path == "/break" {
-			hangUp(w, "")
+		if r.URL.Path == "/payments" {
+			inner.ServeHTTP(w, r)
+			return
 		}
+		b.requests.Add(1)
+		hangUp(w, "")
 	})
 	g := newGateway(t, reprise.AtMostOnce, proxyTo(t, b.Listener.Addr().String()))
 	pay := func(path, key string) int {
