@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -112,7 +111,7 @@ func ExampleProxy() {
 				r.Out.Header.Set("Idempotency-Key", attempt.Key("bank")) // the same in every attempt
 			}
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // an example is quiet
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // an example is quiet
 	}
 	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy))
 

@@ -156,9 +156,9 @@ func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if f.proxy.ErrorLog != nil {
-		f.proxy.ErrorLog.Printf("http: proxy error: %v", err)
+		f.proxy.ErrorLog.Printf("http: proxy error: %v", err) //nolint:forbidigo // it is the user's
 	} else {
-		slog.ErrorContext(f.run, "reprisehttp: the upstream gave no response", slog.Any("error", err)) //nolint:contextcheck // it is that of r
+		slog.ErrorContext(f.run, "reprisehttp: the upstream gave no response", slog.Any("error", err))
 	}
 	http.Error(w, text, status)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -44,7 +44,7 @@ func newBank(t *testing.T, first http.HandlerFunc) *bank {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, "paid")
 	}))
-	b.Config.ErrorLog = log.New(io.Discard, "", 0)
+	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	b.Start()
 	t.Cleanup(b.Close)
 	return b
@@ -62,7 +62,7 @@ func proxyTo(t *testing.T, address string) *httputil.ReverseProxy {
 	t.Cleanup(transport.CloseIdleConnections)
 	return &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 }
 
@@ -436,9 +436,10 @@ func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
 	mux.Handle("/", Middleware(app.Guard(protocol.Config{}), Unscoped)(Proxy(proxyTo(t, b.Listener.Addr().String()))))
 
 	ctx, leave := context.WithCancel(t.Context())
+	r := app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k").WithContext(ctx)
 	gone := make(chan error, 1)
 	go func() {
-		_, err := app.Try(app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k").WithContext(ctx))
+		_, err := app.Try(r)
 		gone <- err
 	}()
 	<-begun
