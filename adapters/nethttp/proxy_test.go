@@ -37,7 +37,7 @@ func newBank(t *testing.T, first http.HandlerFunc) *bank {
 	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.keys.Store(r.Header.Values("Idempotency-Key"))
 		if b.requests.Add(1) == 1 && first != nil {
-			first(w, r)
+			first.ServeHTTP(w, r)
 			return
 		}
 		execute(r)
