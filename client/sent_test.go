@@ -150,7 +150,7 @@ func refuseToConnect(conn net.Conn) {
 	_, _ = io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 }
 
-// lie responds with an error text of net/http, which is part of the error that it returns.
+// lie responds with an error text of net/http, which its error then contains.
 func lie(conn net.Conn) {
 	_, _ = conn.Read(make([]byte, 4096))
 	_, _ = io.WriteString(conn, "net/http: invalid unsupported protocol scheme\r\n\r\n")

@@ -23,9 +23,9 @@ import (
 //   - If it was not sent, because there was no connection to the upstream, the key is
 //     released ([protocol.Release]), and the client gets 503. Its retry runs.
 //   - Otherwise the upstream may have executed it, and the outcome is unknown
-//     ([protocol.Unknown]): the client gets 504 after a timeout, else 502, and its retries
-//     409 outcome-unknown. That includes a response that breaks off, which the client sees
-//     break off, a ModifyResponse that fails, and a change of protocols.
+//     ([protocol.Unknown]): the client gets 504 after a timeout, else 502, and its
+//     retries 409 outcome-unknown. That includes a response that breaks off, which the
+//     client sees break off, a ModifyResponse that fails, and a change of protocols.
 //
 // With p alone, Recoverable runs such requests again, and AtMostOnce replays the 502.
 //

@@ -147,8 +147,8 @@ const (
 
 var errModify = errors.New("the response is not one of http://user:secret@bank")
 
-// A bank that may have executed a payment is never asked again, and no failure to pass its
-// response on is replayed.
+// A bank that may have executed a payment is never asked again, and no failure to pass
+// its response on is replayed.
 func TestProxyRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
 	t.Parallel()
 	paid := func(w http.ResponseWriter, r *http.Request) {
