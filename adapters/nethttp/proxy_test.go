@@ -53,8 +53,7 @@ func newBank(t *testing.T, first http.HandlerFunc) *bank {
 // execute reads the request, as each operation of a [bank] does.
 func execute(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// proxyTo returns a proxy with a transport of its own, in front of an address with
-// credentials.
+// proxyTo returns a proxy in front of an address with credentials.
 func proxyTo(t *testing.T, address string) *httputil.ReverseProxy {
 	t.Helper()
 	target := &url.URL{Scheme: "http", Host: address, User: url.UserPassword("user", "secret")}
