@@ -3,7 +3,7 @@ package labhttp_test
 import (
 	"context"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -55,7 +55,7 @@ func TestGatewaysOverRedisAskTheUpstreamOnce(t *testing.T) {
 				transport := &http.Transport{}
 				proxy := &httputil.ReverseProxy{
 					Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-					Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
+					Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 				}
 				s := httptest.NewServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy)))
 				t.Cleanup(func() {
