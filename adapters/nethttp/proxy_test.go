@@ -44,6 +44,9 @@ func newBank(t *testing.T, first http.HandlerFunc) *bank {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, "paid")
 	}))
+	b.Config.Protocols = new(http.Protocols)
+	b.Config.Protocols.SetHTTP1(true)
+	b.Config.Protocols.SetUnencryptedHTTP2(true)
 	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	b.Start()
 	t.Cleanup(b.Close)
@@ -453,6 +456,36 @@ func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
 		return err == nil && got.Status == http.StatusCreated && got.Replayed()
 	})
 	b.got(t, 1)
+}
+
+func TestProxyToAnUpstreamOfHTTP2(t *testing.T) {
+	t.Parallel()
+	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+		b := newBank(t, func(_ http.ResponseWriter, r *http.Request) { execute(r); panic(http.ErrAbortHandler) })
+		p := proxyTo(t, b.Listener.Addr().String())
+		transportOf(p).Protocols = new(http.Protocols)
+		transportOf(p).Protocols.SetUnencryptedHTTP2(true)
+		rewrite, closed := p.Rewrite, httptest.NewServer(http.NotFoundHandler())
+		closed.Close()
+		p.Rewrite = func(r *httputil.ProxyRequest) {
+			rewrite(r)
+			if r.In.URL.Path == "/refused" {
+				r.Out.URL.Host = closed.Listener.Addr().String()
+			}
+		}
+		g := newGateway(t, preset, p)
+		refused := g.Send(http.MethodPost, "/refused", "Idempotency-Key", "other")
+		if refused.Status != http.StatusServiceUnavailable {
+			t.Errorf("without a connection the client got %d, want 503", refused.Status)
+		}
+		if first := g.pay(); first.Status != http.StatusBadGateway {
+			t.Errorf("the first client got %d %q, want 502", first.Status, first.Body)
+		}
+		if keys, _ := b.keys.Load().([]string); len(keys) != 1 || keys[0] != "k" {
+			t.Errorf("the upstream got the keys %q, want the client's", keys)
+		}
+		g.isUnknown(b, 1, reasonBroke)
+	})
 }
 
 // Below other servers than that of net/http a ReverseProxy returns after a response that
