@@ -231,10 +231,10 @@ type Keeping struct {
 	// the decision to the status and the preset. For a response of gRPC, status is the HTTP
 	// status that its Grpc-Status stands for, such as 503 for UNAVAILABLE.
 	//
-	// head has up to the first 4 KiB of the body, and so all of a shorter one, as the handler
-	// wrote it: a layer inside may have compressed it. It is there whether or not the body is
-	// kept or has already been sent. For a call it is the encoded message. It must be neither kept
-	// nor modified. It is empty when [Guard.Keeps] asks.
+	// head has up to the first 4 KiB of the body, and so all of a shorter one, as the
+	// handler wrote it: a layer inside may have compressed it. It is there whether or not
+	// the body is kept or has already been sent. For a call it is the encoded message. It
+	// must be neither kept nor modified. It is empty when [Guard.Keeps] asks.
 	Decide func(status int, head []byte) Decision
 }
 
