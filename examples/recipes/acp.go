@@ -64,7 +64,7 @@ type acpError struct {
 // acpProblem writes a refusal as the protocol has it: 400 idempotency_key_required, 409
 // idempotency_in_flight, whose Retry-After the guard adds, and 422 idempotency_conflict.
 func acpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-	e := acpError{"invalid_request", string(p.Code), p.Detail}
+	e := acpError{Type: "invalid_request", Message: p.Detail}
 	switch p.Code {
 	case protocol.CodeKeyMissing:
 		e.Code = "idempotency_key_required"
@@ -72,8 +72,11 @@ func acpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) prot
 		e.Code = "idempotency_in_flight"
 	case protocol.CodeKeyReused:
 		e.Code = "idempotency_conflict"
-	case protocol.CodeStoreUnavailable, protocol.CodeNotApplied:
-		e.Type = "service_unavailable"
+	default:
+		e.Code = string(p.Code)
+		if p.Status >= http.StatusInternalServerError {
+			e.Type = "service_unavailable"
+		}
 	}
 	return refusal(p.Status, e)
 }

@@ -116,7 +116,8 @@ func markReplayed(out *rpcResponse) {
 // adcpProblem writes a refusal as an error of the tool
 // (https://github.com/adcontextprotocol/adcp/blob/main/docs/building/operating/transport-errors.mdx).
 func adcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-	code, recovery := "SERVICE_UNAVAILABLE", "terminal"
+	var code string
+	recovery := "terminal"
 	if p.Retryable {
 		recovery = "transient"
 	}
@@ -131,6 +132,8 @@ func adcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) pro
 		code, recovery = "IDEMPOTENCY_EXPIRED", "correctable"
 	case protocol.CodeInProgress:
 		code = "IDEMPOTENCY_IN_FLIGHT"
+	default:
+		code = "SERVICE_UNAVAILABLE"
 	}
 	return refusal(http.StatusOK, adcpFailure(code, p.Detail, recovery, p.RetryAfter))
 }

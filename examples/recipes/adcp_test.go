@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,21 +17,24 @@ func (s *service) buy(id int, key, account, context string, budget int) answer {
 	s.Helper()
 	arguments := fmt.Sprintf(`{"idempotency_key":%q,"account":{"account_id":%q},"brand":{"domain":"shop.example"},"total_budget":%d,"context":{"correlation_id":%q}}`,
 		key, account, budget, context)
-	return s.call("/adcp", fmt.Sprint(id), "create_media_buy", "", arguments)
+	return s.call("/adcp", strconv.Itoa(id), "create_media_buy", "", arguments)
 }
 
 func TestAdCPMediaBuyIsBookedOnce(t *testing.T) {
 	t.Parallel()
 	s := startBlocked(t)
 	first := s.begin(func() answer { return s.buy(1, adcpKey, "acc_1", "a", 500) })
-	waiting := make(chan answer)
-	for id := range 4 {
-		go func() { waiting <- s.buy(10+id, adcpKey, "acc_1", "b", 500) }()
+	retries := make(chan answer, 4)
+	for id := range cap(retries) {
+		go func() { retries <- s.buy(10+id, adcpKey, "acc_1", "b", 500) }()
+	}
+	for s.engine.Stats().Waiting < cap(retries) && len(retries) == 0 {
+		runtime.Gosched()
 	}
 	s.finish()
 	s.want(<-first, 200, false, `"media_buy_id":"mb_1"`)
-	for range 4 {
-		s.want(<-waiting, 200, true, `"media_buy_id":"mb_1"`, `"replayed":true`)
+	for range cap(retries) {
+		s.want(<-retries, 200, true, `"media_buy_id":"mb_1"`, `"replayed":true`)
 	}
 	s.want(s.buy(2, adcpKey, "acc_1", "c", 501), 200, false, `"isError":true`, `"code":"IDEMPOTENCY_CONFLICT"`)
 	s.want(s.buy(3, "too-short", "acc_1", "d", 500), 200, false, `"code":"INVALID_REQUEST"`)

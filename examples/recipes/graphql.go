@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -74,7 +74,7 @@ func serveGraphQL(l *ledger) http.Handler {
 				failures = append(failures, map[string]any{"message": "It is sold out.", "path": []string{alias}})
 				continue
 			}
-			data[alias] = map[string]string{"order": fmt.Sprint(l.add("order of " + item))}
+			data[alias] = map[string]string{"order": strconv.Itoa(l.add("order of " + item))}
 		}
 		out := map[string]any{"data": data}
 		if len(failures) > 0 {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ type service struct {
 	*testing.T
 
 	ledger *ledger
+	engine *reprise.Engine
 	server *httptest.Server
 
 	started, release chan struct{} // of the handler that works first, if blocked
@@ -49,6 +51,7 @@ func (s *service) listen() *service {
 	if err != nil {
 		s.Fatal(err)
 	}
+	s.engine = engine
 	s.server = httptest.NewServer(newAPI(engine, s.ledger))
 	s.Cleanup(func() {
 		s.server.Close()
@@ -76,8 +79,8 @@ func (s *service) post(path, body string, fields ...string) (a answer) {
 		return answer{}
 	}
 	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(fields); i += 2 {
-		r.Header.Set(fields[i], fields[i+1])
+	for field := range slices.Chunk(fields, 2) {
+		r.Header.Set(field[0], field[1])
 	}
 	res, err := s.server.Client().Do(r)
 	if err != nil {

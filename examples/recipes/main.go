@@ -28,8 +28,8 @@ import (
 
 // The secrets of the two webhook receivers, which their senders show once.
 const (
-	stripeSecret   = "whsec_of_the_example"
-	standardSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+	stripeSecret   = "whsec_of_the_example"                   //nolint:gosec // of the example
+	standardSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" //nolint:gosec // likewise
 )
 
 func main() {

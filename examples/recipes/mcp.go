@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
@@ -36,7 +37,7 @@ func mcpTools(engine *reprise.Engine, l *ledger) http.Handler {
 			number := l.add("invoice " + string(in.Params.Arguments))
 			respond(w, http.StatusOK, toolResponse(false, fmt.Sprintf("invoice %d is sent", number), nil))
 		case in.calls("count_invoices"):
-			respond(w, http.StatusOK, toolResponse(false, fmt.Sprint(l.count()), nil))
+			respond(w, http.StatusOK, toolResponse(false, strconv.Itoa(l.count()), nil))
 		default:
 			respond(w, http.StatusNotFound, rpcResponse{Version: "2.0", Error: &rpcError{Code: -32601, Message: "There is no such method or tool."}})
 		}
@@ -46,10 +47,12 @@ func mcpTools(engine *reprise.Engine, l *ledger) http.Handler {
 // mcpProblem writes a refusal as an error of JSON-RPC: that of invalid parameters, or one
 // of the server. Its data has the code of the problem.
 func mcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-	e := rpcError{Code: -32000, Message: p.Detail, Data: map[string]any{"code": p.Code, "retryable": p.Retryable}}
+	e := rpcError{Message: p.Detail, Data: map[string]any{"code": p.Code, "retryable": p.Retryable}}
 	switch p.Code {
 	case protocol.CodeKeyMissing, protocol.CodeKeyInvalid, protocol.CodeKeyReused:
 		e.Code = -32602
+	default:
+		e.Code = -32000
 	}
 	return refusal(p.Status, rpcResponse{Version: "2.0", Error: &e})
 }

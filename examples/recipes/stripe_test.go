@@ -89,11 +89,11 @@ func TestStripeSignatureVector(t *testing.T) {
 		if err := verify(h, body); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(tolerance)
+		<-time.After(tolerance)
 		if err := verify(h, body); err != nil {
 			t.Error("at the tolerance:", err)
 		}
-		time.Sleep(1)
+		<-time.After(time.Nanosecond)
 		if verify(h, body) == nil {
 			t.Error("valid after the tolerance")
 		}
