@@ -233,8 +233,9 @@ type Keeping struct {
 	//
 	// head has up to the first 4 KiB of the body, and so all of a shorter one, as the
 	// handler wrote it: a layer inside may have compressed it. It is there whether or not
-	// the body is kept or has already been sent. For a call it is the encoded message. It
-	// must be neither kept nor modified. It is empty when [Guard.Keeps] asks.
+	// the body is kept or has already been sent. Of a call it is the start of the encoded
+	// message, or of the google.rpc.Status in its place. It must be neither kept nor
+	// modified. It is empty when [Guard.Keeps] asks.
 	Decide func(status int, head []byte) Decision
 }
 
