@@ -91,8 +91,8 @@ func buyer(r *http.Request) (string, error) {
 	return fmt.Sprintf("%q %q", agent, account), err
 }
 
-// adcpDecision releases the key of a call that failed. A longer body than head is a
-// success: it does not parse.
+// adcpDecision releases the key of a call that failed, whose body is short. One that is
+// longer than head does not parse, and is kept.
 func adcpDecision(_ int, head []byte) protocol.Decision {
 	var out struct{ Result struct{ IsError bool } }
 	if json.Unmarshal(head, &out) == nil && out.Result.IsError {
