@@ -41,8 +41,7 @@ func squarePayments(engine *reprise.Engine, l *ledger) http.Handler {
 }
 
 // squareProblem writes a refusal with the codes of Square
-// (https://developer.squareup.com/reference/square/enums/ErrorCode), all of which are 400
-// where the client has to change its request.
+// (https://developer.squareup.com/reference/square/enums/ErrorCode).
 func squareProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 	category, code, status := "INVALID_REQUEST_ERROR", "BAD_REQUEST", p.Status
 	switch p.Code {
