@@ -85,6 +85,12 @@ type Event struct {
 
 	Annotation string // of Replayed: the annotation of the response; see protocol.Config.Annotate
 	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, as the record has it
+
+	// State, of EventResolved, is the one in which the operator found the record, and
+	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
+	// a result.
+	State     store.RecordState
+	Forgotten bool
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.

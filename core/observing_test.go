@@ -313,7 +313,9 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
 	}
-	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
+	forgotten := reprise.Event{Kind: reprise.EventResolved, State: store.StateCompleted, Forgotten: true, Reason: "ticket 7"}
+	if text := logged(forgotten, reprise.Event{Kind: reprise.EventResolved, State: store.StateLapsed, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 ||
+		!strings.Contains(text, "state=completed forgotten=true") || !strings.Contains(text, "state=lapsed forgotten=false") {
 		t.Errorf("two resolutions are logged as %q", text)
 	}
 }

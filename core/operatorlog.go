@@ -48,12 +48,15 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	if !due && e.Kind != EventResolved {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 5)
+	attrs := make([]slog.Attr, 0, 7)
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
 	if e.ID != (store.ID{}) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
+	}
+	if e.State != 0 {
+		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten))
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))
