@@ -236,6 +236,30 @@ func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 	})
 }
 
+// TestARecordSaysWhichRequestItIsOf: its description, escaped, and the keys that its
+// attempts pass to other systems.
+func TestARecordSaysWhichRequestItIsOf(t *testing.T) {
+	inTime(t, func(b *bench) {
+		op := operation("described")
+		op.Description = "POST /orders of <acme>"
+		got, err := b.engine.Begin(b.Context(), op)
+		if err != nil || got.Attempt == nil {
+			b.Fatalf("begin: %+v, %v", got, err)
+		}
+		id, view := got.Attempt.ID(), got.Attempt.View()
+		b.want("list", b.get("/records"), 200, op.Description)
+		record := b.get(recordPage(id))
+		b.want("record", record, 200, op.Description, "Name of the call")
+		if strings.Contains(record.raw, "<acme>") || strings.Contains(record.text, view.Key("pay ment")) {
+			b.Errorf("the page is %s", record.raw)
+		}
+		b.want("key of a call", b.get(recordPage(id)+"?call=pay+ment"), 200, view.Key("pay ment"), "to the call pay ment")
+		if err := got.Attempt.Release(); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
 func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")

@@ -20,8 +20,9 @@ type recordView struct {
 	Answer   *answerView // of a completed record
 	Form     resolveForm // the refused input
 	Events   []event
-	Recorded bool // the process keeps events
-	Reveal   bool // the body is shown
+	Recorded bool   // the process keeps events
+	Reveal   bool   // the body is shown
+	Call     string // the downstream call whose key is shown; empty: none
 }
 
 // Lease says how the lease of a record that is not completed stands.
@@ -98,7 +99,7 @@ func (s *site) showRecord(
 	view := &recordView{
 		Store: st, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
 		Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
-		Reveal: r.URL.Query().Has("reveal"),
+		Reveal: r.URL.Query().Has("reveal"), Call: r.URL.Query().Get("call"),
 	}
 	if record.State == store.StateCompleted {
 		view.Answer = showAnswer(record.Payload)

@@ -12,7 +12,7 @@ func auditLevel(e *Event) slog.Level {
 	switch e.Kind {
 	case EventRenewed:
 		return slog.LevelDebug
-	case EventLeaseLost, EventRunTooLong:
+	case EventLeaseLost, EventRunTooLong, EventDescription:
 		return slog.LevelWarn
 	case EventStoreError, EventPanic, EventBlobError:
 		return slog.LevelError

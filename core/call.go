@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
+	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -19,6 +21,7 @@ type call struct {
 	owner       store.Owner
 	fingerprint store.Fingerprint
 	policy      store.Policy
+	description string
 	maxAttempts int
 	failOpen    bool
 	waiting     bool    // for the attempt of another to end
@@ -41,6 +44,9 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 		maxAttempts: op.MaxAttempts, failOpen: op.FailOpen, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
+	if op.Description != "" {
+		c.description = strings.Clone(bounds.Printable(op.Description, store.MaxDescription))
+	}
 	if e.cfg.Observer != nil {
 		sum := sha256.Sum256([]byte(op.Scope))
 		copy(c.scopeSum[:], sum[:])
@@ -50,7 +56,7 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 
 func (c *call) claimRequest(takeover bool) store.ClaimRequest {
 	return store.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy, Scope: c.scope,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy, Description: c.description, Scope: c.scope,
 		Lease: c.engine.cfg.Lease, Takeover: takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }

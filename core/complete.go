@@ -72,7 +72,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	ctx := a.completionContext()
 	r := store.CompleteRequest{
 		ID: a.id, Owner: a.owner, Payload: c.Payload, Policy: a.policy,
-		Fingerprint: a.fingerprint, Attempt: a.number, Fence: a.fence,
+		Fingerprint: a.fingerprint, Description: a.description, Attempt: a.number, Fence: a.fence,
 		DiscardEffects: c.DiscardEffects,
 	}
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })

@@ -2,8 +2,6 @@ package reprise
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -149,14 +147,5 @@ func (v AttemptView) Policy() store.Policy { return v.a.policy }
 //
 // with the UUID's version and variant bits set.
 func (v AttemptView) Key(name string) string {
-	b := make([]byte, 0, 128)
-	b = append(b, "reprise/downstream/1\x00"...)
-	b = append(b, v.a.id[:]...)
-	b = append(b, v.a.fingerprint[:]...)
-	b = digest.AppendPart(b, name)
-	sum := sha256.Sum256(b)
-	sum[6] = sum[6]&0x0f | 0x80
-	sum[8] = sum[8]&0x3f | 0x80
-	h := hex.EncodeToString(sum[:16])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return digest.DownstreamKey(v.a.id, v.a.fingerprint, name)
 }

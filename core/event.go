@@ -98,13 +98,14 @@ type EventKind uint8
 
 // The kinds. The zero value is not one of them.
 const (
-	EventRenewed    EventKind = iota + 1 // a lease was renewed
-	EventLeaseLost                       // an attempt lost its lease, or could not renew it in time
-	EventRunTooLong                      // an attempt ran longer than Config.MaxRun
-	EventStoreError                      // a call to the store failed
-	EventPanic                           // a function of the policy panicked beside the outcome of its request
-	EventResolved                        // an operator resolved a record: see Engine.Report
-	EventBlobError                       // a response body could not be written to, or read from, the blob store: see protocol.Offloading
+	EventRenewed     EventKind = iota + 1 // a lease was renewed
+	EventLeaseLost                        // an attempt lost its lease, or could not renew it in time
+	EventRunTooLong                       // an attempt ran longer than Config.MaxRun
+	EventStoreError                       // a call to the store failed
+	EventPanic                            // a function of the policy panicked beside the outcome of its request
+	EventResolved                         // an operator resolved a record: see Engine.Report
+	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offloading
+	EventDescription                      // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
 )
 
 // String returns the kind as it appears in logs.
@@ -112,7 +113,7 @@ func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
 
 var kindNames = [...]string{
 	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
-	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error",
+	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error", EventDescription: "description-withheld",
 }
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over

@@ -292,7 +292,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%s is logged as %q", name, text)
 		}
 	}
-	if len(names) != 25 {
+	if len(names) != 26 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
 	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client

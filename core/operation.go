@@ -63,6 +63,12 @@ type Operation struct {
 	// [store.MaxLabel] bytes of printable ASCII. It must not contain data of a client.
 	Label string
 
+	// Description tells operators about the request, in its record: its route, its tenant,
+	// its trace. It has up to [store.MaxDescription] bytes: a longer one is cut and ends in
+	// "...". Each character that is not printable ASCII becomes a "?". Begin copies it. It
+	// must not contain the key, nor anything else that is not for operators.
+	Description string
+
 	// Decoder, if not nil, reads the payload of a Replayed result before Begin returns it,
 	// for the caller of Begin, who keeps the decoded form. It must not modify payload. It
 	// returns the annotation that the payload has, for [Event.Annotation]. If it fails,

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -30,7 +30,9 @@ func (a *Attempt) Unknown(reason string) error {
 		a.conclude(EndUnrecorded, a.claimErr)
 		return a.claimErr
 	}
-	a.reason = printable(reason)
+	if a.reason = bounds.Printable(reason, store.MaxReason); reason == "" {
+		a.reason = "no reason given"
+	}
 	ctx := a.completionContext()
 	err := a.repeat(ctx, a.sayUnknown)
 	if errors.Is(err, store.ErrLeaseLost) && !a.atomic {
@@ -59,25 +61,4 @@ func (a *Attempt) Unknown(reason string) error {
 // sayUnknown tells the store.
 func (a *Attempt) sayUnknown(ctx context.Context) error {
 	return a.engine.store.unknown(ctx, store.UnknownRequest{ID: a.id, Owner: a.owner, Reason: a.reason})
-}
-
-// cutMark is the end of a reason that was cut.
-const cutMark = "..."
-
-// printable returns a reason as records keep it.
-func printable(reason string) string {
-	reason = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, reason)
-	switch {
-	case reason == "":
-		return "no reason given"
-	case len(reason) > store.MaxReason:
-		return reason[:store.MaxReason-len(cutMark)] + cutMark
-	default:
-		return reason
-	}
 }

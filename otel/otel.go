@@ -153,7 +153,7 @@ var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
 var otherEvents = []string{
 	takeover, reprise.EndUnrecorded.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
 	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
-	reprise.EventResolved.String(), reprise.EventBlobError.String(),
+	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(),
 }
 
 // Observe implements [reprise.Observer].

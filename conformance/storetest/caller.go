@@ -18,6 +18,7 @@ type caller struct {
 	id          store.ID
 	fingerprint store.Fingerprint
 	label       string
+	description string
 	scope       uint64
 	owner       store.Owner
 	lease       time.Duration
@@ -111,7 +112,7 @@ func (c caller) tryClaim() (store.ClaimResult, error) {
 
 func (c caller) claimRequest() store.ClaimRequest {
 	return store.ClaimRequest{
-		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy(), Scope: c.scope, Lease: c.lease,
+		ID: c.id, Owner: c.owner, Fingerprint: c.fingerprint, Policy: c.policy(), Description: c.description, Scope: c.scope, Lease: c.lease,
 		Takeover: c.takeover, MaxAttempts: c.maxAttempts, Waiting: c.waiting,
 	}
 }
@@ -182,7 +183,7 @@ func (c caller) completeRequest(payload string) store.CompleteRequest {
 	defer c.env.shared.mu.Unlock()
 	for _, g := range c.env.shared.held {
 		if g.id == c.id && g.owner == c.owner {
-			r.Fingerprint, r.Attempt, r.Fence = c.fingerprint, g.result.Attempt, g.result.Fence
+			r.Fingerprint, r.Description, r.Attempt, r.Fence = c.fingerprint, c.description, g.result.Attempt, g.result.Fence
 		}
 	}
 	return r

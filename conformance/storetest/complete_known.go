@@ -96,7 +96,7 @@ func (c caller) tryCompleteAs(granted store.ClaimResult, payload string) error {
 	defer cancel()
 	err := c.store.Complete(ctx, store.CompleteRequest{
 		ID: c.id, Owner: c.owner, Payload: []byte(payload), Policy: c.policy(),
-		Fingerprint: c.fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
+		Fingerprint: c.fingerprint, Description: c.description, Attempt: granted.Attempt, Fence: granted.Fence,
 	})
 	c.checkError("complete", err, payload)
 	return err

@@ -122,7 +122,7 @@ type testCase struct {
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, unknownCases, renewCases, retentionCases, policyCases,
 	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, forgetCases,
-	recordCases, completeKnownCases, listCases, unreadableCases, abilityCases,
+	recordCases, descriptionCases, completeKnownCases, listCases, unreadableCases, abilityCases,
 )
 
 // run tests the case, in a bubble if the fixture has no clock.

@@ -55,7 +55,7 @@ func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, e
 	case rec.completed:
 		return completed(rec), nil
 	case rec.live(now) && rec.owner == r.Owner:
-		rec.grant(r, now)
+		sh.grant(rec, r, now)
 		sh.reschedule(rec)
 		return claimed(rec, now), nil
 	case rec.live(now):
@@ -78,12 +78,15 @@ func (sh *shard) attempt(rec *record, r *store.ClaimRequest, now instant) {
 	sh.fence++
 	rec.owner, rec.fence, rec.claimed = r.Owner, sh.fence, now
 	rec.attempt++
-	rec.grant(r, now)
+	sh.grant(rec, r, now)
 }
 
 // grant starts the lease and the validity of a record from now.
-func (r *record) grant(req *store.ClaimRequest, now instant) {
-	r.policy, r.lease, r.valid = req.Policy, now+req.Lease, now+req.Remembered()
+func (sh *shard) grant(rec *record, r *store.ClaimRequest, now instant) {
+	if size := len(r.Description) - len(rec.description); size != 0 {
+		sh.usage.addPayload(rec.scope, size)
+	}
+	rec.policy, rec.description, rec.lease, rec.valid = r.Policy, r.Description, now+r.Lease, now+r.Remembered()
 }
 
 func completed(rec *record) store.ClaimResult {

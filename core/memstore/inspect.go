@@ -90,14 +90,16 @@ func (s *Store) sweep(sh *shard, limit int) int {
 // view shows a record without its payload. The store's clock started at epoch.
 func (r *record) view(now instant, epoch time.Time) store.Record {
 	v := store.Record{
-		ID:        r.id,
-		State:     store.StateLapsed,
-		Policy:    r.policy,
-		Attempt:   r.attempt,
-		Fence:     r.fence,
-		ClaimedAt: epoch.Add(r.claimed),
-		Validity:  r.end() - now,
-		Size:      len(r.payload),
+		ID:          r.id,
+		State:       store.StateLapsed,
+		Policy:      r.policy,
+		Fingerprint: r.fingerprint,
+		Description: r.description,
+		Attempt:     r.attempt,
+		Fence:       r.fence,
+		ClaimedAt:   epoch.Add(r.claimed),
+		Validity:    r.end() - now,
+		Size:        len(r.payload),
 	}
 	switch {
 	case r.completed && now >= r.replayed:

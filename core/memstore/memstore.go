@@ -43,11 +43,11 @@ type Bounds struct {
 	// [DefaultRecords].
 	Records int
 
-	// Bytes is how much memory the records take: their payloads, and [RecordOverhead] for
-	// each. Zero is [DefaultBytes]. It is checked when a key is claimed and never when an
-	// attempt completes, because to refuse the response of an operation that ran would make
-	// its retry run again. So the attempts that were running when the bound was reached may
-	// exceed it by their payloads.
+	// Bytes is how much memory the records take: their payloads and descriptions, and
+	// [RecordOverhead] for each. Zero is [DefaultBytes]. It is checked when a key is
+	// claimed and never when an attempt completes, because to refuse the response of an
+	// operation that ran would make its retry run again. So the attempts that were
+	// running when the bound was reached may exceed it by their payloads.
 	//
 	// The process needs more than that: the collector lets the heap grow to about twice the
 	// memory in use before it runs, and returns memory to the system late. Set GOMEMLIMIT
@@ -57,7 +57,7 @@ type Bounds struct {
 
 // RecordOverhead is the size of a record without its payload, in bytes: the record
 // itself, its entries in the index and in the order of expiry, and its scope.
-const RecordOverhead = 384
+const RecordOverhead = 400
 
 // Store is a [reprise.Store] in memory, with the abilities [store.Waiter],
 // [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent

@@ -19,6 +19,7 @@ type record struct {
 	attempt     int
 	fence       uint64
 	policy      store.Policy
+	description string
 	claimed     instant     // when its last attempt claimed it
 	lease       instant     // when the lease ends; once completed, when that was
 	replayed    instant     // once completed: until when the payload is replayed
@@ -53,4 +54,6 @@ func (r *record) due() instant {
 }
 
 // size returns the size of the record in bytes.
-func (r *record) size() int64 { return RecordOverhead + int64(len(r.reason)+len(r.payload)) }
+func (r *record) size() int64 {
+	return RecordOverhead + int64(len(r.description)+len(r.reason)+len(r.payload))
+}

@@ -76,8 +76,8 @@ func (u *usage) addRecord() error {
 	}
 }
 
-// addPayload counts the payload of a record, or one that was deleted, with a negative
-// size. It never refuses: see [Bounds].
+// addPayload counts the payload, description or reason of a record, or one that was
+// deleted, with a negative size. It never refuses: see [Bounds].
 func (u *usage) addPayload(s *scopeUsage, size int) {
 	u.bytes.Add(int64(size))
 	if s != nil {

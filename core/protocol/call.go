@@ -62,9 +62,9 @@ type CallReply struct {
 }
 
 // AdmitCall decides about one unary call, as [Guard.Admit] does about a request. Skip,
-// Select and Fingerprint see it as a POST to the path of the procedure, without a
-// Content-Type; a safe one is a GET. So are health checks, reflection and channelz, which
-// have to work where a key is required.
+// Select, Fingerprint and Describe see it as a POST to the path of the procedure, without
+// a Content-Type; a safe one is a GET. So are health checks, reflection and channelz,
+// which have to work where a key is required.
 func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, error)) CallAdmission {
 	admission := g.Admit(ctx, c.request(), scope)
 	if admission.Pass || admission.Exchange != nil {

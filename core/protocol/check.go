@@ -87,7 +87,7 @@ func (g *Guard) check(
 		s.free()
 		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err)
 	}
-	op.Scope, op.Key, op.Fingerprint = principal, key, fingerprint
+	op.Scope, op.Key, op.Fingerprint, op.Description = principal, key, fingerprint, g.description(ctx, req, key)
 	return s, body, Admission{}
 }
 

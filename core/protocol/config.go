@@ -112,6 +112,18 @@ type Config struct {
 	// of printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 
+	// Describe, if not nil, returns a short text that tells operators about a request in
+	// its record, such as its route, tenant, host and trace. The record keeps it from its
+	// claim on, and the programs for operators show it (see
+	// [github.com/reprise-go/reprise/core/store.Record]). Clients never see it. It is
+	// called for each request with a key, before its claim, and must not read the body.
+	// Records have it in the clear: it must not have anything of the key or the body. Up
+	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and
+	// each other character becomes a "?". In the place of a text with the key in it, the
+	// record says that it was withheld, and if Describe panics, it has none; the observer
+	// is notified of both (see [reprise.EventDescription] and [reprise.EventPanic]).
+	Describe func(ctx context.Context, r *Request) string
+
 	// Announce adds fields to responses that tell clients about the policy.
 	Announce Announcing
 

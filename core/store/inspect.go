@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/internal/bounds"
+	"github.com/reprise-go/reprise/core/internal/digest"
 	"github.com/reprise-go/reprise/core/internal/text"
 )
 
@@ -93,6 +94,9 @@ type Record struct {
 	State  RecordState
 	Policy // that its last attempt claimed it with
 
+	Fingerprint Fingerprint // of its request: see Key
+	Description string      // of the request of its last attempt, for operators only; empty without one
+
 	Attempt int    // the number of its last attempt
 	Fence   uint64 // of its last attempt; of an unreadable record a number that changes with every write of it
 
@@ -109,6 +113,13 @@ type Record struct {
 
 	Size    int    // of the payload in bytes, 0 without one
 	Payload []byte // of a record in StateCompleted; not set by List. It must not be modified
+}
+
+// Key returns the idempotency key that the attempts of r pass to the downstream call with
+// this name (see AttemptView.Key of package reprise), so that the called system can be
+// asked about it.
+func (r *Record) Key(name string) string {
+	return digest.DownstreamKey(r.ID, r.Fingerprint, name)
 }
 
 // Query selects records. See [Inspector].

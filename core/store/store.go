@@ -29,14 +29,14 @@ import (
 //
 // # Records
 //
-// A record has a state (in progress or completed), an owner, a fingerprint, a [Policy],
-// the end of its lease, an instant until which it is valid, an attempt number, a fence,
-// the instant of its claim, and, once completed, the instant of its completion and a
-// payload. An attempt whose outcome is unknown also leaves a reason. A record is live
-// while it is in progress and its lease runs. It is seen while it is valid or live. A
-// record that is neither is unseen to every operation, whether or not it was purged: a
-// claim does not find it, and its former owner can neither complete, renew nor release
-// it.
+// A record has a state (in progress or completed), an owner, a fingerprint, a [Policy], a
+// description, the end of its lease, an instant until which it is valid, an attempt
+// number, a fence, the instant of its claim, and, once completed, the instant of its
+// completion and a payload. An attempt whose outcome is unknown also leaves a reason. A
+// record is live while it is in progress and its lease runs. It is seen while it is valid
+// or live. A record that is neither is unseen to every operation, whether or not it was
+// purged: a claim does not find it, and its former owner can neither complete, renew nor
+// release it.
 //
 // A lease is a field of the record, not the lifetime of the key: the record of a lapsed
 // attempt stays visible. Nor is the payload as old as the key: it is replayed for the
@@ -107,11 +107,12 @@ type Store interface {
 	//	lapsed, r.Takeover false or attempt ≥ r.MaxAttempts > 0 → Lapsed
 	//	lapsed                                                 → Claimed (a takeover): attempt + 1, a higher fence
 	//
-	// A granted claim sets the lease to r.Lease from now, the policy to r.Policy, and the
-	// validity to its Retention and Horizon from now; for the caller's own lapsed record it
-	// may leave all three as they are. Fences of one ID grow strictly while the store keeps
-	// its record, and do not fall when it is claimed anew. A claim ignores a record that is
-	// gone by the time it writes.
+	// A granted claim sets the lease to r.Lease from now, the policy to r.Policy, the
+	// description to r.Description, and the validity to the policy's Retention and
+	// Horizon from now; for the caller's own lapsed record it may leave all four as they
+	// are. Fences of one ID grow strictly while the store keeps its record, and do not
+	// fall when it is claimed anew. A claim ignores a record that is gone by the time it
+	// writes.
 	//
 	// Claim fails with ErrFull when the store has no room for a new record, with
 	// ErrNotReplicated when the claim was written but too few replicas confirmed it, and
@@ -167,6 +168,7 @@ type ClaimRequest struct {
 	Owner       Owner         // never zero
 	Fingerprint Fingerprint   // of the content of the request; any value
 	Policy                    // of the operation
+	Description string        // of the request, for operators: up to MaxDescription bytes of printable ASCII, without the key; may be empty
 	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
 	Lease       time.Duration // how long the attempt may run without renewal
 	Takeover    bool          // whether a lapsed record of another owner may be claimed, if the record's policy allows it
@@ -248,10 +250,12 @@ type CompleteRequest struct {
 	Payload []byte // kept byte for byte, also if it is empty; the caller may reuse it after the call
 	Policy         // of the claim; its Retention and Horizon count from now
 
-	// Fingerprint, Policy, Attempt and Fence are those of the claim, so that a store can
-	// write the whole record without reading it. Where the caller does not know them,
-	// Attempt is 0, and the store reads the record and keeps its label.
+	// Fingerprint, Policy, Description, Attempt and Fence are those of the claim, so that a
+	// store can write the whole record without reading it. Where the caller does not know
+	// them, Attempt is 0, and the store reads the record and keeps its label and
+	// description.
 	Fingerprint Fingerprint
+	Description string
 	Attempt     int
 	Fence       uint64
 

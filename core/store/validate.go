@@ -19,6 +19,9 @@ const MaxLabel = bounds.MaxLabel
 // MaxReason is the length of the longest reason of an unknown outcome, in bytes.
 const MaxReason = bounds.MaxReason
 
+// MaxDescription is the length of the longest description of a request, in bytes.
+const MaxDescription = bounds.MaxDescription
+
 // MaxPayload is the size of the largest payload that a [Store] must accept, in bytes.
 const MaxPayload = 64 << 20
 
@@ -32,6 +35,9 @@ func (r *ClaimRequest) Validate() error {
 		return fmt.Errorf("%w: ClaimRequest.MaxAttempts is %d, want 0 or more", ErrInvalid, r.MaxAttempts)
 	}
 	if err := bounds.Duration("ClaimRequest.Lease", r.Lease); err != nil {
+		return err
+	}
+	if err := bounds.Text("ClaimRequest.Description", r.Description, MaxDescription); err != nil {
 		return err
 	}
 	return r.Policy.Validate()
@@ -57,6 +63,9 @@ func (r *CompleteRequest) Validate() error {
 	}
 	if len(r.Payload) > MaxPayload {
 		return fmt.Errorf("%w: CompleteRequest.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
+	}
+	if err := bounds.Text("CompleteRequest.Description", r.Description, MaxDescription); err != nil {
+		return err
 	}
 	return r.Policy.Validate()
 }

@@ -137,6 +137,9 @@ var policyFields = []field{
 	policyField("Annotate", func(c *protocol.Config, v func(context.Context) string) { c.Annotate = v },
 		named[func(context.Context) string]{"a note", func(context.Context) string { return "note" }},
 		named[func(context.Context) string]{"panic", func(context.Context) string { panic("drawn") }}),
+	policyField("Describe", func(c *protocol.Config, v describer) { c.Describe = v },
+		named[describer]{"the key", func(_ context.Context, r *protocol.Request) string { return fmt.Sprint(r.Header, r.RawQuery) }},
+		named[describer]{"panic", func(context.Context, *protocol.Request) string { panic("drawn") }}),
 	policyField("Announce.Expires", func(c *protocol.Config, v bool) { c.Announce.Expires = v }, true),
 	policyField("Announce.ReplayedHeader", func(c *protocol.Config, v string) { c.Announce.ReplayedHeader = v }, "X-Again"),
 	policyField("Announce.PolicyURL", func(c *protocol.Config, v string) { c.Announce.PolicyURL = v }, "https://shop.example/policy"),
@@ -150,6 +153,8 @@ var policyFields = []field{
 
 // nowhere is a directory that is not there.
 const nowhere = "/nowhere"
+
+type describer = func(context.Context, *protocol.Request) string
 
 type problemWriter = func(context.Context, *protocol.Request, protocol.Problem) protocol.Response
 

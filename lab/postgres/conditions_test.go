@@ -40,18 +40,18 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	const hour = int64(time.Hour / time.Microsecond)
 	keeping := func(replaced int64) func(id []byte) []any {
 		return func(id []byte) []any {
-			return []any{id, owner, owner, 1, int64(7), []byte("x"), hour, int64(0), "l", false, time.Now(), replaced}
+			return []any{id, owner, owner, 1, int64(7), []byte("x"), hour, int64(0), "l", false, "", time.Now(), replaced}
 		}
 	}
 	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
 	// The fence of a row that cannot be read is the transaction that wrote it: this one.
 	ofThis := strings.Replace(texts["forget"], "$2::bigint", "($2::bigint - 5 + pg_current_xact_id()::text::bigint)", 1)
 	// The lease that was seen is that of the rows with a live one.
-	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, now() + interval '1 hour')", 1)
-	anyLease := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, r.lease_until)", 1)
+	rewrite := strings.Replace(texts["rewrite"], "$15::timestamptz", "coalesce($15::timestamptz, now() + interval '1 hour')", 1)
+	anyLease := strings.Replace(texts["rewrite"], "$15::timestamptz", "coalesce($15::timestamptz, r.lease_until)", 1)
 	sawAttempt := func(another bool, attempt, state int) func(id []byte) []any {
 		return func(id []byte) []any {
-			return []any{id, []byte("the next owner.."), id, int64(1), time.Minute, hour, int64(0), "l", false, attempt, another, int64(5), state, nil, owner}
+			return []any{id, []byte("the next owner.."), id, int64(1), time.Minute, hour, int64(0), "l", false, "", attempt, another, int64(5), state, nil, owner}
 		}
 	}
 	same := func(completed bool) func(r pgRow) bool {

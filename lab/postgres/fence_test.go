@@ -359,7 +359,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)
 	}
 	batch := "SELECT count(*) FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$1::bytea], array[$1::bytea], array[1], " +
-		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], true)"
+		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], array[''], true)"
 	var n int
 	if err := reader.QueryRow(t.Context(), batch, r.ID[:]).Scan(&n); err == nil || !strings.Contains(err.Error(), "may be behind") {
 		t.Errorf("a batch on a standby answers %d records, %v", n, err)

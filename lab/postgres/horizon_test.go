@@ -174,7 +174,7 @@ func TestPostgresBatchAnswersExpired(t *testing.T) {
 	f.exec(t, f.pgDamage("payload = NULL"), emptied.ID[:])
 	for _, look := range []bool{true, false} {
 		rows, err := f.Pool.Query(t.Context(), "SELECT state, size, payload FROM "+f.name("reprise_records_claims_v1")+
-			"($1, $1, $1, array[1, 2], array[interval '1 hour', interval '1 hour'], array[3600000000, 3600000000], array[0, 0], array['', ''], array[false, false], $2)",
+			"($1, $1, $1, array[1, 2], array[interval '1 hour', interval '1 hour'], array[3600000000, 3600000000], array[0, 0], array['', ''], array[false, false], array['', ''], $2)",
 			[][]byte{present.ID[:], emptied.ID[:]}, look)
 		pgWant(t, "claims", err, nil)
 		n := 0

@@ -55,19 +55,19 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		done   = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
 		early  = ", expires_at = now() + interval '10 seconds'"
 		late   = ", expires_at = now() + interval '1 day'"
-		claims = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], false)"
+		claims = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], array[''], false)"
 	)
 	r, mine := pgRival(first), first
 	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
-	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(0), "l", false, when}
-	kept := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(horizon) / us, "l", false, when}
+	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(0), "l", false, "", when}
+	kept := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(horizon) / us, "l", false, "", when}
 	creates := func(retention time.Duration) []any {
-		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false}
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false, ""}
 	}
-	rewrite := strings.Replace(texts["rewrite"], "$14::timestamptz", "coalesce($14::timestamptz, r.lease_until)", 1)
+	rewrite := strings.Replace(texts["rewrite"], "$15::timestamptz", "coalesce($15::timestamptz, r.lease_until)", 1)
 	rewrites := func(r store.ClaimRequest, attempt int, another bool) []any {
 		return []any{
-			r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false,
+			r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false, "",
 			attempt, another, int64(5), 1, nil, first.Owner[:],
 		}
 	}
@@ -163,12 +163,12 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			time.Time{},
 			false,
 		},
-		"keep with a horizon":    {no, texts["keep"], append(kept[:11:11], nil), 0, retention + horizon, retention, 0, when, false},
-		"replace with a horizon": {over + late, texts["replace"], append(kept[:11:11], int64(0)), 0, retention + horizon, retention, 0, when, false},
-		"keep":                   {no, texts["keep"], append(keeping[:11:11], nil), 0, retention, retention, 0, when, false},
-		"replace":                {over + late, texts["replace"], append(keeping[:11:11], int64(0)), 0, retention, retention, 0, when, false},
-		"replace a lapsed":       {lapsed + early, texts["replace"], append(keeping[:11:11], int64(5)), 0, retention, retention, 0, when, false},
-		"replace what is not":    {no, texts["replace"], append(keeping[:11:11], int64(0)), 0, retention, retention, 0, when, false},
+		"keep with a horizon":    {no, texts["keep"], append(kept[:12:12], nil), 0, retention + horizon, retention, 0, when, false},
+		"replace with a horizon": {over + late, texts["replace"], append(kept[:12:12], int64(0)), 0, retention + horizon, retention, 0, when, false},
+		"keep":                   {no, texts["keep"], append(keeping[:12:12], nil), 0, retention, retention, 0, when, false},
+		"replace":                {over + late, texts["replace"], append(keeping[:12:12], int64(0)), 0, retention, retention, 0, when, false},
+		"replace a lapsed":       {lapsed + early, texts["replace"], append(keeping[:12:12], int64(5)), 0, retention, retention, 0, when, false},
+		"replace what is not":    {no, texts["replace"], append(keeping[:12:12], int64(0)), 0, retention, retention, 0, when, false},
 	} {
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
 			setup := &pgx.Batch{}
@@ -263,10 +263,10 @@ func TestPostgresClocksOfResults(t *testing.T) {
 	const interval = "interval '1 minute'"
 	batch := func(existing bool) string {
 		return "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[1], array[" +
-			interval + "], array[60000000], array[0], array['l'], array[false], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
+			interval + "], array[60000000], array[0], array['l'], array[false], array[''], " + map[bool]string{true: "true", false: "false"}[existing] + ")"
 	}
 	create := func(r store.ClaimRequest) []any {
-		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, int64(time.Minute / time.Microsecond), int64(0), "l", false}
+		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, int64(time.Minute / time.Microsecond), int64(0), "l", false, ""}
 	}
 	for name, test := range map[string]struct {
 		statement, column string

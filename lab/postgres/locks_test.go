@@ -137,7 +137,7 @@ func TestPostgresBatchOfClaimsSkipsLockedIDs(t *testing.T) {
 	ctx, cancel := pgCall(t)
 	defer cancel()
 	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[$2::bytea], array[$3::bytea], array[1], " +
-		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], false)"
+		"array[interval '1 hour'], array[3600000000], array[0], array[''], array[false], array[''], false)"
 	if _, err := insert.Exec(ctx, "SELECT pg_advisory_xact_lock_shared(1 # $1::regclass::oid::bigint)", f.records()); err != nil {
 		t.Fatal(err)
 	}

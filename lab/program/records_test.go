@@ -26,13 +26,16 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 		"COMPLETED": store.DeriveID(knownScope, "", knownKey),
 		"SHARED":    store.DeriveID("\x00unscoped", "", sharedKey),
 	}
-	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "UNREADABLE", "HOSTILE", "HUGE", "FAILED"} {
+	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED"} {
 		ids[name] = store.DeriveID("tests", tb.Name(), name)
 	}
 	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
 	for _, name := range []string{"LAPSED", "LAPSED2", "LAPSED3"} {
 		f.lapse(tb, ids[name], "refunds")
 	}
+	described := claimRequest(ids["DESCRIBED"], "described", time.Hour)
+	described.Description = `POST /orders?tenant=acme of "a long-winded client, trace 4bf92f"`
+	f.claims(tb, described)
 	f.complete(tb, ids["COMPLETED"], "payments", protocol.Response{
 		Status: 201, Body: []byte(`{"receipt":"r-8812"}`),
 		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}, protocol.Field{Name: "Location", Value: "/receipts/8812"}),
@@ -65,14 +68,24 @@ func fingerprint() store.Fingerprint { return sha256.Sum256([]byte("request")) }
 // claim claims an ID.
 func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Duration) store.ClaimRequest {
 	tb.Helper()
+	r := claimRequest(id, label, lease)
+	f.claims(tb, r)
+	return r
+}
+
+func claimRequest(id store.ID, label string, lease time.Duration) store.ClaimRequest {
+	return store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour, Horizon: 90 * 24 * time.Hour}, Lease: lease}
+}
+
+// claims makes a claim, which has to be granted.
+func (f *fixture) claims(tb testing.TB, r store.ClaimRequest) {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour, Horizon: 90 * 24 * time.Hour}, Lease: lease}
 	result, err := f.store.Claim(ctx, r)
 	if err != nil || result.Outcome != store.Claimed {
-		tb.Fatalf("claim of %s: %v, %v", id.Short(), result.Outcome, err)
+		tb.Fatalf("claim of %s: %v, %v", r.ID.Short(), result.Outcome, err)
 	}
-	return r
 }
 
 // lapse claims an ID with a lease that has run out when it returns.

@@ -45,6 +45,8 @@ func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params)
 		if f != nil {
 			env.Vars = append(env.Vars, f.env...)
 		}
+		described := store.Record{ID: ids["DESCRIBED"], Fingerprint: fingerprint()}
+		env.Vars = append(env.Vars, "PAYMENT_KEY="+described.Key("payment"))
 		for name, id := range ids {
 			env.Vars = append(env.Vars, name+"="+id.String(), name+"_SHORT="+id.Short())
 			typed := filepath.Join(env.WorkDir, "typed-"+name) // the text that confirms a decision about it

@@ -100,7 +100,7 @@ func redisWaits(tb testing.TB, st store.Store, r store.ClaimRequest) {
 func redisCompletion(r store.ClaimRequest, granted store.ClaimResult, payload string) store.CompleteRequest {
 	return store.CompleteRequest{
 		ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy,
-		Fingerprint: r.Fingerprint, Attempt: granted.Attempt, Fence: granted.Fence,
+		Fingerprint: r.Fingerprint, Description: r.Description, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 }
 

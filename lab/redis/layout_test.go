@@ -24,6 +24,7 @@ const (
 	redisGoldenTimes       = "0000000001c9c380" + "00000000d693a400" // 30 s and 1 h
 	redisGoldenClaimed     = "21" + redisGoldenWho + redisGoldenTimes + "03" + "706179"
 	redisGoldenCareful     = "21" + redisGoldenWho + redisGoldenTimes + "c3" + "706179" + redisGoldenHorizon
+	redisGoldenDescribed   = "21" + redisGoldenWho + redisGoldenTimes + redisGoldenGET
 	redisGoldenWatched     = "22" + redisGoldenWho + redisGoldenTimes + "00000003" + "0006000000000007" + "0000000000000000" + "00"
 	redisGoldenCompleted   = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "03706179" + "00ff41"
 	redisGoldenEmpty       = "23" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000000" + "00"
@@ -32,7 +33,8 @@ const (
 	redisGoldenForgotten   = "25" + "0006000000000007"
 	redisGoldenResolved    = "26" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "00000000d693a400" + "0000000000000000" + "00ff41"
 	redisGoldenOutlived    = "26" + redisGoldenWho + "06000000000007" + "000000d693a400" + "00000003" + "00" + "00000003" + "000000000400" + "0000000001c9c380" + "00000000d4c9e080"
-	redisGoldenHorizon     = "000001ad274800" // 2 h
+	redisGoldenHorizon     = "000001ad274800"                             // 2 h
+	redisGoldenGET         = "3f" + "03" + "05" + "706179" + "474554202f" // the policy with a description
 )
 
 // redisGoldenSpan is how long the key of each of them was set to last, in milliseconds,
@@ -80,6 +82,11 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 			{
 				"claimed", redisGoldenClaimed, 10 * time.Second,
 				store.Record{State: store.StateRunning, Policy: store.Policy{Label: "pay"}, Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
+				store.InProgress, "",
+			},
+			{
+				"described", redisGoldenDescribed, 10 * time.Second,
+				store.Record{State: store.StateRunning, Policy: store.Policy{Label: "pay"}, Description: "GET /", Attempt: 1, ClaimedAt: now.Add(-10 * time.Second), Lease: 20 * time.Second, Validity: time.Hour - 10*time.Second},
 				store.InProgress, "",
 			},
 			{
@@ -148,8 +155,8 @@ func TestRedisReadsGoldenRecords(t *testing.T) {
 				got, err := st.Inspect(t.Context(), r.ID)
 				redisWant(t, "inspect", err, nil)
 				c.want.Retention = time.Hour
-				if got.Policy != c.want.Policy {
-					t.Errorf("inspect shows %+v, want %+v", got.Policy, c.want.Policy)
+				if got.Policy != c.want.Policy || got.Description != c.want.Description || got.Fingerprint != r.Fingerprint {
+					t.Errorf("inspect shows %+v, want %+v", got, c.want)
 				}
 				if c.want.Fence == 0 { // it is derived from the claim
 					c.want.Fence = uint64(got.ClaimedAt.UnixMicro()) + 999
@@ -239,14 +246,15 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
 	prefix := labtest.RedisPrefix()
 	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	claim := func() (store.ClaimRequest, store.ClaimResult) {
+	describedClaim := func(description string) (store.ClaimRequest, store.ClaimResult) {
 		t.Helper()
 		r := redisClaim()
 		r.Owner = store.Owner(redisHex(t, redisGoldenOwner))
 		r.Fingerprint = store.Fingerprint(redisHex(t, redisGoldenFingerprint))
-		r.Lease, r.Label = 30*time.Second, "pay"
+		r.Lease, r.Label, r.Description = 30*time.Second, "pay", description
 		return r, redisMustClaim(t, st, r, store.Claimed)
 	}
+	claim := func() (store.ClaimRequest, store.ClaimResult) { return describedClaim("") }
 	wants := func(what string, r store.ClaimRequest, want string) {
 		t.Helper()
 		b, err := client.Get(t.Context(), labtest.RedisKey(prefix, r.ID)).Bytes()
@@ -274,6 +282,17 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	wants("a watched claim", r, "22"+redisGoldenWho+redisGoldenTimes+"00000001"+fence(granted.Fence, 8)+redisNumber(0)+"03706179")
 	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, "\x00\xffA")), nil)
 	wants("its completion", r, completed("23", granted.Fence)+"00ff41")
+
+	for known, what := range map[bool]string{true: "a described completion", false: "one that does not know its claim"} {
+		r, granted = describedClaim("GET /")
+		wants("a described claim", r, redisGoldenDescribed)
+		done := redisCompletion(r, granted, "\x00\xffA")
+		if !known {
+			done.Description, done.Attempt = "", 0
+		}
+		redisWant(t, "complete", st.Complete(t.Context(), done), nil)
+		wants(what, r, strings.Replace(completed("23", granted.Fence), "03706179", redisGoldenGET, 1)+"00ff41")
+	}
 
 	r = redisGolden(t, client, prefix, redisGoldenClaimed, time.Minute)
 	first, err := st.Inspect(t.Context(), r.ID)

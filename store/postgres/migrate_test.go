@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"e3e7d86abbdb0561f42dca9515554f31e88c4863dc0a24e7200ff43d9ee75bf6",
+		"a7777c9c2de334863647367246b7a5864235453c32ae766797c1147d0cabe5cc",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

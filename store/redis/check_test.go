@@ -63,7 +63,7 @@ func soundServer(info string, override func(command []string) string) func(conn,
 			completed = true
 			return bulk("D")
 		case record.InspectScript.Digest:
-			return bulk("RC" + strings.Repeat("\x00", 70))
+			return bulk("RC" + strings.Repeat("\x00", 70+32))
 		case record.ResolveScript.Digest:
 			if strings.HasPrefix(command[4], "\x00\x00\x00\x00\x00\x00\x00\x00") { // a fence that no record has
 				return bulk("N")

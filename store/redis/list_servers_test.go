@@ -47,7 +47,7 @@ func newCluster(t *testing.T, override func(c *cluster, node int, name string) s
 			case "scan":
 				return "*2\r\n" + bulk("0") + "*1\r\n" + listedKey(byte(node+1))
 			default:
-				return bulk("RC" + strings.Repeat("\x00", 70))
+				return bulk("RC" + strings.Repeat("\x00", 70+32))
 			}
 		})
 		self = f.Addr

@@ -12,6 +12,7 @@ import (
 
 // Complete implements [reprise.Store].
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
+	s.cut(&r.Description)
 	if err := r.Validate(); err != nil && !s.has(completeInvalidAccepted) {
 		return err
 	}
@@ -62,6 +63,9 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 		return s.lost(r.Payload)
 	}
 	s.linger(completeNotAtomic)
+	if s.has(descriptionForgotten) {
+		rec.description = ""
+	}
 	rec.policy.Retention, rec.policy.Horizon = r.Retention, r.Horizon
 	s.complete(r.ID, rec, r.Payload, now, s.after(now, r.Retention), s.after(now, r.Remembered()))
 	return nil

@@ -43,6 +43,7 @@ type record struct {
 	attempt     int
 	fence       uint64
 	policy      store.Policy
+	description string
 	claimedAt   time.Time // of its last attempt
 	completedAt time.Time
 	granted     time.Time // when the lease began

@@ -21,7 +21,7 @@ type Mutant struct {
 // Stores returns every store with a flaw.
 func Stores() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{claimFlaws, completeFlaws, releaseFlaws, unknownFlaws, renewFlaws, recordFlaws, policyFlaws, abilityFlaws, operatorFlaws} {
+	for _, part := range [][]Mutant{claimFlaws, completeFlaws, releaseFlaws, unknownFlaws, renewFlaws, recordFlaws, policyFlaws, abilityFlaws, operatorFlaws, descriptionFlaws} {
 		all = append(all, part...)
 	}
 	return all

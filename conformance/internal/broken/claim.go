@@ -14,6 +14,7 @@ var errNoRows = errors.New("no rows in result set")
 
 // Claim implements [reprise.Store].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	s.cut(&r.Description)
 	if err := r.Validate(); err != nil && !s.has(claimInvalidAccepted) {
 		return store.ClaimResult{}, err
 	}
@@ -48,6 +49,9 @@ func (s *Store) claimNew(r *store.ClaimRequest, now time.Time) store.ClaimResult
 	rec := &record{fingerprint: r.Fingerprint, scope: r.Scope, attempt: s.counted[r.ID]}
 	if s.has(attemptsFromZero) {
 		rec.attempt--
+	}
+	if old != nil && s.has(descriptionOutlives) {
+		rec.description = old.description
 	}
 	s.records[s.place(r.ID)] = rec
 	s.attempt(rec, r, now)
@@ -172,6 +176,7 @@ func (s *Store) attempt(rec *record, r *store.ClaimRequest, now time.Time) {
 	if rec.attempt == 0 || !s.has(takeoverKeepsPolicy) {
 		rec.policy = r.Policy
 	}
+	s.describe(rec, r)
 	if rec.attempt == 0 || !s.has(takeoverKeepsTime) {
 		rec.claimedAt = now
 	}

@@ -51,7 +51,7 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 		end = rec.lease
 	}
 	v := store.Record{
-		ID: id, State: store.StateLapsed, Policy: rec.policy, Attempt: rec.attempt, Fence: rec.fence,
+		ID: id, State: store.StateLapsed, Policy: rec.policy, Description: rec.description, Attempt: rec.attempt, Fence: rec.fence,
 		ClaimedAt: rec.claimedAt, Validity: end.Sub(now), Size: len(rec.payload),
 	}
 	switch {
@@ -70,6 +70,12 @@ func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 		case rec.reason != "" && !s.has(unknownHidden):
 			v.State, v.Reason = store.StateUnknown, rec.reason
 		}
+	}
+	if !s.has(fingerprintHidden) {
+		v.Fingerprint = rec.fingerprint
+	}
+	if s.has(descriptionExpires) && v.State == store.StateExpired {
+		v.Description = ""
 	}
 	if s.has(policyHiddenAtEnd) && rec.completed {
 		v.Policy = store.Policy{}
@@ -138,6 +144,9 @@ func (s *Store) lists(q *store.Query, rec *record, view *store.Record, now time.
 	if s.has(sizeInspectedOnly) {
 		view.Size = 0
 	}
+	if s.has(descriptionNotListed) {
+		view.Description = ""
+	}
 	return (s.seen(rec, now) || s.has(listUnseen)) && selects.Selects(view, now)
 }
 
@@ -203,6 +212,9 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	}
 	if s.has(resolveForgetsPolicy) {
 		rec.policy = store.Policy{}
+	}
+	if s.has(descriptionNotResolved) {
+		rec.description = ""
 	}
 	s.complete(id, rec, r.Payload, now, replayed, valid)
 	return nil

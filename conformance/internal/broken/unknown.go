@@ -84,6 +84,9 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 		return nil
 	}
 	rec.completed, rec.reason = false, r.Reason
+	if s.has(descriptionNotUnknown) {
+		rec.description = ""
+	}
 	if !s.has(unknownRuns) {
 		rec.lease = now
 	}

@@ -1,9 +1,10 @@
-// Package bounds checks the durations and labels that engines and stores share.
+// Package bounds checks the durations and texts that engines and stores share.
 package bounds
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,8 @@ const (
 	MaxDuration = 10 * 365 * 24 * time.Hour
 	MaxLabel    = 32
 	MaxReason   = 255
+
+	MaxDescription = 255
 )
 
 // Label refuses a label that is not 0 to MaxLabel bytes of printable ASCII.
@@ -32,6 +35,24 @@ func Text(field, text string, most int) error {
 		}
 	}
 	return nil
+}
+
+// cutMark is the end of a text that was cut.
+const cutMark = "..."
+
+// Printable returns a text as records keep it: each character that is not printable ASCII
+// becomes a "?", and a text of more than most bytes is cut and ends in "...".
+func Printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	if len(text) > most {
+		text = text[:most-len(cutMark)] + cutMark
+	}
+	return text
 }
 
 // Duration refuses a duration that is shorter than MinDuration or longer than

@@ -63,7 +63,7 @@ never sent: a store knows only IDs.
 				if err != nil {
 					return err
 				}
-				c.printRecord(&r, revealed)
+				c.printRecord(&r, nil, revealed)
 				return nil
 			})(cmd, args)
 		},

@@ -137,7 +137,7 @@ func (c *session) show(l *listing, wide bool) {
 		return
 	}
 	now := time.Now()
-	t := ui.NewTable("ID", "STATE", "LABEL", ">AGE", "LEASE", ">ATTEMPT", ">FENCE", ">SIZE", ">KEPT FOR")
+	t := ui.NewTable("ID", "STATE", "LABEL", ">AGE", "LEASE", ">ATTEMPT", ">FENCE", ">SIZE", ">KEPT FOR", "REQUEST")
 	for i := range l.records {
 		r := &l.records[i]
 		id := r.ID.Short()
@@ -145,7 +145,7 @@ func (c *session) show(l *listing, wide bool) {
 			id = r.ID.String()
 		}
 		t.Row(ui.Piece{Text: id}, stateOf(r), orNone(r.Label), age(r, now), lease(r),
-			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r))
+			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r), excerpt(r.Description, maxDescription))
 	}
 	c.out.Table(t)
 }

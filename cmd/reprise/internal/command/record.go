@@ -18,6 +18,7 @@ type recordJSON struct {
 	ID           string     `json:"id"`
 	State        string     `json:"state"`
 	Label        string     `json:"label"`
+	Description  string     `json:"description,omitempty"`
 	Attempt      int        `json:"attempt"`
 	Fence        uint64     `json:"fence,string"`
 	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
@@ -34,7 +35,7 @@ type recordJSON struct {
 
 func newRecordJSON(r *store.Record) recordJSON {
 	return recordJSON{
-		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Attempt: r.Attempt, Fence: r.Fence,
+		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Description: r.Description, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
 		Preset: presetOf(r).String(), Retention: seconds(r.Retention), Horizon: seconds(r.Horizon),
 		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size, Reason: r.Reason,
@@ -132,8 +133,19 @@ func age(r *store.Record, now time.Time) ui.Piece {
 	return ui.Piece{Text: ui.Duration(max(now.Sub(r.ClaimedAt), 0))}
 }
 
-// maxReason is how much of a reason stands in a table.
-const maxReason = 24
+// How much of a reason, and of a description, stands in a table.
+const (
+	maxReason      = 24
+	maxDescription = 48
+)
+
+// excerpt is the beginning of a text.
+func excerpt(text string, most int) ui.Piece {
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return orNone(text)
+}
 
 // lease writes the rest of the lease, when it ended, or the start of the reason for which
 // an attempt gave it up.
@@ -143,12 +155,8 @@ func lease(r *store.Record) ui.Piece {
 		return ui.Piece{Text: ui.Duration(r.Lease) + " left"}
 	case r.State == store.StateLapsed:
 		return ui.Piece{Text: "over for " + ui.Duration(-r.Lease)}
-	case len(r.Reason) > maxReason:
-		return ui.Piece{Text: r.Reason[:maxReason] + "..."}
-	case r.State == store.StateUnknown:
-		return ui.Piece{Text: r.Reason}
 	default:
-		return orNone("")
+		return excerpt(r.Reason, maxReason)
 	}
 }
 

@@ -15,40 +15,57 @@ import (
 // showJSON is one record in the output for programs.
 type showJSON struct {
 	recordJSON
-	Answer *answerJSON `json:"answer,omitempty"`
-	Next   string      `json:"client_gets_next"`
+	Downstream map[string]string `json:"downstream,omitempty"`
+	Answer     *answerJSON       `json:"answer,omitempty"`
+	Next       string            `json:"client_gets_next"`
 }
 
 func (c *session) showCommand() *cobra.Command {
-	var reveal bool
+	var (
+		reveal     bool
+		downstream []string
+	)
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one record, and what its client gets next",
 		Long: `show reads one record: its state, its last attempt, and its answer with status
 and header. The body, which may be confidential, is printed with --reveal only.
-ID is the ID in hexadecimal, or the first 8 digits or more, as logs show them.`,
+ID is the ID in hexadecimal, or the first 8 digits or more, as logs show them.
+With --downstream it prints the idempotency key that the handler passed to a call
+by this name (AttemptView.Key), to ask the called system about it.`,
 		Args: cobra.ExactArgs(1),
-		RunE: c.withStore(func(ctx context.Context, store *connect.Store, args []string) error {
-			r, err := c.lookUp(ctx, store, args[0])
+		RunE: c.withStore(func(ctx context.Context, st *connect.Store, args []string) error {
+			r, err := c.lookUp(ctx, st, args[0])
 			if err != nil {
 				return err
 			}
-			c.printRecord(&r, reveal)
+			if r.State == store.StateUnreadable && len(downstream) > 0 {
+				return findings("the record cannot be read, so the keys of its calls are not known")
+			}
+			c.printRecord(&r, downstream, reveal)
 			return nil
 		}),
 	}
 	cmd.Flags().BoolVar(&reveal, "reveal", false, "print the body of the answer, too")
+	cmd.Flags().StringArrayVar(&downstream, "downstream", nil, "print the key of the downstream call with this `name`; may be repeated")
 	return cmd
 }
 
-// printRecord prints a record.
-func (c *session) printRecord(r *store.Record, reveal bool) {
+// printRecord prints a record, and the keys of its downstream calls with these names.
+func (c *session) printRecord(r *store.Record, downstream []string, reveal bool) {
 	a := answerOf(r)
+	keys := make(map[string]string, len(downstream))
+	for _, name := range downstream {
+		keys[name] = r.Key(name)
+	}
 	if c.json {
-		c.printJSON(showJSON{newRecordJSON(r), newAnswerJSON(a, reveal), nextFor(r)})
+		c.printJSON(showJSON{newRecordJSON(r), keys, newAnswerJSON(a, reveal), nextFor(r)})
 		return
 	}
 	c.printFacts(r)
+	for _, name := range downstream {
+		c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "key of call"), " ", keys[name], " ", name)
+	}
 	if a != nil {
 		c.out.Line()
 		c.out.Line(ui.Piece{Style: ui.Strong, Text: "Answer"})
@@ -85,6 +102,7 @@ func factsOf(r *store.Record, now time.Time) []fact {
 	}
 	list = append(list,
 		fact{"label", orNone(r.Label)},
+		fact{"request", orNone(r.Description)},
 		fact{"promise", promise(r)},
 		fact{"attempt", ui.Paint(ui.Plain, "%d", r.Attempt)},
 		fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)},

@@ -143,12 +143,11 @@ func (b *callBatch) encodeClaims() {
 	})
 	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Retention })
 	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Horizon })
-	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
-		return append(wire.AppendLength(to, len(v.claim.Label)), v.claim.Label...)
-	})
+	b.encodeText(m, func(v *queuedCall) string { return v.claim.Label })
 	b.encode(m, wire.OIDBool, func(to []byte, v *queuedCall) []byte {
 		return wire.AppendElement(to, wire.BinaryBool(v.claim.AtMostOnce))
 	})
+	b.encodeText(m, func(v *queuedCall) string { return v.claim.Description })
 }
 
 // encodeCompletes writes the parameters of completes.sql.
@@ -166,6 +165,13 @@ func (b *callBatch) encodeCompletes() {
 func (b *callBatch) encodeSpan(m *members, span func(*queuedCall) time.Duration) {
 	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte {
 		return wire.AppendInt8(wire.AppendLength(to, 8), table.Microseconds(span(v)))
+	})
+}
+
+// encodeText appends an array with a text of every call.
+func (b *callBatch) encodeText(m *members, text func(*queuedCall) string) {
+	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
+		return append(wire.AppendLength(to, len(text(v))), text(v)...)
 	})
 }
 

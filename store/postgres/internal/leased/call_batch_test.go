@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,7 @@ func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []err
 func claimOf(id, owner byte) queuedCall {
 	return queuedCall{claim: store.ClaimRequest{
 		ID: store.ID{id}, Owner: store.Owner{owner}, Fingerprint: store.Fingerprint{7}, Policy: store.Policy{Label: "orders", AtMostOnce: true, Retention: 90 * time.Minute, Horizon: time.Hour},
-		Lease: time.Minute, Takeover: true,
+		Description: "request " + strconv.Itoa(int(id)), Lease: time.Minute, Takeover: true,
 	}}
 }
 
@@ -86,7 +87,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 			if len(list) != 2 || list[0].Statement != texts.claims || list[1].Statement != texts.completes {
 				t.Fatalf("%d statements", len(list))
 			}
-			if len(list[0].Values) != 10 || len(list[1].Values) != 5 {
+			if len(list[0].Values) != 11 || len(list[1].Values) != 5 {
 				t.Fatalf("%d and %d parameters", len(list[0].Values), len(list[1].Values))
 			}
 			for _, want := range []struct {
@@ -124,8 +125,8 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 				}
 			}
 			var (
-				labels []string
-				once   []bool
+				labels, descriptions []string
+				once                 []bool
 			)
 			if err := types.Scan(pgtype.TextArrayOID, pgtype.BinaryFormatCode, list[0].Values[7], &labels); err != nil || !slices.Equal(labels, []string{"orders", "orders"}) {
 				t.Errorf("the labels are %q, %v", labels, err)
@@ -133,7 +134,10 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 			if err := types.Scan(pgtype.BoolArrayOID, pgtype.BinaryFormatCode, list[0].Values[8], &once); err != nil || !slices.Equal(once, []bool{true, true}) {
 				t.Errorf("at most once is %v, %v", once, err)
 			}
-			if !bytes.Equal(list[0].Values[9], []byte{1}) {
+			if err := types.Scan(pgtype.TextArrayOID, pgtype.BinaryFormatCode, list[0].Values[9], &descriptions); err != nil || !slices.Equal(descriptions, []string{"request 1", "request 3"}) {
+				t.Errorf("the descriptions are %q, %v", descriptions, err)
+			}
+			if !bytes.Equal(list[0].Values[10], []byte{1}) {
 				t.Error("the batch does not say that replays are common")
 			}
 		}
@@ -145,7 +149,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 	}
 	for _, calls := range [][]queuedCall{{claimOf(1, 1), claimOf(2, 2)}, {completion(1, 1), completion(2, 2)}} {
 		together(t, func(b *callBatch) {
-			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Values) == 10 && list[0].Values[9][0] != 0 {
+			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Values) == 11 && list[0].Values[10][0] != 0 {
 				t.Errorf("%d statements for calls of one kind", len(list))
 			}
 		}, calls...)

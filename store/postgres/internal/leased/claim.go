@@ -137,7 +137,7 @@ func claimValues(r *store.ClaimRequest) [][]byte {
 	fixed = wire.AppendInt8(fixed, table.Microseconds(r.Horizon))
 	return [][]byte{
 		r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:lease], fixed[lease:retention], fixed[retention:horizon], fixed[horizon:],
-		[]byte(r.Label), wire.BinaryBool(r.AtMostOnce),
+		[]byte(r.Label), wire.BinaryBool(r.AtMostOnce), []byte(r.Description),
 	}
 }
 
@@ -145,7 +145,7 @@ func claimValues(r *store.ClaimRequest) [][]byte {
 func claimArgs(r *store.ClaimRequest) []any {
 	return []any{
 		r.ID[:], r.Owner[:], r.Fingerprint[:], int64(binary.BigEndian.Uint64(r.ID[:8])), r.Lease, //nolint:gosec // any 64 bits do
-		table.Microseconds(r.Retention), table.Microseconds(r.Horizon), r.Label, r.AtMostOnce,
+		table.Microseconds(r.Retention), table.Microseconds(r.Horizon), r.Label, r.AtMostOnce, r.Description,
 	}
 }
 

@@ -95,7 +95,8 @@ type shown struct {
 	id                            []byte
 	readable, completed, expired  *bool
 	resolved, visible, atMostOnce *bool
-	label, reason                 *string
+	label, reason, description    *string
+	fingerprint                   []byte
 	attempt, size                 *int32
 	fence, retention, horizon     *int64
 	createdAt                     instant
@@ -104,7 +105,7 @@ type shown struct {
 
 func (s *shown) scan(row pgx.Row, more ...any) error {
 	return row.Scan(append([]any{
-		&s.now, &s.id, &s.readable, &s.completed, &s.expired, &s.label, &s.atMostOnce, &s.retention, &s.horizon,
+		&s.now, &s.id, &s.readable, &s.completed, &s.expired, &s.label, &s.atMostOnce, &s.retention, &s.horizon, &s.fingerprint, &s.description,
 		&s.attempt, &s.fence, &s.createdAt, &s.leaseUntil, &s.validUntil, &s.resolved, &s.size, &s.reason, &s.visible,
 	}, more...)...)
 }
@@ -119,6 +120,10 @@ func (s *shown) record() store.Record {
 	r.Policy = store.Policy{
 		Label: *s.label, AtMostOnce: *s.atMostOnce,
 		Retention: FromMicroseconds(*s.retention), Horizon: FromMicroseconds(*s.horizon),
+	}
+	copy(r.Fingerprint[:], s.fingerprint)
+	if s.description != nil {
+		r.Description = *s.description
 	}
 	r.Attempt, r.ClaimedAt = int(*s.attempt), s.createdAt.time()
 	switch {

@@ -13,10 +13,11 @@ func TestInspectShowsStateAndTimes(t *testing.T) {
 	const now = 1_800_000_000_000_000
 	yes, no, label, attempt, size, fence := true, false, "orders", int32(2), int32(6), int64(40)
 	retention, horizon := time.Hour.Microseconds(), time.Minute.Microseconds()
+	description, fingerprint := "POST /orders", store.Fingerprint{2, 31: 3}
 	policy := store.Policy{Label: label, AtMostOnce: true, Retention: time.Hour, Horizon: time.Minute}
 	row := func(completed, resolved bool, lease, valid instant) *shown {
 		return &shown{
-			now: now, id: []byte{1}, readable: &yes, completed: &completed, expired: &no, resolved: &resolved, label: &label,
+			now: now, id: []byte{1}, readable: &yes, completed: &completed, expired: &no, resolved: &resolved, label: &label, description: &description, fingerprint: fingerprint[:],
 			atMostOnce: &yes, retention: &retention, horizon: &horizon, attempt: &attempt, size: &size,
 			fence: &fence, createdAt: now - 9, leaseUntil: now + lease, validUntil: now + valid,
 		}
@@ -40,7 +41,7 @@ func TestInspectShowsStateAndTimes(t *testing.T) {
 	} {
 		got := test.row.record()
 		if got.State != test.state || got.Lease != test.lease || got.Validity != test.validity || got.Resolved != test.resolved ||
-			got.Policy != policy || got.Attempt != 2 || got.Fence != 40 || got.Size != 6 || got.ClaimedAt.UnixMicro() != now-9 ||
+			got.Policy != policy || got.Description != description || got.Fingerprint != fingerprint || got.Attempt != 2 || got.Fence != 40 || got.Size != 6 || got.ClaimedAt.UnixMicro() != now-9 ||
 			test.completed != 0 && got.CompletedAt.UnixMicro() != test.completed || test.completed == 0 && !got.CompletedAt.IsZero() {
 			t.Errorf("%s: %+v", name, got)
 		}

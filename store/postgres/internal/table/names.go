@@ -30,7 +30,7 @@ type Names struct {
 // functions are the functions that this release calls: the placeholder, the suffix with
 // the version, and the types of the parameters.
 var functions = []struct{ placeholder, suffix, parameters string }{
-	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean"},
+	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], text[], boolean"},
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
 

@@ -21,6 +21,7 @@ type attempt struct {
 	owner       store.Owner
 	fingerprint store.Fingerprint
 	policy      store.Policy
+	description string
 	number      int
 	fence       int64
 	beganAt     int64 // its transaction, by the server's clock, in µs since 1970

@@ -23,7 +23,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 		return nil, store.ClaimResult{}, err
 	}
 	a = &attempt{
-		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, policy: r.Policy,
+		id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, policy: r.Policy, description: r.Description,
 		session: session, deadline: time.Now().Add(s.table.Options.TxTimeout),
 	}
 	granted := false

@@ -91,7 +91,7 @@ func (s *Store) addKeep(b *steps, a *attempt, r *ending) {
 	}
 	values := [][]byte{
 		a.id[:], a.owner[:], a.fingerprint[:], attempt, fence, table.NotNull(r.Payload),
-		retention, horizon, []byte(a.policy.Label), wire.BinaryBool(a.policy.AtMostOnce), claimedAt, beganAt,
+		retention, horizon, []byte(a.policy.Label), wire.BinaryBool(a.policy.AtMostOnce), []byte(a.description), claimedAt, beganAt,
 	}
 	if a.replaces {
 		if beganAt != nil {

@@ -31,11 +31,14 @@ const (
 )
 
 // A policy is a byte, which has the length of the label and these flags, the label, and
-// the horizon if there is one.
+// the horizon if there is one. With a description, the byte has described instead of the
+// length; the lengths of the label and the description follow, a byte each, and the
+// description stands behind the label.
 const (
 	flagAtMostOnce = 0x40
 	flagHorizon    = 0x80
 	lengthMask     = 0x3f
+	described      = lengthMask // more than MaxLabel
 )
 
 // The first byte of a script's answer; numbers follow big-endian, durations in
@@ -67,7 +70,7 @@ const (
 
 // MaxFixed is the size in bytes of the largest fixed arguments of a script, which are
 // those of a completion: the start of the claim, and the completed record up to its
-// policy, included.
+// policy, included. A description comes on top of it.
 const MaxFixed = (1 + 16) + completedHead + 1 + store.MaxLabel + horizonSize
 
 // Wrote reports whether a script that answers with tag has written.
@@ -103,17 +106,25 @@ func appendUint56(b []byte, n uint64) []byte {
 	return append(b, all[1:]...)
 }
 
-// appendPolicy appends a policy without its retention, which each record has in another
-// place and size.
-func appendPolicy(b []byte, p *store.Policy) []byte {
-	flags := byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
+// appendPolicy appends a policy and a description, without the retention, which each
+// record has in another place and size.
+func appendPolicy(b []byte, p *store.Policy, description string) []byte {
+	label := byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
+	flags := label
+	if description != "" {
+		flags = described
+	}
 	if p.AtMostOnce {
 		flags |= flagAtMostOnce
 	}
 	if p.Horizon > 0 {
 		flags |= flagHorizon
 	}
-	b = append(append(b, flags), p.Label...)
+	b = append(b, flags)
+	if description != "" {
+		b = append(b, label, byte(len(description))) //nolint:gosec // validated: at most MaxDescription
+	}
+	b = append(append(b, p.Label...), description...)
 	if p.Horizon > 0 {
 		b = appendUint56(b, uint64(p.Horizon.Microseconds())) //nolint:gosec // positive
 	}
@@ -123,7 +134,7 @@ func appendPolicy(b []byte, p *store.Policy) []byte {
 // AppendClaimed appends the record of a first attempt.
 func AppendClaimed(b []byte, r *store.ClaimRequest) []byte {
 	b = append(append(append(b, recordClaimed), r.Owner[:]...), r.Fingerprint[:]...)
-	return appendPolicy(appendMicros(appendMicros(b, r.Lease), r.Retention), &r.Policy)
+	return appendPolicy(appendMicros(appendMicros(b, r.Lease), r.Retention), &r.Policy, r.Description)
 }
 
 // AppendClaim appends the fixed argument of claim.lua.
@@ -139,7 +150,7 @@ func AppendClaim(b []byte, r *store.ClaimRequest) []byte {
 	}
 	b = append(b, flags)
 	b = binary.BigEndian.AppendUint32(b, uint32(min(r.MaxAttempts, math.MaxUint32))) //nolint:gosec // bounded here
-	return appendPolicy(b, &r.Policy)
+	return appendPolicy(b, &r.Policy, r.Description)
 }
 
 // AppendOwned appends the fixed argument of renew.lua.
@@ -165,7 +176,7 @@ func AppendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	b = appendUint56(b, r.Fence)
 	b = appendUint56(b, uint64(r.Retention.Microseconds()))      //nolint:gosec // validated: positive
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Payload))) //nolint:gosec // validated: at most MaxPayload
-	return appendPolicy(b, &r.Policy)
+	return appendPolicy(b, &r.Policy, r.Description)
 }
 
 // What resolve.lua is asked for.

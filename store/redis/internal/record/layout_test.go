@@ -25,9 +25,13 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 	takeover.Takeover = true
 	waiting.Waiting = true
 	bare.Lease, bare.Retention, bare.MaxAttempts, bare.Label = time.Millisecond, time.Millisecond, math.MaxInt, ""
+	described := careful
+	described.Description = "GET"
 	complete := store.CompleteRequest{Owner: owner, Fingerprint: fingerprint, Policy: store.Policy{Retention: time.Hour, Label: "pay"}, Payload: []byte("pay"), Attempt: 1, Fence: 0x0102}
 	later, unknown, remembered := complete, complete, complete
 	remembered.Horizon = time.Second + time.Microsecond
+	told := remembered
+	told.Description = "GET"
 	later.Attempt = 2
 	unknown.Attempt = 0
 	for _, c := range []struct {
@@ -38,6 +42,9 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 		{"record of a claim", AppendClaimed(nil, &claim), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "03706179"},
 		{"record without a label", AppendClaimed(nil, &bare), "21" + ownerHex + fingerprintHex + "00000000000003e8" + "00000000000003e8" + "00"},
 		{"record with a horizon", AppendClaimed(nil, &careful), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "c3706179" + "000000000f4241"},
+		{"record with a description", AppendClaimed(nil, &described), "21" + ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "ff" + "0303" + "706179" + "474554" + "000000000f4241"},
+		{"claim with a description", AppendClaim(nil, &described), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "ff" + "0303" + "706179" + "474554" + "000000000f4241"},
+		{"completed with a description", AppendCompleted(nil, &told), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "bf" + "0303" + "706179" + "474554" + "000000000f4241"},
 		{"claim with a horizon", AppendClaim(nil, &careful), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "c3706179" + "000000000f4241"},
 		{"completed with a horizon", AppendCompleted(nil, &remembered), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "83706179" + "000000000f4241"},
 		{"claim", AppendClaim(nil, &claim), ownerHex + fingerprintHex + "00000000000f4240" + "00000000d693a400" + "00" + "00000003" + "03706179"},

@@ -40,8 +40,7 @@ func Parse(b []byte) (r Found, ok bool) {
 		r.Completed = true
 		f.take(7 + 7)
 		length := int(f.u32())
-		_, _, horizon := f.policy()
-		r.Separate = horizon > 0
+		r.Separate = f.policy().horizon > 0
 		switch kind {
 		case recordCompletedLater:
 			f.take(completedLater)
@@ -101,8 +100,9 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	at = time.UnixMicro(int64(f.u64()))            //nolint:gosec // a clock
 	r.Resolved, r.Size = f.u8() == 1, int(f.u64()) //nolint:gosec // a size
 	r.Retention = f.micros()
-	label, atMostOnce, horizon := f.policy()
-	r.Label, r.AtMostOnce, r.Horizon = string(label), atMostOnce, horizon
+	copy(r.Fingerprint[:], f.take(len(r.Fingerprint)))
+	p := f.policy()
+	r.Label, r.AtMostOnce, r.Horizon, r.Description = string(p.label), p.atMostOnce, p.horizon, string(p.description)
 	switch {
 	case state == TagCompleted:
 		r.State = store.StateCompleted
@@ -154,14 +154,25 @@ func (f *fields) micros() time.Duration {
 	return time.Duration(f.u64()) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
 }
 
-// policy reads a policy without its retention.
-func (f *fields) policy() (label []byte, atMostOnce bool, horizon time.Duration) {
+// policy is what appendPolicy appends.
+type policy struct {
+	label, description []byte
+	atMostOnce         bool
+	horizon            time.Duration
+}
+
+func (f *fields) policy() (p policy) {
 	flags := f.u8()
-	label = f.take(int(flags & lengthMask))
-	if flags&flagHorizon != 0 {
-		horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+	label, description := flags&lengthMask, byte(0)
+	if label == described {
+		label, description = f.u8(), f.u8()
 	}
-	return label, flags&flagAtMostOnce != 0, horizon
+	p.label, p.description = f.take(int(label)), f.take(int(description))
+	if flags&flagHorizon != 0 {
+		p.horizon = time.Duration(f.u56()) * time.Microsecond //nolint:gosec // 7 bytes
+	}
+	p.atMostOnce = flags&flagAtMostOnce != 0
+	return p
 }
 
 // validity reads how long a key lasts, where a negative number is for ever.

@@ -16,6 +16,8 @@ var (
 	recordHead      = strings.Repeat("aa", 16) + strings.Repeat("bb", 32)
 	claimedRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "03706179"
 	carefulRecord   = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "c3706179" + "000000000f4240"
+	describedRecord = "21" + recordHead + "00000000000f4240" + "00000000d693a400" + "ff" + "0303" + "706179" + "474554" + "000000000f4240"
+	toldRecord      = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "3f" + "0003" + "474554" + "00ff"
 	watchedRecord   = "22" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "0000000000000007" + "00"
 	unknownRecord   = "27" + recordHead + "00000000000f4240" + "00000000d693a400" + "00000002" + "0000000000000102" + "0000000000000007" + "43706179" + "62616e6b"
 	completedRecord = "23" + recordHead + "00000000000102" + "000000d693a400" + "00000002" + "03706179" + "00ff"
@@ -36,6 +38,8 @@ func TestRecordsThatAClaimFinds(t *testing.T) {
 		{claimedRecord, Found{Fingerprint: fingerprint}},
 		{watchedRecord, Found{Fingerprint: fingerprint}},
 		{carefulRecord, Found{Fingerprint: fingerprint}},
+		{describedRecord, Found{Fingerprint: fingerprint}},
+		{toldRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{0, 0xff}}},
 		{unknownRecord, Found{Fingerprint: fingerprint}},
 		{completedRecord, Found{Fingerprint: fingerprint, Completed: true, Payload: []byte{0, 0xff}}},
 		{separateRecord, Found{Fingerprint: fingerprint, Completed: true, Separate: true}},
@@ -104,37 +108,39 @@ func TestAnswersOfAnInspection(t *testing.T) {
 	id := store.ID{1}
 	const clock = "0000000000002710"
 	hour := store.Policy{Retention: time.Hour}
+	fingerprint := store.Fingerprint(bytes.Repeat([]byte{0xbb}, 32))
+	hexPrint := strings.Repeat("bb", 32)
 	for _, c := range []struct {
 		answer string
 		want   store.Record
 	}{
 		{
-			"RP 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 c3706179 000000000f4240",
-			store.Record{ID: id, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour, Horizon: time.Second}},
+			"RP 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "ff 03 03 706179 474554 000000000f4240",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateLapsed, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour, Horizon: time.Second}, Description: "GET"},
 		},
 		{
-			"RL 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 43706179 62616e6b",
-			store.Record{ID: id, State: store.StateUnknown, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour}, Reason: "bank"},
+			"RL 00000002 0000000000000102 fffffffffffffc18 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "43706179 62616e6b",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateUnknown, Attempt: 2, Fence: 258, Lease: -time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), Policy: store.Policy{Label: "pay", AtMostOnce: true, Retention: time.Hour}, Reason: "bank"},
 		},
 		{
-			"RP 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 00",
-			store.Record{ID: id, State: store.StateRunning, Policy: hour, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
+			"RP 00000002 0000000000000102 00000000000003e8 00000000000007d0 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "00",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateRunning, Policy: hour, Attempt: 2, Fence: 258, Lease: time.Millisecond, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1)},
 		},
 		{
-			"RC 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00000000d693a400 00 6869",
-			store.Record{ID: id, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: store.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
+			"RC 00000001 0000000000000102 0000000000000000 ffffffffffffffff 0000000000000001 0000000000000005" + clock + "01 0000000000000002 00000000d693a400" + hexPrint + "00 6869",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: store.MaxDuration, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Resolved: true, Size: 2, Payload: []byte("hi")},
 		},
 		{ // at its end a lease has ended, and so has a record
-			"RP 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400 00",
-			store.Record{ID: id, State: store.StateLapsed, Policy: hour, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
+			"RP 00000001 0000000000000102 0000000000000000 0000000000000000 0000000000000001 0000000000000000" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "00",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateLapsed, Policy: hour, Attempt: 1, Fence: 258, ClaimedAt: time.UnixMilli(1)},
 		},
 		{ // in a listing
-			"RC 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00000000d693a400 00",
-			store.Record{ID: id, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
+			"RC 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000002 00000000d693a400" + hexPrint + "00",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateCompleted, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5), Size: 2},
 		},
 		{
-			"RE 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000000 00000000d693a400 00",
-			store.Record{ID: id, State: store.StateExpired, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5)},
+			"RE 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "00",
+			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateExpired, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5)},
 		},
 		{"U 00000000000007d0 0000000000000007 0000000000000102", store.Record{ID: id, State: store.StateUnreadable, Fence: 258, Validity: 2 * time.Millisecond, Size: 7}},
 	} {
@@ -155,7 +161,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("RC"))
 	f.Add([]byte("U\x23"))
 	f.Add([]byte{})
-	for _, record := range []string{claimedRecord, carefulRecord, watchedRecord, unknownRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
+	for _, record := range []string{claimedRecord, carefulRecord, describedRecord, toldRecord, watchedRecord, unknownRecord, completedRecord, separateRecord, laterRecord, resolvedRecord, outlivedRecord, forgottenRecord} {
 		f.Add(unhex(f, record))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

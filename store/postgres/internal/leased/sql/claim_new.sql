@@ -1,5 +1,5 @@
 -- Claim: $1 id, $2 owner, $3 fingerprint, $4 the first eight bytes of the id, $5 lease, then the policy: $6 retention, $7 horizon, both in
--- µs, $8 label, $9 at most once.
+-- µs, $8 label, $9 at most once; $10 description, '' for none.
 --
 -- It answers the record that is there, for the caller to judge by the clock that comes with it (see seen.go), or the record that it
 -- created, whose version is NULL, or nothing: it lost a race. It writes nothing where a record is seen. A record that it creates takes
@@ -12,9 +12,10 @@ WITH seen AS MATERIALIZED (
 	FROM {records} AS r WHERE id = $1::bytea
 ), created AS (
 	INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-		lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon)
+		lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon, description)
 	SELECT $1::bytea, 1, 1, 1, (date_part('epoch', at) * 1000000)::bigint, $2::bytea, $3::bytea,
-		at + $5::interval, at + kept, at + kept + least(kept, interval '1 hour'), at, $8::text, $9::boolean, $6::bigint, $7::bigint
+		at + $5::interval, at + kept, at + kept + least(kept, interval '1 hour'), at, $8::text, $9::boolean, $6::bigint, $7::bigint,
+		nullif($10::text, '')
 	FROM (
 		SELECT clock_timestamp() AS at, ($6::bigint + $7::bigint) * interval '1 microsecond' AS kept
 		FROM (SELECT pg_advisory_xact_lock($4::bigint # {records_literal}::regclass::oid::bigint) OFFSET 0) AS locked

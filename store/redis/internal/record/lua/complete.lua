@@ -14,9 +14,9 @@ if attempt > 1 or fence ~= began * 1000 + 999 then
   kind, between = COMPLETED_LATER, struct.pack(DONE_LATER, attempt, began)
 end
 retention, length = struct.unpack('>I7', ARGV[2], 57), #payload
--- The label and AtMostOnce stay those of the claim.
+-- The label, the description and AtMostOnce stay those of the claim.
 local flags = string.byte(policy) % 128
-policy = string.sub(policy, 2, 1 + flags % 64)
+policy = string.sub(policy, 2, horizon > 0 and -8 or -1)
 if KEYS[2] then
   redis.call('SET', KEYS[2], payload, 'PX', math.max(1, math.ceil(retention / 1000) - 1))
   payload, flags, policy = '', flags + 128, policy .. string.sub(ARGV[2], -7) -- the horizon

@@ -29,6 +29,6 @@ else
   claimed = claimed or math.floor((fence - 999) / 1000)
 end
 local head = 'R' .. state .. struct.pack('>I4I8i8i8I8I8I8BI8I8', attempt, fence, remaining, left, claimed, completed or 0, now,
-  kind == COMPLETED_RESOLVED and 1 or 0, size, retention) .. policy .. (reason or '')
+  kind == COMPLETED_RESOLVED and 1 or 0, size, retention) .. fingerprint .. policy .. (reason or '')
 if state ~= 'C' or ARGV[1] ~= 'payload' then return head end
 return head .. (payload or string.sub(raw, payload_at))

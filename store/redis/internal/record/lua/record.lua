@@ -20,7 +20,9 @@ local DONE = '>Bc16c32I7I7I4' -- kind, owner, fingerprint, fence, retention, len
 local DONE_LATER = '>I4I6' -- then, where the kind says so: attempt, claimed at (ms); then the payload
 local RESOLVED = '>I4I6I8I8' -- the same, and how long the payload is replayed, and the record kept after it
 -- The policy: the length of the label, plus 64 if it is AtMostOnce and 128 if it has a
--- horizon; the label; the horizon in seven bytes.
+-- horizon; the label; the horizon in seven bytes. With a description: 63 in the place of
+-- the length; the lengths of the label and of the description, a byte each; both; the
+-- horizon.
 
 -- The version, 2, in the high half of the byte and the kind in the low one.
 local CLAIMED = 0x21 -- by a first attempt; nobody watches
@@ -65,6 +67,7 @@ elseif raw then
   if at then
     local flags = string.byte(raw, at)
     rest = at + 1 + flags % 64
+    if flags % 64 == 63 then rest = at + 3 + (string.byte(raw, at + 1) or 0) + (string.byte(raw, at + 2) or 0) end
     if flags >= 128 then rest = rest + 7 end
     if size >= rest - 1 then
       policy = string.sub(raw, at, rest - 1)

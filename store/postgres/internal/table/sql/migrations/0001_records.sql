@@ -25,6 +25,7 @@ CREATE TABLE {records} (
 	fingerprint  bytea       NOT NULL,
 	payload      bytea, -- NULL once its replay has ended
 	reason       text, -- why the outcome of the attempt that the record shows is unknown; its owner said so, and is not its owner any more
+	description  text, -- of the request, for operators; NULL without one, which takes no byte
 	label        text        NOT NULL DEFAULT '',
 	retention    numeric     NOT NULL DEFAULT 0, -- in microseconds, as is the horizon; a numeric of few digits takes few bytes
 	horizon      numeric     NOT NULL DEFAULT 0
@@ -47,7 +48,7 @@ CREATE INDEX {expiry_index} ON {records} (expires_at);
 -- row or an insert of a transaction without the lock may still be in the way, and must not hold up the other calls: hence lock_timeout.
 -- Without the other settings the server would plan anew for each number of IDs, or keep a plan that reads the whole table because it was small
 -- once.
-CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], boolean)
+CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], text[], boolean)
 RETURNS TABLE (id bytea, version smallint, state smallint, owner bytea, fingerprint bytea, attempt integer, fence bigint,
 	lease_until timestamptz, valid_until timestamptz, clock timestamptz, at_most_once boolean, size integer, payload bytea)
 LANGUAGE plpgsql
@@ -61,7 +62,7 @@ BEGIN
 		RAISE EXCEPTION 'a standby may be behind' USING ERRCODE = 'read_only_sql_transaction';
 	END IF;
 	FOR step IN 1..2 LOOP
-		IF $10 = (step = 1) THEN
+		IF $11 = (step = 1) THEN
 			RETURN QUERY
 				SELECT r.id, r.version, r.state, r.owner, r.fingerprint, r.attempt, r.fence, r.lease_until, r.valid_until, now(),
 					r.at_most_once, octet_length(r.replayed), CASE WHEN octet_length(r.replayed) <= 65536 THEN r.replayed END
@@ -69,14 +70,15 @@ BEGIN
 		ELSE
 			RETURN QUERY
 				INSERT INTO {records} AS r (id, version, state, attempt, fence, owner, fingerprint,
-					lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon)
+					lease_until, valid_until, expires_at, created_at, label, at_most_once, retention, horizon, description)
 				SELECT a.id, 1, 1, 1, (date_part('epoch', a.at) * 1000000)::bigint, a.owner, a.fingerprint,
-					a.at + a.lease, a.at + a.kept, a.at + a.kept + least(a.kept, interval '1 hour'), a.at, a.label, a.at_most_once, a.retention, a.horizon
+					a.at + a.lease, a.at + a.kept, a.at + a.kept + least(a.kept, interval '1 hour'), a.at, a.label, a.at_most_once, a.retention, a.horizon,
+					nullif(a.description, '')
 				FROM (
 					SELECT *, clock_timestamp() AS at, (retention + horizon) * interval '1 microsecond' AS kept
 					FROM (
-						SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
-							AS a (id, owner, fingerprint, lock, lease, retention, horizon, label, at_most_once)
+						SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+							AS a (id, owner, fingerprint, lock, lease, retention, horizon, label, at_most_once, description)
 						WHERE pg_try_advisory_xact_lock(a.lock # {records_literal}::regclass::oid::bigint)
 						OFFSET 0
 					) AS a
