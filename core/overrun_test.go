@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,7 @@ func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
 		{store.ErrNotReplicated, true},
 		{store.ErrFull, false},
 		{store.ErrMisconfigured, false},
+		{store.ErrCorrupt, false}, // which is not repeated at once
 	} {
 		inTimeNamed(t, fmt.Sprintf("%v, executed %v", c.err, c.executed), func(t *testing.T) {
 			b := setup(t, reprise.Config{MaxRun: maxRun, Background: reprise.BackgroundLimits{Age: time.Second}})
@@ -149,7 +151,7 @@ func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
 				time.Sleep(lease)
 			}
 			b.store.heal()
-			time.Sleep(budget)
+			time.Sleep(lease + budget)
 			b.wantUnknown(t, order("k"), overran)
 			complete(t, a, "late", reprise.EndUnknown)
 			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 {
@@ -159,20 +161,33 @@ func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
 	}
 }
 
-// A handler that returns while the store does not take the mark ends as ever.
+// A handler that returns while the store does not take the mark ends as ever, also where
+// the store does not take its completion either.
 func TestOverrunThatReturnsBeforeItIsMarked(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: maxRun})
-		b.failing(1<<30, false, store.ErrUnavailable)
-		a := outrun(t, b, order("k"))
-		complete(t, a, "late", reprise.EndRecorded)
-		b.store.heal()
-		time.Sleep(lease)
-		b.want(t, order("k"), reprise.Replayed)
-		if s := b.Stats(); s.Background != 0 || b.events.count("unknown") != 0 {
-			t.Errorf("%d tasks are held, and %d marks reported", s.Background, b.events.count("unknown"))
-		}
-	})
+	for _, end := range []reprise.AttemptEnd{reprise.EndRecorded, reprise.EndUnrecorded} {
+		inTimeNamed(t, end.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			var returned atomic.Bool
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+				if !returned.Load() {
+					return store.ErrUnavailable
+				}
+				return b.store.Store.Unknown(ctx, r)
+			}
+			if end == reprise.EndUnrecorded {
+				b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			}
+			a := outrun(t, b, order("k"))
+			returned.Store(true)
+			complete(t, a, "late", end)
+			b.store.heal()
+			time.Sleep(lease)
+			b.want(t, order("k"), reprise.Replayed)
+			if s := b.Stats(); s.Background != 0 || b.events.count("unknown") != 0 {
+				t.Errorf("%d tasks are held, and %d marks reported", s.Background, b.events.count("unknown"))
+			}
+		})
+	}
 }
 
 // The store decides between a mark and the end of the attempt, and the loser accepts it.
