@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,13 +41,13 @@ func TestHandlerThatDoesNotReturnAfterMaxRunIsUnknown(t *testing.T) {
 			a := b.claim(t, op)
 			time.Sleep(maxRun - 1)
 			wantCause(t, a.Context(), nil)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			wantCause(t, a.Context(), reprise.ErrRunTooLong)
 			time.Sleep(lease - 1)
 			synctest.Wait()
 			other.want(t, op, reprise.InProgress)
 			b.want(t, op, reprise.InProgress)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			b.wantUnknown(t, op, overran)
 			time.Sleep(10 * lease)
@@ -235,13 +236,13 @@ func TestOverrunsWaitForRoomInTheBackground(t *testing.T) {
 		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 		var running []*reprise.Attempt
 		for n := range overruns {
-			running = append(running, b.claim(t, order(fmt.Sprint(n))))
+			running = append(running, b.claim(t, order(strconv.Itoa(n))))
 		}
 		time.Sleep(maxRun + lease)
 		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
 		time.Sleep(3 * lease)
 		for n := range overruns {
-			other.want(t, order(fmt.Sprint(n)), reprise.InProgress)
+			other.want(t, order(strconv.Itoa(n)), reprise.InProgress)
 		}
 		if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 0 {
 			t.Errorf("%d tasks are held and %d were dropped, want 2 and 0", s.Background, s.BackgroundDropped)
@@ -250,7 +251,7 @@ func TestOverrunsWaitForRoomInTheBackground(t *testing.T) {
 		time.Sleep(overruns * 2 * lease)
 		other.want(t, order("k"), reprise.Replayed)
 		for n, a := range running {
-			b.wantUnknown(t, order(fmt.Sprint(n)), overran)
+			b.wantUnknown(t, order(strconv.Itoa(n)), overran)
 			complete(t, a, "late", reprise.EndUnknown)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the response leaves. It is bounded and repeated as Complete is; an error other
 // than [store.ErrInvalid] says that the release continues in the background, or, where to
-// repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too late:
-// the record says that the outcome is unknown (see Config.MaxRun), and stays.
+// repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too
+// late: the record says that the outcome is unknown (see Config.MaxRun), and stays.
 func (a *Attempt) Release() error {
 	if err := a.end(stateReleasing); err != nil {
 		return err

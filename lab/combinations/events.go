@@ -66,7 +66,8 @@ func (o operatorAct) String() string {
 	return fmt.Sprintf("an operator answers what lapsed, for %v", o.retention)
 }
 
-// operate resolves every record that lapsed or whose outcome is unknown, as an operator who looked at them does.
+// operate resolves every record that lapsed or whose outcome is unknown, as an operator
+// who looked at them does.
 func (w *world) operate(act operatorAct) {
 	w.judgeStore()
 	ctx := context.Background()

@@ -302,8 +302,8 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		s.recorded(op.Key, string(res.Payload))
 		return true
 	case res.Outcome == reprise.Lapsed && (op.Preset == reprise.AtMostOnce || s.mayBeUnknown(op.Key)):
-		s.operate(d, op)
-		return true // until an operator resolves it
+		s.operate(d, op) //nolint:contextcheck // an operator has no request
+		return true      // until an operator resolves it
 	case res.Outcome != reprise.Claimed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
