@@ -295,6 +295,9 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	if len(names) != 26 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
+	if text := logged(reprise.Event{End: reprise.EndNotApplied, Reason: "the bank timed out"}); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the bank timed out") {
+		t.Errorf("an unknown outcome that no record has is logged as %q", text)
+	}
 	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client
 		{Kind: reprise.EventStoreError, Err: store.ErrUnavailable},
 		{Outcome: reprise.Unavailable, Err: store.ErrMisconfigured},
