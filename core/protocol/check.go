@@ -15,7 +15,8 @@ import (
 // nil if the request passes or has a response instead.
 //
 // The order of the checks (R1): those that the header decides come before the body is
-// read, so that its client need not send it (R28).
+// read, so that its client need not send it (R28). A call's message has its key where the
+// query of a request would: it is known before it is encoded.
 //
 //	                             key in the header   in the query   in the body
 //	grammar  of a key line       1                   1              1
@@ -106,7 +107,7 @@ func (c *checking) media(ctx context.Context, req *Request) bool {
 // A request without a key ends here.
 func (c *checking) source(ctx context.Context, req *Request) bool {
 	k := &c.g.cfg.Key
-	if c.asked || c.scratch == nil && k.readsBody() {
+	if c.asked || c.scratch == nil && k.needsBody(req) {
 		return true
 	}
 	c.asked = true
