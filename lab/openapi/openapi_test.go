@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -120,10 +121,14 @@ func document(t *testing.T, contract []byte) []byte {
 	for component := range components["responses"].(map[string]any) {
 		responses[strings.TrimPrefix(component, "Idempotency")] = ref("responses", component)
 	}
+	var body any = map[string]any{}
+	if _, there := components["schemas"].(map[string]any)["IdempotencyKeyBody"]; there {
+		body = map[string]any{"allOf": []any{ref("schemas", "IdempotencyKeyBody"), map[string]any{"type": "object"}}}
+	}
 	doc["info"] = map[string]any{"title": "Orders", "version": "1"}
 	doc["paths"] = map[string]any{"/orders": map[string]any{"post": map[string]any{
 		"parameters":  []any{ref("parameters", "IdempotencyKey")},
-		"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{}}}},
+		"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": body}}},
 		"responses":   responses,
 	}}}
 	text, err := json.Marshal(doc)
@@ -197,6 +202,9 @@ func TestDocumentsAreValid(t *testing.T) {
 			Name: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
 			Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 		},
+		"a key in the body":    {Key: protocol.KeyField("/meta/a~1b/"), KeyMode: protocol.Strict, Required: true},
+		"a key in the query":   {Key: protocol.KeyParam("request_id"), Required: true},
+		"a key of the content": {Key: protocol.KeyContent(5 * time.Minute)},
 		"own problems": {
 			Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096},
 			Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
@@ -347,6 +355,48 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 		status, _, _ := a.send(request(t, key, `{}`))
 		if ok != want || (status == http.StatusCreated) != want {
 			t.Errorf("%q: the contract says %v (%s), the server %d", key, ok, reasons(errs), status)
+		}
+	}
+}
+
+// The contract of a key in the body or in the query accepts the requests that have it
+// there, and refuses those that the server refuses.
+func TestRequestsWithAKeyElsewhereAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	inBody := func(t *testing.T, value string) *http.Request { return request(t, "", `{"meta":{"order/key":`+value+`}}`) }
+	inQuery := func(t *testing.T, value string) *http.Request {
+		r := request(t, "", `{}`)
+		r.URL.RawQuery = "request_id=" + url.QueryEscape(strings.Trim(value, `"`))
+		r.RequestURI = r.URL.RequestURI()
+		return r
+	}
+	for name, c := range map[string]struct {
+		source  protocol.KeySource
+		request func(t *testing.T, value string) *http.Request
+		also    map[string]bool // bodies
+	}{
+		"body": {protocol.KeyField("/meta/order~1key"), inBody, map[string]bool{
+			`{}`: false, `{"meta":{}}`: false, `{"meta":7}`: false, `{"meta":{"order/key":7}}`: false, `{"meta":{"order/key":null}}`: false, `{"meta":{"order/key":"b","n":1},"n":1}`: true,
+		}},
+		"query": {protocol.KeyParam("request_id"), inQuery, map[string]bool{`{}`: false}},
+	} {
+		a := serve(t, protocol.Config{Required: true, KeyMode: protocol.Strict, Key: c.source})
+		check := func(r func() *http.Request, want bool) {
+			t.Helper()
+			ok, errs := a.checks.ValidateHttpRequest(r())
+			status, _, _ := a.send(r())
+			if ok != want || (status == http.StatusCreated) != want {
+				t.Errorf("%s: the contract says %v (%s), the server %d; want %v", name, ok, reasons(errs), status, want)
+			}
+		}
+		for value, want := range map[string]bool{
+			"8e03978e-40d5-43dd-bc93-6894a57f9324": true, "007": true, strings.Repeat("k", 255): true,
+			"": false, "a b": false, "a,b": false, strings.Repeat("k", 256): false,
+		} {
+			check(func() *http.Request { return c.request(t, `"`+value+`"`) }, want)
+		}
+		for body, want := range c.also {
+			check(func() *http.Request { return request(t, "", body) }, want)
 		}
 	}
 }
