@@ -175,8 +175,8 @@ func (c *checking) digest(ctx context.Context, req *Request) bool {
 	return true
 }
 
-// principalFor returns the name that scope returns, or why it is refused for a key; the key
-// is empty, or has contentKey before it, if it is the content of the request.
+// principalFor returns the name that scope returns, or why it is refused for a key; the
+// key is empty, or has contentKey before it, if it is the content of the request.
 func (g *Guard) principalFor(scope func() (string, error), key string) (name string, err error) {
 	name, err = principalOf(scope)
 	fromHeader := key != "" && !strings.HasPrefix(key, contentKey)

@@ -88,7 +88,9 @@ func (p *Policy) body() object {
 	schema := object{
 		{"type", "string"},
 		{"description", "A key that is unique for each operation, such as a UUID. Send the same key with every retry."},
-		{"minLength", 1}, {"maxLength", p.KeyMaxLength()}, {"pattern", p.pattern(protocol.Compat)},
+		{"minLength", 1},
+		{"maxLength", p.KeyMaxLength()},
+		{"pattern", p.pattern(protocol.Compat)},
 		{"examples", list{"8e03978e-40d5-43dd-bc93-6894a57f9324"}},
 	}
 	names := strings.Split(p.Field[1:], "/")
@@ -98,7 +100,8 @@ func (p *Policy) body() object {
 		if p.Required {
 			around = append(around, member{"required", list{name}})
 		}
-		schema = append(around, member{"properties", object{{name, schema}}})
+		around = append(around, member{"properties", object{{name, schema}}})
+		schema = around
 	}
 	return schema
 }
