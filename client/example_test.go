@@ -124,6 +124,32 @@ func ExampleUnknownOutcomeError() {
 	// Output: unknown after 3 attempts
 }
 
+func ExampleNotSent() {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close() // refuses connections from now on
+	transport, err := repriseclient.NewTransport(nil, repriseclient.Config{MaxAttempts: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := &http.Client{Transport: transport}
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp, err := client.Do(req)
+	switch {
+	case repriseclient.NotSent(err):
+		fmt.Println("not paid: the payment may be given up, or sent later")
+	case err != nil:
+		fmt.Println("not known whether it was paid: ask the service, or send it again with its key")
+	default:
+		_ = resp.Body.Close()
+	}
+	// Output: not paid: the payment may be given up, or sent later
+}
+
 // The dialect of a service is data: take a preset, and change the fields that differ.
 func ExampleStripe() {
 	service := repriseclient.Stripe()

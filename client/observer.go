@@ -65,8 +65,8 @@ const (
 	// OutcomeUnknown calls ended with an [UnknownOutcomeError].
 	OutcomeUnknown
 
-	// NotSent calls ended with a [NotSentError].
-	NotSent
+	// OutcomeNotSent calls ended with a [NotSentError].
+	OutcomeNotSent
 )
 
 var outcomeNames = [...]string{"", "answered", "replayed", "gave-up", "unknown", "not-sent"}
@@ -81,7 +81,7 @@ func (o Outcome) String() string {
 
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome {
-	return []Outcome{Answered, AnsweredReplay, GaveUpRetrying, OutcomeUnknown, NotSent}
+	return []Outcome{Answered, AnsweredReplay, GaveUpRetrying, OutcomeUnknown, OutcomeNotSent}
 }
 
 // silent is the observer that there is by default.

@@ -64,7 +64,7 @@ func TestOutcomes(t *testing.T) {
 		{answer: problem(409, CodeOutcomeUnknown), key: "a", want: Answered, code: CodeOutcomeUnknown},
 		{answer: problem(503, CodeStoreUnavailable), key: "a", want: GaveUpRetrying, code: CodeStoreUnavailable},
 		{answer: failure(errNetwork), key: "a", want: OutcomeUnknown},
-		{answer: failure(errors.New("unsupported protocol scheme")), key: "a", want: NotSent},
+		{answer: failure(errors.New("unsupported protocol scheme")), key: "a", want: OutcomeNotSent},
 	} {
 		var seen recorded
 		resp, err := newTransport(t, always(test.answer), Config{Observer: &seen, MaxAttempts: 1}).RoundTrip(post(WithKey(t.Context(), test.key), t, nil))

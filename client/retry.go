@@ -16,7 +16,6 @@ import (
 // verdict is a [Transport]'s judgement of one attempt.
 type verdict struct {
 	retryable bool          // another attempt may end differently
-	sent      bool          // the request may have reached the service
 	after     time.Duration // Retry-After
 	code      Code          // of the problem document, if it is known
 }
@@ -24,9 +23,9 @@ type verdict struct {
 // judge decides about an attempt by its response, or by its error where there is none.
 func (t *Transport) judge(resp *http.Response, err error) verdict {
 	if err != nil {
-		return verdict{retryable: !permanent(err), sent: !neverSent(err)}
+		return verdict{retryable: !permanent(err)}
 	}
-	v := verdict{sent: true}
+	var v verdict
 	if resp.StatusCode < 400 {
 		return v
 	}
@@ -81,7 +80,7 @@ func (t *Transport) isReplay(resp *http.Response) bool {
 	return isReplay(resp.Header, t.service.Replayed)
 }
 
-// neverSent reports whether an attempt failed before it had a connection.
+// neverSent reports whether err is one of an attempt that had no connection yet.
 func neverSent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
@@ -92,7 +91,8 @@ func neverSent(err error) bool {
 
 // permanent reports whether every attempt would fail in this way.
 func permanent(err error) bool {
-	return badPeer(err) || badRequest(err)
+	const shortBody = "http: ContentLength=" // found by net/http when the header is written
+	return badPeer(err) || badRequest(err) || strings.Contains(err.Error(), shortBody)
 }
 
 // badPeer reports whether the connection was refused here, because the other end is not
@@ -112,7 +112,7 @@ func badRequest(err error) bool {
 	}
 	text := err.Error()
 	return slices.ContainsFunc([]string{
-		"unsupported protocol scheme", "net/http: invalid ", "http: ContentLength=", "http: nil Request.URL", "http: no Host in request URL",
+		"unsupported protocol scheme", "net/http: invalid ", "http: nil Request.URL", "http: no Host in request URL",
 	}, func(refusal string) bool { return strings.Contains(text, refusal) })
 }
 

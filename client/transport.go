@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 )
 
@@ -127,7 +126,7 @@ func (r *run) run() (*http.Response, error) {
 		began := time.Now()
 		a := r.attempt()
 		r.last = r.judge(a.resp, a.err)
-		r.sent = r.sent || r.last.sent || a.written.Load()
+		r.sent = r.sent || a.err == nil || a.sent(a.err)
 
 		var wait time.Duration
 		var why error // not to retry
@@ -191,7 +190,7 @@ func (r *run) outcome(resp *http.Response, err error) Outcome {
 	case err != nil && r.sent:
 		return OutcomeUnknown
 	case err != nil:
-		return NotSent
+		return OutcomeNotSent
 	case r.call.gaveUp:
 		return GaveUpRetrying
 	case r.isReplay(resp):
@@ -206,11 +205,7 @@ type attempt struct {
 	resp   *http.Response
 	err    error
 	cancel context.CancelCauseFunc
-
-	// written says that net/http wrote a request to a connection. It silently repeats a
-	// request with a key when a reused connection breaks, and then returns the error of the
-	// next connection only.
-	written atomic.Bool
+	progress
 }
 
 var errNothing = errors.New("repriseclient: the base transport returned neither a response nor an error")
@@ -225,8 +220,7 @@ func (r *run) attempt() *attempt {
 		a.err = err
 		return a
 	}
-	trace := &httptrace.ClientTrace{WroteHeaders: func() { a.written.Store(true) }}
-	a.req = r.req.Clone(httptrace.WithClientTrace(ctx, trace))
+	a.req = r.req.Clone(httptrace.WithClientTrace(ctx, a.trace()))
 	if a.req.Header == nil {
 		a.req.Header = make(http.Header)
 	}

@@ -92,7 +92,7 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(status int, _ []byte) protocol.Decision {
 				switch status {
 				case 404:
 					return protocol.ReleaseKey
@@ -129,6 +129,34 @@ var outcomeCases = []testCase{
 			}
 			released.ran(2 * len(statuses))
 			kept.ran(len(statuses))
+		},
+	},
+	{
+		conformance.Case{ID: "R31h", Rule: "The Outcome function sees the first 4 KiB of the body, in whichever way it was written, and may decide by them.", Source: "profile"},
+		func(e *env) {
+			var seen heads
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: seen.decide}}})
+			kept := e.post(Program{Status: 200, Body: keptBody}).freshKey()
+			srv.replays(kept, srv.run(kept))
+			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
+				for _, size := range []int{1, headSize, headSize + 1, 100_000} {
+					seen.check(srv, e.post(Program{Status: 200, BodySize: size, Write: mode}))
+				}
+			}
+			seen.check(srv, e.post(Program{Status: 204}))
+		},
+	},
+	{
+		conformance.Case{ID: "R31i", Rule: "It sees the start of a body that was streamed, or is over the limit, too.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		func(e *env) {
+			var seen heads
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}, Keep: protocol.Keeping{Decide: seen.decide}}})
+			seen.check(srv, e.post(streamed))
+			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
+				p := oversized(10_000)
+				p.Write = mode
+				seen.check(srv, e.post(p))
+			}
 		},
 	},
 	{
@@ -244,7 +272,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R33c", Rule: "A policy function that panics after the handler blocks no key: the attempt ends as after a handler's panic.", Source: "profile"},
 		func(e *env) {
 			var calls atomic.Int32
-			panics := func(int) protocol.Decision {
+			panics := func(int, []byte) protocol.Decision {
 				if calls.Add(1) == 1 {
 					panic("the policy panics")
 				}
@@ -374,5 +402,35 @@ func (srv *server) wantSummary(a answer, status int) {
 	}
 	if a.value(srv.control.Body) != "omitted" || a.value(srv.control.Replayed) != "true" || a.value("Location") != "/orders/1" {
 		srv.Errorf("answered %v, want the fields of the first answer and the marks", a)
+	}
+}
+
+// headSize is how much of a body Config.Keep.Decide sees, in bytes.
+const headSize = 4 << 10
+
+// keptBody is the body of the one response that heads does not release.
+const keptBody = `{"errors":0}`
+
+// heads is the Decide function of a policy, with the last start of a body that it saw.
+type heads struct{ last atomic.Value }
+
+func (h *heads) decide(_ int, head []byte) protocol.Decision {
+	h.last.Store(string(head))
+	if string(head) == keptBody {
+		return protocol.ByPreset
+	}
+	return protocol.ReleaseKey
+}
+
+// check sends a request and its retry, both of which run because the first response was
+// released, and compares the start of their bodies.
+func (h *heads) check(srv *server, c call) {
+	srv.Helper()
+	c = c.freshKey()
+	for range 2 {
+		a := srv.run(c)
+		if got, want := h.last.Load(), a.body[:min(len(a.body), headSize)]; got != want {
+			srv.Errorf("Decide saw %.40q, want %.40q of %d bytes", got, want, len(want))
+		}
 	}
 }

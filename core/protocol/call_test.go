@@ -62,6 +62,23 @@ func do(t *testing.T, g *Guard, c Call, result CallResult) (got CallResult, ran 
 	return result, true
 }
 
+// Decide sees the message of a call, or the status in its place.
+func TestR31DecideSeesTheMessageOfACall(t *testing.T) {
+	t.Parallel()
+	for _, result := range []CallResult{{Type: "orders.v1.Order", Body: []byte("\x0a\x01a")}, {Code: 5, Message: "no such order"}} {
+		var head []byte
+		g := callGuard(t, Config{Keep: Keeping{Decide: func(_ int, h []byte) Decision {
+			head = bytes.Clone(h)
+			return ReleaseKey
+		}}}, nil)
+		for range 2 {
+			if _, ran := do(t, g, callOf("k", "m"), result); !ran || !bytes.Equal(head, result.Response().Body) || len(head) == 0 {
+				t.Errorf("code %d: ran %v, Decide saw %q", result.Code, ran, head)
+			}
+		}
+	}
+}
+
 // TestCallReplay shows the parts of a message and of an error that a replay has.
 func TestCallReplay(t *testing.T) {
 	t.Parallel()

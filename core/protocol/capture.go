@@ -47,7 +47,8 @@ func (c *Capture) overflow() {
 	}
 	c.overflew = true
 	s := c.x.scratch
-	c.x.startSpool(s.response)
+	c.x.startSpool()
+	c.x.spoolMore(s.response)
 	s.response = again(s.response)
 }
 

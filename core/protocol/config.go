@@ -238,11 +238,17 @@ type Keeping struct {
 	// Content-Range are always kept: without them the stored body cannot be read.
 	Headers []string
 
-	// Decide decides by the status of a complete response whether it is kept, or its outcome
-	// unknown. It is called for every keyed run. ByPreset leaves the decision to the status
-	// and the preset. For a response of gRPC, status is the HTTP status that its Grpc-Status
-	// stands for, such as 503 for UNAVAILABLE.
-	Decide func(status int) Decision
+	// Decide decides by the status and the start of the body of a complete response whether
+	// it is kept, or its outcome unknown. It is called for every keyed run. ByPreset leaves
+	// the decision to the status and the preset. For a response of gRPC, status is the HTTP
+	// status that its Grpc-Status stands for, such as 503 for UNAVAILABLE.
+	//
+	// head has up to the first 4 KiB of the body, and so all of a shorter one, as the
+	// handler wrote it: a layer inside may have compressed it. It is there whether or not
+	// the body is kept or has already been sent. Of a call it is the start of the encoded
+	// message, or of the google.rpc.Status in its place. It must be neither kept nor
+	// modified. It is empty when [Guard.Keeps] asks.
+	Decide func(status int, head []byte) Decision
 }
 
 // Announcing adds fields to responses that tell clients about the policy.

@@ -184,9 +184,9 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 	}
 }
 
-// Keeps reports whether a whole response with this status is kept, unless its handler
-// decides otherwise. If Config.Keep.Decide panics, the attempt ends as if the handler
-// did.
+// Keeps reports whether a whole response with this status and no body is kept, unless its
+// handler decides otherwise. If Config.Keep.Decide panics, the attempt ends as if the
+// handler did.
 func (g *Guard) Keeps(status int) (kept bool) {
 	defer func() {
 		if recover() != nil {
@@ -195,7 +195,7 @@ func (g *Guard) Keeps(status int) (kept bool) {
 	}()
 	policy := ByPreset
 	if g.cfg.Keep.Decide != nil {
-		policy = g.cfg.Keep.Decide(status)
+		policy = g.cfg.Keep.Decide(status, nil)
 	}
 	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
 }

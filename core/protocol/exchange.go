@@ -183,7 +183,7 @@ func (x *Exchange) finish(c Captured) Reply {
 			}
 		}()
 		if decide := x.guard.cfg.Keep.Decide; decide != nil {
-			policy = decide(x.meaning(c.Status))
+			policy = decide(x.meaning(c.Status), x.head(&c))
 		}
 		x.annotation = x.guard.annotation(x.Context())
 		e = returned
@@ -230,11 +230,11 @@ func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bo
 }
 
 // unknown records that the outcome is unknown, for the reason of the handler, or because
-// of the status by which the policy decided. The response leaves as it is.
+// the policy decided so. The response leaves as it is.
 func (x *Exchange) unknown(handler Decision, meaning int) Reply {
 	reason := x.reason // the handler has returned
 	if handler != OutcomeUnknown {
-		reason = "Config.Keep.Decide, by the status " + strconv.Itoa(meaning)
+		reason = "Config.Keep.Decide, for a response with the status " + strconv.Itoa(meaning)
 	}
 	if err := x.attempt.Unknown(reason); err != nil {
 		return Reply{Mark: x.guard.marks.unrecorded, Added: x.Announce()}

@@ -18,9 +18,9 @@ import (
 // completed. A replay comes back through another one, so that its digest is known before
 // the first byte leaves.
 
-// startSpool begins to spool a body that has outgrown its limit in memory, from its
-// start, if the policy offloads it.
-func (x *Exchange) startSpool(start []byte) {
+// startSpool begins to spool a body that has outgrown its limit in memory, if the policy
+// offloads it. All of the body follows by spoolMore.
+func (x *Exchange) startSpool() {
 	switch {
 	case !x.guard.cfg.Offload.writes(), x.attempt.Unprotected(), x.request.isCall():
 		return
@@ -35,7 +35,6 @@ func (x *Exchange) startSpool(start []byte) {
 	if x.guard.cfg.Seal.on() {
 		x.spool.Encrypt()
 	}
-	x.spoolMore(start)
 }
 
 // room returns a body with room for n more bytes. A body that may outgrow the memory
@@ -50,6 +49,7 @@ func (g *Guard) room(body []byte, n int) []byte {
 
 // spoolMore adds the next part of the body.
 func (x *Exchange) spoolMore(p []byte) {
+	x.keepHead(p)
 	if x.spool == nil {
 		return
 	}
@@ -90,7 +90,8 @@ func (x *Exchange) flushSpool() {
 // framework has in memory.
 func (x *Exchange) offload(c *Captured) (ref record.Blob, ok bool) {
 	if x.spool == nil {
-		x.startSpool(c.Body)
+		x.startSpool()
+		x.spoolMore(c.Body)
 		x.flushSpool()
 		defer x.dropSpool() // the framework sends its copy
 	}

@@ -146,7 +146,8 @@ func (r *Recorder) overflow(next []byte) {
 	} else {
 		r.goLive()
 	}
-	r.x.startSpool(s.response)
+	r.x.startSpool()
+	r.x.spoolMore(s.response)
 	s.response = again(s.response)
 }
 

@@ -590,7 +590,7 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 // handler's fields.
 func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int) protocol.Decision { panic("a bug") }}})
+	b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { panic("a bug") }}})
 	a := b.admit("k", "body")
 	header := http.Header{"X-Outer": {"1"}}
 	var w protocol.Recorder

@@ -14,6 +14,7 @@ type stored = record.Response[Field]
 type scratch struct {
 	request   []byte          // the request's body
 	response  []byte          // the response's body
+	head      []byte          // the start of one that has left the memory, for Config.Keep.Decide
 	payload   []byte          // its encoded form
 	outer     []Field         // the header when the handler started
 	places    []*string       // where the outer values are, see appendPlaces
@@ -65,7 +66,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // free returns the memory to the pool.
 func (s *scratch) free() {
 	*s = scratch{
-		request: again(s.request), response: again(s.response), payload: again(s.payload),
+		request: again(s.request), response: again(s.response), head: again(s.head), payload: again(s.payload),
 		outer: emptied(s.outer), committed: emptied(s.committed), changed: emptied(s.changed), kept: emptied(s.kept),
 		places: emptied(s.places), set: emptied(s.set),
 		trailers: emptied(s.trailers), encoded: wiped(s.encoded), key: wiped(s.key),

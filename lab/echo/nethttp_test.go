@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/frameworks/stack"
@@ -121,4 +122,13 @@ func quiet() *echo.Echo {
 	e := echo.New()
 	e.Logger.SetOutput(io.Discard)
 	return e
+}
+
+func TestReverseProxyInside(t *testing.T) {
+	t.Parallel()
+	stack.RunProxy(t, func(guard *protocol.Guard, proxy http.Handler) http.Handler {
+		e := quiet()
+		e.POST("/", echo.WrapHandler(proxy), repriseecho.Middleware(guard, repriseecho.Unscoped))
+		return e
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v5"
 
+	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/frameworks/stack"
@@ -121,4 +122,13 @@ func quiet() *echo.Echo {
 	e := echo.New()
 	e.Logger = slog.New(slog.DiscardHandler)
 	return e
+}
+
+func TestReverseProxyInside(t *testing.T) {
+	t.Parallel()
+	stack.RunProxy(t, func(guard *protocol.Guard, proxy http.Handler) http.Handler {
+		e := quiet()
+		e.POST("/", echo.WrapHandler(proxy), repriseecho5.Middleware(guard, repriseecho5.Unscoped))
+		return e
+	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/frameworks/stack"
@@ -104,4 +105,13 @@ func TestNetHTTPAdapterBelowGinWithoutResponse(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestReverseProxyInside(t *testing.T) {
+	t.Parallel()
+	stack.RunProxy(t, func(guard *protocol.Guard, proxy http.Handler) http.Handler {
+		e := gin.New()
+		e.POST("/", reprisegin.Middleware(guard, reprisegin.Unscoped), gin.WrapH(proxy))
+		return e
+	})
 }

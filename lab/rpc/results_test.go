@@ -204,7 +204,7 @@ func statusCodes(e *env) {
 		}
 	}
 	decided := e.serve(setup{
-		Config: protocol.Config{Keep: protocol.Keeping{Decide: func(status int) protocol.Decision {
+		Config: protocol.Config{Keep: protocol.Keeping{Decide: func(status int, _ []byte) protocol.Decision {
 			if status == 404 {
 				return protocol.ReleaseKey
 			}

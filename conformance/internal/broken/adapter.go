@@ -29,12 +29,19 @@ func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.
 	}
 }
 
-// policyWith returns a guard that is wrong in how it seals, if the flaw is that.
+// policyWith returns a guard that is wrong in how it seals or decides, if the flaw is
+// that.
 func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
-	if flaw != forgetsSeal && flaw != forgetsStrict {
+	if flaw != forgetsSeal && flaw != forgetsStrict && flaw != decidesBlindly {
 		return guard
 	}
 	other, err := guard.With(func(c *protocol.Config) {
+		if decide := c.Keep.Decide; flaw == decidesBlindly {
+			if decide != nil {
+				c.Keep.Decide = func(status int, _ []byte) protocol.Decision { return decide(status, nil) }
+			}
+			return
+		}
 		c.Seal.Strict = false
 		if flaw == forgetsSeal && c.Seal.Secret.ID() != "" {
 			c.Seal = protocol.Sealing{OtherSecrets: append(c.Seal.OtherSecrets, c.Seal.Secret)}

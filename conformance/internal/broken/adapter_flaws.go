@@ -97,6 +97,7 @@ const (
 	hidesRun             Flaw = "hides-run"
 	runsNested           Flaw = "runs-nested"
 	releasesTimeouts     Flaw = "releases-timeouts"
+	decidesBlindly       Flaw = "decides-blindly"
 	releasesUnknown      Flaw = "releases-unknown"
 	keepsUnknown         Flaw = "keeps-unknown"
 	forgetsUnknown       Flaw = "forgets-unknown"
@@ -125,6 +126,7 @@ var runFlaws = []Mutant{
 	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
 	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
 	{releasesTimeouts, "releases every 408, whatever the preset", "R31g"},
+	{decidesBlindly, "does not let the policy see the body that it decides about", "R31h"},
 	{releasesUnknown, "releases every 504, whatever its handler says", "R52a"},
 	{keepsUnknown, "keeps every 202, whatever its handler says", "R52a"},
 	{forgetsUnknown, "lets a panic undo what its handler said", "R52c"},

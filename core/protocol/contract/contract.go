@@ -88,7 +88,7 @@ func (r StatusRange) String() string {
 }
 
 // Of returns the policy of a guard. It calls Config.Keep.Decide, if there is one, for
-// every status from 200 to 599.
+// every status from 200 to 599, without a body.
 func Of(g *protocol.Guard) Policy {
 	c := g.Config()
 	p := Policy{

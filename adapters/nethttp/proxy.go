@@ -1,0 +1,185 @@
+package reprisehttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Proxy returns a handler that forwards requests with p, for use inside a [Middleware] or
+// that of Gin or Echo. A whole response of the upstream is a response like any other. A
+// request without one is told apart:
+//
+//   - If it was not sent, because there was no connection to the upstream, the key is
+//     released ([protocol.Release]), and the client gets 503. Its retry runs.
+//   - Otherwise the upstream may have executed it, and the outcome is unknown
+//     ([protocol.Unknown]): the client gets 504 after a timeout, else 502, and its
+//     retries 409 outcome-unknown. That includes a response that breaks off, which the
+//     client sees break off, a ModifyResponse that fails, and a change of protocols.
+//
+// With p alone, Recoverable runs such requests again, and AtMostOnce replays the 502.
+//
+// If p has an ErrorHandler, it writes the response, and may decide otherwise; if not, the
+// error is logged to p.ErrorLog. To know that a request was not sent, p.Transport must be
+// an [http.Transport] or call the hooks of package httptrace as that does; of another
+// one's errors it is assumed that the request was sent.
+//
+// The upstream gets the client's Idempotency-Key. An [http.Transport] repeats requests
+// with that field and without a body when a reused connection breaks, but not those of
+// Proxy. One that another RoundTripper wraps still does: remove the field in p.Rewrite,
+// unless the upstream honours it.
+//
+// Proxy panics if p is nil. p must not change afterwards.
+func Proxy(p *httputil.ReverseProxy) http.Handler {
+	if p == nil {
+		panic("reprisehttp: Proxy needs a reverse proxy")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f := &forward{proxy: p, run: r.Context()}
+		own := *p
+		own.Transport, own.ErrorHandler = f, f.fail
+		returned := false
+		defer func() {
+			cut := !returned || f.broken.Load() || f.status == http.StatusSwitchingProtocols
+			if cut && f.sent() {
+				protocol.Unknown(f.run, f.reason(nil))
+			}
+		}()
+		own.ServeHTTP(w, r)
+		returned = true
+	})
+}
+
+// forward is one request on its way to the upstream, whose RoundTripper it is.
+type forward struct {
+	proxy *httputil.ReverseProxy
+	run   context.Context
+
+	begun     bool        // the request was given to the transport
+	asked     atomic.Bool // the transport asked for a connection
+	connected atomic.Bool // and got one
+	status    int         // of the response; 0: there is none
+	broken    atomic.Bool // the body of the response
+}
+
+var errNoUpstream = errors.New("reprisehttp: the request to forward has no scheme or no host; set them in Rewrite")
+
+// RoundTrip implements [http.RoundTripper].
+func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme == "" || req.URL.Host == "" {
+		return nil, errNoUpstream
+	}
+	base := f.proxy.Transport
+	if base == nil {
+		base = http.DefaultTransport //nolint:forbidigo // as a ReverseProxy does
+	}
+	out := req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GetConn: func(string) { f.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { f.connected.Store(true) },
+	}))
+	if _, plain := base.(*http.Transport); plain {
+		out.Header = unrepeatable(out.Header)
+	}
+	f.begun = true
+	resp, err := base.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	resp.Request = req
+	f.status = resp.StatusCode
+	if f.status != http.StatusSwitchingProtocols {
+		resp.Body = &upstreamBody{resp.Body, &f.broken}
+	}
+	return resp, nil
+}
+
+// unrepeatable returns h with other spellings of the two names by which an
+// [http.Transport] recognises a request that it may repeat.
+func unrepeatable(h http.Header) http.Header {
+	h = maps.Clone(h)
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, there := h[name]; there {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
+	return h
+}
+
+// upstreamBody notices that a response breaks off. A ReverseProxy panics then, but only
+// below an [http.Server].
+type upstreamBody struct {
+	io.ReadCloser
+	broken *atomic.Bool
+}
+
+func (b *upstreamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.broken.Store(true)
+	}
+	return n, err
+}
+
+// sent reports whether the request may have reached the upstream. A transport repeats
+// requests, so its error does not tell: that may be of another connection than the one
+// that carried the request.
+func (f *forward) sent() bool {
+	return f.begun && (f.connected.Load() || !f.asked.Load())
+}
+
+// fail is the ErrorHandler.
+func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, text := http.StatusServiceUnavailable, "The upstream could not be reached. The request was not sent."
+	switch {
+	case !f.sent():
+		protocol.Release(f.run)
+	case isTimeout(err):
+		status, text = http.StatusGatewayTimeout, "The upstream did not respond in time. It may have executed the request."
+		protocol.Unknown(f.run, f.reason(err))
+	default:
+		status, text = http.StatusBadGateway, "The upstream did not respond as expected. It may have executed the request."
+		protocol.Unknown(f.run, f.reason(err))
+	}
+	if f.proxy.ErrorHandler != nil {
+		f.proxy.ErrorHandler(w, r, err)
+		return
+	}
+	if f.proxy.ErrorLog != nil {
+		f.proxy.ErrorLog.Printf("http: proxy error: %v", err) //nolint:forbidigo // it is the user's
+	} else {
+		slog.ErrorContext(f.run, "reprisehttp: the upstream gave no response", slog.Any("error", err))
+	}
+	http.Error(w, text, status)
+}
+
+// reason describes an unknown outcome to operators. It has no part of err, which may have
+// a URL in it.
+func (f *forward) reason(err error) string {
+	switch {
+	case f.status == http.StatusSwitchingProtocols:
+		return "proxy: the upstream changed protocols"
+	case f.status != 0:
+		return "proxy: the upstream responded " + strconv.Itoa(f.status) + ", and the response could not be passed on"
+	case f.run.Err() != nil:
+		return "proxy: the run was cancelled before the upstream responded"
+	case isTimeout(err):
+		return "proxy: the upstream did not respond in time"
+	}
+	return "proxy: the connection broke before the upstream responded, or the response was invalid"
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,553 @@
+package reprisehttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/adapters/internal/harness"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// bank is an upstream on a real listener. Its first request is handled as a test says,
+// and all others get 201.
+type bank struct {
+	*httptest.Server
+	requests atomic.Int64
+	keys     atomic.Value // the fields of the last request
+}
+
+func newBank(t *testing.T, first http.HandlerFunc) *bank {
+	t.Helper()
+	b := &bank{}
+	b.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.keys.Store(r.Header.Values("Idempotency-Key"))
+		if b.requests.Add(1) == 1 && first != nil {
+			first.ServeHTTP(w, r)
+			return
+		}
+		execute(r)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, "paid")
+	}))
+	b.Config.Protocols = new(http.Protocols)
+	b.Config.Protocols.SetHTTP1(true)
+	b.Config.Protocols.SetUnencryptedHTTP2(true)
+	b.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	b.Start()
+	t.Cleanup(b.Close)
+	return b
+}
+
+// execute reads the request, as each operation of a [bank] does.
+func execute(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+// proxyTo returns a proxy in front of an address with credentials.
+func proxyTo(t *testing.T, address string) *httputil.ReverseProxy {
+	t.Helper()
+	target := &url.URL{Scheme: "http", Host: address, User: url.UserPassword("user", "secret")}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+}
+
+// gateway is a guarded proxy on a real listener.
+type gateway struct {
+	*harness.App
+	t       *testing.T
+	records *memstore.Store
+}
+
+func newGateway(t *testing.T, preset reprise.Preset, p *httputil.ReverseProxy) *gateway {
+	t.Helper()
+	mux := http.NewServeMux()
+	g := &gateway{t: t, records: memstore.New()}
+	g.App = harness.New(t, g.records, mux)
+	mux.Handle("/", Middleware(g.Guard(protocol.Config{Preset: preset}), Unscoped)(Proxy(p)))
+	return g
+}
+
+// pay sends a payment with a key. The status is 0 if its response broke off.
+func (g *gateway) pay(fields ...string) harness.Response {
+	g.t.Helper()
+	r := g.Request(http.MethodPost, "/payments", "12 EUR", append([]string{"Idempotency-Key", "k"}, fields...)...)
+	r.GetBody = nil // net/http would repeat the request
+	got, err := g.Try(r)
+	if err != nil {
+		return harness.Response{}
+	}
+	return got
+}
+
+// reason returns that of the only record, if its outcome is unknown.
+func (g *gateway) reason() string {
+	g.t.Helper()
+	page, err := g.records.List(g.t.Context(), store.Query{States: store.States(store.StateUnknown), Limit: 2})
+	if err != nil || len(page.Records) > 1 {
+		g.t.Fatal(page, err)
+	}
+	if len(page.Records) == 0 {
+		return ""
+	}
+	return page.Records[0].Reason
+}
+
+// isUnknown fails the test unless retries are refused and do not reach the bank, which
+// got the request so many times.
+func (g *gateway) isUnknown(b *bank, requests int64, reason string) {
+	g.t.Helper()
+	for range 2 {
+		if again := g.pay(); again.Status != http.StatusConflict || !strings.Contains(again.Body, "outcome-unknown") {
+			g.t.Errorf("a retry got %d %q, want 409 outcome-unknown", again.Status, again.Body)
+		}
+	}
+	if got := g.reason(); got != reason {
+		g.t.Errorf("the reason is %q, want %q", got, reason)
+	}
+	b.got(g.t, requests)
+}
+
+func (b *bank) got(t *testing.T, requests int64) {
+	t.Helper()
+	if n := b.requests.Load(); n != requests {
+		t.Errorf("the upstream got %d requests, want %d", n, requests)
+	}
+}
+
+func forEachPreset(t *testing.T, f func(t *testing.T, preset reprise.Preset)) {
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		t.Run(preset.String(), func(t *testing.T) {
+			t.Parallel()
+			f(t, preset)
+		})
+	}
+}
+
+const (
+	reasonBroke   = "proxy: the connection broke before the upstream responded, or the response was invalid"
+	reasonTimeout = "proxy: the upstream did not respond in time"
+	reasonCut     = "proxy: the upstream responded 201, and the response could not be passed on"
+	reasonChanged = "proxy: the upstream changed protocols"
+)
+
+var errModify = errors.New("the response is not one of http://user:secret@bank")
+
+// A bank that may have executed a payment is never asked again, and no failure to pass
+// its response on is replayed.
+func TestProxyRefusesRetriesOfWhatMayHaveRun(t *testing.T) {
+	t.Parallel()
+	paid := func(w http.ResponseWriter, r *http.Request) {
+		execute(r)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, "paid")
+	}
+	for name, test := range map[string]struct {
+		first  http.HandlerFunc
+		change func(*httputil.ReverseProxy)
+		status int // of the first response; 0: it breaks off
+		reason string
+	}{
+		"died before it read the body": {
+			first:  func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") },
+			status: http.StatusBadGateway, reason: reasonBroke,
+		},
+		"died after it executed": {
+			first:  func(w http.ResponseWriter, r *http.Request) { execute(r); hangUp(w, "") },
+			status: http.StatusBadGateway, reason: reasonBroke,
+		},
+		"answered what is no HTTP": {
+			first:  func(w http.ResponseWriter, r *http.Request) { execute(r); hangUp(w, "secret\r\n\r\n") },
+			status: http.StatusBadGateway, reason: reasonBroke,
+		},
+		"took too long": {
+			first:  func(_ http.ResponseWriter, r *http.Request) { execute(r); <-r.Context().Done() },
+			change: func(p *httputil.ReverseProxy) { transportOf(p).ResponseHeaderTimeout = 20 * time.Millisecond },
+			status: http.StatusGatewayTimeout, reason: reasonTimeout,
+		},
+		"died after its header": {
+			first: cut("Content-Length: 4\r\n\r\n"), reason: reasonCut,
+		},
+		"died in the body": {
+			first: cut("Content-Length: 4\r\n\r\npa"), reason: reasonCut,
+		},
+		"died in a chunk": {
+			first: cut("Transfer-Encoding: chunked\r\n\r\n2\r\npa\r\n"), reason: reasonCut,
+		},
+		"died in a stream": {
+			first:  cut("Content-Length: 4\r\n\r\npa"),
+			change: func(p *httputil.ReverseProxy) { p.FlushInterval = -1 }, reason: reasonCut,
+		},
+		"died in a body that is too long to be kept": {
+			first: cut("Content-Length: 3000000\r\n\r\n" + strings.Repeat("paid", 500_000)), reason: reasonCut,
+		},
+		"got a response that was refused": {
+			first:  paid,
+			change: func(p *httputil.ReverseProxy) { p.ModifyResponse = func(*http.Response) error { return errModify } },
+			status: http.StatusBadGateway, reason: reasonCut,
+		},
+		"got a response that was read and refused": {
+			first: paid,
+			change: func(p *httputil.ReverseProxy) {
+				p.ModifyResponse = func(r *http.Response) error {
+					_, err := io.Copy(io.Discard, r.Body)
+					return errors.Join(err, errModify)
+				}
+			},
+			status: http.StatusBadGateway, reason: reasonCut,
+		},
+		"got a response on which the proxy panicked": {
+			first:  paid,
+			change: func(p *httputil.ReverseProxy) { p.ModifyResponse = func(*http.Response) error { panic("unexpected") } },
+			reason: reasonCut,
+		},
+		"changed protocols without being asked": {
+			first: func(w http.ResponseWriter, r *http.Request) {
+				execute(r)
+				hangUp(w, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: bank\r\n\r\n")
+			},
+			status: http.StatusBadGateway, reason: reasonChanged,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+				b := newBank(t, test.first)
+				p := proxyTo(t, b.Listener.Addr().String())
+				if test.change != nil {
+					test.change(p)
+				}
+				g := newGateway(t, preset, p)
+				if first := g.pay(); first.Status != test.status {
+					t.Errorf("the first client got %d %.200q, want %d", first.Status, first.Body, test.status)
+				}
+				g.isUnknown(b, 1, test.reason)
+			})
+		})
+	}
+}
+
+// hangUp sends the text as it is, and closes the connection.
+func hangUp(w http.ResponseWriter, text string) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	_, _ = io.WriteString(conn, text)
+	_ = conn.Close()
+}
+
+// cut executes, and breaks off the response after a part of it.
+func cut(part string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		execute(r)
+		hangUp(w, "HTTP/1.1 201 Created\r\n"+part)
+	}
+}
+
+func transportOf(p *httputil.ReverseProxy) *http.Transport { return p.Transport.(*http.Transport) }
+
+func TestProxyRunsAgainWhatWasNotSent(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*httputil.ProxyRequest){
+		"nothing listens": func(r *httputil.ProxyRequest) {
+			closed := httptest.NewServer(http.NotFoundHandler())
+			closed.Close()
+			r.Out.URL.Host = closed.Listener.Addr().String()
+		},
+		"no TLS":            func(r *httputil.ProxyRequest) { r.Out.URL.Scheme = "https" },
+		"no host":           func(r *httputil.ProxyRequest) { r.Out.URL.Host = "" },
+		"no valid protocol": func(r *httputil.ProxyRequest) { r.Out.URL.Scheme = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+				b := newBank(t, nil)
+				p := proxyTo(t, b.Listener.Addr().String())
+				rewrite, first := p.Rewrite, new(sync.Once)
+				p.Rewrite = func(r *httputil.ProxyRequest) {
+					rewrite(r)
+					first.Do(func() { fail(r) })
+				}
+				g := newGateway(t, preset, p)
+				if first := g.pay(); first.Status != http.StatusServiceUnavailable {
+					t.Errorf("the first client got %d %q, want 503", first.Status, first.Body)
+				}
+				b.got(t, 0)
+				if second := g.pay(); second.Status != http.StatusCreated || second.Replayed() {
+					t.Errorf("the retry got %d %q, replayed %v, want a run", second.Status, second.Body, second.Replayed())
+				}
+				if third := g.pay(); third.Status != http.StatusCreated || !third.Replayed() {
+					t.Errorf("the next one got %d %q, want the replay", third.Status, third.Body)
+				}
+				b.got(t, 1)
+			})
+		})
+	}
+}
+
+func TestWholeResponsesOfAnUpstreamAreThoseOfAHandler(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first  http.HandlerFunc
+		change func(*httputil.ReverseProxy)
+		fields []string
+		status int
+		again  map[reprise.Preset]bool // the retry reaches the upstream
+	}{
+		"a success": {status: http.StatusCreated},
+		"a failure": {
+			first:  func(w http.ResponseWriter, r *http.Request) { execute(r); w.WriteHeader(http.StatusServiceUnavailable) },
+			status: http.StatusServiceUnavailable, again: map[reprise.Preset]bool{reprise.Recoverable: true},
+		},
+		"a refusal before the body": {
+			first:  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) },
+			fields: []string{"Expect", "100-continue"}, status: http.StatusRequestEntityTooLarge,
+		},
+		"a body that the proxy replaced": {
+			first: func(w http.ResponseWriter, r *http.Request) { execute(r); w.WriteHeader(http.StatusCreated) },
+			change: func(p *httputil.ReverseProxy) {
+				p.ModifyResponse = func(r *http.Response) error {
+					defer r.Body.Close()
+					r.Body, r.ContentLength = io.NopCloser(strings.NewReader("done")), 4
+					r.Header.Set("Content-Length", "4")
+					return nil
+				}
+			},
+			status: http.StatusCreated,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+				b := newBank(t, test.first)
+				p := proxyTo(t, b.Listener.Addr().String())
+				transportOf(p).ExpectContinueTimeout = harness.Patience
+				if test.change != nil {
+					test.change(p)
+				}
+				g := newGateway(t, preset, p)
+				first, again := g.pay(test.fields...), g.pay(test.fields...)
+				if first.Status != test.status || first.Replayed() {
+					t.Errorf("the first client got %d %q, want %d", first.Status, first.Body, test.status)
+				}
+				requests := int64(1)
+				if test.again[preset] {
+					requests = 2
+				} else if again.Status != first.Status || again.Body != first.Body || !again.Replayed() {
+					t.Errorf("the retry got %d %q, want the replay of %d %q", again.Status, again.Body, first.Status, first.Body)
+				}
+				b.got(t, requests)
+				if keys, _ := b.keys.Load().([]string); len(keys) != 1 || keys[0] != "k" {
+					t.Errorf("the upstream got the keys %q, want the client's", keys)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUpstreamThatChangesProtocolsIsUnknown(t *testing.T) {
+	t.Parallel()
+	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+		b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+			execute(r)
+			hangUp(w, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: bank\r\n\r\npaid")
+		})
+		g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
+		got := g.Talk("POST /payments HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: k\r\nConnection: Upgrade\r\nUpgrade: bank\r\nContent-Length: 6\r\n\r\n12 EUR")
+		if !strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.HasSuffix(got, "paid") {
+			t.Fatalf("the client got %q", got)
+		}
+		g.Eventually(func() bool { return g.reason() != "" })
+		g.isUnknown(b, 1, reasonChanged)
+	})
+}
+
+// net/http repeats a request with this field and without a body when a reused connection
+// breaks.
+func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	inner := b.Config.Handler
+	b.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/payments" {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		b.requests.Add(1)
+		hangUp(w, "")
+	})
+	g := newGateway(t, reprise.AtMostOnce, proxyTo(t, b.Listener.Addr().String()))
+	pay := func(path, key string) int {
+		r := g.Request(http.MethodPost, path, "", "Idempotency-Key", key)
+		got, err := g.Try(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Status
+	}
+	if got := pay("/payments", "first"); got != http.StatusCreated { // opens the connection
+		t.Fatalf("got %d", got)
+	}
+	if got := pay("/break", "second"); got != http.StatusBadGateway {
+		t.Errorf("got %d, want 502", got)
+	}
+	if got := pay("/break", "second"); got != http.StatusConflict {
+		t.Errorf("the retry got %d, want 409", got)
+	}
+	b.got(t, 2)
+}
+
+func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
+	t.Parallel()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+		execute(r)
+		close(begun)
+		select {
+		case <-finish:
+			w.WriteHeader(http.StatusCreated)
+		case <-r.Context().Done():
+		}
+	})
+	outside := make(chan context.Context, 1)
+	mux := http.NewServeMux()
+	app := harness.New(t, memstore.New(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case outside <- r.Context():
+		default: // a retry
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	mux.Handle("/", Middleware(app.Guard(protocol.Config{}), Unscoped)(Proxy(proxyTo(t, b.Listener.Addr().String()))))
+
+	ctx, leave := context.WithCancel(t.Context())
+	r := app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k").WithContext(ctx)
+	gone := make(chan error, 1)
+	go func() {
+		_, err := app.Try(r)
+		gone <- err
+	}()
+	<-begun
+	leave()
+	<-(<-outside).Done() // the server has noticed
+	close(finish)
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first client got %v", err)
+	}
+	app.Eventually(func() bool {
+		got, err := app.Try(app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k"))
+		return err == nil && got.Status == http.StatusCreated && got.Replayed()
+	})
+	b.got(t, 1)
+}
+
+func TestProxyToAnUpstreamOfHTTP2(t *testing.T) {
+	t.Parallel()
+	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+		b := newBank(t, func(_ http.ResponseWriter, r *http.Request) { execute(r); panic(http.ErrAbortHandler) })
+		p := proxyTo(t, b.Listener.Addr().String())
+		transportOf(p).Protocols = new(http.Protocols)
+		transportOf(p).Protocols.SetUnencryptedHTTP2(true)
+		rewrite, closed := p.Rewrite, httptest.NewServer(http.NotFoundHandler())
+		closed.Close()
+		p.Rewrite = func(r *httputil.ProxyRequest) {
+			rewrite(r)
+			if r.In.URL.Path == "/refused" {
+				r.Out.URL.Host = closed.Listener.Addr().String()
+			}
+		}
+		g := newGateway(t, preset, p)
+		refused := g.Send(http.MethodPost, "/refused", "Idempotency-Key", "other")
+		if refused.Status != http.StatusServiceUnavailable {
+			t.Errorf("without a connection the client got %d, want 503", refused.Status)
+		}
+		if first := g.pay(); first.Status != http.StatusBadGateway {
+			t.Errorf("the first client got %d %q, want 502", first.Status, first.Body)
+		}
+		if keys, _ := b.keys.Load().([]string); len(keys) != 1 || keys[0] != "k" {
+			t.Errorf("the upstream got the keys %q, want the client's", keys)
+		}
+		g.isUnknown(b, 1, reasonBroke)
+	})
+}
+
+// Below other servers than that of net/http a ReverseProxy returns after a response that
+// broke off.
+func TestProxyNoticesABrokenResponseWithoutAPanic(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, cut("Transfer-Encoding: chunked\r\n\r\n2\r\npa\r\n"))
+	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
+	handler := Middleware(g.Guard(protocol.Config{}), Unscoped)(Proxy(proxyTo(t, b.Listener.Addr().String())))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader("12 EUR"))
+	r.Header.Set("Idempotency-Key", "k")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	g.isUnknown(b, 1, reasonCut)
+}
+
+// The handler of the user has the last word.
+func TestAnErrorHandlerMayDecideOtherwise(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
+	p := proxyTo(t, b.Listener.Addr().String())
+	p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
+		if err == nil {
+			t.Error("there is no error")
+		}
+		protocol.Release(r.Context())
+		w.WriteHeader(http.StatusTeapot)
+	}
+	g := newGateway(t, reprise.AtMostOnce, p)
+	if first := g.pay(); first.Status != http.StatusTeapot {
+		t.Errorf("the first client got %d", first.Status)
+	}
+	if again := g.pay(); again.Status != http.StatusCreated || again.Replayed() {
+		t.Errorf("the retry got %d, want a run", again.Status)
+	}
+}
+
+// A transport that does not trace may have sent a request, whatever its error.
+func TestProxyDoesNotBelieveTheErrorsOfUnknownTransports(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	p := proxyTo(t, b.Listener.Addr().String())
+	p.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Err: errModify}
+	})
+	g := newGateway(t, reprise.Recoverable, p)
+	if first := g.pay(); first.Status != http.StatusBadGateway {
+		t.Errorf("the first client got %d", first.Status)
+	}
+	g.isUnknown(b, 0, reasonBroke)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestProxyWithoutAKeyAnswersLikeAGateway(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
+	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
+	if got := g.Send(http.MethodPost, "/payments"); got.Status != http.StatusBadGateway || !strings.Contains(got.Body, "may have executed") {
+		t.Errorf("got %d %q", got.Status, got.Body)
+	}
+	b.got(t, 1)
+	harness.Panics(t, func() { Proxy(nil) })
+}

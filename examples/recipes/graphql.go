@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// graphqlAPI serves mutations and queries of GraphQL at one path
+// (https://graphql.github.io/graphql-over-http/draft/).
+//
+//   - The key is in the header. Queries need none, so the policy does not require it, and
+//     the server behind it demands one for mutations: see [serveGraphQL].
+//   - A failure is a 200 with "errors", which [graphqlDecision] does not keep.
+func graphqlAPI(engine *reprise.Engine, l *ledger) http.Handler {
+	guard := must(protocol.Over(engine, protocol.Config{
+		Name: "graphql", Keep: protocol.Keeping{Decide: graphqlDecision}, Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON},
+	}))
+	return reprisehttp.Middleware(guard, client)(serveGraphQL(l))
+}
+
+// graphqlDecision releases the key of a mutation that failed as a whole: there are
+// errors, and no root field has a value. With a value beside the errors a part has
+// succeeded, and would run twice, so the response is kept. So is one that is longer than
+// head. Mutations with nullable results are needed for this: a null in place of any other
+// result hides those of the fields before it.
+func graphqlDecision(_ int, head []byte) protocol.Decision {
+	var out struct {
+		Data   map[string]any
+		Errors []json.RawMessage
+	}
+	if json.Unmarshal(head, &out) != nil || len(out.Errors) == 0 {
+		return protocol.ByPreset
+	}
+	for _, value := range out.Data {
+		if value != nil {
+			return protocol.ByPreset
+		}
+	}
+	return protocol.ReleaseKey
+}
+
+// serveGraphQL stands for a GraphQL server. A mutation places an order for each variable,
+// whose name is the alias of a nullable result.
+func serveGraphQL(l *ledger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Query     string
+			Variables map[string]string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			respond(w, http.StatusBadRequest, graphqlFailure("The request is not JSON."))
+			return
+		}
+		_, keyed := reprise.AttemptFrom(r.Context())
+		switch {
+		case !strings.HasPrefix(in.Query, "mutation"):
+			respond(w, http.StatusOK, map[string]any{"data": map[string]string{"shop": "open"}})
+			return
+		case !keyed:
+			respond(w, http.StatusBadRequest, graphqlFailure("A mutation needs an Idempotency-Key."))
+			return
+		}
+		data, failures := make(map[string]any), []any{}
+		for alias, item := range in.Variables {
+			if item == "sold out" {
+				l.add("failure")
+				data[alias] = nil
+				failures = append(failures, map[string]any{"message": "It is sold out.", "path": []string{alias}})
+				continue
+			}
+			data[alias] = map[string]string{"order": strconv.Itoa(l.add("order of " + item))}
+		}
+		out := map[string]any{"data": data}
+		if len(failures) > 0 {
+			out["errors"] = failures
+		}
+		respond(w, http.StatusOK, out)
+	})
+}
+
+// graphqlFailure is the response to a request that was not executed: it has no data.
+func graphqlFailure(message string) any {
+	return map[string]any{"errors": []map[string]string{{"message": message}}}
+}
