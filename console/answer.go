@@ -29,6 +29,7 @@ type answerView struct {
 	Cut     bool // the body is longer than the part shown
 
 	Elsewhere bool // the body is in a blob store
+	Corrupt   bool // it is not in a form that this release knows
 }
 
 // showAnswer reads the payload of a completed record.
@@ -58,7 +59,7 @@ func showAnswer(payload []byte) *answerView {
 	case errors.Is(err, stored.ErrResultUnavailable):
 		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept. A retry gets 409 result-unavailable.", Status: answer.Status}
 	case err != nil:
-		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ". A retry gets 500 record-corrupt.", Size: len(payload)}
+		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ". A retry gets 500 record-corrupt.", Size: len(payload), Corrupt: true}
 	}
 	view := &answerView{Status: answer.Status, Size: len(answer.Body)}
 	for f := range answer.Header.All() {

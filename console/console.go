@@ -71,8 +71,9 @@ type Config struct {
 	// resolve to that address.
 	Hosts []string
 
-	// Log receives one record for every resolution and every body that was revealed. The
-	// default is [slog.Default].
+	// Log receives a record before and one after every resolution, and one for every body
+	// that was revealed. A resolution that cannot be logged is not made. The default is
+	// [slog.Default].
 	Log *slog.Logger
 }
 

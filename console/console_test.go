@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,7 +34,16 @@ type bench struct {
 	events  *console.Events
 	handler http.Handler
 	log     bytes.Buffer
+	full    bool // the log cannot be written
 	writes  bool
+}
+
+// Write writes to the log.
+func (b *bench) Write(p []byte) (int, error) {
+	if b.full {
+		return 0, errors.New("no space left on device")
+	}
+	return b.log.Write(p)
 }
 
 const mount = "/company/idempotency"
@@ -58,7 +68,7 @@ func inTime(t *testing.T, test func(b *bench)) {
 			Events:   b.events,
 			Allow:    func(*http.Request) bool { return b.writes },
 			Operator: func(*http.Request) string { return "ada" },
-			Log:      slog.New(slog.NewTextHandler(&b.log, nil)),
+			Log:      slog.New(slog.NewTextHandler(b, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +170,7 @@ func (b *bench) want(what string, got page, status int, texts ...string) {
 
 func answerForm(id store.ID, fence uint64) url.Values {
 	return url.Values{
-		"action": {"answer"}, "fence": {strconv.FormatUint(fence, 10)}, "confirm": {id.Short()}, "reason": {"ledger entry 17"},
+		"action": {"answer"}, "state": {"lapsed"}, "fence": {strconv.FormatUint(fence, 10)}, "confirm": {id.Short()}, "reason": {"ledger entry 17"},
 		"status": {"201"}, "content-type": {"application/json"}, "header": {"Location: /orders/17\r\nX-Two: a\r\nX-Two: b"},
 		"body": {"{\"id\":\r\n17}"}, "retention": {"48h"},
 	}
@@ -262,6 +272,78 @@ func TestForgettingARecordLetsTheNextRequestRun(t *testing.T) {
 	})
 }
 
+// A failure that was kept is shown as such. An operator who says that it may run again
+// forgets it, with a line in the log before and after, and an event with its state.
+func TestAKeptFailureIsForgotten(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id := b.answered("kept", protocol.Response{Status: 503})
+		record, err := b.store.Inspect(b.Context(), id)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.want("record", b.get(recordPage(id)), 200, "a failure is kept: 503", "The operation was completed.",
+			"The next request with this key runs the operation, whatever it asks for, although the key would be remembered for")
+		form := answerForm(id, record.Fence)
+		form.Set("state", "completed")
+		form.Set("again", "yes")
+		for what, c := range map[string]struct {
+			change func(url.Values)
+			status int
+			text   string
+		}{
+			"an answer":              {func(url.Values) {}, 422, "can only be forgotten"},
+			"without the agreement":  {func(v url.Values) { v.Del("again") }, 422, "agree that the operation may run again"},
+			"in no state":            {func(v url.Values) { v.Del("state") }, 422, "no state"},
+			"as a lapsed record":     {func(v url.Values) { v.Set("state", "lapsed") }, 409, "has changed since it was shown"},
+			"as an unreadable one":   {func(v url.Values) { v.Set("state", "unreadable") }, 409, "has changed since it was shown"},
+			"as a running one":       {func(v url.Values) { v.Set("state", "running") }, 400, "Resolution.State"},
+			"with another fence":     {func(v url.Values) { v.Set("fence", "1") }, 409, "has changed since it was shown"},
+			"without a confirmation": {func(v url.Values) { v.Del("confirm") }, 422, "type the first 12 digits"},
+		} {
+			wrong := maps.Clone(form)
+			if what != "an answer" {
+				wrong.Set("action", "forget")
+			}
+			c.change(wrong)
+			b.want(what, b.post(recordPage(id), wrong), c.status, c.text)
+			if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != store.StateCompleted {
+				b.Fatalf("%s: the record is %+v, %v", what, record, err)
+			}
+		}
+		b.log.Reset()
+		form.Set("action", "forget")
+		got := b.post(recordPage(id), form)
+		if got.status != 303 || !strings.Contains(got.header.Get("Location"), "forgotten=") {
+			b.Fatalf("forget: %d: %s", got.status, got.text)
+		}
+		_, query, _ := strings.Cut(got.header.Get("Location"), "?")
+		b.want("list", b.get("/records?"+query), 200, "The record was forgotten. The next request with its key runs.")
+		for _, line := range []string{"resolving a record", "a record was resolved"} {
+			if !strings.Contains(b.log.String(), "console: "+line+`" operator=ada store=main id=`+id.String()+" state=completed fence="+strconv.FormatUint(record.Fence, 10)+" action=forget") {
+				b.Errorf("the log does not say %q: %s", line, &b.log)
+			}
+		}
+		again, err := b.engine.Begin(b.Context(), operation("kept"))
+		if err != nil || again.Attempt == nil {
+			b.Fatalf("the next request: %+v, %v", again, err)
+		}
+		b.completed(again, "kept", nil)
+		b.want("record", b.get(recordPage(id)), 200, "resolved: it was completed, and is forgotten", "the answer cannot be read", "Forget the record")
+	})
+}
+
+// A resolution that cannot be logged is not made.
+func TestAResolutionNeedsItsLog(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, fence := b.lapsed("stuck")
+		b.full = true
+		b.want("resolve", b.post(recordPage(id), answerForm(id, fence)), 500, "The log could not be written. Nothing was changed.")
+		if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != store.StateLapsed {
+			b.Errorf("the record is %+v, %v", record, err)
+		}
+	})
+}
+
 func TestRefusedRequestsChangeNoRecord(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")
@@ -277,6 +359,7 @@ func TestRefusedRequestsChangeNoRecord(t *testing.T) {
 			"another record's":       {func(v url.Values) { v.Set("confirm", "000000000000") }, nil, 422, "type the first 12 digits"},
 			"no reason":              {func(v url.Values) { v.Set("reason", " ") }, nil, 422, "Say why"},
 			"no action":              {func(v url.Values) { v.Del("action") }, nil, 422, "neither"},
+			"no state":               {func(v url.Values) { v.Del("state") }, nil, 422, "no state"},
 			"no fence":               {func(v url.Values) { v.Del("fence") }, nil, 422, "no fence"},
 			"another fence":          {func(v url.Values) { v.Set("fence", strconv.FormatUint(fence+1, 10)) }, nil, 409, "has changed since it was shown"},
 			"a status that is none":  {func(v url.Values) { v.Set("status", "99") }, nil, 422, "A replay could not serve this answer"},

@@ -47,10 +47,8 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := store.Query{Label: view.Label, After: form.Get("after"), Limit: listShown}
-	for _, state := range states {
-		if state.String() == view.State {
-			q.States = store.States(state)
-		}
+	if state := stateNamed(view.State); state != 0 {
+		q.States = store.States(state)
 	}
 	if view.State != "" && q.States == 0 {
 		s.fail(w, r, http.StatusBadRequest, "The state is none of lapsed, unknown, unreadable, running, completed and expired.")
@@ -91,5 +89,19 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		}
 		view.Next = template.URL(next.Encode()) //nolint:gosec // every value in it is escaped
 	}
-	s.show(w, r, http.StatusOK, "list", page{Heading: "Records", View: view})
+	notice := ""
+	if form.Has("forgotten") {
+		notice = "The record was forgotten. The next request with its key runs."
+	}
+	s.show(w, r, http.StatusOK, "list", page{Heading: "Records", Notice: notice, View: view})
+}
+
+// stateNamed returns the state that is called name, zero for no state.
+func stateNamed(name string) store.RecordState {
+	for _, state := range states {
+		if state.String() == name {
+			return state
+		}
+	}
+	return 0
 }

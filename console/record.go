@@ -37,6 +37,20 @@ func (v *recordView) Lease() string {
 	}
 }
 
+// Failure says which failure every retry gets, where a record keeps one.
+func (v *recordView) Failure() string {
+	switch a := v.Answer; {
+	case a == nil:
+		return ""
+	case a.Status >= http.StatusInternalServerError:
+		return fmt.Sprintf("a failure is kept: %d", a.Status)
+	case a.Corrupt:
+		return "the answer cannot be read"
+	default:
+		return ""
+	}
+}
+
 // record shows one record.
 func (s *site) record(w http.ResponseWriter, r *http.Request) {
 	store, inspector, id, ok := s.place(w, r)
@@ -44,11 +58,8 @@ func (s *site) record(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	notice := ""
-	switch r.URL.Query().Get("done") {
-	case "answered":
+	if r.URL.Query().Get("done") == "answered" {
 		notice = "The answer was recorded. The next retry with this key gets it."
-	case "forgotten":
-		notice = "The record was forgotten. The next request with this key runs."
 	}
 	s.showRecord(w, r, http.StatusOK, store, inspector, id, page{Notice: notice}, resolveForm{})
 }

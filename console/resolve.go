@@ -24,24 +24,27 @@ const (
 	actionForget = "forget"
 )
 
-// resolveForm is the input of an operator.
+// resolveForm is the input of an operator. State and Fence are those of the record as the
+// page showed it.
 type resolveForm struct {
-	Action, Fence, Confirm, Reason              string
+	Action, State, Fence, Confirm, Reason       string
+	Again                                       string // set: the operation may run again
 	Status, ContentType, Header, Body, Retained string
 }
 
 func readForm(r *http.Request) resolveForm {
 	get := r.PostForm.Get
 	return resolveForm{
-		Action: get("action"), Fence: get("fence"), Confirm: strings.TrimSpace(get("confirm")), Reason: strings.TrimSpace(get("reason")),
+		Action: get("action"), State: get("state"), Fence: get("fence"), Again: get("again"), Confirm: strings.TrimSpace(get("confirm")), Reason: strings.TrimSpace(get("reason")),
 		Status: strings.TrimSpace(get("status")), ContentType: strings.TrimSpace(get("content-type")), Header: get("header"),
 		// a browser sends all line ends as CRLF
 		Body: strings.ReplaceAll(get("body"), "\r\n", "\n"), Retained: strings.TrimSpace(get("retention")),
 	}
 }
 
-// resolve ends a lapsed record, or forgets one that is unreadable, as an operator typed
-// it. It is fenced: a record that has changed since it was shown stays as it is.
+// resolve ends a lapsed record, or forgets one that is completed or unreadable, as an
+// operator typed it. It is fenced: a record that has changed since it was shown stays as
+// it is. A change that cannot be logged is not made.
 func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
 	if !s.may(r) {
 		s.fail(w, r, http.StatusForbidden, "This console is read-only for you. Nothing was changed.")
@@ -62,18 +65,26 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
 		s.showRecord(w, r, http.StatusUnprocessableEntity, store, inspector, id, page{Notice: problem + " Nothing was changed.", Failed: true}, form)
 		return
 	}
+	if err := s.audit(r, "console: resolving a record", store, id, &form, nil); err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "The log could not be written. Nothing was changed.")
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	err := inspector.Resolve(ctx, id, resolution)
-	s.audit(r, store, id, &form, err)
-	s.report(r.Context(), store, id, &form, err)
+	outcome := "console: a record was resolved"
+	if err != nil {
+		outcome = "console: a record was not resolved"
+	}
+	_ = s.audit(r, outcome, store, id, &form, err) // the one before it is written
+	s.report(r.Context(), store, id, &resolution, form.Reason, err)
 	if err != nil {
 		status, message := storeFailure(err)
 		s.showRecord(w, r, status, store, inspector, id, page{Notice: message, Failed: true}, form)
 		return
 	}
 	if resolution.Forget {
-		redirect(w, "../../records?store="+store+"&state=lapsed&forgotten="+id.Short())
+		redirect(w, "../../records?store="+store+"&state="+form.State+"&forgotten="+id.Short())
 		return
 	}
 	redirect(w, id.String()+"?done=answered")
@@ -93,11 +104,21 @@ func (f *resolveForm) resolution(id store.ID) (resolution store.Resolution, prob
 		return resolution, "The form has no fence."
 	}
 	resolution.Fence = fence
+	if resolution.State = stateNamed(f.State); resolution.State == 0 {
+		return resolution, "The form has no state."
+	}
+	attempt := resolution.State == store.StateLapsed || resolution.State == store.StateUnknown
 	switch f.Action {
 	case actionForget:
 		resolution.Forget = true
+		if !attempt && f.Again == "" {
+			return resolution, "To forget this record, agree that the operation may run again."
+		}
 		return resolution, ""
 	case actionAnswer:
+		if !attempt {
+			return resolution, "A record in this state can only be forgotten."
+		}
 	default:
 		return resolution, "The form names neither an answer nor forgetting."
 	}
@@ -139,13 +160,15 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 }
 
 // report notifies the observer of the store's engine of a resolution.
-func (s *site) report(ctx context.Context, store string, id store.ID, form *resolveForm, err error) {
+func (s *site) report(ctx context.Context, store string, id store.ID, made *store.Resolution, reason string, err error) {
 	if err != nil {
 		return
 	}
 	for _, engine := range s.config.Engines {
 		if engine.Name == store {
-			engine.Engine.Report(ctx, reprise.Event{Kind: reprise.EventResolved, ID: id, Reason: form.Reason})
+			engine.Engine.Report(ctx, reprise.Event{
+				Kind: reprise.EventResolved, ID: id, Fence: made.Fence, State: made.State, Forgotten: made.Forget, Reason: reason,
+			})
 		}
 	}
 }
@@ -155,14 +178,15 @@ func named(fields []protocol.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f protocol.Field) bool { return strings.EqualFold(f.Name, strings.TrimSpace(name)) })
 }
 
-// audit logs who resolved a record, and why. It logs no part of the response.
-func (s *site) audit(r *http.Request, store string, id store.ID, form *resolveForm, err error) {
-	message, attributes := "console: a record was resolved", []slog.Attr{
+// audit logs who resolves a record, and why. It logs no part of the response.
+func (s *site) audit(r *http.Request, message, store string, id store.ID, form *resolveForm, err error) error {
+	line := slog.NewRecord(time.Now(), slog.LevelWarn, message, 0)
+	line.AddAttrs(
 		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),
-		slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),
-	}
+		slog.String("state", form.State), slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),
+	)
 	if err != nil {
-		message, attributes = "console: a record was not resolved", append(attributes, slog.String("error", err.Error()))
+		line.AddAttrs(slog.String("error", err.Error()))
 	}
-	s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, message, attributes...)
+	return s.config.Log.Handler().Handle(r.Context(), line)
 }

@@ -29,6 +29,7 @@ type Attempt struct {
 
 	state atomic.Uint32 // of attemptState
 	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
+	over  atomic.Bool   // its record says that it ran too long, and that its outcome is unknown
 
 	run        runContext      // the handler's context, before the store's Bind
 	bound      context.Context // and after it
@@ -36,7 +37,7 @@ type Attempt struct {
 	lease      leaseState      // the renewer's
 	next       *Attempt        // in its row of the table, which guards it
 	completion callContext     // of its end
-	task       *task           // that ends it in the background, which guards it
+	task       *task           // of the background, which guards it: that ends or marks it
 }
 
 // The states of an attempt.
@@ -152,12 +153,9 @@ func (a *Attempt) concludeLater(end AttemptEnd, err error) {
 func (a *Attempt) ended(end AttemptEnd, err error) (event Event, ok bool) {
 	a.lost.Store(true)
 	a.close()
-	event = Event{End: end, Counted: !a.unrun, Attempt: a.number, Fence: a.fence, Err: err}
+	event = Event{End: end, Counted: !a.unrun, Attempt: a.number, Fence: a.fence, Err: err, Reason: a.reason}
 	if event.Counted {
 		a.tally.end(end)
-	}
-	if end == EndUnknown {
-		event.Reason = a.reason
 	}
 	if !a.engine.observing.wants(&event) || a.unrun && a.unprotected {
 		return event, false
@@ -194,6 +192,16 @@ func (a *Attempt) runTooLong() (notify bool) {
 	}
 	a.run.cancel(ErrRunTooLong)
 	return true
+}
+
+// overrun ends the lease of an attempt whose record says that its outcome is unknown,
+// because its handler did not return in time. The attempt itself ends when its handler
+// does: until then nothing runs beside it, not even an operation that fails open.
+func (a *Attempt) overrun() {
+	a.lost.Store(true)
+	a.engine.renewer.remove(a)
+	a.engine.waiters.wake(a.id)
+	a.report(Event{End: EndUnknown, Reason: overrunReason})
 }
 
 // observe notifies the observer, with the values of the request, of an event of the

@@ -24,7 +24,7 @@ type background struct {
 	mu       sync.Mutex
 	tasks    taskHeap
 	held     int   // tasks, those included that run
-	unknown  int   // those of them of kind taskReleaseUnknown
+	unknown  int   // those of them that end no attempt: of kind taskReleaseUnknown and taskOverrun
 	bytes    int64 // of their payloads
 	workers  int
 	sleeping bool          // one worker waits for the next task to be due
@@ -35,7 +35,8 @@ type background struct {
 	dropped  atomic.Uint64
 }
 
-// task is one thing to do in the background: at most one for each attempt.
+// task is one thing to do in the background: at most one that ends an attempt, and one
+// that marks it before.
 type task struct {
 	kind    taskKind
 	attempt *Attempt
@@ -60,6 +61,7 @@ const (
 	taskRelease
 	taskReleaseUnknown
 	taskUnknown
+	taskOverrun // mark the record of a handler that runs too long
 )
 
 // add takes over the end of an attempt. Over the limits it drops the task: the lease is
@@ -102,7 +104,23 @@ func (b *background) addUnknown(t *task) {
 	}
 }
 
-// unknownLimit returns how many releases of unknown claims there may be when t is one of
+// addOverrun takes over to mark the record of a handler that did not return in time. It
+// does nothing where there is no room, or such a task: the renewer, which keeps the lease
+// until the record is marked, asks again.
+func (b *background) addOverrun(a *Attempt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := &task{kind: taskOverrun, attempt: a}
+	if a.task != nil || a.state.Load() != stateRunning || b.unknown >= b.unknownLimit(t) || b.held >= b.limits.Tasks {
+		return
+	}
+	b.engine.work.retain()
+	b.unknown++
+	a.task = t
+	b.push(t, 0)
+}
+
+// unknownLimit returns how many tasks that end no attempt there may be when t is one of
 // them. The rest of the background is for completions.
 func (b *background) unknownLimit(t *task) int {
 	if t.blocks() {
@@ -144,7 +162,10 @@ func (b *background) push(t *task, size int64) {
 func (b *background) remove(t *task) {
 	b.held--
 	b.bytes -= int64(len(t.request.Payload))
-	if t.kind == taskReleaseUnknown {
+	if t.kind == taskReleaseUnknown || t.kind == taskOverrun {
 		b.unknown--
+	}
+	if t.attempt.task == t {
+		t.attempt.task = nil
 	}
 }

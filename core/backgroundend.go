@@ -24,7 +24,13 @@ func (b *background) run(ctx context.Context, t *task) error {
 	case taskComplete:
 		err = st.complete(ctx, t.request)
 	case taskUnknown:
-		err = a.sayUnknown(ctx)
+		err = a.sayUnknown(ctx, a.reason)
+	case taskOverrun:
+		if a.state.Load() != stateRunning {
+			return nil // its end says more
+		}
+		err = a.sayUnknown(ctx, overrunReason)
+		a.over.Store(err == nil)
 	default:
 		err = st.release(ctx, a.id, a.owner)
 	}
@@ -40,6 +46,8 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 	f, _ := classify(err)
 	why := ""
 	switch {
+	case t.kind == taskOverrun:
+		return b.overran(ctx, t, f.repeatEnd)
 	case err == nil:
 	case errors.Is(err, store.ErrLeaseLost):
 		why = "the lease was lost"
@@ -77,6 +85,22 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		}
 		b.drop(t, err, why)
 	}
+	return false
+}
+
+// overran applies the result of a try to mark the record of a handler that runs too long,
+// and reports whether to repeat it: for as long as the handler runs, because without the
+// mark another attempt could run beside it when the lease ends.
+func (b *background) overran(ctx context.Context, t *task, failed bool) (again bool) {
+	if a := t.attempt; a.state.Load() == stateRunning {
+		switch {
+		case a.over.Load():
+			a.overrun()
+		case failed && ctx.Err() == nil:
+			return true
+		}
+	}
+	b.engine.work.done()
 	return false
 }
 

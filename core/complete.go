@@ -24,6 +24,7 @@ type CompleteResult struct {
 	//	EndUnrecorded  the effect is done, and the record may not be: send the result, marked
 	//	EndSuperseded  another attempt completed first: send its result, Payload
 	//	EndContested   another attempt runs, or may have run: 409
+	//	EndUnknown     the run exceeded MaxRun, and retries are refused: send the result, marked
 	//	EndNotApplied  Atomic: rolled back, a retry runs again: 503
 	//	EndUndecided   Atomic: whether it was committed is unknown: 503
 	End AttemptEnd
@@ -109,9 +110,12 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 	if err != nil {
 		return a.completeLater(r, err)
 	}
-	end := endOfLost(holder.Outcome)
-	a.conclude(end, store.ErrLeaseLost)
-	return CompleteResult{End: end, Payload: holder.Payload, Err: store.ErrLeaseLost}
+	end, why := endOfLost(holder.Outcome), store.ErrLeaseLost
+	if holder.Outcome == store.Lapsed && a.over.Load() { // nothing ran beside it
+		end, why, a.reason = EndUnknown, errNotReturned, overrunReason
+	}
+	a.conclude(end, why)
+	return CompleteResult{End: end, Payload: holder.Payload, Err: why}
 }
 
 // holder returns the result of the attempt's claim without takeover, which says who has

@@ -28,10 +28,12 @@ type Config struct {
 	CompleteTimeout time.Duration
 
 	// MaxRun cancels the context of a handler that runs longer, with the cause
-	// [ErrRunTooLong]. If the handler has not returned a Lease later, its lease is no longer
-	// renewed: the record lapses, and the preset that it was claimed with decides, as if the
-	// process had ended. Neither a client disconnect nor a deadline outside of Begin ends a
-	// run. Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
+	// [ErrRunTooLong]. If the handler has not returned a Lease later, its record says that
+	// its outcome is unknown, whatever the preset: retries get Lapsed until an operator
+	// resolves it, and never run beside the handler; see [Attempt.Unknown]. A transaction of
+	// the store is rolled back at its own bound instead. Neither a client disconnect nor a
+	// deadline outside of Begin ends a run. Default 1 h; -1 is no bound, so that a handler
+	// that hangs keeps its key.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see
@@ -58,7 +60,7 @@ type Config struct {
 
 // BackgroundLimits bounds an engine's work after the responses left.
 type BackgroundLimits struct {
-	Tasks int   // completions and releases, in all; default 1,000
+	Tasks int   // completions, releases and marks, in all; default 1,000
 	Bytes int64 // of the results to be kept; default 64 MiB
 
 	// Age is how long a completion or release is repeated. Then it is given up, and its

@@ -20,8 +20,8 @@ var (
 	ErrRunTooLong = errors.New("reprise: attempt ran longer than MaxRun")
 )
 
-// errNotReturned is why the lease of such an attempt is lost.
-var errNotReturned = fmt.Errorf("%w, and its handler did not return within a lease more, so that its lease was not renewed", ErrRunTooLong)
+// errNotReturned is why the result of such an attempt is not recorded.
+var errNotReturned = fmt.Errorf("%w, and its handler did not return within a lease more: its record says that its outcome is unknown", ErrRunTooLong)
 
 // runContext is the context of a handler. It has the values of the request and neither
 // its deadline nor its cancellation, and is cancelled when the attempt loses its lease or

@@ -63,7 +63,7 @@ import (
 //	EndNotApplied: rolled back                            nack, after a pause
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
 //	Kept, no Answer: a failure that AtMostOnce kept       park
-//	EndUnknown: fn said Unknown                           park, until an operator resolves it
+//	EndUnknown: fn said Unknown, or exceeded MaxRun       park, until an operator resolves it
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
 //	Mismatch: the key belongs to another message          park
 //	Expired: it ended, and its result is forgotten        park

@@ -515,6 +515,21 @@ func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
 	})
 }
 
+// The ID of a message is the key as it is: of any length and any bytes.
+func TestDoTakesAnyKey(t *testing.T) {
+	t.Parallel()
+	d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
+	long := strings.Repeat("k", 1<<20)
+	for i, key := range []string{" ", " k", "k\x00", "\x00content:00", `"k"`, "é", "\xff", long, long[1:] + "l"} {
+		d.op.Key = key
+		for again := range 2 {
+			if r, replayed, err := d.do(t.Context(), succeed); err != nil || r.Number != i+1 || replayed != (again > 0) {
+				t.Errorf("%.20q: %v, replayed %v, %v", key, r, replayed, err)
+			}
+		}
+	}
+}
+
 // The decision of a call within a function is about its own operation.
 func TestDoWithinDo(t *testing.T) {
 	inTime(t, func(t *testing.T) {

@@ -60,6 +60,8 @@ type Event struct {
 	//	Unprotected    a streaming call with a key passed through
 	//	EndUnrecorded  a response left before its record, and the background continues:
 	//	               EndRecorded or EndDropped follows, and is counted
+	//	EndUnknown     a handler did not return within a lease after Config.MaxRun, and still
+	//	               runs: its record says so
 	//	EndReleased    a claim that no caller got was released
 	//	EndDropped     the release of such a claim was given up
 	Counted bool
@@ -84,7 +86,13 @@ type Event struct {
 	RunTime, CompleteTime time.Duration
 
 	Annotation string // of Replayed: the annotation of the response; see protocol.Config.Annotate
-	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, as the record has it
+	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun. With another End no record has it
+
+	// State, of EventResolved, is the one in which the operator found the record, and
+	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
+	// a result.
+	State     store.RecordState
+	Forgotten bool
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.

@@ -2,8 +2,10 @@ package reprise_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -47,6 +49,37 @@ func ExampleDo() {
 	// {1 5} false <nil> ack
 	// {1 5} true <nil> ack
 	// {0 0} false reprise: the operation did not run: the key belongs to another operation park
+}
+
+// A message without an ID is known by its content, for a window: equal messages within it
+// are one operation.
+func ExampleDo_content() {
+	st := memstore.New()
+	engine, err := reprise.New(st, reprise.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runs := 0
+	consume := func(message string) {
+		digest := store.FingerprintOf([]byte(message))
+		op := reprise.Operation{Scope: "transfers", Key: hex.EncodeToString(digest[:]), Retention: 10 * time.Minute}
+		run, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
+			runs++
+			return runs, nil
+		})
+		fmt.Println(message, run, replayed, err)
+	}
+	consume("five to Ann")
+	consume("five to Ann")
+	consume("five to Bob")
+	st.Advance(10 * time.Minute)
+	consume("five to Ann")
+	// Output:
+	// five to Ann 1 false <nil>
+	// five to Ann 1 true <nil>
+	// five to Bob 2 false <nil>
+	// five to Ann 3 false <nil>
 }
 
 // A refusal is a result: it is kept, and found again by errors.Is. A failure on the way

@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,44 +114,6 @@ func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 	})
 }
 
-// The handler has a lease more to return in. Then its record lapses, as if its process
-// had ended, and the preset decides.
-func TestMaxRunCancelsTheHandlerAndThenLetsItsRecordLapse(t *testing.T) {
-	for preset, want := range map[reprise.Preset]reprise.Outcome{reprise.Recoverable: reprise.Claimed, reprise.AtMostOnce: reprise.Lapsed} {
-		inTimeNamed(t, preset.String(), func(t *testing.T) {
-			b := setup(t, reprise.Config{MaxRun: time.Minute})
-			other := setupOver(t, b.store.Store, reprise.Config{})
-			op := order("k")
-			op.Preset = preset
-			a, start := b.claim(t, op), time.Now()
-			<-a.Context().Done()
-			wantCause(t, a.Context(), reprise.ErrRunTooLong)
-			if took := time.Since(start); took != time.Minute {
-				t.Errorf("cancelled after %v, want 1m", took)
-			}
-			time.Sleep(lease)
-			other.want(t, op, reprise.InProgress)
-			time.Sleep(lease)
-			synctest.Wait()
-			wantCause(t, a.Context(), reprise.ErrRunTooLong)
-			if n := b.events.count("run-too-long"); n != 1 {
-				t.Errorf("reported %d times", n)
-			}
-			if lost := b.events.of(t, "lease-lost"); !errors.Is(lost.Err, reprise.ErrRunTooLong) {
-				t.Errorf("the loss of the lease is reported with %v, want the reason", lost.Err)
-			}
-			next := other.want(t, op, want)
-			if next.Attempt == nil { // a late completion, while nothing has taken over
-				complete(t, a, "answer", reprise.EndRecorded)
-				other.want(t, op, reprise.Replayed)
-				return
-			}
-			complete(t, next.Attempt, "answer", reprise.EndRecorded)
-			complete(t, a, "late", reprise.EndSuperseded)
-		})
-	}
-}
-
 // A handler that returns in time completes as ever, however long that takes.
 func TestMaxRunKeepsTheLeaseOfAHandlerThatReturned(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -191,7 +152,7 @@ func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: time.Minute})
 		held := b.claim(t, order("k"))
-		time.AfterFunc(2*time.Minute, func() { _ = held.Release() })
+		time.AfterFunc(time.Minute+lease/2, func() { _ = held.Release() })
 		a := b.claim(t, wait(order("k"), time.Hour))
 		time.Sleep(time.Minute - 1)
 		wantCause(t, a.Context(), nil)

@@ -6,42 +6,28 @@ import "time"
 type leaseState struct {
 	renewAt  instant // when to renew; never for an attempt without a lease, and while a renewal is out
 	deadline instant // until when the lease is relied on
-	runUntil instant // Config.MaxRun, then a lease more to return in, then never
+	runUntil instant // Config.MaxRun, then a lease more to return in, and then every lease
 	next     instant // the earliest of the three: the heap's order
 	index    int     // in the heap; -1 outside of it
 	expiring bool    // the lease is not renewed any more
 	tooLong  bool    // the handler was cancelled for Config.MaxRun
-	overrun  bool    // it did not return after that, and so the lease is expiring
 }
 
 func (l *leaseState) schedule() {
 	l.next = earlier(earlier(l.renewAt, l.deadline), l.runUntil)
 }
 
-// overran applies that runUntil is reached: first the handler is cancelled, which the
-// result says, and gets a lease more to return in; then the lease is not renewed any
-// more. An attempt without a claim that lapses has no second step.
-func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (cancel bool) {
-	switch {
-	case !l.tooLong:
-		l.tooLong, l.runUntil = true, at.add(lease)
-		if a.unprotected || a.atomic {
-			l.runUntil = never
-		}
-		return true
-	case a.state.Load() == stateRunning:
-		l.overrun, l.expiring, l.renewAt = true, true, never
+// overran applies that runUntil is reached: first the handler is cancelled, and gets a
+// lease more to return in; then, which the result says, its record is to be marked, and
+// after each lease again until it is. An attempt without a claim that lapses has no
+// second step.
+func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (mark bool) {
+	mark, l.tooLong = l.tooLong, true
+	l.runUntil = at.add(lease)
+	if a.unprotected || a.atomic {
+		l.runUntil = never
 	}
-	l.runUntil = never
-	return false
-}
-
-// lossCause returns why the lease was lost, where that is not the store's doing.
-func (l *leaseState) lossCause() error {
-	if l.overrun {
-		return errNotReturned
-	}
-	return nil
+	return mark
 }
 
 // dueHeap orders attempts by the next thing to do for them.

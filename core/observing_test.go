@@ -295,6 +295,9 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	if len(names) != 26 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
+	if text := logged(reprise.Event{End: reprise.EndNotApplied, Reason: "the bank timed out"}); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the bank timed out") {
+		t.Errorf("an unknown outcome that no record has is logged as %q", text)
+	}
 	for _, e := range []reprise.Event{ // told by another event, expected, or caused by a client
 		{Kind: reprise.EventStoreError, Err: store.ErrUnavailable},
 		{Outcome: reprise.Unavailable, Err: store.ErrMisconfigured},
@@ -313,7 +316,9 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
 	}
-	if text := logged(reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 7"}, reprise.Event{Kind: reprise.EventResolved, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 {
+	forgotten := reprise.Event{Kind: reprise.EventResolved, State: store.StateCompleted, Forgotten: true, Reason: "ticket 7"}
+	if text := logged(forgotten, reprise.Event{Kind: reprise.EventResolved, State: store.StateLapsed, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 ||
+		!strings.Contains(text, "state=completed forgotten=true") || !strings.Contains(text, "state=lapsed forgotten=false") {
 		t.Errorf("two resolutions are logged as %q", text)
 	}
 }

@@ -17,7 +17,9 @@ type Operation struct {
 	// one key space between principals choose a name for it.
 	Scope string
 
-	// Key is the key from the client, decoded. Never empty.
+	// Key is the key from the client, decoded, or the ID of a message; without one, a digest
+	// of its content, with the window in which equal messages are one as the Retention.
+	// Never empty. Its length and its bytes are free: stores get a digest.
 	Key string
 
 	// Endpoint distinguishes operations where clients use one key for several. It is

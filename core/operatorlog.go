@@ -48,12 +48,15 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	if !due && e.Kind != EventResolved {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 5)
+	attrs := make([]slog.Attr, 0, 7)
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
 	if e.ID != (store.ID{}) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
+	}
+	if e.State != 0 {
+		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten))
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))
@@ -96,12 +99,16 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelWarn, "reprise: two attempts of one operation ran; the later one's result counts"
 	case EndUnrecorded:
 		return slog.LevelError, "reprise: a response left that is not recorded"
+	case EndNotApplied:
+		if e.Reason != "" {
+			return slog.LevelError, "reprise: the outcome of an operation is unknown, and no record says so: a retry runs it again"
+		}
 	case EndUndecided:
 		return slog.LevelError, "reprise: whether a transaction was committed is unknown"
 	case EndDropped:
 		return slog.LevelError, "reprise: the end of an attempt was given up; its claim lapses"
 	case EndUnknown:
-		return slog.LevelWarn, "reprise: a handler does not know the outcome of its operation; resolve its record"
+		return slog.LevelWarn, "reprise: the outcome of an operation is unknown; resolve its record"
 	default: // its outcome decides
 	}
 	switch {

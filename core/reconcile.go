@@ -212,7 +212,7 @@ func (x *reconciling) resolve(ctx context.Context, r *store.Record, answer store
 	if !answer.Forget && len(answer.Payload) == 0 {
 		return errNoPayload
 	}
-	answer.Fence = r.Fence
+	answer.State, answer.Fence = r.State, r.Fence
 	orDefault(&answer.Retention, r.Retention)
 	ctx, cancel := context.WithTimeout(ctx, x.cfg.Timeout)
 	defer cancel()

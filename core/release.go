@@ -17,7 +17,8 @@ import (
 // Release ends the attempt and gives up its claim, so that the next request runs. Call it
 // before the response leaves. It is bounded and repeated as Complete is; an error other
 // than [store.ErrInvalid] says that the release continues in the background, or, where to
-// repeat it is useless, that the claim lapses.
+// repeat it is useless, that the claim lapses. [ErrRunTooLong] says that it came too
+// late: the record says that the outcome is unknown (see Config.MaxRun), and stays.
 func (a *Attempt) Release() error {
 	if err := a.end(stateReleasing); err != nil {
 		return err
@@ -31,6 +32,9 @@ func (a *Attempt) Release() error {
 	})
 	f, _ := classify(err)
 	switch {
+	case err == nil && a.over.Load():
+		a.reason, err = overrunReason, errNotReturned
+		a.conclude(EndUnknown, err)
 	case err == nil:
 		a.releaseLateTry()
 		a.conclude(EndReleased, nil)

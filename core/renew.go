@@ -155,7 +155,7 @@ func (r *renewer) abandon() {
 // tick cancels every attempt that is past its time, and returns those to renew now,
 // unless a batch is out, and how long to sleep.
 func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
-	var lost, tooLong []*Attempt
+	var lost, tooLong, overrun []*Attempt
 	r.mu.Lock()
 	at := now()
 	r.align(at)
@@ -177,6 +177,8 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 			continue
 		case at.reached(l.runUntil):
 			if l.overran(a, at, r.lease) {
+				overrun = append(overrun, a)
+			} else {
 				tooLong = append(tooLong, a)
 			}
 		case out:
@@ -196,6 +198,9 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 	r.sleeping = at.add(sleep)
 	r.mu.Unlock()
 	r.cancel(lost, tooLong)
+	for _, a := range overrun {
+		a.engine.background.addOverrun(a)
+	}
 	return sleep, batch
 }
 
@@ -211,7 +216,7 @@ func (r *renewer) cancel(lost, tooLong []*Attempt) {
 	}
 	for i, a := range lost {
 		if notify[i] {
-			a.report(Event{Kind: EventLeaseLost, Err: a.lease.lossCause()})
+			a.report(Event{Kind: EventLeaseLost})
 		}
 		a.engine.background.leaseLost(a)
 	}

@@ -13,7 +13,7 @@ import (
 //	    until its local deadline          all but max(a tenth, 250 ms)  27 s
 //	until a failed renewal is repeated    a twentieth                   1.5 s
 //	for one call to Store.Renew           a sixth                       5 s
-//	from MaxRun until it is not renewed   all of it                     30 s
+//	from MaxRun until it is unknown       all of it                     30 s
 //	between two looks of the renewer      a quarter, at most 1 s        1 s
 
 // renewalDue draws when to renew a lease that was asked for at sent. The draw keeps

@@ -34,11 +34,12 @@ func (a *Attempt) Unknown(reason string) error {
 		a.reason = "no reason given"
 	}
 	ctx := a.completionContext()
-	err := a.repeat(ctx, a.sayUnknown)
+	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
+	err := a.repeat(ctx, say)
 	if errors.Is(err, store.ErrLeaseLost) && !a.atomic {
 		var holder store.ClaimResult
 		if holder, err = a.holder(ctx); err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
-			err = a.repeat(ctx, a.sayUnknown)
+			err = a.repeat(ctx, say)
 		} else if err == nil {
 			a.conclude(endOfLost(holder.Outcome), store.ErrLeaseLost)
 			return store.ErrLeaseLost
@@ -59,6 +60,10 @@ func (a *Attempt) Unknown(reason string) error {
 }
 
 // sayUnknown tells the store.
-func (a *Attempt) sayUnknown(ctx context.Context) error {
-	return a.engine.store.unknown(ctx, store.UnknownRequest{ID: a.id, Owner: a.owner, Reason: a.reason})
+func (a *Attempt) sayUnknown(ctx context.Context, reason string) error {
+	return a.engine.store.unknown(ctx, store.UnknownRequest{ID: a.id, Owner: a.owner, Reason: reason})
 }
+
+// overrunReason is the reason in the record of a handler that did not return within a
+// lease after Config.MaxRun.
+const overrunReason = "ran longer than MaxRun"

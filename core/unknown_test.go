@@ -276,6 +276,9 @@ func TestUnknownOfAnAtomicAttempt(t *testing.T) {
 			if s := b.Stats(); s.Ends[want] != 1 || calls != 1 {
 				t.Errorf("ended as %v after %d calls, want %v", s.Ends, calls, want)
 			}
+			if e := b.events.last(); e.End != want || e.Reason != "timeout" {
+				t.Errorf("reported as %+v", e)
+			}
 			if err == nil {
 				b.want(t, order("k"), reprise.Lapsed)
 			}

@@ -151,7 +151,7 @@ var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
 
 // otherEvents are the names of the events that end neither a request nor an attempt.
 var otherEvents = []string{
-	takeover, reprise.EndUnrecorded.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
+	takeover, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
 	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
 	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(),
 }

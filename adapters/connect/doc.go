@@ -6,8 +6,9 @@
 //		connect.WithInterceptors(authenticate, repriseconnect.NewInterceptor(guard, tenantOf)))
 //
 // The key is in the header of the call: Idempotency-Key, or the one that Config.Key
-// names. A retry with the same key, procedure and message gets the message or the error
-// of the first call, with its details, header and trailer; the handler does not run
+// names. With protocol.KeyField it is in a field of the message, such as the request_id
+// of AIP-155. A retry with the same key, procedure and message gets the message or the
+// error of the first call, with its details, header and trailer; the handler does not run
 // again. The protocol, the codec and the compression of the retry may be others.
 //
 // Interceptors that authenticate or limit rates belong before this one. The handler runs

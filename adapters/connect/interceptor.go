@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -49,6 +50,9 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		call := call(req.Spec(), req.Header())
 		call.Safe = call.Safe || req.HTTPMethod() == http.MethodGet
 		call.Message = func() ([]byte, error) { return encode(req.Any()) }
+		if message, ok := req.Any().(proto.Message); ok {
+			call.Field = fieldsOf(message.ProtoReflect())
+		}
 		admission := i.guard.AdmitCall(ctx, call, func() (string, error) { return i.scope(ctx, req) })
 		switch {
 		case admission.Pass:

@@ -31,6 +31,25 @@ func encode(m any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(message)
 }
 
+// fieldsOf returns the fields of a message for [protocol.Call].Field.
+func fieldsOf(m protoreflect.Message) func(name string) any {
+	return func(name string) any {
+		fields := m.Descriptor().Fields()
+		f := fields.ByName(protoreflect.Name(name))
+		if f == nil {
+			f = fields.ByJSONName(name)
+		}
+		switch {
+		case f == nil || !m.Has(f):
+			return nil
+		case f.Message() != nil && !f.IsList() && !f.IsMap():
+			return fieldsOf(m.Get(f).Message())
+		default:
+			return m.Get(f).Interface()
+		}
+	}
+}
+
 // nameOf returns the full name of a message.
 func nameOf(m any) string { return string(m.(proto.Message).ProtoReflect().Descriptor().FullName()) }
 

@@ -7,9 +7,10 @@
 //	)
 //
 // The key is in the metadata of the call: idempotency-key, or the one that Config.Key
-// names. A retry with the same key, procedure and message gets the message or the status
-// of the first call, with its details, header and trailer; the handler does not run
-// again.
+// names. With protocol.KeyField it is in a field of the message, such as the request_id
+// of AIP-155. A retry with the same key, procedure and message gets the message or the
+// status of the first call, with its details, header and trailer; the handler does not
+// run again.
 //
 // Interceptors that authenticate, limit rates or recover from panics belong before this
 // one. The handler runs once for each key. The context of a run outlives its client and

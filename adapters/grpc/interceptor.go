@@ -36,6 +36,9 @@ func UnaryServerInterceptor(guard *protocol.Guard, scope Scope) grpc.UnaryServer
 			Procedure: info.FullMethod, Metadata: incoming{ctx}, Host: authority(ctx),
 			Message: func() ([]byte, error) { return encode(req) }, Safe: safe.has(info.FullMethod),
 		}
+		if message := messageOf(req); message != nil {
+			call.Field = fieldsOf(message.ProtoReflect())
+		}
 		admission := guard.AdmitCall(ctx, call, func() (string, error) { return scope(ctx) })
 		switch {
 		case admission.Pass:

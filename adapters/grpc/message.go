@@ -45,6 +45,25 @@ func encode(m any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(message)
 }
 
+// fieldsOf returns the fields of a message for [protocol.Call].Field.
+func fieldsOf(m protoreflect.Message) func(name string) any {
+	return func(name string) any {
+		fields := m.Descriptor().Fields()
+		f := fields.ByName(protoreflect.Name(name))
+		if f == nil {
+			f = fields.ByJSONName(name)
+		}
+		switch {
+		case f == nil || !m.Has(f):
+			return nil
+		case f.Message() != nil && !f.IsList() && !f.IsMap():
+			return fieldsOf(m.Get(f).Message())
+		default:
+			return m.Get(f).Interface()
+		}
+	}
+}
+
 // resultOf returns the result of a handler, without its metadata, and false for a message
 // that gRPC cannot send either.
 func resultOf(resp any, err error) (protocol.CallResult, bool) {

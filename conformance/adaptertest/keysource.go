@@ -1,14 +1,19 @@
 package adaptertest
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 
+	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // field is the policy whose keys are a member of the body.
@@ -42,7 +47,7 @@ var keySourceCases = []testCase{
 			srv.run(e.keyed(quoted(e.key+"-2"), 2))
 			srv.ran(2)
 			missing := srv.refuses(c.withBody(`{"amount":1,"meta":{}}`), protocol.CodeKeyMissing)
-			if !strings.Contains(missing.body, "member /meta/idempotency_key of the JSON body") {
+			if !strings.Contains(missing.body, "field /meta/idempotency_key of the request body") {
 				srv.Errorf("the problem does not name the source: %s", missing.body)
 			}
 		},
@@ -277,6 +282,93 @@ var keySourceCases = []testCase{
 				c := e.keyed("0", 1).withBody(head + strings.Repeat("x", size-len(head)-3) + "\"}\n")
 				srv.wantWholeOrRefused(c, call.bytes)
 			}
+		},
+	},
+	{
+		conformance.Case{ID: "R48l", Rule: "With KeyField a response is sealed with the key of the body: it is replayed byte for byte, and the record has nothing of it or of the key.", Source: "profile"},
+		func(e *env) {
+			seal := e.sealing("2026-11")
+			srv := e.serve(field(protocol.Config{Seal: seal}))
+			c := e.keyed(quoted(e.key), 1).does(Program{Status: 201, Headers: []Pair{{"X-Private", "a private field"}}, Body: "a private body"})
+			srv.replays(c, srv.run(c))
+			srv.refuses(e.keyed(quoted(e.key), 2), protocol.CodeKeyReused)
+			same := c.withKeys(e.key) // the header of the key is no part of the fingerprint
+			payload := srv.recorded(same)
+			for _, private := range []string{"private", e.key} {
+				if bytes.Contains(payload, []byte(private)) {
+					srv.Errorf("the record has %q:\n%s", private, hex.Dump(payload))
+				}
+			}
+			who := e.sealedFor(same)
+			if _, err := seal.Open(payload, who.key, who.id, who.fingerprint); err != nil {
+				srv.Errorf("with the key of the body the record is not opened: %v", err)
+			}
+			srv.ran(1)
+		},
+	},
+	{
+		conformance.Case{ID: "R48m", Rule: "With KeyField and Offload a response body over the limit is replayed in full, and another request with the key is refused.", Source: "profile"},
+		func(e *env) {
+			srv, blobs := e.offloading(field(protocol.Config{}).Guard)
+			c := e.keyed(quoted(e.key), 1).does(oversized(100_000))
+			first := srv.run(c)
+			if first.body != string(PatternBody(100_000)) {
+				srv.Fatalf("the first answer is %v", first)
+			}
+			srv.replays(c, first)
+			if len(blobs.names()) == 0 {
+				srv.Errorf("no blob was written")
+			}
+			srv.refuses(e.keyed(quoted(e.key), 2), protocol.CodeKeyReused)
+			srv.ran(1)
+		},
+	},
+	{
+		conformance.Case{ID: "R48n", Rule: "With KeyField and FailOpen a request runs unprotected when the store is unreachable, with all of its body; a malformed key is refused anyway, and no key is not marked.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		func(e *env) {
+			options := field(protocol.Config{FailOpen: true})
+			options.Engine = hasty
+			srv := e.serve(options)
+			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
+			c := e.keyed(quoted(e.key), 1)
+			a := srv.send(c)
+			srv.wantBody(a, c.body)
+			if a.exec() != 1 || a.value(srv.control.Status) != "unprotected" {
+				srv.Errorf("answered %v", a)
+			}
+			srv.refuses(e.keyed(quoted("not a key"), 1), protocol.CodeKeyInvalid)
+			srv.refuses(c.withKeys(e.key+"x"), protocol.CodeKeyInvalid)
+			plain := srv.run(c.withBody(`{"amount":1}`))
+			srv.wantBody(plain, `{"amount":1}`)
+			if plain.value(srv.control.Status) != "" {
+				srv.Errorf("without a key: %v", plain)
+			}
+			srv.ran(2)
+			srv.faults.Clear()
+			srv.replays(c, srv.run(c))
+			srv.ran(3)
+		},
+	},
+	{
+		conformance.Case{ID: "R48o", Rule: "With KeyField duplicates that wait get the replay, wherever they have the key besides; one that waits for its limit gets 409 in-progress.", Source: "profile"},
+		func(e *env) {
+			srv := e.serve(field(protocol.Config{Wait: e.fixture.Patience}))
+			c := e.keyed(quoted(e.key), 1).does(held)
+			first := srv.begin(c)
+			srv.waitForHandler()
+			others := []*pending{srv.begin(c), srv.begin(c.withKeys(e.key)), srv.begin(c.withKeys(quoted(e.key)))}
+			srv.wantWaiting(others)
+			srv.refuses(e.keyed(quoted(e.key), 2), protocol.CodeKeyReused)
+			srv.releaseHandlers()
+			for _, p := range others {
+				srv.wantReplay(p.answer(), first.answer())
+			}
+			srv.ran(1)
+			hurried := e.serve(field(protocol.Config{Wait: 50 * time.Millisecond}))
+			again := e.keyed(quoted(e.key+"-2"), 1).does(held)
+			hurried.begin(again)
+			hurried.waitForHandler()
+			hurried.refuses(again, protocol.CodeInProgress)
 		},
 	},
 }

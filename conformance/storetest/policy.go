@@ -173,7 +173,7 @@ var policyCases = []testCase{
 			e.wantIDs("expired", e.listAll(store.Query{Label: first.label, States: store.States(store.StateExpired), Limit: 10}), []store.ID{first.id})
 			e.wantIDs("completed", e.listAll(store.Query{Label: first.label, States: store.States(store.StateCompleted), Limit: 10}), nil)
 			e.wantIDs("in pages", e.listAll(store.Query{Label: first.label, Limit: 1}), []store.ID{first.id})
-			first.wantChanged("an expired record", store.Resolution{Fence: got.Fence, Forget: true})
+			first.wantChanged("an expired record as a lapsed one", store.Resolution{Fence: got.Fence, Forget: true})
 		},
 	},
 	{

@@ -121,7 +121,7 @@ type testCase struct {
 
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, unknownCases, renewCases, retentionCases, policyCases,
-	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases,
+	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, forgetCases,
 	recordCases, descriptionCases, completeKnownCases, listCases, unreadableCases, abilityCases,
 )
 

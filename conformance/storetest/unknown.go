@@ -9,6 +9,17 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+const unknownReason = "the bank timed out"
+
+// unknown returns the owner of an attempt whose outcome is unknown.
+func (e *env) unknown() caller {
+	e.Helper()
+	first := e.caller()
+	first.claimNew()
+	first.unknown(unknownReason)
+	return first
+}
+
 // unknownCases are about attempts that ended without a result that can be told.
 var unknownCases = []testCase{
 	{
@@ -18,9 +29,7 @@ var unknownCases = []testCase{
 			Source: "Store.Unknown, Store.Claim",
 		},
 		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.unknown("the bank timed out")
+			first := e.unknown()
 			for _, strict := range []bool{false, true} {
 				retry := first.rival()
 				retry.atMostOnce = strict
@@ -38,9 +47,7 @@ var unknownCases = []testCase{
 			Source: "Store.Unknown, Store.Claim",
 		},
 		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.unknown("the bank timed out")
+			first := e.unknown()
 			first.claim(store.Lapsed)
 			first.takeover = false
 			first.claim(store.Lapsed)
@@ -53,9 +60,7 @@ var unknownCases = []testCase{
 			Source: "Store.Unknown, G6 binding",
 		},
 		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.unknown("the bank timed out")
+			first := e.unknown()
 			first.otherRequest().claim(store.Mismatch)
 		},
 	},
@@ -66,9 +71,7 @@ var unknownCases = []testCase{
 			Source: "Store.Unknown, G3 fencing",
 		},
 		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.unknown("the bank timed out")
+			first := e.unknown()
 			first.renew(store.RenewLost)
 			first.rival().claim(store.Lapsed)
 			first.completeLost("after all")
@@ -143,14 +146,12 @@ var unknownCases = []testCase{
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.unknown("the first reason")
+			first := e.unknown()
 			again := first
 			again.store = e.two
 			again.unknown("another reason")
 			again.claim(store.Lapsed)
-			if got := first.inspect(); got.Reason != "the first reason" {
+			if got := first.inspect(); got.Reason != unknownReason {
 				e.Errorf("inspected %+v", got)
 			}
 		},
@@ -164,7 +165,7 @@ var unknownCases = []testCase{
 		},
 		func(e *env) {
 			first, _ := e.lapsed()
-			first.unknown("the bank timed out")
+			first.unknown(unknownReason)
 			first.rival().claim(store.Lapsed)
 		},
 	},
@@ -181,7 +182,7 @@ var unknownCases = []testCase{
 				began := e.now()
 				first.claimNew()
 				e.advance(2 * d)
-				first.unknown("the bank timed out")
+				first.unknown(unknownReason)
 				e.advance(3 * d)
 				retry := first.rival()
 				got, err := retry.tryClaim()
@@ -248,9 +249,7 @@ var unknownCases = []testCase{
 		},
 		func(e *env) {
 			for _, forget := range []bool{false, true} {
-				first := e.caller()
-				first.claimNew()
-				first.unknown("the bank timed out")
+				first := e.unknown()
 				fence := first.inspect().Fence
 				resolution := store.Resolution{Fence: fence + 1, Forget: forget, Payload: []byte("by hand"), Retention: long}
 				first.wantChanged("another fence", resolution)
@@ -284,7 +283,7 @@ var unknownCases = []testCase{
 			waits := first.rival()
 			waits.waiting = true
 			waits.claim(store.InProgress)
-			first.wakes(func() { first.unknown("the bank timed out") })
+			first.wakes(func() { first.unknown(unknownReason) })
 		},
 	},
 	{
@@ -301,7 +300,7 @@ var unknownCases = []testCase{
 			}
 			nobody := first
 			nobody.owner = store.Owner{}
-			e.wantInvalid("unknown", nobody.tryUnknown("the bank timed out"))
+			e.wantInvalid("unknown", nobody.tryUnknown(unknownReason))
 			first.rival().claim(store.InProgress)
 			first.complete("answer")
 		},

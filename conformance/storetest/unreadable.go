@@ -16,38 +16,53 @@ var unreadableCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-unreadable",
-			Rule:   "With fence 0 an operator forgets an unreadable record, whose ID is then new, and no readable one; an answer needs a fence.",
-			Source: "Inspector.Resolve, Resolution.Fence",
+			Rule:   "An operator can forget an unreadable record, whose ID is then new, by the fence that it is shown with, and no readable one as unreadable.",
+			Source: "Inspector.Resolve, Record.Fence",
 			Needs:  []conformance.Need{conformance.CorruptHook, conformance.Inspector},
 		},
 		func(e *env) {
-			forget := store.Resolution{Forget: true}
+			forget := store.Resolution{State: store.StateUnreadable, Forget: true}
 			gone, done := e.caller(), e.caller()
+			e.wantInvalid("resolve without a fence", done.resolve(forget))
+			forget.Fence = 1
 			gone.wantChanged("an ID that was never claimed", forget)
 			done.claimNew()
 			done.complete("answer")
+			forget.Fence = done.inspect().Fence
 			done.wantChanged("a completed record", forget)
 			if !e.fixture.Atomic {
 				live := e.caller()
-				live.claimNew()
+				forget.Fence = live.claimNew().Fence
 				live.wantChanged("a live attempt", forget)
 				live.rival().claim(store.InProgress)
-				lapsed, _ := e.lapsed()
+				lapsed, granted := e.lapsed()
+				forget.Fence = granted.Fence
 				lapsed.wantChanged("a lapsed attempt", forget)
 				lapsed.completeOwn()
 			}
 			e.fixture.Corrupt(e, done.id, Truncated)
-			e.wantInvalid("resolve with an answer and no fence", done.resolve(store.Resolution{Payload: []byte("by hand"), Retention: long}))
-			if err := done.resolve(store.Resolution{Fence: 1, Forget: true}); !errors.Is(err, store.ErrRecordChanged) && !errors.Is(err, store.ErrCorrupt) {
-				e.Errorf("resolve of an unreadable record with a fence: error %v, want ErrRecordChanged or ErrCorrupt", err)
+			forget.Fence = done.inspect().Fence
+			if listed := done.listed(); forget.Fence == 0 || listed.Fence != forget.Fence {
+				e.Errorf("inspected fence %d, listed %d", forget.Fence, listed.Fence)
 			}
+			for _, state := range []store.RecordState{store.StateLapsed, store.StateCompleted} {
+				done.wantChanged("what was readable", store.Resolution{State: state, Fence: forget.Fence, Forget: true})
+			}
+			other := forget
+			other.Fence++
+			done.wantChanged("another fence", other)
 			if _, err := done.rival().tryClaim(); !errors.Is(err, store.ErrCorrupt) {
 				e.Errorf("claim of a corrupt record that was not forgotten: %v, want ErrCorrupt", err)
 			}
 			if err := done.resolve(forget); err != nil {
 				e.Fatalf("forget: %v, want success", err)
 			}
-			done.otherRequest().claimNew()
+			done.wantChanged("what is forgotten", forget)
+			next := done.otherRequest()
+			next.claimNew()
+			next.complete("another answer")
+			e.fixture.Corrupt(e, next.id, Truncated)
+			next.wantChanged("what became unreadable since", forget)
 		},
 	},
 }

@@ -45,7 +45,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	defer sh.mu.Unlock()
 	now := s.now()
 	rec := sh.find(id, now)
-	if rec == nil || rec.completed || rec.live(now) || rec.fence != r.Fence { // no record is unreadable here
+	if rec == nil || rec.live(now) || rec.fence != r.Fence || rec.completed != r.State.WasCompleted() || r.State == store.StateUnreadable {
 		return store.ErrRecordChanged
 	}
 	if r.Forget {

@@ -57,7 +57,7 @@ type Bounds struct {
 
 // RecordOverhead is the size of a record without its payload, in bytes: the record
 // itself, its entries in the index and in the order of expiry, and its scope.
-const RecordOverhead = 384
+const RecordOverhead = 400
 
 // Store is a [reprise.Store] in memory, with the abilities [store.Waiter],
 // [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent

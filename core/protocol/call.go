@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
 )
 
@@ -24,6 +25,12 @@ type Call struct {
 	// message. It is called at most once, and not for a call without a key. An error
 	// refuses the call with internal-error.
 	Message func() ([]byte, error)
+
+	// Field returns the value of a field of the request message, by its name in the schema
+	// or in JSON, for [KeyField]: nil if the message has no such field or it is not set, and
+	// a function like Field for a message. Values other than strings and messages are
+	// returned as they are, and refuse the call with key-invalid. So does a nil Field.
+	Field func(name string) any
 
 	// Safe says that the procedure is declared to have no side effects, or that the call
 	// came as a GET. It passes through, as a GET of HTTP does.
@@ -77,10 +84,11 @@ func (g *Guard) AdmitCall(ctx context.Context, c Call, scope func() (string, err
 var errStream = errors.New("reprise: a streaming call came with a key; only unary calls are protected")
 
 // PassStream informs a client and the observer that a streaming call runs unprotected,
-// although it has a key. It returns the field to add to the header of the response; its
-// name is empty if there is no key, or if a unary call would pass through untouched: one
-// of a safe procedure, one that Config.Skip leaves out, and every call if Config.Methods
-// has no POST. A streaming call is never refused, not even where a key is required.
+// although its metadata has a key. It returns the field to add to the header of the
+// response; its name is empty if there is no key, or if a unary call would pass through
+// untouched: one of a safe procedure, one that Config.Skip leaves out, and every call if
+// Config.Methods has no POST. A streaming call is never refused, not even where a key is
+// required, and its messages are not asked for one.
 func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 	req := c.request()
 	g, concerned, err := g.concerns(ctx, &req)
@@ -126,7 +134,29 @@ func (c *Call) request() Request {
 	if c.Safe || isDiagnostic(c.Procedure) {
 		method = "GET"
 	}
-	return Request{Method: method, Path: c.Procedure, Host: c.Host, Header: callMetadata{c.Metadata}, message: c.Message}
+	return Request{Method: method, Path: c.Procedure, Host: c.Host, Header: callMetadata{c.Metadata}, message: c.Message, field: c.Field}
+}
+
+// inMessage returns the string in the field of a call's message that a pointer names.
+func (r *Request) inMessage(p canonical.Pointer) (value string, found bool, err error) {
+	if r.field == nil {
+		return "", false, errKeyOwn
+	}
+	at := any(r.field)
+	for _, name := range p {
+		field, ok := at.(func(string) any)
+		if !ok {
+			return "", false, errKeyObject
+		}
+		if at = field(name); at == nil {
+			return "", false, nil
+		}
+	}
+	value, ok := at.(string)
+	if !ok {
+		return "", false, errKeyText
+	}
+	return value, true, nil
 }
 
 // isDiagnostic reports whether a procedure is one of the services with which gRPC looks

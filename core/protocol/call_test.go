@@ -470,3 +470,92 @@ func TestCallInsideAnotherGuardIsRefused(t *testing.T) {
 	x.FinishCall(CallResult{})
 	x.Close()
 }
+
+// fields are those of a message, as an adapter shows them.
+type fields map[string]any
+
+func (f fields) field(name string) any {
+	if inner, ok := f[name].(fields); ok {
+		return inner.field
+	}
+	return f[name]
+}
+
+// keyInField returns a call without metadata whose message has these fields.
+func keyInField(f fields) Call {
+	c := callOf("", "m")
+	c.Field = f.field
+	return c
+}
+
+// R48: the key of a call may be in a field of its message, which is not encoded before it
+// is known that there is one.
+func TestCallKeyInAField(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{Key: KeyField("/meta/request_id")}, nil)
+	with := keyInField(fields{"meta": fields{"request_id": "k"}})
+	if got, ran := do(t, g, with, CallResult{Type: "a.B"}); !ran || got.Code != 0 {
+		t.Errorf("the first call: ran %v, %+v", ran, got)
+	}
+	if got, ran := do(t, g, with, CallResult{}); ran || got.Type != "a.B" {
+		t.Errorf("the retry: ran %v, %+v", ran, got)
+	}
+	for name, f := range map[string]fields{"none": nil, "an empty message": {"meta": fields{}}, "another field": {"request_id": "k"}} {
+		c := keyInField(f)
+		c.Message = func() ([]byte, error) {
+			t.Errorf("%s: the message was encoded", name)
+			return nil, nil
+		}
+		if a := g.AdmitCall(t.Context(), c, func() (string, error) { return "", errors.New("nobody") }); !a.Pass {
+			t.Errorf("%s: %+v", name, a.Result)
+		}
+	}
+}
+
+// R48: a field that cannot be the key refuses the call, and so does a call whose adapter
+// does not show fields.
+func TestCallKeyFieldIsNotIgnored(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{Key: KeyField("/meta/request_id")}, nil)
+	refused := func(name string, c Call) {
+		t.Helper()
+		got, ran := do(t, g, c, CallResult{})
+		if ran || got.Code != grpcInvalidArgument || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_INVALID") {
+			t.Errorf("%s: ran %v, %+v", name, ran, got)
+		}
+	}
+	for name, f := range map[string]fields{
+		"a string on the way": {"meta": "k"}, "a list on the way": {"meta": []string{"k"}}, "a number": {"meta": fields{"request_id": 7}},
+		"a message": {"meta": fields{"request_id": fields{}}}, "not a key": {"meta": fields{"request_id": "a b"}}, "an empty key": {"meta": fields{"request_id": ""}},
+		"a key of 1 MiB": {"meta": fields{"request_id": strings.Repeat("k", 1<<20)}},
+	} {
+		refused(name, keyInField(f))
+	}
+	refused("no fields", callOf("", "m"))
+	both := keyInField(fields{"meta": fields{"request_id": "k"}})
+	both.Metadata = callOf("other", "m").Metadata
+	refused("two keys", both)
+}
+
+// R51: guards inside of one another know a call by the key in its message.
+func TestCallKeyInAFieldInsideAnotherGuard(t *testing.T) {
+	t.Parallel()
+	g := callGuard(t, Config{Key: KeyField("/request_id"), Name: "service"}, nil)
+	c := keyInField(fields{"request_id": "k"})
+	a := g.AdmitCall(t.Context(), c, unscoped)
+	if a.Exchange == nil {
+		t.Fatalf("admission %+v", a)
+	}
+	defer a.Exchange.Close()
+	if again := g.AdmitCall(a.Exchange.Context(), c, unscoped); !again.Pass {
+		t.Errorf("the same guard: %+v", again)
+	}
+	other, err := g.With(func(c *Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := other.AdmitCall(a.Exchange.Context(), c, unscoped); again.Result.Code != grpcInternal {
+		t.Errorf("another guard: %+v", again)
+	}
+	a.Exchange.FinishCall(CallResult{Type: "a.B"})
+}

@@ -7,6 +7,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // check checks a request with one key line, or none where its key may be in another
@@ -14,114 +15,169 @@ import (
 // nil if the request passes or has a response instead.
 //
 // The order of the checks (R1): those that the header decides come before the body is
-// read, so that its client need not send it (R28).
+// read, so that its client need not send it (R28). A call's message has its key where the
+// query of a request would: it is known before it is encoded.
 //
-//	                      key in the header      key in the query       key in the body
-//	grammar of the key    1                      1, and after presence  1, of a key line
-//	media type                                                          2
-//	presence              before                 2                      6
-//	scope                 2                      3                      3, or 7 if the key is optional
-//	a guard around (R51)  3                      4                      8
-//	body                  4                      5                      4
-//	source                                                              5
-//	fingerprint           5                      6                      9
+//	                             key in the header   in the query   in the body
+//	grammar  of a key line       1                   1              1
+//	media    type of the body                                       2
+//	source   presence, grammar   before              2              5
+//	caller   scope               2                   3              3, or 6 if the key is optional
+//	around   a guard (R51)       3                   4              7
+//	content  the body            4                   5              4
+//	digest   fingerprint         5                   6              8
 func (g *Guard) check(
 	ctx context.Context, req *Request, scope func() (string, error), line string, lines int, op *reprise.Operation,
 ) (*scratch, []byte, Admission) {
-	var key string
-	var err error
-	if lines > 0 {
-		if key, err = g.grammar.parse(line); err != nil {
-			return nil, nil, g.refuseKey(ctx, req, g.cfg.Key.header(), err)
-		}
-	}
 	req.cutTarget()
-	k := &g.cfg.Key
-	asks := k.readsBody() && (key == "" || k.origin != ofContent)
-	var misread error
+	c := checking{g: g}
+	if c.grammar(ctx, req, line, lines) &&
+		c.media(ctx, req) &&
+		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // those of the three that need no body
+		c.content(ctx, req) &&
+		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // and the others
+		c.digest(ctx, req) {
+		op.Scope, op.Key, op.Fingerprint, op.Description = c.principal, c.key, c.fingerprint, g.description(ctx, req, c.key)
+		return c.scratch, c.body, Admission{}
+	}
+	if s := c.scratch; s != nil {
+		if c.answer.Body != nil {
+			s.request = nil // its memory is the handler's
+		}
+		s.free()
+	}
+	return nil, nil, c.answer
+}
+
+// checking is a request under check. Its methods are the rows of the table of
+// [Guard.check]: each makes one check, and returns false if that decided about the
+// request. A check that has been made, or has to wait for the body, returns true.
+//
+// The request is a parameter of theirs, not a field: so it stays off the heap.
+type checking struct {
+	g           *Guard
+	key         string // as far as it is known
+	asked       bool   // the source was asked for the key, or need not be
+	misread     error  // why the source cannot read the body, if there is one
+	principal   string
+	alone       bool     // no guard around this one decides about the request
+	scratch     *scratch // nil until the body is read
+	body        []byte
+	fingerprint store.Fingerprint
+	answer      Admission // of the check that decided
+}
+
+func (c *checking) decided(answer Admission) bool {
+	c.answer = answer
+	return false
+}
+
+// grammar reads the key line, if there is one.
+func (c *checking) grammar(ctx context.Context, req *Request, line string, lines int) bool {
+	k := &c.g.cfg.Key
+	if lines > 0 {
+		var err error
+		if c.key, err = c.g.grammar.parse(line); err != nil {
+			return c.decided(c.g.refuseKey(ctx, req, k.header(), err))
+		}
+	}
+	c.asked = k.origin == ofHeader || k.origin == ofContent && c.key != ""
+	return true
+}
+
+// media refuses a body that the source cannot read. A request with a key in its header
+// may have any body.
+func (c *checking) media(ctx context.Context, req *Request) bool {
+	if c.asked {
+		return true
+	}
+	switch err := c.g.cfg.Key.misread(req); {
+	case err == nil:
+	case c.key != "":
+		c.asked = true
+	case req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil:
+		return c.decided(c.g.refuseSource(ctx, req, err))
+	default:
+		c.misread = err
+	}
+	return true
+}
+
+// source asks the source for the key, which must be that of the header, if there are two.
+// A request without a key ends here.
+func (c *checking) source(ctx context.Context, req *Request) bool {
+	k := &c.g.cfg.Key
+	if c.asked || c.scratch == nil && k.needsBody(req) {
+		return true
+	}
+	c.asked = true
+	err := c.misread
+	if err == nil {
+		c.key, err = c.g.agreed(req, c.body, c.key)
+	} else if len(c.body) == 0 && k.origin == ofMember {
+		err = nil
+	}
 	switch {
-	case k.origin == ofQuery:
-		if key, err = g.agreed(req, nil, key); err != nil {
-			return nil, nil, g.refuseSource(ctx, req, err)
-		}
-		if key == "" {
-			return nil, nil, g.unkeyed(ctx, req, nil)
-		}
-	case asks:
-		misread = k.misread(req)
-		asks = misread == nil || key == ""
-		if misread != nil && key == "" && (req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil) {
-			return nil, nil, g.refuseSource(ctx, req, misread)
-		}
+	case err != nil:
+		return c.decided(c.g.refuseSource(ctx, req, err))
+	case c.key == "":
+		return c.decided(c.g.unkeyed(ctx, req, c.body))
+	default:
+		return true
 	}
-	var principal string
-	if key != "" || g.cfg.Required {
-		if principal, err = g.principal(scope, key); err != nil {
-			return nil, nil, g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err)
-		}
-	}
-	late := asks || insideBodyKey(ctx)
-	if !late {
-		if answer, decided := g.nested(ctx, req, nil, principal, key); decided {
-			return nil, nil, answer
-		}
-	}
-	s := scratches.Get().(*scratch)
-	body, code, err := s.readBody(req, g.cfg.Limits.RequestBody)
-	if code != "" {
-		s.free()
-		return nil, nil, g.refuse(ctx, req, code, err)
-	}
-	if late {
-		answer, decided := g.checkLate(ctx, req, scope, body, asks, misread, &principal, &key)
-		if decided {
-			if answer.Body != nil {
-				s.request = nil // its memory is the handler's
-			}
-			s.free()
-			return nil, nil, answer
-		}
-	}
-	fingerprint, err := g.fingerprint(req, key, body)
-	if err != nil {
-		s.free()
-		return nil, nil, g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err)
-	}
-	op.Scope, op.Key, op.Fingerprint, op.Description = principal, key, fingerprint, g.description(ctx, req, key)
-	return s, body, Admission{}
 }
 
-// checkLate makes the checks that need the body, and reports whether they decided about
-// the request. It fills in the principal and the key where they are empty.
-func (g *Guard) checkLate(
-	ctx context.Context, req *Request, scope func() (string, error), body []byte, asks bool, misread error, principal, key *string,
-) (answer Admission, decided bool) {
+// caller asks for the principal once it is certain that one is needed.
+func (c *checking) caller(ctx context.Context, req *Request, scope func() (string, error)) bool {
+	if c.principal != "" || c.key == "" && !c.g.cfg.Required {
+		return true
+	}
 	var err error
-	if asks {
-		switch {
-		case misread != nil && (len(body) > 0 || g.cfg.Key.origin != ofMember):
-			return g.refuseSource(ctx, req, misread), true
-		case misread == nil:
-			*key, err = g.agreed(req, body, *key)
-		}
-		if err != nil {
-			return g.refuseSource(ctx, req, err), true
-		}
-		if *key == "" {
-			return g.unkeyed(ctx, req, body), true
-		}
+	if c.principal, err = c.g.principalFor(scope, c.key); err != nil {
+		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err))
 	}
-	if *principal == "" {
-		if *principal, err = g.principal(scope, *key); err != nil {
-			return g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err), true
-		}
-	}
-	return g.nested(ctx, req, body, *principal, *key)
+	return true
 }
 
-// principal returns the name that scope returns, or why it is refused for a key; the key
-// is empty, or has contentKey before it, if it is the content of the request.
-func (g *Guard) principal(scope func() (string, error), key string) (name string, err error) {
+// around judges a request inside of another's run.
+func (c *checking) around(ctx context.Context, req *Request) bool {
+	if c.alone || c.scratch == nil && (!c.asked || insideBodyKey(ctx)) {
+		return true
+	}
+	switch passes, err := c.g.within(ctx, req, c.body, c.principal, c.key); {
+	case err != nil:
+		return c.decided(c.g.refuse(ctx, req, CodeInternalError, err))
+	case passes:
+		return c.decided(passing(req, c.body))
+	default:
+		c.alone = true
+		return true
+	}
+}
+
+// content reads the body.
+func (c *checking) content(ctx context.Context, req *Request) bool {
+	c.scratch = scratches.Get().(*scratch)
+	body, code, err := c.scratch.readBody(req, c.g.cfg.Limits.RequestBody)
+	if code != "" {
+		return c.decided(c.g.refuse(ctx, req, code, err))
+	}
+	c.body = body
+	return true
+}
+
+// digest computes the fingerprint.
+func (c *checking) digest(ctx context.Context, req *Request) bool {
+	var err error
+	if c.fingerprint, err = c.g.fingerprint(req, c.key, c.body); err != nil {
+		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err))
+	}
+	return true
+}
+
+// principalFor returns the name that scope returns, or why it is refused for a key; the
+// key is empty, or has contentKey before it, if it is the content of the request.
+func (g *Guard) principalFor(scope func() (string, error), key string) (name string, err error) {
 	name, err = principalOf(scope)
 	fromHeader := key != "" && !strings.HasPrefix(key, contentKey)
 	if err == nil && name == record.SharedScope && g.cfg.Key.origin == ofContent && !fromHeader {
@@ -169,20 +225,6 @@ func (g *Guard) unkeyed(ctx context.Context, req *Request, body []byte) Admissio
 		return g.refuse(ctx, req, CodeKeyMissing, nil)
 	}
 	return passing(req, body)
-}
-
-// nested judges a request inside of another's run, and reports whether that decided about
-// it.
-func (g *Guard) nested(ctx context.Context, req *Request, body []byte, principal, key string) (answer Admission, decided bool) {
-	passes, err := g.within(ctx, req, body, principal, key)
-	switch {
-	case err != nil:
-		return g.refuse(ctx, req, CodeInternalError, err), true
-	case passes:
-		return passing(req, body), true
-	default:
-		return Admission{}, false
-	}
 }
 
 // passing passes a request. Its handler reads the body again, if it was read, except for

@@ -326,7 +326,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
-	case end.End == reprise.EndUnrecorded:
+	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
 		return Reply{Mark: g.marks.unrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none

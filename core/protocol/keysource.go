@@ -22,6 +22,10 @@ import (
 //
 // Sources other than [KeyHeader] and [KeyParam] read the body of every request of a keyed
 // method, up to Limits.RequestBody, to find out whether it has a key.
+//
+// In a call of gRPC or Connect the metadata is the header. KeyField names a field of its
+// message; KeyFunc and KeyContent have the encoded message for a body; and KeyParam finds
+// nothing, because a call has no query.
 type KeySource struct {
 	names   []string // of header fields, the first of which the problems name; nil: the default
 	origin  origin
@@ -38,7 +42,7 @@ type origin uint8
 const (
 	ofHeader  origin = iota
 	ofQuery          // a parameter
-	ofMember         // of a body in JSON
+	ofMember         // of a body in JSON, or a field of a call's message
 	ofFinder         // a KeyFinder
 	ofContent        // all that a retry repeats
 )
@@ -62,6 +66,11 @@ func KeyHeader(name string, aliases ...string) KeySource {
 // in the body, such as "/idempotency_key". The pointer goes through objects only. A body
 // in which it leads into something else, one that is not JSON, and one that has the
 // member twice are refused; one without the member has no key. [New] checks the pointer.
+//
+// In a call it names a string field of the message, such as "/request_id", by its name in
+// the schema or in JSON, and goes through fields that are messages only. A message that
+// has no such field, or in which it is not set, has no key: of a string without explicit
+// presence, that is the empty one. Any other value there refuses the call.
 func KeyField(pointer string) KeySource {
 	parsed, err := canonical.ParsePointer(pointer)
 	return KeySource{origin: ofMember, place: pointer, pointer: parsed, badly: err}
@@ -88,6 +97,9 @@ func KeyFunc(name string, find KeyFinder) KeySource {
 // boundary in each request, and is refused without a key in the header. So is the scope
 // of [ErrUnscoped], in which equal requests of two clients would be one operation: 403.
 //
+// The window bounds every promise about the content: AtMostOnce, too, holds no longer,
+// and a request whose outcome is unknown runs again after it.
+//
 // A client that means to do the same thing twice within the window cannot. Whoever can
 // guess a body can guess its key, too.
 func KeyContent(window time.Duration) KeySource {
@@ -111,6 +123,14 @@ func (k KeySource) Param() string {
 	return k.place
 }
 
+// Field returns the JSON pointer of [KeyField], and "" for other sources.
+func (k KeySource) Field() string {
+	if k.origin != ofMember {
+		return ""
+	}
+	return k.place
+}
+
 // Window returns the window of [KeyContent], and 0 for other sources.
 func (k KeySource) Window() time.Duration { return k.window }
 
@@ -120,7 +140,7 @@ func (k KeySource) String() string {
 	case ofQuery:
 		return "query parameter " + k.place
 	case ofMember:
-		return "member " + k.place + " of the JSON body"
+		return "field " + k.place + " of the request body"
 	case ofFinder:
 		return k.place
 	case ofContent:
@@ -143,6 +163,12 @@ func (k *KeySource) word() string {
 
 // readsBody reports whether the body may have the key.
 func (k *KeySource) readsBody() bool { return k.origin >= ofMember }
+
+// needsBody reports whether the source can be asked only once the body of a request is
+// read. A call's message has fields before it is encoded.
+func (k *KeySource) needsBody(req *Request) bool {
+	return k.readsBody() && (k.origin != ofMember || !req.isCall())
+}
 
 // check returns [store.ErrInvalid] for the first invalid part.
 func (k KeySource) check() error {
@@ -194,7 +220,7 @@ func (k *KeySource) misread(req *Request) error {
 	switch {
 	case k.readsBody() && isMultipart(req):
 		return errKeyForm
-	case k.origin == ofMember && !isJSON(req):
+	case k.origin == ofMember && !req.isCall() && !isJSON(req):
 		return errKeyJSON
 	default:
 		return nil
@@ -210,7 +236,10 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 	case ofQuery:
 		key, found, err = k.parameter(req.RawQuery)
 	case ofMember:
-		if len(body) > 0 {
+		switch {
+		case req.isCall():
+			key, found, err = req.inMessage(k.pointer)
+		case len(body) > 0:
 			key, found, err = canonical.Find(body, k.pointer)
 			err = memberError(err)
 		}

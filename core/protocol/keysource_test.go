@@ -50,12 +50,12 @@ func TestNewRefusesAKeySource(t *testing.T) {
 func TestKeySourceNamesItself(t *testing.T) {
 	t.Parallel()
 	for want, source := range map[string]protocol.KeySource{
-		"Idempotency-Key header":                   {},
-		"X-Key header":                             protocol.KeyHeader("X-Key", "X-Alias"),
-		"member /idempotency_key of the JSON body": protocol.KeyField("/idempotency_key"),
-		"query parameter request_id":               protocol.KeyParam("request_id"),
-		"event ID":                                 protocol.KeyFunc("event ID", found),
-		"content of the request":                   protocol.KeyContent(time.Minute),
+		"Idempotency-Key header":                     {},
+		"X-Key header":                               protocol.KeyHeader("X-Key", "X-Alias"),
+		"field /idempotency_key of the request body": protocol.KeyField("/idempotency_key"),
+		"query parameter request_id":                 protocol.KeyParam("request_id"),
+		"event ID":                                   protocol.KeyFunc("event ID", found),
+		"content of the request":                     protocol.KeyContent(time.Minute),
 	} {
 		guard, err := protocol.New(memstore.New(), protocol.Config{Key: source, Required: true})
 		if err != nil {

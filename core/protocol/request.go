@@ -70,6 +70,7 @@ type Request struct {
 	Length int64
 
 	message func() ([]byte, error) // of a Call: its encoded message; nil for a request of HTTP
+	field   func(name string) any  // of a Call: see Call.Field
 }
 
 // isCall reports whether r is a call of [Guard.AdmitCall]. A nil request is not.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -104,6 +106,29 @@ func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A handler that did not return within a lease after MaxRun left an unknown outcome. Its
+// client gets its response after all, and nothing replays it.
+func TestResponseAfterMaxRunIsMarked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		records := memstore.New()
+		b := setupOver(t, records, protocol.Config{Engine: reprise.Config{Lease: time.Second, MaxRun: time.Second}})
+		x := b.admit("k", "body").Exchange
+		defer x.Close()
+		time.Sleep(3 * time.Second)
+		if got := reasonIn(t, records); got != "ran longer than MaxRun" {
+			t.Fatalf("the reason is %q", got)
+		}
+		reply := x.Finish(protocol.Captured{Status: 201, Body: []byte("late")})
+		if reply.Replace || reply.Mark.Value != "unrecorded" {
+			t.Errorf("the first client gets %+v", reply)
+		}
+		if got := admissionCode(t, b.admit("k", "body")); got != protocol.CodeOutcomeUnknown {
+			t.Errorf("a retry gets %q, want %q", got, protocol.CodeOutcomeUnknown)
+		}
+	})
 }
 
 // decisions is a handler that decides in this order.

@@ -27,13 +27,18 @@ type Inspector interface {
 	// range, or q.After is a cursor of another store.
 	List(ctx context.Context, q Query) (Page, error)
 
-	// Resolve ends a lapsed or unknown record whose fence is still r.Fence, on behalf of an
-	// operator who knows the effect of its last attempt. A result is replayed for
-	// r.Retention, and the record then kept for the Horizon of its policy, and in any case
-	// for as long as it would have been kept without the operator. Resolve returns
-	// ErrRecordChanged, and leaves the record, when the record is live, completed, gone, or
-	// has another fence. With Fence 0 it forgets a record that is unreadable, and changes no
-	// other.
+	// Resolve ends a record on behalf of an operator, if it is still the one that the
+	// operator inspected: r.Fence is its fence, and r.State its state. Otherwise Resolve
+	// returns ErrRecordChanged and leaves the record. It never ends a live attempt.
+	//
+	// A lapsed or unknown record gets a result or is forgotten, by an operator who knows the
+	// effect of its last attempt. A result is replayed for r.Retention, and the record then
+	// kept for the Horizon of its policy, and in any case for as long as it would have been
+	// kept without the operator.
+	//
+	// A completed, expired or unreadable record can only be forgotten. That takes back what
+	// its policy promised: the ID is new, whatever is left of its retention and its Horizon,
+	// so the next request with it runs, even if the operation has been done.
 	//
 	// A store keeps r.Payload as it is. Retries get it, so it must have the form that their
 	// reader expects: for records of the package protocol, the result of Encode of its
@@ -58,6 +63,10 @@ const (
 // String returns the state as it appears in logs and in the programs for operators.
 func (s RecordState) String() string { return text.Name(stateNames[:], int(s)) }
 
+// WasCompleted reports whether a record in the state was completed: it has a result, or
+// had one until its retention ended.
+func (s RecordState) WasCompleted() bool { return s == StateCompleted || s == StateExpired }
+
 var stateNames = [...]string{
 	StateRunning: "running", StateLapsed: "lapsed", StateCompleted: "completed",
 	StateExpired: "expired", StateUnreadable: "unreadable", StateUnknown: "unknown",
@@ -79,7 +88,7 @@ func States(list ...RecordState) RecordStates {
 func (set RecordStates) Has(s RecordState) bool { return set == 0 || set&(1<<s) != 0 }
 
 // Record is a visible record as an [Inspector] shows it, without its owner. Of an
-// unreadable record only the ID is sure to be set.
+// unreadable record only the ID and the Fence are sure to be set.
 type Record struct {
 	ID     ID
 	State  RecordState
@@ -89,7 +98,7 @@ type Record struct {
 	Description string      // of the request of its last attempt, for operators only; empty without one
 
 	Attempt int    // the number of its last attempt
-	Fence   uint64 // of its last attempt
+	Fence   uint64 // of its last attempt; of an unreadable record a number that changes with every write of it
 
 	// ClaimedAt is when its last attempt claimed it, and CompletedAt when it was completed
 	// (zero before that), by the store's clock.
@@ -138,9 +147,15 @@ type Page struct {
 	Total   int64    // an estimate of the records that the whole listing reads; 0 is unknown
 }
 
-// Resolution is an operator's decision about a lapsed record. See [Inspector].
+// Resolution is an operator's decision about a record. See [Inspector].
 type Resolution struct {
-	Fence     uint64        // of the record as it was inspected; 0 for one that is unreadable
+	// State and Fence are those of the record as it was inspected. An attempt that lapsed
+	// can still complete, with the same fence: so State is compared as well. Zero,
+	// StateLapsed and StateUnknown are the same here, and so are StateCompleted and
+	// StateExpired.
+	State RecordState
+	Fence uint64
+
 	Forget    bool          // forget the record: the next request with the key runs
 	Payload   []byte        // or keep this as its result: see stored.Encode; ignored with Forget
 	Retention time.Duration // of the result; ignored with Forget
@@ -162,10 +177,14 @@ func (q *Query) Validate() error {
 // inspector calls it first.
 func (r *Resolution) Validate() error {
 	switch {
+	case r.Fence == 0:
+		return fmt.Errorf("%w: Resolution.Fence is 0, want that of the record as it was inspected", ErrInvalid)
+	case r.State == StateRunning || r.State > StateUnknown:
+		return fmt.Errorf("%w: Resolution.State is %v, which cannot be resolved", ErrInvalid, r.State)
 	case r.Forget:
 		return nil
-	case r.Fence == 0:
-		return fmt.Errorf("%w: Resolution.Fence is 0, which only forgets an unreadable record", ErrInvalid)
+	case r.State.WasCompleted() || r.State == StateUnreadable:
+		return fmt.Errorf("%w: Resolution.State is %v, so the record can only be forgotten", ErrInvalid, r.State)
 	case len(r.Payload) > MaxPayload:
 		return fmt.Errorf("%w: Resolution.Payload has %d bytes, want %d at most", ErrInvalid, len(r.Payload), MaxPayload)
 	}

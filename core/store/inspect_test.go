@@ -61,7 +61,7 @@ func TestBoundsOfAnInspection(t *testing.T) {
 		"of a negative age":      {valid(store.Query{Limit: 1, OlderThan: -1}), "Query.OlderThan"},
 		"of a label":             {valid(store.Query{Limit: 1, Label: strings.Repeat("l", store.MaxLabel)}), ""},
 		"of too long a label":    {valid(store.Query{Limit: 1, Label: strings.Repeat("l", store.MaxLabel+1)}), "Query.Label"},
-		"forgotten":              {resolve(store.Resolution{Forget: true}), ""},
+		"forgotten":              {resolve(store.Resolution{Fence: 1, Forget: true}), ""},
 		"kept":                   {resolve(store.Resolution{Fence: 1, Retention: store.MinDuration}), ""},
 		"kept for long":          {resolve(store.Resolution{Fence: 1, Retention: store.MaxDuration}), ""},
 		"without a fence":        {resolve(store.Resolution{Retention: time.Hour}), "Resolution.Fence"},
@@ -69,7 +69,15 @@ func TestBoundsOfAnInspection(t *testing.T) {
 		"for too long":           {resolve(store.Resolution{Fence: 1, Retention: store.MaxDuration + 1}), "Resolution.Retention"},
 		"as large as can be":     {resolve(store.Resolution{Fence: 1, Retention: time.Hour, Payload: large[1:]}), ""},
 		"a byte larger":          {resolve(store.Resolution{Fence: 1, Retention: time.Hour, Payload: large}), "Resolution.Payload"},
-		"forgotten, all ignored": {resolve(store.Resolution{Forget: true, Payload: large, Retention: -1}), ""},
+		"forgotten, no fence":    {resolve(store.Resolution{State: store.StateUnreadable, Forget: true}), "Resolution.Fence"},
+		"a result, forgotten":    {resolve(store.Resolution{State: store.StateExpired, Fence: 1, Forget: true}), ""},
+		"a result, replaced":     {resolve(store.Resolution{State: store.StateCompleted, Fence: 1, Retention: time.Hour}), "only be forgotten"},
+		"expired, replaced":      {resolve(store.Resolution{State: store.StateExpired, Fence: 1, Retention: time.Hour}), "only be forgotten"},
+		"unreadable, answered":   {resolve(store.Resolution{State: store.StateUnreadable, Fence: 1, Retention: time.Hour}), "only be forgotten"},
+		"unknown, answered":      {resolve(store.Resolution{State: store.StateUnknown, Fence: 1, Retention: time.Hour}), ""},
+		"running":                {resolve(store.Resolution{State: store.StateRunning, Fence: 1, Forget: true}), "Resolution.State"},
+		"in no state":            {resolve(store.Resolution{State: store.StateUnknown + 1, Fence: 1, Forget: true}), "Resolution.State"},
+		"forgotten, all ignored": {resolve(store.Resolution{Fence: 1, Forget: true, Payload: large, Retention: -1}), ""},
 	} {
 		if (c.err == nil) != (c.want == "") || c.err != nil && (!errors.Is(c.err, store.ErrInvalid) || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)

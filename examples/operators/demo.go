@@ -95,7 +95,7 @@ func visit(ctx context.Context, address string) (string, error) {
 // resolve sends the form of the console's page of a record.
 func resolve(ctx context.Context, base string, id store.ID, fence uint64) error {
 	form := url.Values{
-		"action": {"answer"}, "fence": {strconv.FormatUint(fence, 10)}, "status": {"201"}, "content-type": {"application/json"},
+		"action": {"answer"}, "state": {"lapsed"}, "fence": {strconv.FormatUint(fence, 10)}, "status": {"201"}, "content-type": {"application/json"},
 		"body": {`{"order":3}`}, "retention": {"24h"}, "reason": {"in the ledger as order 3"}, "confirm": {id.Short()},
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/idempotency/records/orders/"+id.String(), strings.NewReader(form.Encode()))

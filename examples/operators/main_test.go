@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -119,7 +120,15 @@ func TestConsoleShowsARecordInEveryState(t *testing.T) {
 // forget sends the form of the console's page of an unreadable record.
 func forget(t *testing.T, base string, id store.ID) {
 	t.Helper()
-	form := url.Values{"action": {"forget"}, "fence": {"0"}, "reason": {"nothing was ordered"}, "confirm": {id.Short()}}
+	page, err := visit(t.Context(), base+"/idempotency/records/orders/"+id.String())
+	fence := regexp.MustCompile(`name="fence" value="([0-9]+)"`).FindStringSubmatch(page)
+	if err != nil || fence == nil {
+		t.Fatalf("the page has no fence: %v: %s", err, page)
+	}
+	form := url.Values{
+		"action": {"forget"}, "state": {"unreadable"}, "fence": {fence[1]}, "again": {"yes"},
+		"reason": {"nothing was ordered"}, "confirm": {id.Short()},
+	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/idempotency/records/orders/"+id.String(), strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,11 @@ func (m *memory) cannotRead(id store.ID) bool {
 	return unreadable != nil && *unreadable == id
 }
 
+// unreadable is the simulated record as an operator sees it.
+func unreadable(id store.ID) store.Record {
+	return store.Record{ID: id, State: store.StateUnreadable, Fence: 1}
+}
+
 // Claim implements [reprise.Store].
 func (m *memory) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if m.cannotRead(r.ID) {
@@ -70,7 +75,7 @@ func (m *memory) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRe
 // Inspect implements [store.Inspector].
 func (m *memory) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if m.cannotRead(id) {
-		return store.Record{ID: id, State: store.StateUnreadable}, nil
+		return unreadable(id), nil
 	}
 	return m.Store.Inspect(ctx, id)
 }
@@ -80,7 +85,7 @@ func (m *memory) Inspect(ctx context.Context, id store.ID) (store.Record, error)
 func (m *memory) List(ctx context.Context, q store.Query) (store.Page, error) {
 	page, err := m.Store.List(ctx, q)
 	if id := m.unreadable.Load(); err == nil && id != nil && q.After == "" {
-		record := store.Record{ID: *id, State: store.StateUnreadable}
+		record := unreadable(*id)
 		if q.Selects(&record, time.Now()) {
 			page.Records = append(page.Records, record)
 		}
@@ -93,7 +98,10 @@ func (m *memory) Resolve(ctx context.Context, id store.ID, r store.Resolution) e
 	if !m.cannotRead(id) {
 		return m.Store.Resolve(ctx, id, r)
 	}
-	if !r.Forget || r.Fence != 0 {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if seen := unreadable(id); r.State != seen.State || r.Fence != seen.Fence {
 		return store.ErrRecordChanged
 	}
 	m.unreadable.Store(nil)

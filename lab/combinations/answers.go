@@ -22,6 +22,9 @@ func (a *answer) omitted() bool {
 	return a.header.Get(new(protocol.Config).ControlFields().Body) == "omitted"
 }
 
+// unknownKept names the refusals because of an unknown outcome, in the tally.
+const unknownKept = "refused because a handler does not know, or ran too long"
+
 // mayAnswer is the model of refusals: the circumstances in which each is honest.
 var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config) bool{
 	protocol.CodeKeyMissing: func(_ *world, q *request, c *protocol.Config) bool { return !q.keyed(c) && c.Required },
@@ -41,12 +44,16 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 	},
 	protocol.CodeInProgress: func(w *world, q *request, _ *protocol.Config) bool {
 		return q.contested() || w.before(q, func(other *request, _ *protocol.Config) bool {
-			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.over() && (other.run.recorded() || other.run.releases()))
+			done := other.answer != nil && other.answer.at < q.asked && (other.run == nil || other.run.over() && (other.run.recorded() || other.run.releases() || other.run.isUnknown()))
 			return !done || other.process.harmed
 		})
 	},
 	protocol.CodeOutcomeUnknown: func(w *world, q *request, c *protocol.Config) bool {
 		return q.contested() || w.before(q, func(other *request, theirs *protocol.Config) bool {
+			if other.run != nil && w.mayBeUnknown(other.run) {
+				w.tally[unknownKept]++
+				return true
+			}
 			return (theirs.Preset == reprise.AtMostOnce || c.MaxAttempts > 0) && (other.run == nil || !other.run.recorded())
 		})
 	},
@@ -153,6 +160,8 @@ func (w *world) judgeReplay(q *request, c *protocol.Config, a *answer) {
 		w.find("another's replay: the request %s got the response of run %d to %s (G6)", q.body, first.n, sent.body)
 	case first.unprotected:
 		w.find("unprotected replay: of run %d, which has no record", first.n)
+	case first.unknown():
+		w.find("unknown replay: of run %d, whose outcome is unknown (R52)", first.n)
 	case first.releases():
 		w.find("released replay: of run %d, whose response released the key", first.n)
 	case w.recordedInstead(first, q, a):

@@ -86,6 +86,9 @@ func demandAll(t *testing.T, total map[string]int) {
 			t.Errorf("no run followed another because %s", rule.sentence)
 		}
 	}
+	if total[unknownKept] == 0 {
+		t.Error("no response was " + unknownKept)
+	}
 	for code := range mayAnswer {
 		if total[string(code)] == 0 {
 			t.Errorf("no response was %s", code)

@@ -77,8 +77,8 @@ func drawFault(d dice) (text string, do func(*world)) {
 	f := of(d, storeFaults...)
 	place, n := d.IntN(places), of(d, 1, 2, 3, 5, 20)
 	ops := of(d,
-		[]faultstore.Op{faultstore.Claim}, []faultstore.Op{faultstore.Renew}, []faultstore.Op{faultstore.Complete}, []faultstore.Op{faultstore.Release},
-		[]faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release})
+		[]faultstore.Op{faultstore.Claim}, []faultstore.Op{faultstore.Renew}, []faultstore.Op{faultstore.Complete}, []faultstore.Op{faultstore.Release}, []faultstore.Op{faultstore.Unknown},
+		[]faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release, faultstore.Unknown})
 	return fmt.Sprintf("process %d: the next %d calls of %v: %s", place, n, ops, f.name), func(w *world) { w.harm(place, ops, n, f.fault) }
 }
 

@@ -47,7 +47,7 @@ var storeFaults = []struct {
 	{"panics", func() faultstore.Fault { return faultstore.Panic(drawnPanic) }},
 }
 
-// operatorAct is what an operator does about a lapsed record.
+// operatorAct is what an operator does about records that lapsed or are unknown.
 type operatorAct struct {
 	forget    bool
 	retention time.Duration // of the answer that the operator gives
@@ -66,11 +66,12 @@ func (o operatorAct) String() string {
 	return fmt.Sprintf("an operator answers what lapsed, for %v", o.retention)
 }
 
-// operate resolves every lapsed record, as an operator who looked at them does.
+// operate resolves every record that lapsed or whose outcome is unknown, as an operator
+// who looked at them does.
 func (w *world) operate(act operatorAct) {
 	w.judgeStore()
 	ctx := context.Background()
-	page, err := w.store.List(ctx, store.Query{States: store.States(store.StateLapsed), Limit: store.MaxPage})
+	page, err := w.store.List(ctx, store.Query{States: store.States(store.StateLapsed, store.StateUnknown), Limit: store.MaxPage})
 	if err != nil {
 		panic(err) // of a store in memory
 	}

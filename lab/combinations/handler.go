@@ -20,7 +20,7 @@ type program struct {
 	takes   time.Duration
 	ignores bool   // its context
 	ends    ending // how it leaves
-	decides string // "", keep, release, omit, or do: run itself by reprise.Do
+	decides string // "", keep, release, omit, unknown, or do: run itself by reprise.Do
 	size    int    // of its body at least
 }
 
@@ -56,7 +56,7 @@ func drawProgram(d dice) program {
 		p.status = 201 // one that has a body
 	}
 	if d.percent(12) {
-		p.decides = of(d, "keep", "release", "omit", "do")
+		p.decides = of(d, "keep", "release", "omit", "do", "unknown", "unknown")
 	}
 	if d.percent(10) {
 		p.size = 300
@@ -116,6 +116,8 @@ func (w *world) serve(rw http.ResponseWriter, hr *http.Request) {
 		protocol.Release(ctx)
 	case "omit":
 		protocol.OmitBody(ctx)
+	case "unknown":
+		protocol.Unknown(ctx, "drawn")
 	case "do":
 		w.doItself(ctx, q)
 	}

@@ -28,7 +28,7 @@ var mayRunAgain = []struct {
 	{
 		"it lapsed, was claimed as recoverable, and the same request took it over within MaxAttempts",
 		func(w *world, r, next *run) bool {
-			return !r.believes() && !r.recorded() && r.policy.Preset == reprise.Recoverable && next.start >= r.request.asked+r.policy.Engine.Lease &&
+			return r.mayLapse() && next.start >= r.request.asked+r.policy.Engine.Lease &&
 				next.content() == r.content() && (next.policy.MaxAttempts == 0 || next.attempt <= next.policy.MaxAttempts)
 		},
 	},
@@ -41,7 +41,7 @@ var mayRunAgain = []struct {
 	{
 		"it lapsed, was claimed as recoverable, and a claim that took it over was given back without a run, or refused by a guard inside",
 		func(w *world, r, _ *run) bool {
-			return !r.believes() && !r.recorded() && r.policy.Preset == reprise.Recoverable && slices.ContainsFunc(w.requests, func(q *request) bool {
+			return r.mayLapse() && slices.ContainsFunc(w.requests, func(q *request) bool {
 				return q.run == nil && q.asked >= r.request.asked+r.policy.Engine.Lease &&
 					(q.process.inner != nil || slices.ContainsFunc(q.sights, func(s sight) bool { return s.err != nil }))
 			})
@@ -71,10 +71,46 @@ func (r *run) believes() bool {
 	return !r.returned && !r.process.isDead() && r.ctx.Err() == nil
 }
 
+// mayLapse reports whether the record of the run may have lapsed, to be taken over. One
+// that says that its outcome is unknown is not. Nor is that of a handler that runs, while
+// its process can keep the lease, or mark the record when it runs too long.
+func (r *run) mayLapse() bool {
+	running := !r.returned && !r.process.isDead() && !r.process.harmed && !r.process.closing
+	return !r.believes() && !running && !r.recorded() && !r.isUnknown() && r.policy.Preset == reprise.Recoverable
+}
+
+// unknown reports whether the handler, or the policy by its status, says that the outcome
+// is unknown (R52).
+func (r *run) unknown() bool {
+	p := r.request.program
+	if p.decides == "keep" || p.decides == "release" || p.ends != returns && p.ends != streams {
+		return p.decides == "unknown"
+	}
+	decision, _ := decides(r.policy, p.status)
+	return p.decides == "unknown" || decision == protocol.OutcomeUnknown
+}
+
+// isUnknown reports whether the record says so: the client saw a response without a mark.
+func (r *run) isUnknown() bool {
+	a := r.request.answer
+	return r.over() && r.unknown() && !r.unprotected && a != nil && !a.replayed && a.mark() == "" && a.body == r.body
+}
+
+// mayBeUnknown reports whether the record may say so, because of the handler, or because
+// it runs, or ran, for a lease more than MaxRun.
+func (w *world) mayBeUnknown(r *run) bool {
+	end := w.now()
+	if r.returned {
+		end = r.end
+	}
+	e := r.policy.Engine
+	return r.over() && r.unknown() || e.MaxRun > 0 && end-r.request.asked >= e.MaxRun+e.Lease
+}
+
 // recorded reports whether the client saw a response that is recorded.
 func (r *run) recorded() bool {
 	a := r.request.answer
-	return r.over() && !r.releases() && a != nil && !a.replayed && a.code == "" && a.mark() == "" && a.body == r.body &&
+	return r.over() && !r.releases() && !r.unknown() && a != nil && !a.replayed && a.code == "" && a.mark() == "" && a.body == r.body &&
 		r.request.program.ends == returns && len(r.body) <= limitOr(r.policy.Limits.ResponseBody)
 }
 
@@ -84,7 +120,7 @@ func (r *run) recorded() bool {
 // least as long, and as long as the operator said.
 func (w *world) remembered(r *run) time.Duration {
 	from := r.request.asked
-	if r.recorded() {
+	if r.recorded() || r.isUnknown() {
 		from = r.end
 	}
 	until := from + r.policy.Retention + r.policy.Horizon
@@ -99,12 +135,14 @@ func (w *world) remembered(r *run) time.Duration {
 	return until
 }
 
-// releases is the table of the presets (R31, R33, R36).
+// releases is the table of the presets (R31, R33, R36, R52).
 func (r *run) releases() bool {
 	p, c := r.request.program, r.policy
 	recoverable := c.Preset == reprise.Recoverable
 	decision, panicked := decides(c, p.status)
 	switch {
+	case r.unknown():
+		return false
 	case p.decides == "release":
 		return true
 	case p.ends != returns && p.ends != streams, panicked:

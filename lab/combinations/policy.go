@@ -129,6 +129,12 @@ var policyFields = []field{
 			}
 			return protocol.ByPreset
 		}},
+		named[func(int, []byte) protocol.Decision]{"unknown 503", func(status int, _ []byte) protocol.Decision {
+			if status == 503 {
+				return protocol.OutcomeUnknown
+			}
+			return protocol.ByPreset
+		}},
 		named[func(int, []byte) protocol.Decision]{"panic", func(int, []byte) protocol.Decision { panic("drawn") }}),
 	policyField("Seal.Secret", func(c *protocol.Config, v protocol.Secret) { c.Seal.Secret, c.Seal.OtherSecrets = v, nil }, secret),
 	policyField("Seal.ClearHead", func(c *protocol.Config, v bool) { c.Seal.ClearHead = v }, true),

@@ -26,7 +26,7 @@ type process struct {
 	// The world's lock guards these.
 	closing bool
 	harmed  bool            // a fault was drawn for it
-	settled map[uint64]bool // the fences of its attempts whose completion had a definite result, or was given up
+	settled map[uint64]bool // the fences of its attempts whose completion or mark had a definite result, or was given up
 }
 
 // sight is the result of a claim that reached its process.
@@ -42,7 +42,7 @@ func (w *world) start(name string, options service) (*process, error) {
 	p.faults = faults
 	s := &p.settings
 	s.guard.Engine.Observer = reprise.Observers(s.guard.Engine.Observer, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-		if e.End == reprise.EndDropped {
+		if e.End == reprise.EndDropped || e.End == reprise.EndUnknown {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			p.settled[e.Fence] = true

@@ -213,9 +213,9 @@ func (q *request) keyUnder(c *protocol.Config) (key string, both bool) {
 	case c.Key.Window() > 0 && q.header() == "":
 		return q.contentKey(c), false
 	case c.Key.Param() != "" && q.where == inQuery, source == "event ID" && q.where == inEvent,
-		source == "member /key of the JSON body" && (q.where == inBody || q.where == inBoth):
+		source == "field /key of the request body" && (q.where == inBody || q.where == inBoth):
 		own = q.key
-	case source == "member /key of the JSON body" && q.where == differs:
+	case source == "field /key of the request body" && q.where == differs:
 		own = "other"
 	}
 	return cmp.Or(q.header(), own), own != "" && q.header() != "" && own != q.header()

@@ -17,6 +17,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
 // An operator finds a stuck operation, reads its client's next response, resolves it
@@ -113,7 +116,7 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			form := `<form method="post" action="` + s.console("records/main/"+id.String()) + `">
-				<input name="action" value="forget"><input name="fence" value="` + uintText(record.Fence) + `">
+				<input name="action" value="forget"><input name="state" value="lapsed"><input name="fence" value="` + uintText(record.Fence) + `">
 				<input name="confirm" value="` + id.Short() + `"><input name="reason" value="evil"></form>
 				<script>document.forms[0].submit()</script>`
 			evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -146,6 +149,86 @@ func TestAnotherSitesPageResolvesNothing(t *testing.T) {
 	}
 }
 
+// A 503 is kept although nothing was ordered. An operator forgets it, and the client's
+// retry runs, once.
+func TestAnOperatorForgetsAKeptFailure(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, open(t))
+			s.free()
+			s.status.Store(http.StatusServiceUnavailable)
+			for range 2 {
+				s.wants("order-17", 503)
+			}
+			id := store.DeriveID("shop", "", "order-17")
+			b := openBrowser(t)
+			b.visit(s.console("records/main/" + id.String()))
+			b.says("completed", "a failure is kept: 503", "Forget the record only if you know that it took no effect")
+			b.shot("failure")
+			b.forget(id, "nothing was sent")
+			s.status.Store(http.StatusOK)
+			for range 2 {
+				s.wants("order-17", 200)
+			}
+			if runs := s.runs.Load(); runs != 2 {
+				t.Errorf("the operation ran %d times, want 2", runs)
+			}
+			b.visit(s.console("records/main/" + id.String()))
+			b.says("resolved: it was completed, and is forgotten")
+			if log := s.log.String(); strings.Count(log, "state=completed") != 2 || strings.Count(log, `reason="nothing was sent"`) != 2 {
+				t.Errorf("the log does not say what was forgotten, and why: %s", log)
+			}
+		})
+	}
+}
+
+// What this release cannot read answers 500 until an operator forgets it.
+func TestAnOperatorForgetsWhatIsUnreadable(t *testing.T) {
+	t.Parallel()
+	client, prefix := labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), labtest.RedisPrefix()
+	s := serve(t, labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix}))
+	s.free()
+	s.wants("order-17", 200)
+	id := store.DeriveID("shop", "", "order-17")
+	if err := client.Set(t.Context(), labtest.RedisKey(prefix, id), "what a later release wrote", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.wants("order-17", 500)
+	b := openBrowser(t)
+	b.visit(s.console("records/main/" + id.String()))
+	b.says("unreadable", "500 record-corrupt", "its attempt may be running")
+	b.forget(id, "no newer release is in use")
+	for range 2 {
+		s.wants("order-17", 200)
+	}
+	if runs := s.runs.Load(); runs != 2 {
+		t.Errorf("the operation ran %d times, want 2", runs)
+	}
+}
+
+// wants sends an order and compares the status of its answer.
+func (s *service) wants(key string, status int) {
+	s.Helper()
+	if got, _, body, err := s.order(s.Context(), key); err != nil || got != status {
+		s.Fatalf("%s gets %d %s, %v; want %d", key, got, body, err, status)
+	}
+}
+
+// forget forgets the record on the page, which first asks to agree that it may run again.
+func (b *browser) forget(id store.ID, reason string) {
+	b.Helper()
+	b.run(
+		chromedp.SetValue("#reason-forget", reason),
+		chromedp.SetValue("#confirm-forget", id.Short()),
+		chromedp.Click("#again"),
+		chromedp.Click("button.danger"),
+		chromedp.WaitVisible(".filter"),
+	)
+	b.says("The record was forgotten. The next request with its key runs.")
+}
+
 func TestAReadOnlyConsoleIsReadOnly(t *testing.T) {
 	t.Parallel()
 	store := stores["redis"](t)
@@ -161,7 +244,7 @@ func TestAReadOnlyConsoleIsReadOnly(t *testing.T) {
 	if forms != 0 {
 		t.Errorf("%d forms that write", forms)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("action=forget&confirm="+id.Short()+"&reason=x&fence=1"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("action=forget&state=lapsed&confirm="+id.Short()+"&reason=x&fence=1"))
 	if err != nil {
 		t.Fatal(err)
 	}

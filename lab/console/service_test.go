@@ -48,6 +48,7 @@ type service struct {
 	hold    chan struct{} // while it is open, handlers do not end
 	free    func()
 	answer  string // of the handler
+	status  atomic.Int64
 	log     *logged
 }
 
@@ -77,6 +78,7 @@ func serve(t *testing.T, store store.Store) *service {
 	s := &service{T: t, started: make(chan struct{}, 16), hold: make(chan struct{}), answer: `{"by":"handler"}`, log: &logged{}}
 	s.free = sync.OnceFunc(func() { close(s.hold) })
 	s.writes.Store(true)
+	s.status.Store(http.StatusOK)
 	events := console.NewEvents()
 	var err error
 	if s.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
@@ -102,6 +104,7 @@ func serve(t *testing.T, store store.Store) *service {
 		s.started <- struct{}{}
 		<-s.hold
 		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(int(s.status.Load()))
 		_, _ = io.WriteString(w, s.answer)
 	})
 	mux := http.NewServeMux()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -33,7 +34,7 @@ type modelStep struct {
 	Sleep   time.Duration
 }
 
-var modelKinds = []string{"begin", "begin", "begin", "complete", "complete", "release", "sleep", "sleep", "sleep", "deafen", "deafen", "hear"}
+var modelKinds = []string{"begin", "begin", "begin", "complete", "complete", "release", "unknown", "resolve", "sleep", "sleep", "sleep", "deafen", "deafen", "hear"}
 
 // modelSteps draws a sequence. Its instants are those at which something happens, and a
 // nanosecond about them.
@@ -57,6 +58,7 @@ func modelSteps() *rapid.Generator[[]modelStep] {
 // modelRun is a sequence that runs in a bubble.
 type modelRun struct {
 	model   *model
+	inner   *memstore.Store
 	engines [2]*reprise.Engine
 	stores  [2]*modelStore
 	running []*modelAttempt
@@ -90,7 +92,9 @@ func (r *modelRun) step(ctx context.Context, s modelStep) error {
 	case "begin":
 		store.losing(s.Lose)
 		return r.begin(ctx, s)
-	case "complete", "release":
+	case "resolve":
+		return r.resolve(ctx, s)
+	case "complete", "release", "unknown":
 		if len(r.running) == 0 {
 			return nil
 		}
@@ -98,8 +102,11 @@ func (r *modelRun) step(ctx context.Context, s modelStep) error {
 		a := r.running[i]
 		r.running = append(r.running[:i:i], r.running[i+1:]...)
 		a.store.losing(s.Lose)
-		if modelKinds[s.Kind] == "release" {
+		switch modelKinds[s.Kind] {
+		case "release":
 			return a.Release() //nolint:contextcheck // the engine bounds the end of an attempt
+		case "unknown":
+			return r.unknown(a) //nolint:contextcheck // the engine bounds the end of an attempt
 		}
 		return r.complete(a) //nolint:contextcheck // the engine bounds the end of an attempt
 	case "sleep":
@@ -165,15 +172,54 @@ func (r *modelRun) complete(a *modelAttempt) error {
 	return nil
 }
 
+func (r *modelRun) unknown(a *modelAttempt) error {
+	a.store.takeover = false
+	err := a.Unknown("drawn")
+	r.model.Lock()
+	defer r.model.Unlock()
+	r.met.add(reprise.EndUnknown, a.store.taken)
+	switch {
+	case a.store.taken != (err == nil):
+		return fmt.Errorf("unknown answered %w, want taken %t", err, a.store.taken)
+	case err != nil && !errors.Is(err, store.ErrLeaseLost):
+		return fmt.Errorf("unknown: %w", err)
+	case err == nil && !r.model.unresolved(a.ID()):
+		return errors.New("unknown was taken, and no record says so")
+	}
+	return nil
+}
+
+// resolve is an operator who forgets or answers a record whose outcome is unknown.
+func (r *modelRun) resolve(ctx context.Context, s modelStep) error {
+	r.model.Lock()
+	defer r.model.Unlock()
+	id := store.DeriveID("tenant", "", strconv.Itoa(s.Key))
+	if !r.model.unresolved(id) {
+		return nil
+	}
+	rec, err := r.inner.Inspect(ctx, id)
+	if err != nil || rec.State != store.StateUnknown {
+		return fmt.Errorf("an operator finds %v (%w), want unknown", rec.State, err)
+	}
+	resolution := store.Resolution{Fence: rec.Fence, Forget: s.Attempt%2 == 0, Payload: []byte("an operator's"), Retention: modelRetention}
+	if known := r.model.records[id]; resolution.Forget {
+		r.met.add(rec.State, "forgotten")
+		delete(r.model.records, id)
+	} else {
+		r.met.add(rec.State, "answered")
+		known.completed, known.payload, known.valid = true, "an operator's", time.Now().Add(modelRetention)
+	}
+	return r.inner.Resolve(ctx, id, resolution)
+}
+
 // runModel runs a sequence in a new bubble and reports the step at which the engine
 // deviated from the model.
 func runModel(t *testing.T, met *modelMet, steps []modelStep) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &modelRun{met: met, model: &model{records: make(map[store.ID]*modelRecord)}}
-		inner := memstore.New()
+		r := &modelRun{met: met, inner: memstore.New(), model: &model{records: make(map[store.ID]*modelRecord)}}
 		for i := range r.engines {
-			r.stores[i] = &modelStore{Store: inner, model: r.model}
-			engine, err := reprise.New(r.stores[i], reprise.Config{Lease: engineLease})
+			r.stores[i] = &modelStore{Store: r.inner, model: r.model}
+			engine, err := reprise.New(r.stores[i], reprise.Config{Lease: engineLease, MaxRun: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,6 +271,7 @@ func TestEngineFollowsItsModel(t *testing.T) {
 	for _, what := range []string{
 		"claimed false", "claimed true", "in-progress false", "replayed false", "mismatch false", "lapsed false",
 		"recorded claimed", "superseded completed", "contested in-progress", "contested lapsed", "unrecorded mismatch",
+		"unknown true", "unknown false", "unknown forgotten", "unknown answered",
 	} {
 		if n := met.count[what]; n < 5 && !t.Failed() {
 			t.Errorf("met %q %d times, want 5 at least", what, n)

@@ -15,6 +15,7 @@ type modelRecord struct {
 	owner       store.Owner
 	fingerprint store.Fingerprint
 	completed   bool
+	unknown     bool // its owner said that its outcome is unknown
 	attempt     int
 	strict      bool // claimed with AtMostOnce
 	lease       time.Time
@@ -48,6 +49,8 @@ func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, 
 		return store.Mismatch, 0
 	case rec.completed:
 		return store.Completed, 0
+	case rec.unknown:
+		return store.Lapsed, 0
 	case rec.owner == r.Owner:
 		return store.Claimed, rec.attempt
 	case time.Now().Before(rec.lease):
@@ -57,6 +60,12 @@ func (m *model) claim(r store.ClaimRequest, takeover bool) (want store.Outcome, 
 	default:
 		return store.Claimed, rec.attempt + 1
 	}
+}
+
+// unresolved reports whether the record of id waits for an operator.
+func (m *model) unresolved(id store.ID) bool {
+	rec := m.find(id)
+	return rec != nil && rec.unknown && !rec.completed
 }
 
 // completeStatus says how a completion is answered that the store took or did not, and
@@ -81,12 +90,12 @@ type modelStore struct {
 	store.Store
 	model    *model
 	deaf     bool // to renewals
-	lose     int  // so many more replies of claims, completions and releases
+	lose     int  // so many more replies of claims, completions, releases and marks
 	takeover bool // whether the claims of this step may take over
 
 	outcome store.Outcome // of the last claim, says the model
 	attempt int
-	taken   bool // the last completion was, says the model
+	taken   bool // the last completion or mark was, says the model
 }
 
 func (s *modelStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -113,7 +122,7 @@ func (s *modelStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]stor
 		return nil, store.ErrUnavailable
 	}
 	for _, r := range rs {
-		if rec := s.model.find(r.ID); rec != nil && rec.owner == r.Owner {
+		if rec := s.model.find(r.ID); rec != nil && rec.owner == r.Owner && !rec.unknown {
 			rec.lease = time.Now().Add(r.Lease)
 		}
 	}
@@ -124,7 +133,7 @@ func (s *modelStore) Complete(ctx context.Context, r store.CompleteRequest) erro
 	s.model.Lock()
 	defer s.model.Unlock()
 	rec := s.model.find(r.ID)
-	s.taken = rec != nil && rec.owner == r.Owner
+	s.taken = rec != nil && rec.owner == r.Owner && !rec.unknown
 	if s.taken && !rec.completed {
 		rec.completed, rec.payload, rec.valid = true, string(r.Payload), time.Now().Add(r.Retention)
 	}
@@ -137,10 +146,24 @@ func (s *modelStore) Complete(ctx context.Context, r store.CompleteRequest) erro
 func (s *modelStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	s.model.Lock()
 	defer s.model.Unlock()
-	if rec := s.model.find(id); rec != nil && rec.owner == owner && !rec.completed {
+	if rec := s.model.find(id); rec != nil && rec.owner == owner && !rec.completed && !rec.unknown {
 		delete(s.model.records, id)
 	}
 	if err := s.Store.Release(ctx, id, owner); !s.loses() {
+		return err
+	}
+	return store.ErrUnknown
+}
+
+func (s *modelStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	s.model.Lock()
+	defer s.model.Unlock()
+	rec := s.model.find(r.ID)
+	s.taken = rec != nil && rec.owner == r.Owner && !rec.completed
+	if s.taken && !rec.unknown {
+		rec.unknown, rec.lease, rec.valid = true, time.Now(), time.Now().Add(modelRetention)
+	}
+	if err := s.Store.Unknown(ctx, r); !s.loses() {
 		return err
 	}
 	return store.ErrUnknown

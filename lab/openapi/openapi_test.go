@@ -1,7 +1,6 @@
 package openapi_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,9 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func (a *api) order(w http.ResponseWriter, r *http.Request) {
 		<-a.release
 	case `"fields"`:
 		for i := range 80 {
-			w.Header().Add("X-Many", fmt.Sprint(i))
+			w.Header().Add("X-Many", strconv.Itoa(i))
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -120,10 +121,14 @@ func document(t *testing.T, contract []byte) []byte {
 	for component := range components["responses"].(map[string]any) {
 		responses[strings.TrimPrefix(component, "Idempotency")] = ref("responses", component)
 	}
+	var body any = map[string]any{}
+	if _, there := components["schemas"].(map[string]any)["IdempotencyKeyBody"]; there {
+		body = map[string]any{"allOf": []any{ref("schemas", "IdempotencyKeyBody"), map[string]any{"type": "object"}}}
+	}
 	doc["info"] = map[string]any{"title": "Orders", "version": "1"}
 	doc["paths"] = map[string]any{"/orders": map[string]any{"post": map[string]any{
 		"parameters":  []any{ref("parameters", "IdempotencyKey")},
-		"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{}}}},
+		"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": body}}},
 		"responses":   responses,
 	}}}
 	text, err := json.Marshal(doc)
@@ -158,18 +163,18 @@ func request(t *testing.T, key, body string) *http.Request {
 }
 
 // send sends a request, and checks the response with the contract.
-func (a *api) send(r *http.Request) (status int, code string, response *http.Response) {
+func (a *api) send(r *http.Request) (status int, code string, response *httptest.ResponseRecorder) {
 	a.Helper()
 	w := httptest.NewRecorder()
 	a.handler.ServeHTTP(w, r)
-	response = w.Result()
-	if ok, errs := a.checks.ValidateHttpResponse(r, response); !ok {
+	sent := w.Result()
+	defer sent.Body.Close()
+	if ok, errs := a.checks.ValidateHttpResponse(r, sent); !ok {
 		a.Errorf("the response %d %s is not that of the contract: %s", w.Code, w.Body, reasons(errs))
 	}
 	var problem struct{ Code string }
 	_ = json.Unmarshal(w.Body.Bytes(), &problem)
-	response.Body = io.NopCloser(bytes.NewReader(w.Body.Bytes()))
-	return w.Code, problem.Code, response
+	return w.Code, problem.Code, w
 }
 
 func reasons(errs []*validation.ValidationError) string {
@@ -197,6 +202,9 @@ func TestDocumentsAreValid(t *testing.T) {
 			Name: "payments", Key: protocol.KeyHeader("Idempotency-Key", "X-Key"), KeyMode: protocol.Strict, Required: true, Preset: reprise.AtMostOnce,
 			Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"},
 		},
+		"a key in the body":    {Key: protocol.KeyField("/meta/a~1b/"), KeyMode: protocol.Strict, Required: true},
+		"a key in the query":   {Key: protocol.KeyParam("request_id"), Required: true},
+		"a key of the content": {Key: protocol.KeyContent(5 * time.Minute)},
 		"own problems": {
 			Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096},
 			Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
@@ -244,7 +252,7 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 		}},
 	})
 	seen := map[string]int{}
-	want := func(status int, code string, r *http.Request) *http.Response {
+	want := func(status int, code string, r *http.Request) *httptest.ResponseRecorder {
 		t.Helper()
 		got, answered, response := a.send(r)
 		if got != status || answered != code {
@@ -254,8 +262,8 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 		return response
 	}
 	want(201, "", request(t, "first", `{}`))
-	if replay := want(201, "", request(t, "first", `{}`)); replay.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("no replay: %v", replay.Header)
+	if replay := want(201, "", request(t, "first", `{}`)); replay.Header().Get("Idempotent-Replayed") != "true" {
+		t.Errorf("no replay: %v", replay.Header())
 	}
 	want(422, "key-reused", request(t, "first", `{"other":1}`))
 	want(400, "key-missing", request(t, "", `{}`))
@@ -351,23 +359,60 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
+// The contract of a key in the body or in the query accepts the requests that have it
+// there, and refuses those that the server refuses.
+func TestRequestsWithAKeyElsewhereAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	inBody := func(t *testing.T, value string) *http.Request {
+		return request(t, "", `{"meta":{"order/key":`+value+`}}`)
+	}
+	inQuery := func(t *testing.T, value string) *http.Request {
+		r := request(t, "", `{}`)
+		r.URL.RawQuery = "request_id=" + url.QueryEscape(strings.Trim(value, `"`))
+		r.RequestURI = r.URL.RequestURI()
+		return r
+	}
+	for name, c := range map[string]struct {
+		source  protocol.KeySource
+		request func(t *testing.T, value string) *http.Request
+		also    map[string]bool // bodies
+	}{
+		"body": {protocol.KeyField("/meta/order~1key"), inBody, map[string]bool{
+			`{}`: false, `{"meta":{}}`: false, `{"meta":7}`: false, `{"meta":{"order/key":7}}`: false, `{"meta":{"order/key":null}}`: false, `{"meta":{"order/key":"b","n":1},"n":1}`: true,
+		}},
+		"query": {protocol.KeyParam("request_id"), inQuery, map[string]bool{`{}`: false}},
+	} {
+		a := serve(t, protocol.Config{Required: true, KeyMode: protocol.Strict, Key: c.source})
+		check := func(r func() *http.Request, want bool) {
+			t.Helper()
+			ok, errs := a.checks.ValidateHttpRequest(r())
+			status, _, _ := a.send(r())
+			if ok != want || (status == http.StatusCreated) != want {
+				t.Errorf("%s: the contract says %v (%s), the server %d; want %v", name, ok, reasons(errs), status, want)
+			}
+		}
+		for value, want := range map[string]bool{
+			"8e03978e-40d5-43dd-bc93-6894a57f9324": true, "007": true, strings.Repeat("k", 255): true,
+			"": false, "a b": false, "a,b": false, strings.Repeat("k", 256): false,
+		} {
+			check(func() *http.Request { return c.request(t, `"`+value+`"`) }, want)
+		}
+		for body, want := range c.also {
+			check(func() *http.Request { return request(t, "", body) }, want)
+		}
+	}
+}
+
 // Responses outside of the contract are refused, so the checks above can fail.
 func TestWrongResponsesAreRefused(t *testing.T) {
 	t.Parallel()
 	a := serve(t, protocol.Config{Required: true})
 	r := request(t, "", `{}`)
 	_, _, response := a.send(r)
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := string(body)
+	good := response.Body.String()
 	a.faults.Always(faultstore.Claim, faultstore.FailBefore(fmt.Errorf("%w: down", store.ErrUnavailable)))
 	_, _, response = a.send(request(t, "down", `{}`))
-	if body, err = io.ReadAll(response.Body); err != nil {
-		t.Fatal(err)
-	}
-	down := string(body)
+	down := response.Body.String()
 	for name, c := range map[string]struct {
 		status int
 		media  string

@@ -44,6 +44,8 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		}
 	}
 	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
+	// The fence of a row that cannot be read is the transaction that wrote it: this one.
+	ofThis := strings.Replace(texts["forget"], "$2::bigint", "($2::bigint - 5 + pg_current_xact_id()::text::bigint)", 1)
 	// The lease that was seen is that of the rows with a live one.
 	rewrite := strings.Replace(texts["rewrite"], "$15::timestamptz", "coalesce($15::timestamptz, now() + interval '1 hour')", 1)
 	anyLease := strings.Replace(texts["rewrite"], "$15::timestamptz", "coalesce($15::timestamptz, r.lease_until)", 1)
@@ -74,10 +76,12 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		"renew":                    {texts["renew"], func(id []byte) []any { return []any{[][]byte{id}, [][]byte{owner}, []int64{1000}} }, attempt, nil},
 		"release":                  {texts["release"], ofOwner(), func(r pgRow) bool { return !r.completed && r.own }, nil},
 		"resolve":                  {texts["resolve"], ofFence([]byte("x"), int64(1000)), seenLapsed, nil},
-		"forget":                   {texts["forget"], ofFence(), seenLapsed, nil},
+		"forget":                   {texts["forget"], ofFence(false), seenLapsed, nil},
+		"forget a result":          {texts["forget"], ofFence(true), func(r pgRow) bool { return r.completed && r.fence && r.valid }, nil},
+		"forget the unreadable":    {ofThis, ofFence(nil), func(pgRow) bool { return false }, func(pgRow) bool { return true }},
+		"forget another of them":   {texts["forget"], ofFence(nil), func(pgRow) bool { return false }, nil},
 		"replace what is over":     {replace, keeping(0), over, nil},
 		"replace a lapsed attempt": {replace, keeping(5), func(r pgRow) bool { return over(r) || !r.completed && r.fence && !r.leased }, nil},
-		"discard":                  {texts["discard"], func(id []byte) []any { return []any{id} }, func(pgRow) bool { return false }, func(pgRow) bool { return true }},
 		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), attempt, nil},
 		// Only a transaction writes such a record, and whole.
 		"committed": {texts["committed"], ofOwner(), func(r pgRow) bool { return r.own && r.completed }, func(r pgRow) bool {

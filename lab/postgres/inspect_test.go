@@ -286,10 +286,14 @@ func TestPostgresUnreadableRecords(t *testing.T) {
 		if err != nil || record.State != store.StateUnreadable || record.ID != r.ID || record.Size != len("answer") || record.Payload != nil || record.Validity <= 0 {
 			t.Errorf("%s: inspected %+v, %v", name, record, err)
 		}
-		forget, answer := store.Resolution{Forget: true}, store.Resolution{Payload: []byte("x"), Retention: time.Hour}
-		pgWant(t, "answer with fence 0", st.Resolve(t.Context(), r.ID, answer), store.ErrInvalid)
-		answer.Fence = 1
-		pgWant(t, "answer", st.Resolve(t.Context(), r.ID, answer), store.ErrCorrupt)
+		forget := store.Resolution{State: record.State, Fence: record.Fence, Forget: true}
+		answer := store.Resolution{Fence: record.Fence, Payload: []byte("x"), Retention: time.Hour}
+		pgWant(t, "answer", st.Resolve(t.Context(), r.ID, answer), store.ErrRecordChanged)
+		f.exec(t, f.pgDamage("version = 98"), r.ID[:])
+		pgWant(t, "forget what was written since", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
+		record, err = st.Inspect(t.Context(), r.ID)
+		pgWant(t, "inspect again", err, nil)
+		forget.Fence = record.Fence
 		pgWant(t, "forget a readable one", st.Resolve(t.Context(), readable.ID, forget), store.ErrRecordChanged)
 		pgMustClaim(t, st, pgRival(readable), store.Completed)
 		pgWant(t, "forget", st.Resolve(t.Context(), r.ID, forget), nil)

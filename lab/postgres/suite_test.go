@@ -8,6 +8,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -34,6 +35,29 @@ func TestPostgresConformanceSerializable(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))
+	})
+}
+
+// TestPostgresConformanceBehindPgBouncer: a pooler in transaction mode, whose sessions
+// serve one transaction after another of any client.
+func TestPostgresConformanceBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
+	server := servers.StartPostgres(t)
+	bouncer := server.StartPgBouncer(t, "default_pool_size=40")
+	pooled := func(tb testing.TB) *pgFixture {
+		f := pgSetup(tb, server, labtest.MaxConns(2))
+		through := pgOn(labtest.NewPool(tb, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec), labtest.MaxConns(16)), f.Config)
+		through.Config.ExecMode = pgx.QueryExecModeExec
+		return through
+	}
+	t.Run("leased", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(pooled(tb)) })
+	})
+	t.Run("transactional", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pooled(tb)) })
 	})
 }
 

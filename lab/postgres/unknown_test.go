@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -76,6 +80,17 @@ func TestPostgresUnknownLetsNoOtherAttemptIn(t *testing.T) {
 	g, sqlStore, _ := pgSQLSetup(t)
 	t.Run("pgx", func(t *testing.T) { noOtherAttemptIn(t, pgxStore, f.Transactional(t)) })
 	t.Run("sql", func(t *testing.T) { noOtherAttemptIn(t, sqlStore, g.Transactional(t)) })
+	t.Run("behind PgBouncer", func(t *testing.T) {
+		server := servers.StartPostgres(t)
+		bouncer := server.StartPgBouncer(t, "default_pool_size=8")
+		f := pgSetup(t, server)
+		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec)), f.Config)
+		pooled.Config.ExecMode = pgx.QueryExecModeExec
+		noOtherAttemptIn(t, pooled.Transactional(t), f.Transactional(t))
+		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); n != 0 {
+			t.Errorf("%d locks are left, want none", n)
+		}
+	})
 }
 
 func noOtherAttemptIn(t *testing.T, st, other *reprisepg.TransactionalStore) {

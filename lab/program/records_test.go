@@ -26,7 +26,7 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 		"COMPLETED": store.DeriveID(knownScope, "", knownKey),
 		"SHARED":    store.DeriveID("\x00unscoped", "", sharedKey),
 	}
-	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE"} {
+	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED"} {
 		ids[name] = store.DeriveID("tests", tb.Name(), name)
 	}
 	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
@@ -41,6 +41,7 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}, protocol.Field{Name: "Location", Value: "/receipts/8812"}),
 	})
 	f.complete(tb, ids["SHARED"], "", protocol.Response{Status: 204})
+	f.complete(tb, ids["FAILED"], "payouts", protocol.Response{Status: 503})
 	f.complete(tb, ids["HOSTILE"], "hostile", hostile())
 	f.complete(tb, ids["HUGE"], "huge", protocol.Response{Status: 200, Body: make([]byte, 1<<20)})
 	f.claim(tb, ids["UNREADABLE"], "", time.Hour)

@@ -183,8 +183,11 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 	if len(found) != 3 {
 		t.Errorf("%d unreadable records are shown, want 3", len(found))
 	}
-	forget := store.Resolution{Forget: true}
+	forget := store.Resolution{State: store.StateUnreadable, Forget: true}
 	for _, r := range []store.ClaimRequest{sound, lapsed, lasting} {
+		shown, err := st.Inspect(t.Context(), r.ID)
+		redisWant(t, "inspect", err, nil)
+		forget.Fence = shown.Fence
 		redisWant(t, "forget a readable one as unreadable", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
 	}
 	for _, r := range []store.ClaimRequest{later, list, persisted} {
@@ -194,8 +197,9 @@ func TestRedisUnreadableRecordsAreShownAndForgotten(t *testing.T) {
 		}
 		_, err = st.Claim(t.Context(), r)
 		redisWant(t, "claim", err, store.ErrCorrupt)
-		redisWant(t, "forget with a fence", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: 1, Forget: true}), store.ErrRecordChanged)
-		redisWant(t, "answer", st.Resolve(t.Context(), r.ID, store.Resolution{Payload: []byte("x"), Retention: time.Hour}), store.ErrInvalid)
+		redisWant(t, "forget with another fence", st.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateUnreadable, Fence: shown.Fence + 1, Forget: true}), store.ErrRecordChanged)
+		redisWant(t, "answer", st.Resolve(t.Context(), r.ID, store.Resolution{Fence: shown.Fence, Payload: []byte("x"), Retention: time.Hour}), store.ErrRecordChanged)
+		forget.Fence = shown.Fence
 		redisWant(t, "forget", st.Resolve(t.Context(), r.ID, forget), nil)
 		redisWant(t, "forget again", st.Resolve(t.Context(), r.ID, forget), store.ErrRecordChanged)
 		redisMustClaim(t, st, r, store.Claimed)

@@ -95,7 +95,7 @@ func TestRedisARefusedWriteIsNoSuccess(t *testing.T) {
 	// forgotten.
 	r = b.put(t, redisGoldenCompleted, redisSpan)
 	b.refuse("GET")
-	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{Forget: true}), store.ErrUnknown)
+	redisWant(t, "forget", b.Resolve(t.Context(), r.ID, store.Resolution{State: store.StateUnreadable, Fence: 1, Forget: true}), store.ErrUnknown)
 	b.refuse("")
 	redisMustClaim(t, b, r, store.Completed)
 

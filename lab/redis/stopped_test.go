@@ -69,7 +69,7 @@ local function stopped(call)
     return call(name, ...)
   end
 end
-local redis = {call = stopped(server.call), pcall = stopped(server.pcall)}
+local redis = {call = stopped(server.call), pcall = stopped(server.pcall), sha1hex = server.sha1hex}
 `, refused, now/1_000_000, now%1_000_000) + source
 }
 

@@ -54,6 +54,14 @@ var ruleCases = []ruleCase{
 	{"R44-scope", "without a principal the call is refused", scopeMissing},
 	{"R45-refusals", "a refusal has an ErrorInfo, and where a retry helps a RetryInfo", refusals},
 	{"G3-superseded", "a run that lost its lease gets the result of the other one", superseded},
+	{"R48-field", "the key may be a field of the message, by its name in the schema or in JSON", keyInField},
+	{"R48-absent", "a message that has no such field, or in which it is not set, has no key", keyFieldAbsent},
+	{"R48-invalid", "a field that has no valid key is refused, and never ignored", keyFieldInvalid},
+	{"R48-differ", "a key in the metadata counts beside the field, and both must be the same", keyFieldDiffers},
+	{"R48-order", "a key in a field is known before the message is compared with the limit, and the scope is asked for only with a key", keyFieldOrder},
+	{"R48-func", "a function finds the key in the metadata or in the encoded message", keyOfFunction},
+	{"R48-content", "equal calls of one scope are one, for a window; without a scope they are refused", keyOfContent},
+	{"R48-param", "a call has no query, and so no key in it", keyOfParam},
 	{"attempt", "the handler knows its attempt, and its context is cancelled when the lease is lost", attempt},
 }
 

@@ -43,6 +43,10 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 		out := s.run(ctx, req.Msg)
 		return respondConnect(ctx, out, wrapperspb.String(out.text))
 	}, interceptors))
+	mux.Handle(register, connect.NewUnaryHandler(register, func(ctx context.Context, _ *connect.Request[entry]) (*connect.Response[response], error) {
+		out := s.run(ctx, nil)
+		return respondConnect(ctx, out, wrapperspb.Bytes(out.body))
+	}, interceptors))
 	mux.Handle(watch, connect.NewServerStreamHandler(watch, func(_ context.Context, _ *connect.Request[request], stream *connect.ServerStream[response]) error {
 		for range 3 {
 			if err := stream.Send(new(response)); err != nil {
@@ -149,8 +153,8 @@ func dialConnect(t *testing.T, addr string, h2 bool, options ...connect.ClientOp
 	return connectClient{&http.Client{Transport: transport}, "http://" + addr, options}
 }
 
-func (c connectClient) request(with call) *connect.Request[request] {
-	req := connect.NewRequest(with.message())
+func requestOf[T any](with call, message *T) *connect.Request[T] {
+	req := connect.NewRequest(message)
 	addLines(req.Header(), with.lines())
 	return req
 }
@@ -160,7 +164,13 @@ func (c connectClient) call(ctx context.Context, with call) answer {
 	if with.path() == read {
 		options = append(options, connect.WithIdempotency(connect.IdempotencyNoSideEffects))
 	}
-	res, err := connect.NewClient[request, response](c.http, c.base+with.path(), options...).CallUnary(ctx, c.request(with))
+	var res *connect.Response[response]
+	var err error
+	if with.entry != nil {
+		res, err = connect.NewClient[entry, response](c.http, c.base+with.path(), options...).CallUnary(ctx, requestOf(with, with.entry))
+	} else {
+		res, err = connect.NewClient[request, response](c.http, c.base+with.path(), options...).CallUnary(ctx, requestOf(with, with.order()))
+	}
 	if err != nil {
 		return connectError(err)
 	}
@@ -168,7 +178,7 @@ func (c connectClient) call(ctx context.Context, with call) answer {
 }
 
 func (c connectClient) stream(ctx context.Context, with call) answer {
-	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, c.request(with))
+	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, requestOf(with, with.order()))
 	if err != nil {
 		return connectError(err)
 	}

@@ -54,18 +54,22 @@ func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 			name = "Check"
 		}
 		return grpc.MethodDesc{MethodName: name, Handler: func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-			in := new(request)
+			var in proto.Message = new(request)
+			if procedure == register {
+				in = new(entry)
+			}
 			if err := decode(in); err != nil {
 				return nil, err
 			}
 			return interceptor(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: procedure}, func(ctx context.Context, in any) (any, error) {
-				return runGRPC(ctx, s, procedure, in.(*request))
+				order, _ := in.(*request)
+				return runGRPC(ctx, s, procedure, order)
 			})
 		}}
 	}
 	server.RegisterService(&grpc.ServiceDesc{
 		ServiceName: orders, HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{unary(create), unary(cancel), unary(read), unary(text)},
+		Methods: []grpc.MethodDesc{unary(create), unary(cancel), unary(read), unary(text), unary(register)},
 		Streams: []grpc.StreamDesc{{StreamName: "Watch", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
 			if err := stream.RecvMsg(new(request)); err != nil {
 				return err

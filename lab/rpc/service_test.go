@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/apipb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -21,7 +22,7 @@ import (
 
 // The service of the suite. Its requests are JSON objects, which have maps and thus more
 // than one encoding, and its responses bytes. Text answers with a text, which cannot be
-// encoded if it is not UTF-8.
+// encoded if it is not UTF-8. Register takes a message of another type.
 const (
 	orders = "reprise.lab.v1.Orders"
 	create = "/" + orders + "/Create"
@@ -30,10 +31,13 @@ const (
 	text   = "/" + orders + "/Text"
 	watch  = "/" + orders + "/Watch" // a stream of the server
 	check  = "/grpc.health.v1.Health/Check"
+
+	register = "/" + orders + "/Register" // takes a message that has fields for a key
 )
 
 type (
 	request  = structpb.Struct
+	entry    = apipb.Api // of Register: it has a string, a message with one, a list and an enum
 	response = wrapperspb.BytesValue
 )
 
@@ -98,6 +102,7 @@ func (s *service) run(ctx context.Context, in *request) outcome {
 // call is a client's call.
 type call struct {
 	procedure string   // create if empty
+	entry     *entry   // makes it a call of register
 	keys      []string // as they are written
 	in        string   // the item that is ordered
 	metadata  []pair
@@ -107,7 +112,14 @@ type call struct {
 func keyed(key string) call { return call{keys: []string{key}} }
 
 // message returns the request.
-func (c call) message() *request {
+func (c call) message() proto.Message {
+	if c.entry != nil {
+		return c.entry
+	}
+	return c.order()
+}
+
+func (c call) order() *request {
 	in, err := structpb.NewStruct(map[string]any{"item": c.in, "count": 1, "a": true, "b": nil, "c": "☃", "d": []any{1, 2}})
 	if err != nil {
 		panic(err)
@@ -125,10 +137,14 @@ func (c call) lines() []pair {
 }
 
 func (c call) path() string {
-	if c.procedure == "" {
+	switch {
+	case c.procedure != "":
+		return c.procedure
+	case c.entry != nil:
+		return register
+	default:
 		return create
 	}
-	return c.procedure
 }
 
 // answer is a client's view of a result. The client of Connect does not tell the header

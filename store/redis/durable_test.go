@@ -105,7 +105,7 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 			return err
 		}},
 		{"resolve", bulk("W"), func(ctx context.Context, s *Store) error {
-			return s.Resolve(ctx, store.ID{}, store.Resolution{Forget: true})
+			return s.Resolve(ctx, store.ID{}, store.Resolution{Fence: 1, Forget: true})
 		}},
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}} {

@@ -22,7 +22,7 @@ func TestAResolutionWhoseReplyWasLostIsUnknown(t *testing.T) {
 			}
 			return bulk("N")
 		})
-		err := newStore(t, f, Config{}).Resolve(t.Context(), store.ID{}, store.Resolution{Forget: true})
+		err := newStore(t, f, Config{}).Resolve(t.Context(), store.ID{}, store.Resolution{Fence: 1, Forget: true})
 		if !errors.Is(err, want) {
 			t.Errorf("after %q: %v, want %v", first, err, want)
 		}

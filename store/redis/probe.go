@@ -45,7 +45,9 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		if err == nil && (got.Outcome != want || want == store.Completed && string(got.Payload) != payload) {
 			return misconfigured("the answer is %v, want %v", got.Outcome, want)
 		}
-		held = got
+		if want == store.Claimed {
+			held = got
+		}
 		return err
 	}
 	claim := func() error { return try(r, store.Claimed) }
@@ -83,12 +85,8 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 			ID: id, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
 		})
 	}
-	resolve := func() error { // the record is completed, so this is refused
-		err := s.Resolve(ctx, id, store.Resolution{Forget: true})
-		if errors.Is(err, store.ErrRecordChanged) {
-			return nil
-		}
-		return err
+	forgetCompleted := func() error {
+		return s.Resolve(ctx, id, store.Resolution{State: store.StateCompleted, Fence: held.Fence, Forget: true})
 	}
 	for _, step := range []struct {
 		name string
@@ -108,7 +106,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		{"complete", complete},
 		{"complete again", complete},
 		{"replay", replay},
-		{"resolve", resolve},
+		{"forget a completed record", forgetCompleted},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("trying to %s on %s: %w", step.name, node.Options().Addr, s.refusedWait(ctx, node, err))

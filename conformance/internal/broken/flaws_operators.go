@@ -18,8 +18,15 @@ const (
 	listHidesUnreadable    Flaw = "list-hides-unreadable"
 	cursorOfAnyone         Flaw = "cursor-of-anyone"
 	inspectUnreadableFails Flaw = "inspect-unreadable-fails"
-	fenceZeroForgetsAll    Flaw = "fence-zero-forgets-all"
+	unreadableForgetsAll   Flaw = "unreadable-forgets-all"
+	unreadableAnyFence     Flaw = "unreadable-any-fence"
 	unreadableStays        Flaw = "unreadable-stays"
+	completedStays         Flaw = "completed-stays"
+	expiredStays           Flaw = "expired-stays"
+	forgetAnyFence         Flaw = "forget-any-fence"
+	forgetUnseen           Flaw = "forget-unseen"
+	forgetAnyAttempt       Flaw = "forget-any-attempt"
+	resolveLive            Flaw = "resolve-live"
 	usageNamedTwice        Flaw = "usage-named-twice"
 )
 
@@ -41,7 +48,14 @@ var operatorFlaws = []Mutant{
 	{listHidesUnreadable, "leaves out of a listing what it cannot read", "unreadable-version"},
 	{inspectUnreadableFails, "inspects nothing that it cannot read", "unreadable-version"},
 	{cursorOfAnyone, "takes any text for a cursor", "list-cursor"},
-	{fenceZeroForgetsAll, "forgets any record with fence 0", "resolve-unreadable"},
+	{unreadableForgetsAll, "forgets a readable record as unreadable", "resolve-unreadable"},
+	{unreadableAnyFence, "forgets what it cannot read, whatever became of it since", "resolve-unreadable"},
 	{unreadableStays, "does not forget what it cannot read", "resolve-unreadable"},
+	{completedStays, "does not forget a result", "resolve-forget-completed"},
+	{expiredStays, "does not forget a record whose payload has ended", "resolve-forget-completed"},
+	{forgetAnyFence, "forgets a result with any fence", "resolve-forget-seen"},
+	{forgetUnseen, "forgets a result for an operator who saw a lapsed attempt", "resolve-changed"},
+	{forgetAnyAttempt, "forgets an attempt for an operator who saw a result", "resolve-forget-attempt"},
+	{resolveLive, "resolves a live attempt", "resolve-changed"},
 	{usageNamedTwice, "names a resource twice", "usage"},
 }

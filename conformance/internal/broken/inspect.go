@@ -44,7 +44,7 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 // view shows a record without its payload.
 func (s *Store) view(id store.ID, rec *record, now time.Time) store.Record {
 	if rec.damaged {
-		return store.Record{ID: id, State: store.StateUnreadable}
+		return store.Record{ID: id, State: store.StateUnreadable, Fence: rec.fence}
 	}
 	end := rec.valid
 	if s.live(rec, now) && rec.lease.After(end) && !s.has(inspectEndsWithClaim) {
@@ -185,19 +185,11 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	defer s.mu.Unlock()
 	now := s.now()
 	rec, err := s.find(id, now)
-	forgets := r.Forget && r.Fence == 0
+	if errors.Is(err, store.ErrCorrupt) {
+		rec = s.records[s.place(id)]
+	}
 	switch {
-	case errors.Is(err, store.ErrCorrupt) && forgets && !s.has(unreadableStays):
-		s.remove(id)
-		return nil
-	case err != nil:
-		return store.ErrRecordChanged
-	case forgets && s.has(fenceZeroForgetsAll) && rec != nil:
-		s.remove(id)
-		return nil
-	case rec == nil || rec.completed || s.live(rec, now) || rec.reason != "" && s.has(unknownNotResolved):
-		return store.ErrRecordChanged
-	case rec.fence != r.Fence && !s.has(resolveAnyFence):
+	case rec == nil || !s.stillAs(rec, &r, now):
 		return store.ErrRecordChanged
 	case r.Forget && !s.has(resolveNeverForgets):
 		s.remove(id)
@@ -226,4 +218,26 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	}
 	s.complete(id, rec, r.Payload, now, replayed, valid)
 	return nil
+}
+
+// stillAs reports whether a record may be resolved by an operator, who inspected it as r
+// says.
+func (s *Store) stillAs(rec *record, r *store.Resolution, now time.Time) bool {
+	same := rec.fence == r.Fence
+	switch {
+	case rec.damaged:
+		return r.State == store.StateUnreadable && (same || s.has(unreadableAnyFence)) && !s.has(unreadableStays)
+	case r.State == store.StateUnreadable:
+		return same && s.has(unreadableForgetsAll)
+	case rec.completed:
+		seen := r.State.WasCompleted() || r.Forget && s.has(forgetUnseen)
+		expired := !now.Before(rec.replayed)
+		return seen && (same || s.has(forgetAnyFence)) && !s.has(completedStays) && !(expired && s.has(expiredStays))
+	case r.State.WasCompleted():
+		return same && s.has(forgetAnyAttempt)
+	case s.live(rec, now):
+		return same && s.has(resolveLive)
+	default:
+		return (same || s.has(resolveAnyFence)) && !(rec.reason != "" && s.has(unknownNotResolved))
+	}
 }

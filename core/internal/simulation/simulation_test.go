@@ -15,6 +15,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/internal/chance"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // budget bounds the calls of the engines.
@@ -36,6 +37,7 @@ type simulation struct {
 	replays atomic.Int64
 	overs   atomic.Int64 // takeovers
 	late    atomic.Int64 // completions that came too late
+	unknown atomic.Int64 // records that say that the outcome is unknown
 
 	mu         sync.Mutex
 	actors     uint64
@@ -44,6 +46,8 @@ type simulation struct {
 	handlers   map[string]map[*simHandler]bool // that run, of a key
 	executions map[string]int
 	answers    map[string]string // that were recorded
+	unsure     map[string]bool   // keys of which a record may say that its outcome is unknown
+	unresolved map[string]bool   // those of which one does, so that nothing runs before an operator decides
 	violations []string
 	*chronicle
 }
@@ -59,6 +63,61 @@ type simProcess struct {
 type simHandler struct {
 	ctx     context.Context // cancelled when it must not believe any more
 	process *simProcess
+	asked   time.Time // by its client
+}
+
+// Observe implements [reprise.Observer]: the record of a handler that did not return in
+// time says so.
+func (s *simulation) Observe(_ context.Context, e reprise.Event) {
+	if e.End == reprise.EndUnknown && !e.Counted {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.suspend(s.keyOf(e.ID), "ran too long")
+	}
+}
+
+// keyOf returns the key of an operation.
+func (s *simulation) keyOf(id store.ID) string {
+	for n := range s.keys {
+		if key := "key " + strconv.Itoa(n); store.DeriveID(scope, "", key) == id {
+			return key
+		}
+	}
+	panic("no such operation")
+}
+
+const scope = "tenant"
+
+// suspend notes that the record of a key says that its outcome is unknown. The lock is
+// held.
+func (s *simulation) suspend(key, why string) {
+	s.unknown.Add(1)
+	s.unsure[key], s.unresolved[key] = true, true
+	s.note(key, "unknown: %s", why)
+}
+
+// operate lets an operator decide about a key whose outcome is unknown, sometimes.
+func (s *simulation) operate(d *dice, op reprise.Operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := op.Key
+	if !s.unresolved[key] || d.percent(50) {
+		return
+	}
+	id := store.DeriveID(op.Scope, op.Endpoint, key)
+	rec, err := s.store.Inspect(context.Background(), id)
+	if err == nil && rec.State != store.StateUnknown {
+		s.violate(key, "an operator finds %v, want unknown", rec.State)
+	}
+	resolution := store.Resolution{Fence: rec.Fence, Forget: op.Preset == reprise.Recoverable && d.percent(50), Payload: []byte("operator"), Retention: 24 * time.Hour}
+	if err == nil {
+		err = s.store.Resolve(context.Background(), id, resolution)
+	}
+	if err != nil {
+		s.violate(key, "an operator cannot resolve it: %v", err)
+	}
+	s.unresolved[key] = false
+	s.note(key, "resolved: forgotten %v", resolution.Forget)
 }
 
 // violate records a violation of a key. The lock is held.
@@ -83,7 +142,7 @@ func (s *simulation) boot(place int) *simProcess {
 		Store: s.store, seed: s.seed + s.actors<<32, faulty: &s.faulty, lost: &s.lost, dead: make(chan struct{}),
 	}
 	s.networks = append(s.networks, n)
-	engine, err := reprise.New(n, reprise.Config{Lease: s.lease, ClaimTimeout: budget, CompleteTimeout: budget, Observer: reprise.Observers()})
+	engine, err := reprise.New(n, reprise.Config{Lease: s.lease, ClaimTimeout: budget, CompleteTimeout: budget, MaxRun: s.maxRun, Observer: s})
 	if err != nil {
 		panic(err) // a good configuration
 	}
@@ -98,9 +157,10 @@ func (s *simulation) crash(place int) {
 	p := s.running[place]
 	s.note("", "%s crashes", p.name)
 	close(p.net.dead)
-	for _, running := range s.handlers {
+	for key, running := range s.handlers {
 		for h := range running {
 			if h.process == p {
+				s.unsure[key] = s.unsure[key] || s.overran(h)
 				delete(running, h)
 			}
 		}
@@ -152,6 +212,9 @@ func (s *simulation) enter(key string, h *simHandler) {
 	s.executions[key]++
 	s.note(key, "%s runs it", h.process.name)
 	s.wakes(key, h.process)
+	if s.unresolved[key] {
+		s.violate(key, "it runs, and its outcome is unknown")
+	}
 	believing := 0
 	for h := range s.handlers[key] {
 		if h.ctx.Err() == nil {
@@ -168,7 +231,23 @@ func (s *simulation) leave(key string, h *simHandler) {
 	defer s.mu.Unlock()
 	s.note(key, "the run of %s ends, %v", h.process.name, context.Cause(h.ctx))
 	s.wakes(key, h.process)
+	s.unsure[key] = s.unsure[key] || s.overran(h)
 	delete(s.handlers[key], h)
+}
+
+// overran reports whether the record of a handler may say that it ran too long.
+func (s *simulation) overran(h *simHandler) bool { return time.Since(h.asked) >= s.maxRun+s.lease }
+
+// mayBeUnknown reports whether a record of the key may say so.
+func (s *simulation) mayBeUnknown(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h := range s.handlers[key] {
+		if s.overran(h) {
+			return true
+		}
+	}
+	return s.unsure[key]
 }
 
 // recorded notes a result that the store keeps. There is one for each key.
@@ -184,8 +263,8 @@ func (s *simulation) recorded(key, answer string) {
 
 // handle runs a handler to its end, and reports false when its process crashed under it.
 // Some ignore their context.
-func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attempt) bool {
-	h := &simHandler{a.Context(), p}
+func (s *simulation) handle(d *dice, key string, p *simProcess, a *reprise.Attempt, asked time.Time) bool {
+	h := &simHandler{a.Context(), p, asked}
 	s.enter(key, h)
 	defer s.leave(key, h)
 	ctx := h.ctx
@@ -211,6 +290,7 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 	op.Wait = d.upTo(20 * time.Second)
 	s.say(op.Key, "%s asks %s", name, p.name)
 	p.net.awake(d)
+	asked := time.Now()
 	res, err := p.Begin(ctx, op)
 	p.net.awake(d)
 	s.say(op.Key, "%s begins for %s: %v %v", p.name, name, res.Outcome, err)
@@ -221,14 +301,18 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		s.replays.Add(1)
 		s.recorded(op.Key, string(res.Payload))
 		return true
-	case res.Outcome == reprise.Lapsed && op.Preset == reprise.AtMostOnce:
-		return true // until an operator resolves it
+	case res.Outcome == reprise.Lapsed && (op.Preset == reprise.AtMostOnce || s.mayBeUnknown(op.Key)):
+		s.operate(d, op) //nolint:contextcheck // an operator has no request
+		return true      // until an operator resolves it
 	case res.Outcome != reprise.Claimed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.violate(op.Key, "it was answered %v", res.Outcome)
 		return true
-	case !s.handle(d, op.Key, p, res.Attempt): //nolint:contextcheck // a handler's context is its attempt's
+	case !s.handle(d, op.Key, p, res.Attempt, asked): //nolint:contextcheck // a handler's context is its attempt's
+		return false
+	case d.percent(5):
+		s.doesNotKnow(d, op.Key, p, res.Attempt) //nolint:contextcheck // the engine bounds the end of an attempt
 		return false
 	case op.Preset == reprise.Recoverable && d.percent(10):
 		_ = res.Attempt.Release() //nolint:contextcheck // the engine bounds the end of an attempt
@@ -251,16 +335,30 @@ func (s *simulation) request(ctx context.Context, d *dice, op reprise.Operation,
 		s.late.Add(1)
 		s.recorded(op.Key, string(end.Payload))
 		return true
-	case end.End == reprise.EndContested:
+	case end.End == reprise.EndContested, end.End == reprise.EndUnknown:
 		s.late.Add(1)
 	}
 	return false
 }
 
+// doesNotKnow ends an attempt whose handler does not know the outcome.
+func (s *simulation) doesNotKnow(d *dice, key string, p *simProcess, a *reprise.Attempt) {
+	s.mu.Lock()
+	s.unsure[key] = true
+	s.mu.Unlock()
+	err := a.Unknown("drawn")
+	p.net.awake(d)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.suspend(key, "its handler said so")
+	}
+}
+
 // client retries its request until it is answered for good.
 func (s *simulation) client(ctx context.Context, key, n int) {
 	d := newDice(s.seed, uint64(1<<40+key*s.clients+n))
-	op := reprise.Operation{Scope: "tenant", Key: "key " + strconv.Itoa(key), Preset: reprise.Recoverable}
+	op := reprise.Operation{Scope: scope, Key: "key " + strconv.Itoa(key), Preset: reprise.Recoverable}
 	if key%3 == 0 {
 		op.Preset = reprise.AtMostOnce
 	}
@@ -289,6 +387,7 @@ func simulate(t *testing.T, seed uint64) *simulation {
 		s.store = memstore.New()
 		s.running = make([]*simProcess, s.processes)
 		s.handlers, s.executions, s.answers = make(map[string]map[*simHandler]bool), make(map[string]int), make(map[string]string)
+		s.unsure, s.unresolved = make(map[string]bool), make(map[string]bool)
 		s.faulty.Store(true)
 		for place := range s.running {
 			s.boot(place)

@@ -16,12 +16,13 @@ type universe struct {
 	chaos     time.Duration
 	patience  time.Duration // for everything to come to an end after the chaos
 	lease     time.Duration
+	maxRun    time.Duration
 }
 
 // draw returns the universe of a seed.
 func draw(seed uint64) universe {
 	d := newDice(seed, 1<<48)
-	return universe{
+	u := universe{
 		processes: 1 + d.below(3),
 		keys:      1 + d.below(4),
 		clients:   2 + d.below(3),
@@ -29,6 +30,8 @@ func draw(seed uint64) universe {
 		patience:  time.Hour,
 		lease:     time.Duration(2+d.below(30)) * time.Second,
 	}
+	u.maxRun = u.lease * time.Duration(1+d.below(4)) // handlers take up to four
+	return u
 }
 
 // chronicle is the events of a universe, in order.

@@ -34,6 +34,7 @@ type Policy struct {
 	Aliases      []string
 	Source       string        // where else the key is, as a noun; empty: only in the header
 	Param        string        // the query parameter that is the source; else empty
+	Field        string        // the JSON pointer to the field of the body that is the source; else empty
 	Window       time.Duration // in which equal requests are one operation; 0: keys decide
 	BodyKey      bool          // the body is the source, or a part of it
 	KeyMode      protocol.KeyMode
@@ -101,7 +102,7 @@ func Of(g *protocol.Guard) Policy {
 		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
 		Control: g.ControlFields(), Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
 	}
-	p.Window, p.Param = c.Key.Window(), c.Key.Param()
+	p.Window, p.Param, p.Field = c.Key.Window(), c.Key.Param(), c.Key.Field()
 	if source := c.Key.String(); source != p.Header+" header" {
 		p.Source, p.BodyKey = source, p.Param == ""
 	}
@@ -153,14 +154,23 @@ func describeFingerprint(f protocol.Fingerprinter) string {
 // subset of ECMA-262 and Go. Every value that the guard accepts matches it. A value that
 // matches is refused only if its parameters are malformed, or if it is too long (see
 // KeyMaxLength) where MaxKeyLength is over 1,000, which regular expressions cannot count
-// everywhere.
+// everywhere. The pattern is also that of the query parameter of KeyParam.
 func (p Policy) KeyPattern() string {
+	if p.Param != "" {
+		return p.pattern(protocol.Compat)
+	}
+	return p.pattern(p.KeyMode)
+}
+
+// pattern is KeyPattern for keys of a mode. The mode of a policy is that of its headers,
+// and all other sources have Compat.
+func (p *Policy) pattern(mode protocol.KeyMode) string {
 	count := "+"
 	if p.MaxKeyLength <= 1000 {
 		count = fmt.Sprintf("{1,%d}", p.MaxKeyLength)
 	}
 	quoted := `"(?:[ !#-\[\]-~]|\\["\\])` + count + `"(?:;[ -~]*)?`
-	if p.KeyMode == protocol.Strict && p.Param == "" {
+	if mode == protocol.Strict {
 		return "^" + quoted + "$"
 	}
 	return `^(?:[A-Za-z0-9._~:+/=-]` + count + `|` + quoted + `)$`

@@ -35,8 +35,9 @@ var contracts = map[string]protocol.Config{
 	"body-key": {
 		Key: protocol.KeyField("/idempotency_key"), Required: true, Preset: reprise.AtMostOnce,
 	},
-	"parameter": {Key: protocol.KeyParam("request_id"), Required: true},
-	"content":   {Key: protocol.KeyContent(5 * time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}},
+	"nested-key": {Key: protocol.KeyField("/meta/a~1b"), KeyMode: protocol.Strict},
+	"parameter":  {Key: protocol.KeyParam("request_id"), Required: true},
+	"content":    {Key: protocol.KeyContent(5 * time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}},
 	"own-errors": {
 		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },

@@ -13,7 +13,10 @@ import (
 // the policy only. An operation refers to them, in a separate file or after they were
 // merged into its document:
 //
-//   - #/components/parameters/IdempotencyKey, the header;
+//   - #/components/parameters/IdempotencyKey, the header, or the query parameter of
+//     KeyParam;
+//   - #/components/schemas/IdempotencyKeyBody, the part of a body in which KeyField finds
+//     the key, for an allOf with the schema of the body;
 //   - #/components/headers/…, the fields of its responses: IdempotentReplayed,
 //     IdempotencyStatus, and so on;
 //   - #/components/responses/Idempotency409, and the other statuses of refusals, with
@@ -47,7 +50,9 @@ func (p *Policy) openAPI() object {
 	}
 }
 
-// parameter describes the header that carries the key.
+// parameter describes the header or the query parameter that carries the key. Where the
+// policy needs a key, a parameter that is the source is required, and a header beside a
+// source in the body is not.
 func (p *Policy) parameter() object {
 	description := fmt.Sprintf("A key that is unique for each operation, such as a UUID, of 1 to %d characters. "+
 		"Send the same key with every retry: the operation runs once, and retries get its response for %s.", p.MaxKeyLength, span(p.Retention))
@@ -58,11 +63,11 @@ func (p *Policy) parameter() object {
 	switch {
 	case p.Param != "":
 		name, in = p.Param, "query"
-		description += " The key is also accepted in the header " + p.Header + "; in a request with both, they must be the same."
+		description += " A request may have it in the header " + p.Header + ", too: then both must be the same."
 	case p.Window > 0:
 		description = "Without a key, a request that repeats the content of another within " + span(p.Window) + " is the same operation. " + description
 	case p.Source != "":
-		description = "The key is the " + p.Source + ". It is also accepted in this header; in a request with both, they must be the same. " + description
+		description = "The key is the " + p.Source + ". A request may have it in this header, too: then both must be the same. " + description
 	}
 	example := `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 	if p.KeyMode == protocol.Compat {
@@ -72,11 +77,37 @@ func (p *Policy) parameter() object {
 		{"name", name},
 		{"in", in},
 		{"description", description},
-		{"required", p.Required && len(p.Aliases) == 0 && p.Source == ""},
+		{"required", p.Required && len(p.Aliases) == 0 && (p.Source == "" || p.Param != "")},
 		{"schema", object{{"type", "string"}, {"minLength", 1}, {"maxLength", p.KeyMaxLength()}, {"pattern", p.KeyPattern()}}},
 		{"example", example},
 	}
 }
+
+// body describes the part of a request's body that has the key.
+func (p *Policy) body() object {
+	schema := object{
+		{"type", "string"},
+		{"description", "A key that is unique for each operation, such as a UUID. Send the same key with every retry."},
+		{"minLength", 1},
+		{"maxLength", p.KeyMaxLength()},
+		{"pattern", p.pattern(protocol.Compat)},
+		{"examples", list{"8e03978e-40d5-43dd-bc93-6894a57f9324"}},
+	}
+	names := strings.Split(p.Field[1:], "/")
+	for _, name := range slices.Backward(names) {
+		name = unescape.Replace(name)
+		around := object{{"type", "object"}}
+		if p.Required {
+			around = append(around, member{"required", list{name}})
+		}
+		around = append(around, member{"properties", object{{name, schema}}})
+		schema = around
+	}
+	return schema
+}
+
+// unescape decodes a reference token of a JSON pointer (RFC 6901, section 4).
+var unescape = strings.NewReplacer("~0", "~", "~1", "/")
 
 // headers describes the fields of responses.
 func (p *Policy) headers() object {
@@ -204,6 +235,9 @@ func examples(problems []protocol.Problem) object {
 // schemas describes the bodies.
 func (p *Policy) schemas() object {
 	var all object
+	if p.Field != "" {
+		all = append(all, member{"IdempotencyKeyBody", p.body()})
+	}
 	if p.Oversize != protocol.Unavailable {
 		all = append(all, member{"IdempotencySummary", object{
 			{"type", "object"},

@@ -2,10 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/user"
+	"syscall"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 
@@ -46,10 +49,10 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// line logs a step of a decision.
-func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *store.Record, d *decision, err error) {
+// line logs a step of a decision. A file has the line on its disk when line returns.
+func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *store.Record, d *decision, err error) error {
 	attrs := []slog.Attr{
-		slog.String("id", r.ID.String()), slog.String("store", store.Name), slog.String("label", r.Label),
+		slog.String("id", r.ID.String()), slog.String("store", store.Name), slog.String("state", r.State.String()), slog.String("label", r.Label),
 		slog.Int("attempt", r.Attempt), slog.Uint64("fence", r.Fence),
 	}
 	if d.forget {
@@ -64,7 +67,15 @@ func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", store.Redact(err.Error())))
 	}
-	a.log.LogAttrs(ctx, level, "reprise: "+step, attrs...)
+	entry := slog.NewRecord(time.Now(), level, "reprise: "+step, 0)
+	entry.AddAttrs(attrs...)
+	if err := a.log.Handler().Handle(ctx, entry); err != nil || a.file == nil {
+		return err
+	}
+	if err := a.file.Sync(); !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) { // a pipe or a device has nothing to sync
+		return err
+	}
+	return nil
 }
 
 func (a *audit) close() {

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"math"
+	"net/http"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -69,6 +71,16 @@ func instant(t time.Time) *time.Time {
 // seconds returns a duration in seconds, to the millisecond.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
+// keepsFailure reports whether every retry for a record gets a failure of the service. A
+// listing has no answers, and shows none.
+func keepsFailure(r *store.Record) bool {
+	if r.Payload == nil {
+		return false
+	}
+	a := answerOf(r)
+	return a != nil && (a.response.Status >= http.StatusInternalServerError || errors.Is(a.err, store.ErrCorrupt))
+}
+
 // stateOf paints the state of a record.
 func stateOf(r *store.Record) ui.Piece {
 	style := ui.Plain
@@ -82,6 +94,9 @@ func stateOf(r *store.Record) ui.Piece {
 	case store.StateExpired:
 	}
 	text := r.State.String()
+	if keepsFailure(r) {
+		style, text = ui.Bad, text+" (a failure)"
+	}
 	if r.Resolved {
 		text += " (resolved)"
 	}

@@ -20,6 +20,7 @@ import (
 // decision is the operator's decision about a record.
 type decision struct {
 	forget    bool
+	again     bool
 	status    int
 	headers   []string
 	body      string
@@ -47,7 +48,11 @@ func (c *session) resolve() *cobra.Command {
 
 It shows the record before and after, and asks you to type a part of its ID. A
 script passes --yes with the --fence that it saw instead. A record that changed
-since it was shown is left as it is. An unreadable record can be forgotten only.
+since it was shown is left as it is.
+
+A record that is completed, expired or unreadable can be forgotten, too, such as
+a failure that was kept although nothing was sent. Whoever has its answer may
+then run the operation a second time: so --forget needs --run-again for it.
 
   reprise resolve 3f2a9c41e07b --answer 201 --header 'Content-Type: application/json' \
     --body @receipt.json --reason 'bank confirms payment 8812, INC-204'
@@ -66,6 +71,7 @@ Exit code 1: the record is not one to resolve, or changed; nothing was written.`
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&d.forget, "forget", false, "forget the record: the next request with the key runs")
+	flags.BoolVar(&d.again, "run-again", false, "with --forget: the operation may run again, though the record is completed or unreadable")
 	flags.IntVar(&d.status, "answer", 0, "keep an answer with this `status`")
 	flags.StringArrayVar(&d.headers, "header", nil, "a field of the answer, `'Name: value'`; may be repeated")
 	flags.StringVar(&d.body, "body", "", "the body of the answer: `text`, @file, or @- for standard input")
@@ -73,7 +79,7 @@ Exit code 1: the record is not one to resolve, or changed; nothing was written.`
 	flags.StringVar(&d.reason, "reason", "", "why, for the audit log")
 	flags.StringVar(&d.auditLog, "audit-log", "", "append the audit log to this `file`")
 	flags.BoolVar(&d.yes, "yes", false, "do not ask; needs --fence")
-	flags.Uint64Var(&d.fence, "fence", 0, "refuse a record whose last attempt has another fence; 0 is that of an unreadable record")
+	flags.Uint64Var(&d.fence, "fence", 0, "refuse a record that has another fence")
 	return cmd
 }
 
@@ -82,6 +88,8 @@ func (d *decision) check(c *session, answered bool) error {
 	switch {
 	case d.forget == answered:
 		return usage("pass either --forget or --answer STATUS")
+	case d.again && !d.forget:
+		return usage("--run-again belongs to --forget")
 	case d.forget && (d.body != "" || len(d.headers) > 0):
 		return usage("--header and --body belong to --answer")
 	case d.yes && !d.fenced:
@@ -162,6 +170,9 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 		return err
 	}
 	defer log.close()
+	if err := log.line(ctx, "resolving", st, &before, d, nil); err != nil {
+		return usage("the audit log cannot be written, so nothing was changed: %w", err)
+	}
 	// From here on a signal waits: a write must not stop midway.
 	ctx = context.WithoutCancel(ctx)
 	err = carryOut(ctx, st, &before, d, log)
@@ -186,29 +197,28 @@ func leftBehind(r *store.Record, err error) string {
 	return "nothing was changed"
 }
 
-// carryOut writes a decision, with a line in the audit log before and after.
+// carryOut writes a decision, and its result to the audit log.
 func carryOut(ctx context.Context, st *connect.Store, r *store.Record, d *decision, log *audit) error {
-	log.line(ctx, "resolving", st, r, d, nil)
 	ctx, cancel := st.Bounded(ctx)
 	defer cancel()
-	err := st.Look.Resolve(ctx, r.ID, store.Resolution{Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
-	log.line(ctx, "resolved", st, r, d, err)
+	err := st.Look.Resolve(ctx, r.ID, store.Resolution{State: r.State, Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
+	_ = log.line(ctx, "resolved", st, r, d, err) // the one before it is written
 	return err
 }
 
 // refusal says why a record is not one to resolve; nil means that it is.
 func refusal(r *store.Record, d *decision) error {
+	attempt := r.State == store.StateLapsed || r.State == store.StateUnknown
 	switch {
 	case r.State == store.StateRunning:
 		return findings("the record %s is running: its lease has %s left; nothing was changed", r.ID.Short(), ui.Duration(r.Lease))
-	case r.State == store.StateCompleted:
-		return findings("the record %s is completed already: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
-	case r.State == store.StateExpired:
-		return findings("the record %s was completed, and its answer has expired: its client gets %s; nothing was changed", r.ID.Short(), nextFor(r))
-	case r.State == store.StateUnreadable && !d.forget:
-		return findings("the record %s is unreadable, so it can only be forgotten; nothing was changed", r.ID.Short())
+	case !attempt && !d.forget:
+		return findings("the record %s is %v: its client gets %s; it can only be forgotten; nothing was changed", r.ID.Short(), r.State, nextFor(r))
 	case d.fenced && d.fence != r.Fence:
 		return findings("the record %s changed: its fence is %d, not %d; nothing was changed", r.ID.Short(), r.Fence, d.fence)
+	case !attempt && !d.again:
+		return findings("the record %s is %v: its client gets %s; once it is forgotten, the next request runs the operation, maybe for the second time; "+
+			"pass --run-again if it should; nothing was changed", r.ID.Short(), r.State, nextFor(r))
 	}
 	return nil
 }
@@ -222,6 +232,12 @@ func (c *session) preview(r *store.Record, d *decision) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "After"})
 	if d.forget {
 		c.out.Line("  no record: the next request with the key runs the operation")
+		switch {
+		case r.State == store.StateUnreadable:
+			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the operation may have been done, or run now, in a newer release: see whether one is in use"})
+		case r.State.WasCompleted():
+			c.out.Line(ui.Paint(ui.Warn, "  the operation was completed, and the key would be remembered for %s more", ui.Duration(r.Validity)))
+		}
 		c.out.Line()
 		return
 	}
@@ -243,7 +259,10 @@ func (c *session) preview(r *store.Record, d *decision) {
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
 	want := r.ID.String()[:minDigits]
 	verb := "keep this answer"
-	if d.forget {
+	switch {
+	case d.again:
+		verb = "forget the record, and let the operation run again"
+	case d.forget:
 		verb = "forget the record"
 	}
 	typed, err := c.prompt.Line(ctx, "Type "+want+" to "+verb+": ")

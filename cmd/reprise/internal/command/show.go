@@ -98,7 +98,7 @@ func factsOf(r *store.Record, now time.Time) []fact {
 		{"state", stateOf(r)},
 	}
 	if r.State == store.StateUnreadable {
-		return append(list, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}}, fact{"kept for", validity(r)})
+		return append(list, fact{"fence", ui.Paint(ui.Plain, "%d", r.Fence)}, fact{"size", ui.Piece{Text: ui.Bytes(int64(r.Size))}}, fact{"kept for", validity(r)})
 	}
 	list = append(list,
 		fact{"label", orNone(r.Label)},

@@ -22,31 +22,30 @@ func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return *found, nil
 }
 
-// Resolve ends a lapsed attempt as an operator wants. An attempt that comes back
-// afterwards finds that it lost the record.
+// Resolve ends a record as an operator wants. An attempt that comes back afterwards finds
+// that it lost the record.
 func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	sql, args := t.Statements.resolve, []any{id[:], int64(r.Fence), NotNull(r.Payload), Microseconds(r.Retention)} //nolint:gosec // fences come from a bigint
-	switch {
-	case r.Forget && r.Fence == 0:
-		sql, args = t.Statements.discard, args[:1]
-	case r.Forget:
-		sql, args = t.Statements.forget, args[:2]
+	if r.Forget {
+		var completed *bool // nil: it could not be read
+		if r.State != store.StateUnreadable {
+			was := r.State.WasCompleted()
+			completed = &was
+		}
+		sql, args = t.Statements.forget, append(args[:2], completed)
 	}
 	var done bool
 	err := t.Run(ctx, "resolve", sql, func(rows pgx.Rows) error {
 		done = rows.Next()
 		return nil
 	}, args...)
-	if err != nil || done {
-		return err
+	if err == nil && !done {
+		err = fmt.Errorf("%w: postgres: resolve", store.ErrRecordChanged)
 	}
-	if _, err := t.Look(ctx, "resolve", id); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: postgres: resolve", store.ErrRecordChanged)
+	return err
 }
 
 // Look is inspect for an operation that a record which cannot be read ends with
@@ -113,7 +112,7 @@ func (s *shown) scan(row pgx.Row, more ...any) error {
 
 // record is the row as operators see it, without its payload.
 func (s *shown) record() store.Record {
-	r := store.Record{State: store.StateUnreadable, Size: int(*s.size), Validity: s.validUntil.since(s.now)}
+	r := store.Record{State: store.StateUnreadable, Fence: uint64(*s.fence), Size: int(*s.size), Validity: s.validUntil.since(s.now)} //nolint:gosec // fences are positive
 	copy(r.ID[:], s.id)
 	if !*s.readable {
 		return r
@@ -126,8 +125,7 @@ func (s *shown) record() store.Record {
 	if s.description != nil {
 		r.Description = *s.description
 	}
-	r.Attempt, r.Fence = int(*s.attempt), uint64(*s.fence) //nolint:gosec // fences are positive
-	r.ClaimedAt = s.createdAt.time()
+	r.Attempt, r.ClaimedAt = int(*s.attempt), s.createdAt.time()
 	switch {
 	case *s.completed:
 		r.State, r.Resolved = store.StateCompleted, *s.resolved

@@ -53,7 +53,7 @@ func TestInspectShowsStateAndTimes(t *testing.T) {
 	}
 	unreadable := row(false, false, 1000, 5000)
 	unreadable.readable = &no
-	if got := unreadable.record(); got.State != store.StateUnreadable || got.Policy != (store.Policy{}) || got.Attempt != 0 || got.Size != 6 || got.ID != (store.ID{1}) {
+	if got := unreadable.record(); got.State != store.StateUnreadable || got.Policy != (store.Policy{}) || got.Attempt != 0 || got.Fence != 40 || got.Size != 6 || got.ID != (store.ID{1}) {
 		t.Errorf("unreadable: %+v", got)
 	}
 }

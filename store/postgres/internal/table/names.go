@@ -71,7 +71,9 @@ func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 
 // fill puts the names, and the conditions that several statements share, into a text.
 func (n *Names) fill(text string) string {
-	text = strings.ReplaceAll(text, "{shown}", withoutComments(readSQL(sqlFiles, "sql/shown.sql")))
+	for _, part := range []string{"shown", "fence"} { // each may contain those after it
+		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(sqlFiles, "sql/"+part+".sql")))
+	}
 	pairs := []string{
 		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),
 		"{replayed}", withoutComments(readSQL(sqlFiles, "sql/replayed.sql")),

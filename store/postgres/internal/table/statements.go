@@ -15,7 +15,7 @@ type statements struct {
 
 	renew                           string
 	purge, purgeable, inspect, list string
-	resolve, forget, discard        string
+	resolve, forget                 string
 	unknown                         string
 	others, unpurged                string
 }
@@ -28,7 +28,7 @@ func newStatements(n *Names) statements {
 		CompleteOwn: prepared("complete_own"), CompleteAgain: prepared("complete_again"),
 		renew: load("renew"),
 		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
-		resolve: load("resolve"), forget: load("forget"), discard: load("discard"),
+		resolve: load("resolve"), forget: load("forget"),
 		unknown: load("unknown"),
 		others:  load("others"), unpurged: load("unpurged"),
 	}

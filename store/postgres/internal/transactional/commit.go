@@ -44,11 +44,8 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 		viaSQL = a.sqlTx != nil // database/sql commits
 	)
 	if r.DiscardEffects {
-		if failed { // it takes no other statement, not even the preparation of one
-			if err := a.rollback(ctx); err != nil {
-				return notApplied("the effects could not be undone: " + err.Error())
-			}
-			own, viaSQL = 0, false
+		if failed {
+			own, a.prepared = 0, false // before ROLLBACK it takes no other statement, not even the preparation of one
 		}
 		s.addDiscard(&batch, a, r, !failed)
 	}
@@ -148,23 +145,23 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	return nil
 }
 
-// addDiscard adds the statements that begin the transaction anew. With open, they first
-// undo the effects of the handler, and for an unknown outcome the session then keeps the
-// lock of the attempt meanwhile: within one batch, between two a pooler may lend it out.
-// Otherwise the lock is free for a moment, and where another attempt has it then, or has
-// completed the record, this fails.
-func (s *Store) addDiscard(b *steps, a *attempt, r *ending, open bool) {
+// addDiscard adds the statements that undo the effects of the handler and begin the
+// transaction anew. With sound, which says that none of its statements failed, they first
+// look whether it still is the transaction of the claim, and for an unknown outcome the
+// session keeps the lock of the attempt meanwhile: within one batch, between two a pooler
+// may lend it out. Otherwise the lock is free from one statement of the batch to the
+// second after it, and where another attempt has it then, or has completed the record,
+// this fails.
+func (s *Store) addDiscard(b *steps, a *attempt, r *ending, sound bool) {
 	lock := wire.AppendInt8(nil, s.lockKey(a.id))
-	holds := open && r.reason != ""
-	if open {
+	holds := sound && r.reason != ""
+	if sound {
 		b.add(s.statements.same, nil, wire.AppendTimestamp(nil, a.beganAt))
 	}
 	if holds {
 		b.add(s.statements.hold, nil, lock)
 	}
-	if open {
-		b.add(s.statements.rollback, nil)
-	}
+	b.add(s.statements.rollback, nil)
 	b.add(s.statements.begin, nil)
 	b.add(s.statements.locked, nil, lock)
 	if holds {

@@ -12,9 +12,13 @@ import (
 
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
 // the record alone, as Complete does with DiscardEffects, and with the same errors. The
-// lock of the attempt is held throughout, so that no other begins in between; only where
-// a statement of the handler failed, or its transaction is lost, another process may get
-// the lock first, and then the error is ErrNotApplied unless it has released the key.
+// lock of the attempt is held throughout, so that no other begins in between. There are
+// two exceptions. A transaction of which a statement failed takes nothing but ROLLBACK,
+// and the lock is free from that to the next but one statement of the same batch, which
+// is long enough for one of many simultaneous retries. A transaction that is lost with
+// its connection, or that the handler ended, has no lock. Where another process has the
+// lock by then, or has completed the record, the error is ErrNotApplied: no record says
+// that the outcome is unknown, and that attempt decides.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err

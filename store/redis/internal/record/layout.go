@@ -58,7 +58,7 @@ const (
 	TagDone       = 'D' // complete
 	TagChanged    = 'W' // renew, release, unknown, resolve: written
 	TagRecord     = 'R' // inspect: see ParseView
-	TagUnreadable = 'U' // inspect: validity i64, size u64
+	TagUnreadable = 'U' // inspect: validity i64, size u64, fence u64
 	TagNone       = 'N' // release, inspect, resolve: no such record
 )
 
@@ -179,12 +179,25 @@ func AppendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	return appendPolicy(b, &r.Policy, r.Description)
 }
 
+// What resolve.lua is asked for.
+const (
+	resolveKeep             = iota // the payload, of a lapsed record
+	resolveForget                  // a lapsed record
+	resolveForgetCompleted         // a completed record
+	resolveForgetUnreadable        // a record that cannot be read
+)
+
 // AppendResolution appends the fixed argument of resolve.lua.
 func AppendResolution(b []byte, r *store.Resolution) []byte {
-	b = binary.BigEndian.AppendUint64(b, r.Fence)
-	forget := byte(0)
-	if r.Forget {
-		forget = 1
+	what := byte(resolveKeep)
+	switch {
+	case r.State == store.StateUnreadable:
+		what = resolveForgetUnreadable
+	case r.State.WasCompleted():
+		what = resolveForgetCompleted
+	case r.Forget:
+		what = resolveForget
 	}
-	return appendMicros(append(b, forget), max(r.Retention, 0))
+	b = append(binary.BigEndian.AppendUint64(b, r.Fence), what)
+	return appendMicros(b, max(r.Retention, 0))
 }

@@ -88,7 +88,7 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	f := fields{rest: b}
 	switch f.u8() {
 	case TagUnreadable:
-		r.State, r.Validity, r.Size = store.StateUnreadable, f.validity(), int(f.u64()) //nolint:gosec // a size
+		r.State, r.Validity, r.Size, r.Fence = store.StateUnreadable, f.validity(), int(f.u64()), f.u64() //nolint:gosec // a size
 		return r, at, f.end()
 	case TagRecord:
 	default:

@@ -142,7 +142,7 @@ func TestAnswersOfAnInspection(t *testing.T) {
 			"RE 00000001 0000000000000102 0000000000000000 00000000000007d0 0000000000000001 0000000000000005" + clock + "00 0000000000000000 00000000d693a400" + hexPrint + "00",
 			store.Record{ID: id, Fingerprint: fingerprint, State: store.StateExpired, Policy: hour, Attempt: 1, Fence: 258, Validity: 2 * time.Millisecond, ClaimedAt: time.UnixMilli(1), CompletedAt: time.UnixMilli(5)},
 		},
-		{"U 00000000000007d0 0000000000000007", store.Record{ID: id, State: store.StateUnreadable, Validity: 2 * time.Millisecond, Size: 7}},
+		{"U 00000000000007d0 0000000000000007 0000000000000102", store.Record{ID: id, State: store.StateUnreadable, Fence: 258, Validity: 2 * time.Millisecond, Size: 7}},
 	} {
 		got, at, ok := ParseView(id, answer(t, c.answer))
 		if !ok || !reflect.DeepEqual(got, c.want) {

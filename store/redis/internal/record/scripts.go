@@ -16,6 +16,8 @@ var (
 	readableSource string
 	//go:embed lua/write.lua
 	writeSource string
+	//go:embed lua/digest.lua
+	digestSource string
 	//go:embed lua/payload.lua
 	payloadSource string
 	//go:embed lua/claim.lua
@@ -54,8 +56,8 @@ var (
 	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
 	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
 	UnknownScript  = newScript(allowOOM, recordSource, readableSource, unknownSource, writeSource)
-	InspectScript  = newScript(readOnly, recordSource, payloadSource, inspectSource)
-	ResolveScript  = newScript(allowOOM, recordSource, resolveSource, forgetSource)
+	InspectScript  = newScript(readOnly, recordSource, digestSource, payloadSource, inspectSource)
+	ResolveScript  = newScript(allowOOM, recordSource, digestSource, payloadSource, resolveSource, forgetSource)
 )
 
 // Script is the source of a Lua script and the digest by which the server knows it, both

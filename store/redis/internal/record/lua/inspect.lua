@@ -14,10 +14,9 @@ if seen and length and kept > 0 and not expired then
   end
 end
 
-expires = expires or redis.call('PEXPIRETIME', KEYS[1])
 local left = -1 -- the key lasts for ever: somebody made it persist
 if expires >= 0 then left = math.max((expires + 1) * 1000 - now, 0) end
-if unreadable then return 'U' .. struct.pack('>i8I8', left, #(raw or '')) end
+if unreadable then return 'U' .. struct.pack('>i8I8I8', left, #(raw or ''), fence) end
 
 local state, remaining, size = 'P', 0, 0
 if began then

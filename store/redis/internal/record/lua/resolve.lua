@@ -1,19 +1,27 @@
--- Resolve ends a lapsed record for an operator, unless the record has changed since the
--- operator looked at it. One that cannot be read has no fence, which is asked for as 0.
+-- Resolve ends a record for an operator, unless it has changed since the operator looked
+-- at it.
 --
--- ARGV[1]: fence, forget 0 or 1, retention µs    ARGV[2]: payload
-local looked_at, forget, asked = struct.unpack('>I8BI8', ARGV[1])
+-- ARGV[1]: fence, what to do, retention µs    ARGV[2]: payload
+local KEEP, FORGET_COMPLETED, FORGET_UNREADABLE = 0, 2, 3
+local looked_at, what, asked = struct.unpack('>I8BI8', ARGV[1])
 
+if fence ~= looked_at or not (seen or unreadable) then return 'N' end
+if seen and length and kept > 0 then
+  if not KEYS[2] then return 'K' end
+  local payload = not expired and redis.call('GET', KEYS[2])
+  unreadable = payload and #payload ~= length -- as in inspect.lua
+end
 if unreadable then
-  if forget == 0 or looked_at > 0 then return 'N' end
+  if what ~= FORGET_UNREADABLE then return 'N' end
   if not KEYS[2] then return 'K' end -- there may be a payload, too
-  fence = 0
-elseif not seen or not began or lease > now or fence ~= looked_at then
+elseif length then
+  if what ~= FORGET_COMPLETED then return 'N' end
+elseif what >= FORGET_COMPLETED or lease > now then
   return 'N'
 end
 
 local watched = true
-if forget == 0 then
+if what == KEEP then
   -- The record ends no earlier than it would have without the operator. Its durations
   -- count from the start of this millisecond.
   local millisecond = math.floor(now / 1000)

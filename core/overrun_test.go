@@ -1,0 +1,305 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+const (
+	maxRun  = time.Minute
+	overran = "ran longer than MaxRun" // the reason in the record of a handler that did not return
+)
+
+// outrun begins op in b, whose handlers are bounded by maxRun, and lets it run for a
+// lease more than that.
+func outrun(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
+	t.Helper()
+	a := b.claim(t, op)
+	time.Sleep(maxRun + lease)
+	synctest.Wait()
+	return a
+}
+
+// The handler has a lease more to return in. Then its record refuses every retry,
+// whatever its preset, because the handler still runs.
+func TestHandlerThatDoesNotReturnAfterMaxRunIsUnknown(t *testing.T) {
+	for _, preset := range presets {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			other := setupOver(t, b.store.Store, reprise.Config{})
+			op := order("k")
+			op.Preset = preset
+			a := b.claim(t, op)
+			time.Sleep(maxRun - 1)
+			wantCause(t, a.Context(), nil)
+			time.Sleep(time.Nanosecond)
+			wantCause(t, a.Context(), reprise.ErrRunTooLong)
+			time.Sleep(lease - 1)
+			synctest.Wait()
+			other.want(t, op, reprise.InProgress)
+			b.want(t, op, reprise.InProgress)
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			b.wantUnknown(t, op, overran)
+			time.Sleep(10 * lease)
+			b.wantUnknown(t, op, overran)
+			wantCause(t, a.Context(), reprise.ErrRunTooLong)
+			if e := b.events.of(t, "unknown"); e.Counted || e.Reason != overran || e.Attempt != 1 || e.ID != a.ID() {
+				t.Errorf("reported as %+v", e)
+			}
+			for kind, want := range map[string]int{"run-too-long": 1, "unknown": 1, "lease-lost": 0, "store-error": 0} {
+				if n := b.events.count(kind); n != want {
+					t.Errorf("%d events %s, want %d", n, kind, want)
+				}
+			}
+			if s := b.Stats(); s.Running != 1 || s.Leases != 0 || s.Background != 0 {
+				t.Errorf("%d run, %d leases are kept and %d tasks held, want 1, 0 and 0", s.Running, s.Leases, s.Background)
+			}
+			release(t, other.claim(t, order("another")))
+			_ = a.Release()
+		})
+	}
+}
+
+// Whatever such a handler does at last, its record stays. Its client gets its response.
+func TestHandlerThatReturnsAfterItsRecordIsUnknown(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, a *reprise.Attempt){
+		"completes": func(t *testing.T, a *reprise.Attempt) {
+			wantError(t, "the completion", complete(t, a, "late", reprise.EndUnknown).Err, reprise.ErrRunTooLong)
+		},
+		"releases": func(t *testing.T, a *reprise.Attempt) {
+			wantError(t, "the release", a.Release(), reprise.ErrRunTooLong)
+		},
+		"does not know": func(t *testing.T, a *reprise.Attempt) {
+			wantError(t, "the mark", a.Unknown("the bank timed out"), nil)
+		},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			a := outrun(t, b, order("k"))
+			end(t, a)
+			b.wantUnknown(t, order("k"), overran)
+			if s := b.Stats(); s.Ends[reprise.EndUnknown] != 1 || s.Running != 0 {
+				t.Errorf("ended as %v", s.Ends)
+			}
+			if n := b.events.count("lease-lost"); n != 0 {
+				t.Errorf("%d events say that another attempt may run", n)
+			}
+		})
+	}
+}
+
+// An operator decides before the handler returns.
+func TestHandlerThatReturnsAfterAnOperatorResolvedItsRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		resolution store.Resolution
+		end        reprise.AttemptEnd
+		replayed   string
+	}{
+		"forgotten": {store.Resolution{Forget: true}, reprise.EndRecorded, "late"},
+		"answered":  {store.Resolution{Payload: []byte("resolved"), Retention: retention}, reprise.EndSuperseded, "resolved"},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			a := outrun(t, b, order("k"))
+			inspector, _ := store.As[store.Inspector](b.store.Store)
+			c.resolution.Fence = a.View().Fence()
+			if err := inspector.Resolve(t.Context(), a.ID(), c.resolution); err != nil {
+				t.Fatal(err)
+			}
+			complete(t, a, "late", c.end)
+			if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != c.replayed {
+				t.Errorf("replayed %q, want %q", got, c.replayed)
+			}
+		})
+	}
+}
+
+// The lease is kept until the store has taken the mark, so that nothing runs beside the
+// handler meanwhile.
+func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
+	for _, c := range []struct {
+		err      error
+		executed bool
+	}{
+		{store.ErrUnavailable, false},
+		{store.ErrUnknown, false},
+		{store.ErrUnknown, true},
+		{store.ErrNotReplicated, true},
+		{store.ErrFull, false},
+		{store.ErrMisconfigured, false},
+		{store.ErrCorrupt, false}, // which is not repeated at once
+	} {
+		inTimeNamed(t, fmt.Sprintf("%v, executed %v", c.err, c.executed), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun, Background: reprise.BackgroundLimits{Age: time.Second}})
+			b.failing(1<<30, c.executed, c.err)
+			meanwhile := reprise.InProgress
+			if c.executed {
+				meanwhile = reprise.Lapsed
+			}
+			a := outrun(t, b, order("k"))
+			for range 10 {
+				setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), meanwhile)
+				time.Sleep(lease)
+			}
+			b.store.heal()
+			time.Sleep(lease + budget)
+			b.wantUnknown(t, order("k"), overran)
+			complete(t, a, "late", reprise.EndUnknown)
+			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 {
+				t.Errorf("%d tasks are held and %d were dropped", s.Background, s.BackgroundDropped)
+			}
+		})
+	}
+}
+
+// A handler that returns while the store does not take the mark ends as ever, also where
+// the store does not take its completion either.
+func TestOverrunThatReturnsBeforeItIsMarked(t *testing.T) {
+	for _, end := range []reprise.AttemptEnd{reprise.EndRecorded, reprise.EndUnrecorded} {
+		inTimeNamed(t, end.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			var returned atomic.Bool
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+				if !returned.Load() {
+					return store.ErrUnavailable
+				}
+				return b.store.Store.Unknown(ctx, r)
+			}
+			if end == reprise.EndUnrecorded {
+				b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+			}
+			a := outrun(t, b, order("k"))
+			returned.Store(true)
+			complete(t, a, "late", end)
+			b.store.heal()
+			time.Sleep(lease)
+			b.want(t, order("k"), reprise.Replayed)
+			if s := b.Stats(); s.Background != 0 || b.events.count("unknown") != 0 {
+				t.Errorf("%d tasks are held, and %d marks reported", s.Background, b.events.count("unknown"))
+			}
+		})
+	}
+}
+
+// The store decides between a mark and the end of the attempt, and the loser accepts it.
+func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
+	for _, c := range []struct {
+		executed bool
+		end      reprise.AttemptEnd
+		retry    reprise.Outcome
+	}{
+		{false, reprise.EndRecorded, reprise.Replayed},
+		{true, reprise.EndContested, reprise.Lapsed},
+	} {
+		inTimeNamed(t, fmt.Sprint("marked first ", c.executed), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
+				if c.executed {
+					err = b.store.Store.Unknown(ctx, r)
+				}
+				time.Sleep(time.Second)
+				if !c.executed {
+					err = b.store.Store.Unknown(ctx, r)
+				}
+				return err
+			}
+			a := outrun(t, b, order("k"))
+			complete(t, a, "late", c.end)
+			b.want(t, order("k"), c.retry)
+			time.Sleep(lease)
+			b.want(t, order("k"), c.retry)
+			if n := b.events.count("unknown"); n != 0 {
+				t.Errorf("%d marks of an attempt that has ended are reported", n)
+			}
+		})
+	}
+}
+
+// Marks that find the background full keep their leases and wait, and leave room for
+// completions.
+func TestOverrunsWaitForRoomInTheBackground(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		const overruns = 10
+		b := setup(t, reprise.Config{MaxRun: maxRun, Background: reprise.BackgroundLimits{Tasks: 2}})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		b.failing(1<<30, false, store.ErrUnavailable)
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
+		var running []*reprise.Attempt
+		for n := range overruns {
+			running = append(running, b.claim(t, order(strconv.Itoa(n))))
+		}
+		time.Sleep(maxRun + lease)
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
+		time.Sleep(3 * lease)
+		for n := range overruns {
+			other.want(t, order(strconv.Itoa(n)), reprise.InProgress)
+		}
+		if s := b.Stats(); s.Background != 2 || s.BackgroundDropped != 0 {
+			t.Errorf("%d tasks are held and %d were dropped, want 2 and 0", s.Background, s.BackgroundDropped)
+		}
+		b.store.heal()
+		time.Sleep(overruns * 2 * lease)
+		other.want(t, order("k"), reprise.Replayed)
+		for n, a := range running {
+			b.wantUnknown(t, order(strconv.Itoa(n)), overran)
+			complete(t, a, "late", reprise.EndUnknown)
+		}
+	})
+}
+
+// Until its handler has returned, a run is open work of its engine, which nothing runs
+// beside even where the store is away.
+func TestOverrunIsNotOverBeforeItsHandlerReturns(t *testing.T) {
+	for _, marked := range []bool{false, true} {
+		inTimeNamed(t, fmt.Sprint("marked ", marked), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			if !marked {
+				b.failing(1<<30, false, store.ErrUnavailable)
+			}
+			a := outrun(t, b, order("k"))
+			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+				return store.ClaimResult{}, store.ErrUnavailable
+			}
+			b.want(t, open(order("k")), reprise.InProgress)
+			start := time.Now()
+			if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Errorf("Close: %v after %v, want it to wait for the second", err, time.Since(start))
+			}
+			b.store.heal()
+			if end, err := a.Complete(reprise.Completion{}); err != nil || marked != (end.End == reprise.EndUnknown) {
+				t.Errorf("ended as %v, %v", end.End, err)
+			}
+		})
+	}
+}
+
+// The bound of a transaction ends it and its effects, so that nothing is left to mark.
+func TestOverrunOfAnAtomicAttemptIsNotMarked(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setupAtomic(t, time.Hour+3*lease)
+		b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
+			t.Error("marked")
+			return nil
+		}
+		a := b.claim(t, order("k"))
+		time.Sleep(time.Hour) // the default of MaxRun
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		time.Sleep(3*lease - 1)
+		b.want(t, order("k"), reprise.InProgress)
+		time.Sleep(time.Second)
+		if n := b.events.count("lease-lost"); n != 1 {
+			t.Errorf("the end of the transaction is reported %d times", n)
+		}
+		release(t, a)
+	})
+}
