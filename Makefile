@@ -233,10 +233,10 @@ soak: ## Break processes, links and servers for DURATION with SEED, and write th
 	export REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
 	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/engineering/faults.md"
 
-soak/lab: ## Run every test of the lab that takes faults for DURATION each
+soak/lab: ## Run every test of the lab that takes faults for DURATION each, and the 2,000 payments of examples/bank
 	@$(servers)
 	export REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
-	go test -race -count=1 -timeout 0 ./lab/...
+	go test -race -count=1 -timeout 0 ./lab/... ./examples/bank
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)

@@ -1,0 +1,334 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+var (
+	executed    = &store.Resolution{Payload: []byte("receipt 8812")}
+	notExecuted = &store.Resolution{Forget: true}
+)
+
+// answering is a function for Reconcile with the same answer for every record.
+func answering(answer *store.Resolution, err error) func(context.Context, store.Record) (*store.Resolution, error) {
+	return func(context.Context, store.Record) (*store.Resolution, error) { return answer, err }
+}
+
+// unknown runs op and leaves its outcome unknown.
+func (b *bench) unknown(t *testing.T, op reprise.Operation) {
+	t.Helper()
+	if err := b.claim(t, op).Unknown("the bank timed out"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reconcile makes a round that must not fail.
+func (b *bench) reconcile(t *testing.T, answer *store.Resolution, c reprise.ReconcileConfig) reprise.Reconciled {
+	t.Helper()
+	round, err := reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return round
+}
+
+func wantRound(t *testing.T, got, want reprise.Reconciled) {
+	t.Helper()
+	if got != want {
+		t.Errorf("the round counts %+v, want %+v", got, want)
+	}
+}
+
+func TestReconcileResolvesByTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer *store.Resolution
+		round  reprise.Reconciled
+		next   reprise.Outcome
+	}{
+		"executed":      {executed, reprise.Reconciled{Executed: 1}, reprise.Replayed},
+		"not executed":  {notExecuted, reprise.Reconciled{NotExecuted: 1}, reprise.Claimed},
+		"not known yet": {nil, reprise.Reconciled{NotKnown: 1}, reprise.Lapsed},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.unknown(t, order("k"))
+			running := b.claim(t, order("running"))
+			complete(t, b.claim(t, order("done")), "answer", reprise.EndRecorded)
+			wantRound(t, b.reconcile(t, c.answer, reprise.ReconcileConfig{Lapsed: true}), c.round)
+			res := b.want(t, order("k"), c.next)
+			if c.next == reprise.Replayed && string(res.Payload) != "receipt 8812" {
+				t.Errorf("the retry gets %q", res.Payload)
+			}
+			if res.Attempt != nil {
+				release(t, res.Attempt)
+			}
+			complete(t, running, "answer", reprise.EndRecorded)
+			if got := b.want(t, order("done"), reprise.Replayed); string(got.Payload) != "answer" {
+				t.Errorf("a completed record has %q now", got.Payload)
+			}
+		})
+	}
+}
+
+// The function learns why the outcome is unknown, and the key that the bank was given.
+func TestReconcileAsksWithTheDownstreamKeyOfTheAttempt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		_ = a.Unknown("the bank timed out")
+		_, err := reprise.Reconcile(t.Context(), b.store.Store, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
+			if want := a.View().Key("payment"); r.Key("payment") != want {
+				t.Errorf("it asks for %s, and the attempt sent %s", r.Key("payment"), want)
+			}
+			if r.Reason != "the bank timed out" || r.State != store.StateUnknown {
+				t.Errorf("it asks about %+v", r)
+			}
+			if until, ok := ctx.Deadline(); !ok || time.Until(until) != 10*time.Second {
+				t.Errorf("the deadline is %v from now", time.Until(until))
+			}
+			return nil, nil
+		}, reprise.ReconcileConfig{})
+		wantError(t, "Reconcile", err, nil)
+	})
+}
+
+func TestReconcileSelects(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		dead := setupOver(t, b.store.Store, reprise.Config{})
+		dead.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
+		}
+		lapsed := dead.claim(t, order("lapsed"))
+		time.Sleep(2 * lease)
+		labelled := order("labelled")
+		labelled.Label = "payments"
+		b.unknown(t, labelled)
+		time.Sleep(time.Minute)
+		b.unknown(t, order("new"))
+		for name, c := range map[string]struct {
+			config reprise.ReconcileConfig
+			asked  int
+		}{
+			"by default, the unknown": {reprise.ReconcileConfig{}, 2},
+			"with the lapsed":         {reprise.ReconcileConfig{Lapsed: true}, 3},
+			"of a label":              {reprise.ReconcileConfig{Lapsed: true, Label: "payments"}, 1},
+			"older than a minute":     {reprise.ReconcileConfig{OlderThan: time.Minute}, 1},
+			"older than an hour":      {reprise.ReconcileConfig{Lapsed: true, OlderThan: time.Hour}, 0},
+		} {
+			if round := b.reconcile(t, nil, c.config); round.NotKnown != c.asked {
+				t.Errorf("%s: asked about %d records, want %d", name, round.NotKnown, c.asked)
+			}
+		}
+		if err := lapsed.Release(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// While one reconciler waits for its answer, another resolves the record, and a retry
+// runs and leaves its own outcome unknown. The late answer is about an attempt that is no
+// more, so it changes nothing.
+func TestReconcileLeavesARecordThatChanged(t *testing.T) {
+	for name, late := range map[string]*store.Resolution{"executed": executed, "not executed": notExecuted} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			b.unknown(t, order("k"))
+			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
+				wantRound(t, b.reconcile(t, notExecuted, reprise.ReconcileConfig{}), reprise.Reconciled{NotExecuted: 1}) //nolint:contextcheck // another process
+				b.unknown(t, order("k"))                                                                                 //nolint:contextcheck // another process
+				return late, nil
+			}, reprise.ReconcileConfig{})
+			wantError(t, "Reconcile", err, nil)
+			wantRound(t, round, reprise.Reconciled{Changed: 1})
+			b.wantUnknown(t, order("k"), "the bank timed out")
+		})
+	}
+}
+
+// Of any number of reconcilers one resolves each record.
+func TestReconcileInSeveralProcesses(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		const records = 50
+		for i := range records {
+			b.unknown(t, order(fmt.Sprint("k", i)))
+		}
+		var wg sync.WaitGroup
+		var resolved, changed atomic.Int64
+		for range 4 {
+			wg.Go(func() {
+				round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
+					time.Sleep(time.Second)
+					return executed, nil
+				}, reprise.ReconcileConfig{})
+				if err != nil {
+					t.Error(err)
+				}
+				resolved.Add(int64(round.Executed))
+				changed.Add(int64(round.Changed))
+			})
+		}
+		wg.Wait()
+		if resolved.Load() != records || changed.Load() != 3*records {
+			t.Errorf("%d resolutions of %d records, and %d found another's", resolved.Load(), records, changed.Load())
+		}
+	})
+}
+
+// One record whose question fails keeps no other from being resolved, and is asked about
+// again in the next round.
+func TestReconcileReportsFailures(t *testing.T) {
+	errBank := errors.New("the bank is away")
+	for name, c := range map[string]struct {
+		ask  func(ctx context.Context) (*store.Resolution, error)
+		want error
+		text string
+	}{
+		"an error": {func(context.Context) (*store.Resolution, error) { return executed, errBank }, errBank, "the bank is away"},
+		"a panic":  {func(context.Context) (*store.Resolution, error) { panic("a bug") }, nil, "panicked: a bug"},
+		"too late": {func(ctx context.Context) (*store.Resolution, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, context.DeadlineExceeded, ""},
+		"without a payload": {func(context.Context) (*store.Resolution, error) { return &store.Resolution{}, nil }, store.ErrInvalid, "neither Forget nor a Payload"},
+		"a bad retention": {func(context.Context) (*store.Resolution, error) {
+			return &store.Resolution{Payload: []byte("p"), Retention: -1}, nil
+		}, store.ErrInvalid, "Retention"},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			for i := range 3 {
+				b.unknown(t, order(fmt.Sprint("secret-key-", i)))
+			}
+			bad := idOf(order("secret-key-1"))
+			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
+				if r.ID == bad {
+					return c.ask(ctx)
+				}
+				return executed, nil
+			}, reprise.ReconcileConfig{Timeout: time.Second})
+			wantRound(t, round, reprise.Reconciled{Executed: 2, Failed: 1})
+			if c.want != nil {
+				wantError(t, "Reconcile", err, c.want)
+			}
+			if text := fmt.Sprint(err); !strings.Contains(text, c.text) || !strings.Contains(text, bad.Short()) || strings.Contains(text, "secret-key") {
+				t.Errorf("the error is %q", text)
+			}
+			wantRound(t, b.reconcile(t, notExecuted, reprise.ReconcileConfig{}), reprise.Reconciled{NotExecuted: 1})
+		})
+	}
+}
+
+// Rounds of few records, at their bound of concurrency, reach every record.
+func TestReconcileIsBounded(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		const records = 57
+		for i := range records {
+			b.unknown(t, order(fmt.Sprint("k", i)))
+		}
+		running, most := 0, 0
+		c := reprise.ReconcileConfig{Limit: 10, Concurrency: 3}
+		asked := map[store.ID]int{}
+		var mu sync.Mutex
+		for rounds := 0; rounds == 0 || c.After != ""; rounds++ {
+			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(_ context.Context, r store.Record) (*store.Resolution, error) {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				asked[r.ID]++
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				running--
+				return nil, nil
+			}, c)
+			if err != nil || round.NotKnown > 10 || round.NotKnown == 0 && round.Next != "" || rounds > 1000 {
+				t.Fatalf("%+v, %v", round, err)
+			}
+			c.After = round.Next
+		}
+		if len(asked) != records || most != 3 {
+			t.Errorf("asked about %d of %d records, %d at once, want 3", len(asked), records, most)
+		}
+	})
+}
+
+// A round whose context ends leaves the rest of its records to the next one.
+func TestReconcileEndsWithItsContext(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for i := range 9 {
+			b.unknown(t, order(fmt.Sprint("k", i)))
+		}
+		errStop := errors.New("stopped")
+		ctx, stop := context.WithCancelCause(t.Context())
+		round, err := reprise.Reconcile(ctx, b.store.Store, func(ctx context.Context, _ store.Record) (*store.Resolution, error) {
+			stop(errStop)
+			return executed, nil
+		}, reprise.ReconcileConfig{Limit: 5, Concurrency: 1})
+		wantError(t, "Reconcile", err, errStop)
+		if round.Next != "" || round.Executed+round.Failed != 1 {
+			t.Errorf("%+v", round)
+		}
+		if _, err := reprise.Reconcile(ctx, b.store.Store, answering(executed, nil), reprise.ReconcileConfig{}); err == nil {
+			t.Error("a round with an ended context succeeds")
+		}
+		if round := b.reconcile(t, executed, reprise.ReconcileConfig{}); round.Executed < 8 {
+			t.Errorf("%+v", round)
+		}
+	})
+}
+
+func TestReconcileKeepsARecordAsLongAsItsPolicySays(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		op := order("k")
+		op.Retention = 48 * time.Hour
+		b.unknown(t, op)
+		time.Sleep(time.Hour)
+		wantRound(t, b.reconcile(t, executed, reprise.ReconcileConfig{}), reprise.Reconciled{Executed: 1})
+		if r := b.stored(t, op); r.Validity != 48*time.Hour || !r.Resolved {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestReconcileRefusesAnInvalidCall(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		records := memstore.New()
+		for name, c := range map[string]struct {
+			st     store.Store
+			ask    func(context.Context, store.Record) (*store.Resolution, error)
+			config reprise.ReconcileConfig
+		}{
+			"no function":          {records, nil, reprise.ReconcileConfig{}},
+			"no inspector":         {&hooked{Store: records}, answering(nil, nil), reprise.ReconcileConfig{}},
+			"negative limit":       {records, answering(nil, nil), reprise.ReconcileConfig{Limit: -1}},
+			"limit too large":      {records, answering(nil, nil), reprise.ReconcileConfig{Limit: store.MaxPage + 1}},
+			"negative concurrency": {records, answering(nil, nil), reprise.ReconcileConfig{Concurrency: -1}},
+			"negative timeout":     {records, answering(nil, nil), reprise.ReconcileConfig{Timeout: -1}},
+			"negative age":         {records, answering(nil, nil), reprise.ReconcileConfig{OlderThan: -1}},
+			"a foreign cursor":     {records, answering(nil, nil), reprise.ReconcileConfig{After: "elsewhere"}},
+			"a bad label":          {records, answering(nil, nil), reprise.ReconcileConfig{Label: "\n"}},
+		} {
+			round, err := reprise.Reconcile(t.Context(), c.st, c.ask, c.config)
+			if !errors.Is(err, store.ErrInvalid) || round != (reprise.Reconciled{}) {
+				t.Errorf("%s: %+v, %v", name, round, err)
+			}
+		}
+	})
+}
