@@ -20,6 +20,7 @@ var notRun = []string{
 	"cmd/reprise/README.md", // go install of a release
 	"cmd/reprise/README.md", // resolve asks a person
 	"cmd/reprise/README.md", // resolve of the reader's record
+	"cmd/reprise/README.md", // forget of the reader's record
 	"docs/postgres.md",      // SQL with the reader's roles
 	"docs/postgres.md",      // and the policies of these
 	"docs/redis.md",         // ACL with the reader's password

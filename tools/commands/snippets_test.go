@@ -40,7 +40,7 @@ var imported = map[string]string{
 
 	"gorm": "gorm.io/gorm",
 
-	"context": "context", "errors": "errors", "fmt": "fmt", "http": "net/http", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os",
+	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os",
 	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
 }
 
@@ -54,7 +54,7 @@ var beside = map[string]map[string]string{
 // givenBeside are variables whose type depends on the adapter.
 var givenBeside = map[string]map[string]string{
 	"reprisehttp": {
-		"tenantOf": "reprisehttp.Scope", "createOrder": "http.HandlerFunc", "orders": "http.Handler",
+		"tenantOf": "reprisehttp.Scope", "createOrder": "http.HandlerFunc", "orders": "http.Handler", "proxy": "*httputil.ReverseProxy",
 		"authenticate": "func(http.Handler) http.Handler", "cors": "func(http.Handler) http.Handler",
 	},
 	"reprisegin":     {"tenantOf": "reprisegin.Scope", "createOrder": "gin.HandlerFunc", "authenticate": "gin.HandlerFunc", "config": "cors.Config", "server": "*http.Server"},
