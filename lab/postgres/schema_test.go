@@ -50,7 +50,7 @@ func TestPostgresTableAsMigrated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
 	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
-	if nullable != "payload reason" {
+	if nullable != "payload reason description" {
 		t.Errorf("columns without NOT NULL: %s", nullable)
 	}
 	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes
