@@ -85,7 +85,7 @@ type Event struct {
 	// background.
 	RunTime, CompleteTime time.Duration
 
-	Annotation string // of Replayed: the annotation of the response; see protocol.Config.Annotate
+	Annotation string // of Replayed: the annotation of the response; see protocol.Keeping.Annotate
 	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun. With another End no record has it
 
 	// State, of EventResolved, is the one in which the operator found the record, and

@@ -15,7 +15,7 @@ import (
 const traceparent = "traceparent"
 
 // Annotate returns the traceparent of the span in ctx, and an empty text where there is
-// none. As [github.com/reprise-go/reprise/core/protocol.Config].Annotate it is kept
+// none. As [github.com/reprise-go/reprise/core/protocol.Keeping].Annotate it is kept
 // beside the response, and replays are linked to the trace of the first run.
 func Annotate(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}

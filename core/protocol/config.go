@@ -97,20 +97,13 @@ type Config struct {
 	// Fingerprint decides which requests count as the same one.
 	Fingerprint Fingerprinting
 
-	// Keep says which responses are kept, and which of their fields.
+	// Keep says which responses are kept, which of their fields, and what beside them.
 	Keep Keeping
 
 	// Seal encrypts the responses that records keep. By default no response is encrypted. It
 	// is one for all guards that share keys, and docs/sealing.md says in which order a
 	// deployment turns it on.
 	Seal Sealing
-
-	// Annotate, if not nil, returns a short text that is kept beside a response, such as the
-	// traceparent of its trace: replays give it to the observer (see
-	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
-	// is called with the context of the handler after the handler returned. Up to 255 bytes
-	// of printable US-ASCII; any other text is not kept.
-	Annotate func(ctx context.Context) string
 
 	// Describe, if not nil, returns a short text that tells operators about a request in
 	// its record, such as its route, tenant, host and trace. The record keeps it from its
@@ -249,6 +242,13 @@ type Keeping struct {
 	// message, or of the google.rpc.Status in its place. It must be neither kept nor
 	// modified. It is empty when [Guard.Keeps] asks.
 	Decide func(status int, head []byte) Decision
+
+	// Annotate, if not nil, returns a short text that is kept beside a response, such as the
+	// traceparent of its trace: replays give it to the observer (see
+	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
+	// is called with the context of the handler after the handler returned. Up to 255 bytes
+	// of printable US-ASCII; any other text is not kept.
+	Annotate func(ctx context.Context) string
 }
 
 // Announcing adds fields to responses that tell clients about the policy.

@@ -35,7 +35,7 @@ type Exchange struct {
 	http2        bool // the request has HTTP/2 or later
 	trailersLost bool // the client of this run does not get the trailers, and no other one should
 
-	annotation string  // of Config.Annotate
+	annotation string  // of Config.Keep.Annotate
 	announced  []Field // fields that the policy adds to a recorded response
 
 	mu       sync.Mutex // guards the fields below, and scratch against Close
@@ -175,7 +175,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		e = cut
 	}
 	policy := ByPreset
-	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Annotate != nil) {
+	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Keep.Annotate != nil) {
 		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
 			if e == panicked {

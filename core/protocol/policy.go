@@ -100,7 +100,7 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 
 // annotation returns the text to keep beside the response of a handler with ctx.
 func (g *Guard) annotation(ctx context.Context) string {
-	if g.cfg.Annotate == nil {
+	if g.cfg.Keep.Annotate == nil {
 		return ""
 	}
 	note, err := g.ownAnnotation(ctx)
@@ -116,8 +116,8 @@ func (g *Guard) annotation(ctx context.Context) string {
 }
 
 func (g *Guard) ownAnnotation(ctx context.Context) (note string, err error) {
-	defer recovered("Config.Annotate", &err)
-	return g.cfg.Annotate(ctx), nil
+	defer recovered("Config.Keep.Annotate", &err)
+	return g.cfg.Keep.Annotate(ctx), nil
 }
 
 // problem returns the response for a problem.

@@ -392,7 +392,7 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.Over(engine, protocol.Config{Annotate: c.annotate})
+		guard, err := protocol.Over(engine, protocol.Config{Keep: protocol.Keeping{Annotate: c.annotate}})
 		if err != nil {
 			t.Fatal(err)
 		}

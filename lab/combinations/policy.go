@@ -140,7 +140,7 @@ var policyFields = []field{
 	policyField("Seal.ClearHead", func(c *protocol.Config, v bool) { c.Seal.ClearHead = v }, true),
 	policyField("Seal.Strict", func(c *protocol.Config, v bool) { c.Seal.Strict = v }, true),
 	policyField("Seal.MaxAge", func(c *protocol.Config, v time.Duration) { c.Seal.MaxAge = v }, 10*time.Second, 15*time.Minute),
-	policyField("Annotate", func(c *protocol.Config, v func(context.Context) string) { c.Annotate = v },
+	policyField("Keep.Annotate", func(c *protocol.Config, v func(context.Context) string) { c.Keep.Annotate = v },
 		named[func(context.Context) string]{"a note", func(context.Context) string { return "note" }},
 		named[func(context.Context) string]{"panic", func(context.Context) string { panic("drawn") }}),
 	policyField("Describe", func(c *protocol.Config, v describer) { c.Describe = v },

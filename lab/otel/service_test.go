@@ -68,7 +68,7 @@ func serve(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.guard, err = protocol.Over(s.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce, Annotate: repriseotel.Annotate})
+	s.guard, err = protocol.Over(s.engine, protocol.Config{Name: "orders", Required: true, Preset: reprise.AtMostOnce, Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func header(section record.Section) protocol.Header {
 	return protocol.NewHeader(fields...)
 }
 
-// Annotation returns the text of [protocol.Config].Annotate beside the response in a
+// Annotation returns the text of [protocol.Keeping].Annotate beside the response in a
 // payload. It is empty if there is none, or if the payload is unreadable or sealed as a
 // whole.
 func Annotation(payload []byte) string {

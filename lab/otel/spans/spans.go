@@ -33,7 +33,7 @@ func Run(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) h
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Name: "orders", Annotate: repriseotel.Annotate})
+	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach}, Name: "orders", Keep: protocol.Keeping{Annotate: repriseotel.Annotate}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ type Response[F AnyField] struct {
 	Body []byte // none if Flags has Omitted, Cut or Offloaded
 	Blob Blob   // with Offloaded
 
-	Annotation string // of Config.Annotate; empty: none
+	Annotation string // of Config.Keep.Annotate; empty: none
 }
 
 // Section is a list of fields as a view into the bytes of a response, already validated.

@@ -60,7 +60,7 @@ func start(handler func(*protocol.Guard) http.Handler) error {
 		return err
 	}
 	guard, err := protocol.New(telemetry.Store(memstore.New()), protocol.Config{
-		Name: "orders", Required: true, Annotate: repriseotel.Annotate,
+		Name: "orders", Required: true, Keep: protocol.Keeping{Annotate: repriseotel.Annotate},
 		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
 	})
 	if err != nil {
