@@ -125,7 +125,7 @@ type upstreamBody struct {
 
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is a failure, as for a ReverseProxy
 		b.broken.Store(true)
 	}
 	return n, err
@@ -135,7 +135,7 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 // requests, so its error does not tell: that may be of another connection than the one
 // that carried the request.
 func (f *forward) sent() bool {
-	return f.begun && (f.connected.Load() || !f.asked.Load())
+	return f.begun && (f.status != 0 || f.connected.Load() || !f.asked.Load())
 }
 
 // fail is the ErrorHandler.

@@ -3,17 +3,20 @@ package reprisehttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
@@ -520,6 +523,41 @@ func TestAnErrorHandlerMayDecideOtherwise(t *testing.T) {
 	if again := g.pay(); again.Status != http.StatusCreated || again.Replayed() {
 		t.Errorf("the retry got %d, want a run", again.Status)
 	}
+}
+
+// A response shows that a request was sent, whatever the transport traced.
+func TestProxyKnowsThatARequestWithAResponseWasSent(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	p := proxyTo(t, b.Listener.Addr().String())
+	p.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(r.Context()).GetConn(r.URL.Host) // and no GotConn
+		return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody, ContentLength: 0}, nil
+	})
+	p.ModifyResponse = func(*http.Response) error { return errModify }
+	g := newGateway(t, reprise.Recoverable, p)
+	if first := g.pay(); first.Status != http.StatusBadGateway {
+		t.Errorf("the first client got %d", first.Status)
+	}
+	g.isUnknown(b, 0, reasonCut)
+}
+
+// The end of a body is io.EOF itself: a ReverseProxy takes an error that wraps it for a
+// failure, as io.Copy does.
+func TestProxyTakesAnErrorThatWrapsEOFForABreak(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	p := proxyTo(t, b.Listener.Addr().String())
+	p.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+		body := io.MultiReader(strings.NewReader("pa"), iotest.ErrReader(fmt.Errorf("connection lost: %w", io.EOF)))
+		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(body), ContentLength: -1}, nil
+	})
+	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
+	handler := Middleware(g.Guard(protocol.Config{}), Unscoped)(Proxy(p))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader("12 EUR"))
+	r.Header.Set("Idempotency-Key", "k")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+	g.isUnknown(b, 0, reasonCut)
 }
 
 // A transport that does not trace may have sent a request, whatever its error.
