@@ -51,7 +51,7 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 		returned := false
 		defer func() {
 			cut := !returned || f.broken.Load() || f.status == http.StatusSwitchingProtocols
-			if cut && f.sent() {
+			if cut && !f.failed && f.sent() {
 				protocol.Unknown(f.run, f.reason(nil))
 			}
 		}()
@@ -70,6 +70,7 @@ type forward struct {
 	connected atomic.Bool // and got one
 	status    int         // of the response; 0: there is none
 	broken    atomic.Bool // the body of the response
+	failed    bool        // the ErrorHandler was called, and has decided
 }
 
 var errNoUpstream = errors.New("reprisehttp: the request to forward has no scheme or no host; set them in Rewrite")
@@ -140,6 +141,7 @@ func (f *forward) sent() bool {
 
 // fail is the ErrorHandler.
 func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
+	f.failed = true
 	status, text := http.StatusServiceUnavailable, "The upstream could not be reached. The request was not sent."
 	switch {
 	case !f.sent():

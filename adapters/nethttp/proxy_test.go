@@ -525,6 +525,40 @@ func TestAnErrorHandlerMayDecideOtherwise(t *testing.T) {
 	}
 }
 
+// Its word counts, too, where the response broke off or changed protocols before it.
+func TestAnErrorHandlerDecidesAboutBrokenResponses(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]http.HandlerFunc{
+		"died in the body": cut("Content-Length: 4\r\n\r\npa"),
+		"changed protocols": func(w http.ResponseWriter, r *http.Request) {
+			execute(r)
+			hangUp(w, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: bank\r\n\r\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := proxyTo(t, newBank(t, first).Listener.Addr().String())
+			p.ModifyResponse = func(r *http.Response) error {
+				if r.StatusCode == http.StatusSwitchingProtocols {
+					return nil
+				}
+				_, err := io.Copy(io.Discard, r.Body)
+				return err
+			}
+			p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, _ error) {
+				protocol.Keep(r.Context())
+				w.WriteHeader(http.StatusTeapot)
+			}
+			g := newGateway(t, reprise.Recoverable, p)
+			for i, replayed := range []bool{false, true} {
+				if got := g.pay(); got.Status != http.StatusTeapot || got.Replayed() != replayed {
+					t.Errorf("request %d got %d, replayed %v, want the response of the handler", i, got.Status, got.Replayed())
+				}
+			}
+		})
+	}
+}
+
 // A response shows that a request was sent, whatever the transport traced.
 func TestProxyKnowsThatARequestWithAResponseWasSent(t *testing.T) {
 	t.Parallel()
