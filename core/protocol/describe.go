@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"strconv"
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -41,12 +41,27 @@ func (g *Guard) ownDescription(ctx context.Context, req Request) (text string, e
 // quoted escapes a key as a quoted string of RFC 9651 has it.
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// holdsKey reports whether a text has a key in it: decoded, or as the header or the query
-// of its request may have it.
+// holdsKey reports whether a text has a key in it: decoded, or as the header, the path or
+// the query of its request may have it.
 func holdsKey(text, key string) bool {
-	if strings.Contains(text, key) || strings.Contains(text, quoted.Replace(key)) {
-		return true
+	return strings.Contains(text, key) || strings.Contains(text, quoted.Replace(key)) ||
+		strings.Contains(unescaped(text), key) || strings.Contains(unescaped(strings.ReplaceAll(text, "+", " ")), key)
+}
+
+// unescaped decodes what is percent-encoded in a text. A "%" that encodes nothing stays.
+func unescaped(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
 	}
-	decoded, err := url.QueryUnescape(text)
-	return err == nil && strings.Contains(decoded, key)
+	decoded := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				c, i = byte(n), i+2
+			}
+		}
+		decoded = append(decoded, c)
+	}
+	return string(decoded)
 }

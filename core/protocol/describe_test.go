@@ -109,6 +109,8 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 		"decoded":            {says(`of a"b\c`), protocol.KeySource{}, header(`"a\"b\\c"`), `a"b\c`, withheld, "description-withheld"},
 		"behind what is cut": {says(strings.Repeat("x", 250) + "key-17"), protocol.KeySource{}, header("key-17"), "key-17", withheld, "description-withheld"},
 		"in a query":         {whole, protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
+		"beside a stray %":   {says("/orders?id=a%2Fb%2Bc&x=100%"), protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
+		"in a path":          {says("/orders/a%2Fb+c"), protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
 		"of the body":        {says("id key-17"), protocol.KeyField("/id"), body, "key-17", withheld, "description-withheld"},
 		"panic":              {panics("a bug"), protocol.KeySource{}, header("key-17"), "key-17", "", "panic"},
 		"panic with it":      {panics("a bug at key-17"), protocol.KeySource{}, header("key-17"), "key-17", "", "panic"},
