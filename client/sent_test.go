@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -91,6 +93,24 @@ func TestNotSentIsTrueOnlyWithoutAConnection(t *testing.T) {
 				t.Errorf("NotSent is %v for %v", got, err)
 			}
 		})
+	}
+}
+
+// A response shows that a request was sent, whatever the base transport traced.
+func TestNotSentIsFalseOnceThereWasAResponse(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(r.Context()).GetConn(r.URL.Host) // and no GotConn
+		return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(iotest.ErrReader(errNetwork)), ContentLength: 4}, nil
+	})
+	req := post(t.Context(), t, strings.NewReader("12 EUR"))
+	resp, err := newTransport(t, base, Config{MaxAttempts: 1}).RoundTrip(req)
+	if err == nil {
+		_ = resp.Body.Close()
+		t.Fatalf("answered with %d", resp.StatusCode)
+	}
+	if NotSent(err) {
+		t.Errorf("NotSent is true for %v", err)
 	}
 }
 

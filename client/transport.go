@@ -238,6 +238,7 @@ func (r *run) attempt() *attempt {
 	}
 	whole := false
 	if a.err == nil {
+		a.written.Store(true) // also by a transport that does not trace
 		whole, a.err = r.receive(a)
 	}
 	if !inTime() && !whole {
