@@ -96,7 +96,9 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Request = req
+	if resp.Request == out {
+		resp.Request = req
+	}
 	f.status = resp.StatusCode
 	if f.status != http.StatusSwitchingProtocols {
 		resp.Body = &upstreamBody{resp.Body, &f.broken}

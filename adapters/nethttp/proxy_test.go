@@ -576,6 +576,30 @@ func TestProxyKnowsThatARequestWithAResponseWasSent(t *testing.T) {
 	g.isUnknown(b, 0, reasonCut)
 }
 
+// The helpers of repriseclient find the call in the request of its response.
+func TestProxyKeepsTheRequestThatATransportPutIntoTheResponse(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	p := proxyTo(t, b.Listener.Addr().String())
+	base, own := p.Transport, &http.Request{}
+	p.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err == nil {
+			resp.Request = own
+		}
+		return resp, err
+	})
+	p.ModifyResponse = func(r *http.Response) error {
+		if r.Request != own {
+			t.Error("the response has another request")
+		}
+		return nil
+	}
+	if got := newGateway(t, reprise.Recoverable, p).pay(); got.Status != http.StatusCreated {
+		t.Errorf("the client got %d", got.Status)
+	}
+}
+
 // The end of a body is io.EOF itself: a ReverseProxy takes an error that wraps it for a
 // failure, as io.Copy does.
 func TestProxyTakesAnErrorThatWrapsEOFForABreak(t *testing.T) {
