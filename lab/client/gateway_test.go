@@ -85,3 +85,75 @@ func TestAGatewayWithTheClientsTransportGetsALostResponse(t *testing.T) {
 		t.Errorf("%d payments in %d requests, want 1 in 2", payments.Load(), requests.Load())
 	}
 }
+
+// What the transport gave up is not the operation's response: a gateway that releases it
+// asks again, and one that does not replays it.
+func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		modify func(*http.Response) error
+		again  int // the status of the retry
+	}{
+		"kept": {nil, http.StatusConflict},
+		"released": {func(r *http.Response) error {
+			if repriseclient.GaveUp(r) {
+				protocol.Release(r.Request.Context())
+			}
+			return nil
+		}, http.StatusCreated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int64
+			bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if requests.Add(1) > 2 {
+					w.WriteHeader(http.StatusCreated)
+					return
+				}
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, `{"code":"in-progress","retryable":true}`)
+			}))
+			t.Cleanup(bank.Close)
+			target, err := url.Parse(bank.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport, err := repriseclient.NewTransport(&http.Transport{}, repriseclient.Config{Delay: time.Millisecond, MaxAttempts: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(transport.CloseIdleConnections)
+			proxy := &httputil.ReverseProxy{
+				Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+				Transport: transport, ModifyResponse: test.modify,
+			}
+			guard, err := protocol.New(memstore.New(), protocol.Config{Preset: reprise.AtMostOnce})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			})
+			gateway := httptest.NewServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy)))
+			t.Cleanup(gateway.Close)
+			for _, status := range []int{http.StatusConflict, test.again} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL, strings.NewReader("12 EUR"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Idempotency-Key", "k")
+				res, err := gateway.Client().Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = res.Body.Close()
+				if res.StatusCode != status {
+					t.Errorf("got %d, want %d", res.StatusCode, status)
+				}
+			}
+		})
+	}
+}
