@@ -25,7 +25,7 @@ import (
 //   - A handler that fails answers 5xx, which is not kept: the next delivery runs.
 func stripeWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "stripe", Required: true, Key: protocol.KeyField("/id"),
+		Name: "stripe", Endpoint: "stripe", Required: true, Key: protocol.KeyField("/id"),
 		Fingerprint: protocol.Fingerprinting{Func: protocol.NoFingerprint}, Retention: 30 * 24 * time.Hour,
 	}))
 	once := reprisehttp.Middleware(guard, sender("stripe"))
