@@ -238,6 +238,8 @@ func (c *session) preview(r *store.Record, d *decision) {
 		switch {
 		case r.State == store.StateUnreadable:
 			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the operation may have been done, or run now, in a newer release: see whether one is in use"})
+		case r.State == store.StateUnknown:
+			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  if it ran longer than MaxRun, it may still run: make sure that it has ended"})
 		case r.State.WasCompleted():
 			c.out.Line(ui.Paint(ui.Warn, "  the operation was completed, and the key would be remembered for %s more", ui.Duration(r.Validity)))
 		}
