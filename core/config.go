@@ -29,11 +29,11 @@ type Config struct {
 
 	// MaxRun cancels the context of a handler that runs longer, with the cause
 	// [ErrRunTooLong]. If the handler has not returned a Lease later, its record says that
-	// its outcome is unknown, whatever the preset: retries get Lapsed until an operator
-	// resolves it, and never run beside the handler; see [Attempt.Unknown]. A transaction of
-	// the store is rolled back at its own bound instead. Neither a client disconnect nor a
-	// deadline outside of Begin ends a run. Default 1 h; -1 is no bound, so that a handler
-	// that hangs keeps its key.
+	// its outcome is unknown, whatever the preset: retries get Lapsed, and never run beside
+	// the handler, until an operator resolves it, or its retention and horizon have ended;
+	// see [Attempt.Unknown]. A transaction of the store is rolled back at its own bound
+	// instead. Neither a client disconnect nor a deadline outside of Begin ends a run.
+	// Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
 	MaxRun time.Duration
 
 	// Waiting bounds how many callers may wait for attempts of others (see

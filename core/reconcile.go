@@ -19,13 +19,15 @@ type ReconcileConfig struct {
 	Label string
 
 	// Lapsed also selects the records of attempts that ended without a word, such as those
-	// of a process that died. By default only those whose handler said Unknown are.
+	// of a process that died. By default only unknown ones are: their handler said Unknown,
+	// or did not return within a lease after Config.MaxRun.
 	Lapsed bool
 
 	// OlderThan leaves out records whose last attempt claimed them less long ago, by the
 	// store's clock. Make it longer than an attempt may take, plus the time for which the
 	// downstream system may still execute what it received: only then does "not executed"
-	// stay true. The default, 0, leaves none out.
+	// stay true. A handler that ignores its context takes any time: see Reconcile. The
+	// default, 0, leaves none out.
 	OlderThan time.Duration
 
 	// After is Reconciled.Next of the round before; empty begins with the first record.
@@ -80,7 +82,9 @@ type Reconciled struct {
 // unless the resolution has another: of a request, a response in the form of Encode of
 // the package protocol/stored, which a guard with Seal.Strict refuses; of [Do], that of
 // [EncodeResult]. An empty one is refused, since both never are. Answer "not executed"
-// only if nothing that the attempt sent can still be executed: see OlderThan.
+// only if nothing that the attempt sent can still be executed: see OlderThan. An attempt
+// whose r.Reason is "ran longer than MaxRun" may still run, and send, whatever the age of
+// its record: leave that to an operator, unless its calls end with its context.
 //
 // ask is called by several goroutines at once, with a context that ends after c.Timeout,
 // and must return then. A panic of ask is an error of its record.

@@ -18,7 +18,10 @@ import (
 //
 // A key of any source has the grammar and the length of one in a header. Beside its
 // source, a request may have its key in the header: both must be the same, or the request
-// is refused. So a client that sends the header is never run unprotected.
+// is refused. So a client that sends the header is never run unprotected. The key in the
+// header counts alone if the Content-Type says that the source cannot be read: a body
+// that is not JSON for [KeyField], and a multipart form. Where the key must be that of a
+// signed body, remove the field before.
 //
 // Sources other than [KeyHeader] and [KeyParam] read the body of every request of a keyed
 // method, up to Limits.RequestBody, to find out whether it has a key.

@@ -96,7 +96,7 @@ var problemTable = [...]problemRow{
 	}},
 	{Problem: Problem{
 		Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
-		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown.",
+		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown, or ran for too long.",
 		Detail: "The outcome of an earlier request with this {key} is unknown. It may have taken effect, and it is not run again.",
 	}},
 	{Problem: Problem{

@@ -27,17 +27,24 @@ func graphqlAPI(engine *reprise.Engine, l *ledger) http.Handler {
 // graphqlDecision releases the key of a mutation that failed as a whole: there are
 // errors, and no root field has a value. With a value beside the errors a part has
 // succeeded, and would run twice, so the response is kept. So is one that is longer than
-// head. Mutations with nullable results are needed for this: a null in place of any other
-// result hides those of the fields before it.
+// head, and one whose data is null: a result that cannot be null failed, which hides
+// those of the fields before it. So failures run again only if results are nullable.
 func graphqlDecision(_ int, head []byte) protocol.Decision {
 	var out struct {
-		Data   map[string]any
+		Data   json.RawMessage
 		Errors []json.RawMessage
 	}
 	if json.Unmarshal(head, &out) != nil || len(out.Errors) == 0 {
 		return protocol.ByPreset
 	}
-	for _, value := range out.Data {
+	if len(out.Data) == 0 { // nothing was executed
+		return protocol.ReleaseKey
+	}
+	var fields map[string]any
+	if json.Unmarshal(out.Data, &fields) != nil || fields == nil {
+		return protocol.ByPreset
+	}
+	for _, value := range fields {
 		if value != nil {
 			return protocol.ByPreset
 		}

@@ -53,14 +53,16 @@ func TestGraphQLErrorsAreNotKept(t *testing.T) {
 func TestGraphQLDecision(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]protocol.Decision{
-		``:                              protocol.ByPreset,
-		`{"data":{"a":1}}`:              protocol.ByPreset,
-		`{"data":null}`:                 protocol.ByPreset,
-		`{"errors":[],"data":null}`:     protocol.ByPreset,
-		`{"errors":[{"message":"no"}]}`: protocol.ReleaseKey,
-		`{"errors":[{}],"data":null}`:   protocol.ReleaseKey,
-		`{"data":{"a":null,"b":null},"errors":[{}]}`:               protocol.ReleaseKey,
-		`{"data":{"a":null,"b":0},"errors":[{}]}`:                  protocol.ByPreset,
+		``:                                           protocol.ByPreset,
+		`{"data":{"a":1}}`:                           protocol.ByPreset,
+		`{"data":null}`:                              protocol.ByPreset,
+		`{"errors":[],"data":null}`:                  protocol.ByPreset,
+		`{"errors":[{"message":"no"}]}`:              protocol.ReleaseKey,
+		`{"errors":[{}],"data":null}`:                protocol.ByPreset, // a result that cannot be null may hide one that succeeded
+		`{"data":null,"errors":[{}]}`:                protocol.ByPreset,
+		`{"errors":[{}],"data":{}}`:                  protocol.ReleaseKey,
+		`{"data":{"a":null,"b":null},"errors":[{}]}`: protocol.ReleaseKey,
+		`{"data":{"a":null,"b":0},"errors":[{}]}`:    protocol.ByPreset,
 		`{"errors":[{}],"data":{"a":"` + strings.Repeat("x", 4000): protocol.ByPreset, // longer than the head
 	} {
 		if got := graphqlDecision(200, []byte(head)); got != want {

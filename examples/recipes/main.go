@@ -109,8 +109,8 @@ func client(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// sender is the scope of a webhook receiver: there is one sender, whose name keeps its
-// IDs apart from those of others.
+// sender is the scope of a webhook receiver: there is one sender. A client may have the
+// same name, so the policy of a receiver has an Endpoint as well.
 func sender(name string) func(*http.Request) (string, error) {
 	return func(*http.Request) (string, error) { return name, nil }
 }

@@ -51,13 +51,14 @@ func squareProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) p
 		code = "INVALID_VALUE"
 	case protocol.CodeKeyReused:
 		code, status = "IDEMPOTENCY_KEY_REUSED", http.StatusBadRequest
-	case protocol.CodeInProgress:
-		code = "CONFLICT"
 	case protocol.CodeScopeMissing:
 		category, code, status = "AUTHENTICATION_ERROR", "UNAUTHORIZED", http.StatusUnauthorized
 	default:
-		if p.Status >= http.StatusInternalServerError {
+		switch {
+		case p.Status >= http.StatusInternalServerError:
 			category, code = "API_ERROR", "SERVICE_UNAVAILABLE"
+		case p.Status == http.StatusConflict: // the payment is running, or may have been taken
+			code = "CONFLICT"
 		}
 	}
 	return refusal(status, squareErrors(category, code, p.Detail))

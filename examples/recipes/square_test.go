@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 func squareBody(key, amount string) string {
@@ -27,4 +29,13 @@ func TestSquarePaymentIsTakenOnce(t *testing.T) {
 	s.want(pay(`{"idempotency_key":7,"source_id":"CASH"}`), 400, false, `"code":"INVALID_VALUE"`)
 	s.want(s.post("/v2/payments", squareBody(key, "500")), 401, false, `"category":"AUTHENTICATION_ERROR"`)
 	s.ran(1)
+}
+
+// A payment that may have been taken is not refused as a request that is wrong.
+func TestSquarePaymentOfUnknownOutcomeConflicts(t *testing.T) {
+	t.Parallel()
+	r := squareProblem(t.Context(), nil, protocol.CodeOutcomeUnknown.Problem())
+	if r.Status != 409 || !strings.Contains(string(r.Body), `"code":"CONFLICT"`) {
+		t.Errorf("%d %s, want 409 with CONFLICT", r.Status, r.Body)
+	}
 }

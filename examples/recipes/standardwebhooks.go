@@ -23,7 +23,8 @@ import (
 //     refused with 422: the sender signed two events with one ID.
 func standardWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
-		Name: "standard-webhooks", Required: true, Key: protocol.KeyHeader("Webhook-Id"), Retention: 30 * 24 * time.Hour,
+		Name: "standard-webhooks", Endpoint: "standard-webhooks", Required: true,
+		Key: protocol.KeyHeader("Webhook-Id"), Retention: 30 * 24 * time.Hour,
 	}))
 	once := reprisehttp.Middleware(guard, sender("standard-webhooks"))
 	return verified(standardSignature(secret), once(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -77,6 +77,19 @@ func TestForgedStripeEventClaimsNoKey(t *testing.T) {
 	s.ran(1)
 }
 
+// A delivery that is sent again with a key in its header, which nobody signed, is a
+// duplicate of its event.
+func TestStripeEventIsNotRenamedByItsHeader(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	event := stripeEvent("evt_1", "1")
+	s.want(s.deliver(event, 0), 200, false)
+	for _, media := range []string{"application/json", "text/plain", "multipart/form-data; boundary=b"} {
+		s.post("/stripe/webhooks", event, "Stripe-Signature", stripeField(stripeSecret, event, 0), "Content-Type", media, "Idempotency-Key", "another")
+	}
+	s.ran(1)
+}
+
 // The signature is the one that OpenSSL computes:
 //
 //	printf %s "946684800.$body" | openssl dgst -sha256 -hmac "$secret"

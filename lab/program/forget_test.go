@@ -208,6 +208,33 @@ func TestALiveAttemptIsNotForgotten(t *testing.T) {
 	}
 }
 
+// TestWhoSawALapsedRecordDoesNotForgetItsResult: a script that saw a lapsed record cannot
+// also forget the result of its attempt, which completes late with the same fence.
+func TestWhoSawALapsedRecordDoesNotForgetItsResult(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		if kind.name != "redis" && kind.name != "postgres" {
+			continue
+		}
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			f := kind.setup(t)
+			id := store.DeriveID("tests", t.Name(), "lapsed")
+			f.claim(t, id, "refunds", time.Millisecond)
+			f.awaitState(t, id, store.StateLapsed)
+			fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
+			out := runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
+			if !strings.Contains(out, "without --run-again") {
+				t.Error(out)
+			}
+			if state := f.inspect(t, id).State; state != store.StateLapsed {
+				t.Errorf("the record is %v", state)
+			}
+			runProgram(t, f.env, 0, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
+		})
+	}
+}
+
 // TestAttemptCompletesWhileAPersonReads: an attempt that lapsed completes late, with the
 // fence that the person saw; its result is not forgotten.
 func TestAttemptCompletesWhileAPersonReads(t *testing.T) {
@@ -222,8 +249,8 @@ func TestAttemptCompletesWhileAPersonReads(t *testing.T) {
 			id := store.DeriveID("tests", t.Name(), "late")
 			claim := f.claim(t, id, "refunds", time.Millisecond)
 			f.awaitState(t, id, store.StateLapsed)
-			s := f.start(t, "resolve", id.Short(), "--forget", "--run-again")
-			s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record, and let the operation run again:")
+			s := f.start(t, "resolve", id.Short(), "--forget")
+			s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
 			payload, err := stored.Encode(protocol.Response{Status: 201})
 			if err != nil {
 				t.Fatal(err)

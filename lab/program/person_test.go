@@ -76,7 +76,7 @@ func TestUnknownOutcomeIsShownWithItsReason(t *testing.T) {
 				s.exits(map[bool]int{true: 1}[command[0] == "stuck"])
 			}
 			s := f.start(t, "resolve", id.Short(), "--forget")
-			s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
+			s.await("Before", "After", "it may still run: make sure that it has ended", "Type "+id.String()[:8]+" to forget the record:")
 			s.typeIn(id.String()[:8] + keyEnter)
 			s.exits(0)
 		})

@@ -104,8 +104,9 @@ func (c *session) stuck() *cobra.Command {
 		Short: "Find the operations that need a person",
 		Long: `stuck finds the lapsed records: their last attempt ended without an answer, so
 it is unknown whether its effects happened. It finds those whose handler said so,
-with its reason, and unreadable records too. Find out what the attempt did, and
-tell the store with "reprise resolve".
+with its reason, or ran longer than MaxRun and may still run, and unreadable
+records too. Find out what the attempt did, and tell the store with "reprise
+resolve".
 
 Exit code 0: nothing is stuck; 1: something is.`,
 		Args: cobra.NoArgs,

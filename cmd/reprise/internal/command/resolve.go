@@ -52,7 +52,8 @@ since it was shown is left as it is.
 
 A record that is completed, expired or unreadable can be forgotten, too, such as
 a failure that was kept although nothing was sent. Whoever has its answer may
-then run the operation a second time: so --forget needs --run-again for it.
+then run the operation a second time: so --forget needs --run-again for it, and
+for nothing else.
 
   reprise resolve 3f2a9c41e07b --answer 201 --header 'Content-Type: application/json' \
     --body @receipt.json --reason 'bank confirms payment 8812, INC-204'
@@ -216,6 +217,8 @@ func refusal(r *store.Record, d *decision) error {
 		return findings("the record %s is %v: its client gets %s; it can only be forgotten; nothing was changed", r.ID.Short(), r.State, nextFor(r))
 	case d.fenced && d.fence != r.Fence:
 		return findings("the record %s changed: its fence is %d, not %d; nothing was changed", r.ID.Short(), r.Fence, d.fence)
+	case attempt && d.again: // who saw an attempt has not agreed to forget the result that it may get late, with the same fence
+		return findings("the record %s is %v: forget it without --run-again, which is for what is completed, expired or unreadable; nothing was changed", r.ID.Short(), r.State)
 	case !attempt && !d.again:
 		return findings("the record %s is %v: its client gets %s; once it is forgotten, the next request runs the operation, maybe for the second time; "+
 			"pass --run-again if it should; nothing was changed", r.ID.Short(), r.State, nextFor(r))
@@ -235,6 +238,8 @@ func (c *session) preview(r *store.Record, d *decision) {
 		switch {
 		case r.State == store.StateUnreadable:
 			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the operation may have been done, or run now, in a newer release: see whether one is in use"})
+		case r.State == store.StateUnknown:
+			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  if it ran longer than MaxRun, it may still run: make sure that it has ended"})
 		case r.State.WasCompleted():
 			c.out.Line(ui.Paint(ui.Warn, "  the operation was completed, and the key would be remembered for %s more", ui.Duration(r.Validity)))
 		}
