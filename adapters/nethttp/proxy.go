@@ -39,6 +39,9 @@ import (
 // Proxy. One that another RoundTripper wraps still does: remove the field in p.Rewrite,
 // unless the upstream honours it.
 //
+// Put an [http.TimeoutHandler] outside of the middleware, not between it and Proxy: there
+// its 503 is the response of the run, and ends it before Proxy can say more.
+//
 // Proxy panics if p is nil. p must not change afterwards.
 func Proxy(p *httputil.ReverseProxy) http.Handler {
 	if p == nil {
