@@ -200,8 +200,9 @@ func (c *client) once(ctx context.Context) {
 	case roll < 90 && !c.d.exclusive:
 		c.call(ctx, input{kind: renew, id: a.id, owner: a.owner, lease: c.between(5, 40)})
 	case roll >= 97:
-		if out := c.call(ctx, input{kind: unknown, id: a.id, owner: a.owner}); out.accepted {
-			c.forget(a) // otherwise it is its owner's to say so again, or to release
+		out := c.call(ctx, input{kind: unknown, id: a.id, owner: a.owner})
+		if out.accepted || c.d.engines { // otherwise it is its owner's to say so again, or to release; an engine does
+			c.forget(a)
 		}
 	default:
 		c.call(ctx, input{kind: release, id: a.id, owner: a.owner})
