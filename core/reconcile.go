@@ -80,7 +80,9 @@ type Reconciled struct {
 // unless the resolution has another: of a request, a response in the form of Encode of
 // the package protocol/stored, which a guard with Seal.Strict refuses; of [Do], that of
 // [EncodeResult]. An empty one is refused, since both never are. Answer "not executed"
-// only if nothing that the attempt sent can still be executed: see OlderThan.
+// only if nothing that the attempt sent can still be executed, and it sends no more: see
+// OlderThan. A handler that ran longer than Config.MaxRun may still run, and r.Reason
+// says so.
 //
 // ask is called by several goroutines at once, with a context that ends after c.Timeout,
 // and must return then. A panic of ask is an error of its record.
