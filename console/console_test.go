@@ -226,8 +226,13 @@ func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), "unknown")
 		b.want("list", b.get("/records?state=unknown"), 200, id.Short())
 		b.want("another state", b.get("/records?state=lapsed"), 200, "No record here matches")
-		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "does not know its outcome", "it may still run", "409 outcome-unknown, until the record is resolved", "Record this answer")
-		if got := b.post(recordPage(id), answerForm(id, fence)); got.status != 303 {
+		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "does not know its outcome", "409 outcome-unknown, until the record is resolved", "Record this answer", "may still run")
+		form := answerForm(id, fence)
+		if got := b.post(recordPage(id), form); got.status != 409 {
+			b.Errorf("resolve what was shown as lapsed: %d: %s", got.status, got.text)
+		}
+		form.Set("state", "unknown")
+		if got := b.post(recordPage(id), form); got.status != 303 {
 			b.Fatalf("resolve: %d: %s", got.status, got.text)
 		}
 		if retry, err := b.engine.Begin(b.Context(), operation("bank")); err != nil || retry.Outcome != reprise.Replayed {

@@ -2,6 +2,7 @@ package reprise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -153,10 +154,15 @@ func (d *doing[T]) abandon() {
 
 // release gives the claim up, so that fn runs again.
 func (d *doing[T]) release(err, cause error) error {
-	if failed := d.attempt.Release(); cause == nil {
-		cause = failed // it continues in the background, or the claim lapses
+	e := &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
+	failed := d.attempt.Release()
+	if e.Cause == nil {
+		e.Cause = failed // it continues in the background, or the claim lapses
 	}
-	return &DoError{Outcome: Claimed, Err: undecided(err), Cause: cause}
+	if errors.Is(failed, ErrRunTooLong) { // the record says so, and refuses the next run
+		e.End = EndUnknown
+	}
+	return e
 }
 
 // unknown ends the attempt without a result.

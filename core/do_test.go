@@ -433,6 +433,23 @@ func TestDoReleaseThatFails(t *testing.T) {
 	})
 }
 
+// A release that comes after the record says that the outcome is unknown releases nothing.
+func TestDoReleaseThatComesTooLate(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		d := newDoer(setup(t, reprise.Config{MaxRun: maxRun}), reprise.Recoverable)
+		_, _, err := d.do(t.Context(), func(ctx context.Context) error {
+			time.Sleep(maxRun + 2*lease)
+			return context.Cause(ctx)
+		})
+		if e := doError(t, err); e.End != reprise.EndUnknown {
+			t.Errorf("ended as %v, want %v", e.End, reprise.EndUnknown)
+		}
+		wantError(t, "Do", err, reprise.ErrRunTooLong)
+		wantSettlement(t, err, reprise.Park, 0)
+		d.wantUnknown(t, d.op, overran)
+	})
+}
+
 func TestDoWithoutProtection(t *testing.T) {
 	for _, r := range []struct {
 		name   string

@@ -24,7 +24,8 @@ type DoError struct {
 	Outcome Outcome
 
 	// End says how the attempt ended by its completion, or by Unknown. It is zero where
-	// there was neither: fn did not run, or its attempt was released.
+	// there was neither: fn did not run, or its attempt was released. A release that came
+	// too late after Config.MaxRun is EndUnknown.
 	End AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.

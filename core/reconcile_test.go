@@ -293,6 +293,24 @@ func TestReconcileEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// What an attempt says between the question and the resolution is no part of the answer.
+func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+			return nil, store.ErrUnavailable
+		}
+		a := b.claim(t, order("k"))
+		time.Sleep(2 * lease)
+		round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
+			return notExecuted, a.Unknown("the bank timed out")
+		}, reprise.ReconcileConfig{Lapsed: true})
+		wantError(t, "Reconcile", err, nil)
+		wantRound(t, round, reprise.Reconciled{Changed: 1})
+		b.wantUnknown(t, order("k"), "the bank timed out")
+	})
+}
+
 func TestReconcileKeepsARecordAsLongAsItsPolicySays(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

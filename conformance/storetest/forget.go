@@ -57,7 +57,7 @@ var forgetCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "resolve-forget-attempt",
-			Rule:   "Who forgets a result forgets no attempt, neither a live one nor one that lapsed; nor the attempt that came after a result was forgotten.",
+			Rule:   "Who forgets a result forgets no attempt, neither a live one nor one that lapsed; nor the attempt that came after a result was forgotten. Who resolves a lapse does not resolve what was said of it since.",
 			Source: "Inspector.Resolve, Resolution.State",
 			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
 		},
@@ -73,6 +73,13 @@ var forgetCases = []testCase{
 			lapsed, granted := e.lapsed()
 			lapsed.wantChanged("a lapsed attempt", result(granted.Fence))
 			lapsed.completeOwn()
+
+			late, granted := e.lapsed()
+			late.unknown(unknownReason)
+			for _, forget := range []bool{false, true} {
+				late.wantChanged("an attempt that said since that its outcome is unknown",
+					store.Resolution{State: store.StateLapsed, Fence: granted.Fence, Forget: forget, Payload: []byte("by hand"), Retention: long})
+			}
 
 			again := e.caller()
 			again.claimNew()

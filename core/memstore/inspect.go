@@ -45,7 +45,8 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	defer sh.mu.Unlock()
 	now := s.now()
 	rec := sh.find(id, now)
-	if rec == nil || rec.live(now) || rec.fence != r.Fence || rec.completed != r.State.WasCompleted() || r.State == store.StateUnreadable {
+	if rec == nil || rec.live(now) || rec.fence != r.Fence || rec.completed != r.State.WasCompleted() || r.State == store.StateUnreadable ||
+		r.State == store.StateLapsed && rec.reason != "" {
 		return store.ErrRecordChanged
 	}
 	if r.Forget {

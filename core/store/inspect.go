@@ -150,9 +150,9 @@ type Page struct {
 // Resolution is an operator's decision about a record. See [Inspector].
 type Resolution struct {
 	// State and Fence are those of the record as it was inspected. An attempt that lapsed
-	// can still complete, with the same fence: so State is compared as well. Zero,
-	// StateLapsed and StateUnknown are the same here, and so are StateCompleted and
-	// StateExpired.
+	// can still complete, or say that its outcome is unknown, with the same fence: so State
+	// is compared as well. Zero and StateUnknown are the same here, a lapsed or an unknown
+	// record, and so are StateCompleted and StateExpired.
 	State RecordState
 	Fence uint64
 

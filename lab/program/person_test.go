@@ -88,7 +88,7 @@ func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease 
 	id := store.DeriveID("tests", t.Name(), state.String())
 	f.lapse(t, id, "refunds")
 	s := f.start(t, "resolve", id.Short(), "--forget")
-	s.await("Before", "After", "no record: the next request with the key runs the operation", "Type "+id.String()[:8]+" to forget the record:")
+	s.await("Before", "After", "no record: the next request with the key runs the operation", "its handler may still run", "Type "+id.String()[:8]+" to forget the record:")
 	takeover, err := f.store.Claim(t.Context(), store.ClaimRequest{
 		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Policy: store.Policy{Retention: time.Hour}, Takeover: true,
 	})

@@ -242,6 +242,7 @@ const (
 	resolveNeverForgets    Flaw = "resolve-never-forgets"
 	resolveKeepsOwner      Flaw = "resolve-keeps-owner"
 	resolveAnyFence        Flaw = "resolve-any-fence"
+	resolveLateReason      Flaw = "resolve-late-reason"
 	purgeLiveLease         Flaw = "purge-live-lease"
 	purgeNothing           Flaw = "purge-nothing"
 	purgeAnyLimit          Flaw = "purge-any-limit"
@@ -265,6 +266,7 @@ var abilityFlaws = []Mutant{
 	{resolveNeverForgets, "keeps an empty answer when it is told to forget", "resolve-forget"},
 	{resolveKeepsOwner, "lets the former owner of a resolved attempt complete", "resolve-owner"},
 	{resolveAnyFence, "resolves whatever has lapsed", "resolve-changed"},
+	{resolveLateReason, "resolves as lapsed what said since that its outcome is unknown", "resolve-forget-attempt"},
 	{purgeLiveLease, "purges live attempts past the retention of their claim", "purge-keeps"},
 	{purgeNothing, "purges nothing", "purge-deletes"},
 	{purgeAnyLimit, "takes any limit of a purge", "purge-limit"},

@@ -237,6 +237,8 @@ func (s *Store) stillAs(rec *record, r *store.Resolution, now time.Time) bool {
 		return same && s.has(forgetAnyAttempt)
 	case s.live(rec, now):
 		return same && s.has(resolveLive)
+	case rec.reason != "" && r.State == store.StateLapsed:
+		return same && s.has(resolveLateReason)
 	default:
 		return (same || s.has(resolveAnyFence)) && !(rec.reason != "" && s.has(unknownNotResolved))
 	}

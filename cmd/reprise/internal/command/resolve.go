@@ -242,6 +242,8 @@ func (c *session) preview(r *store.Record, d *decision) {
 			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  if it ran longer than MaxRun, it may still run: make sure that it has ended"})
 		case r.State.WasCompleted():
 			c.out.Line(ui.Paint(ui.Warn, "  the operation was completed, and the key would be remembered for %s more", ui.Duration(r.Validity)))
+		default:
+			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  its handler may still run, if it ran longer than MaxRun or its process was paused: make sure that it has ended"})
 		}
 		c.out.Line()
 		return

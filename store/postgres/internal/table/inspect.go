@@ -28,14 +28,15 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	sql, args := t.Statements.resolve, []any{id[:], int64(r.Fence), NotNull(r.Payload), Microseconds(r.Retention)} //nolint:gosec // fences come from a bigint
+	lapsed := r.State == store.StateLapsed
+	sql, args := t.Statements.resolve, []any{id[:], int64(r.Fence), NotNull(r.Payload), Microseconds(r.Retention), lapsed} //nolint:gosec // fences come from a bigint
 	if r.Forget {
 		var completed *bool // nil: it could not be read
 		if r.State != store.StateUnreadable {
 			was := r.State.WasCompleted()
 			completed = &was
 		}
-		sql, args = t.Statements.forget, append(args[:2], completed)
+		sql, args = t.Statements.forget, append(args[:2], completed, lapsed)
 	}
 	var done bool
 	err := t.Run(ctx, "resolve", sql, func(rows pgx.Rows) error {

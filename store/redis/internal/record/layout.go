@@ -185,6 +185,8 @@ const (
 	resolveForget                  // a lapsed record
 	resolveForgetCompleted         // a completed record
 	resolveForgetUnreadable        // a record that cannot be read
+
+	resolveLapsed = 4 // added to the first two: unless its attempt said since that its outcome is unknown
 )
 
 // AppendResolution appends the fixed argument of resolve.lua.
@@ -197,6 +199,9 @@ func AppendResolution(b []byte, r *store.Resolution) []byte {
 		what = resolveForgetCompleted
 	case r.Forget:
 		what = resolveForget
+	}
+	if r.State == store.StateLapsed {
+		what += resolveLapsed
 	}
 	b = append(binary.BigEndian.AppendUint64(b, r.Fence), what)
 	return appendMicros(b, max(r.Retention, 0))

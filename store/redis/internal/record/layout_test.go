@@ -58,6 +58,7 @@ func TestArgumentsHaveTheirLayout(t *testing.T) {
 		{"completed", AppendCompleted(nil, &complete), "23" + ownerHex + fingerprintHex + "00000000000102" + "000000d693a400" + "00000003" + "03706179"},
 		{"keep", AppendResolution(nil, &store.Resolution{Fence: 258, Retention: time.Second}), "0000000000000102" + "00" + "00000000000f4240"},
 		{"forget", AppendResolution(nil, &store.Resolution{Fence: 258, Forget: true, Retention: -1}), "0000000000000102" + "01" + "0000000000000000"},
+		{"forget what lapsed", AppendResolution(nil, &store.Resolution{State: store.StateLapsed, Fence: 258, Forget: true}), "0000000000000102" + "05" + "0000000000000000"},
 		{"forget a result", AppendResolution(nil, &store.Resolution{State: store.StateExpired, Fence: 258, Forget: true}), "0000000000000102" + "02" + "0000000000000000"},
 		{"forget what is unreadable", AppendResolution(nil, &store.Resolution{State: store.StateUnreadable, Fence: 258, Forget: true}), "0000000000000102" + "03" + "0000000000000000"},
 	} {

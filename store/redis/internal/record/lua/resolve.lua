@@ -2,10 +2,14 @@
 -- at it.
 --
 -- ARGV[1]: fence, what to do, retention µs    ARGV[2]: payload
-local KEEP, FORGET_COMPLETED, FORGET_UNREADABLE = 0, 2, 3
+local KEEP, FORGET_COMPLETED, FORGET_UNREADABLE, LAPSED = 0, 2, 3, 4
 local looked_at, what, asked = struct.unpack('>I8BI8', ARGV[1])
 
 if fence ~= looked_at or not (seen or unreadable) then return 'N' end
+if what >= LAPSED then -- the operator saw no reason
+  if reason then return 'N' end
+  what = what - LAPSED
+end
 if seen and length and kept > 0 then
   if not KEYS[2] then return 'K' end
   local payload = not expired and redis.call('GET', KEYS[2])
