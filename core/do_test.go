@@ -433,7 +433,8 @@ func TestDoReleaseThatFails(t *testing.T) {
 	})
 }
 
-// A release that comes after the record says that the outcome is unknown releases nothing.
+// A release that comes after the record says that the outcome is unknown releases
+// nothing.
 func TestDoReleaseThatComesTooLate(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{MaxRun: maxRun}), reprise.Recoverable)
