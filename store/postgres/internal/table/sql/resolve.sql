@@ -1,6 +1,6 @@
--- Resolve: $1 id, $2 fence, $3 payload, $4 retention in µs, $5 whether the operator saw no reason. The owner zero says that an operator completed the record; the attempt that is
--- thought dead finds that it lost it. The record keeps its policy: the horizon follows the replay, and the record never ends earlier than it
--- would have.
+-- Resolve: $1 id, $2 fence, $3 payload, $4 retention in µs, $5 whether the operator saw no reason. The owner zero says that an operator
+-- completed the record; the attempt that is thought dead finds that it lost it. The record keeps its policy: the horizon follows the
+-- replay, and the record never ends earlier than it would have.
 UPDATE {records} AS r SET
 	state = 2,
 	owner = '\x00000000000000000000000000000000'::bytea,
