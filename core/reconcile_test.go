@@ -303,7 +303,7 @@ func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
 		a := b.claim(t, order("k"))
 		time.Sleep(2 * lease)
 		round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
-			return notExecuted, a.Unknown("the bank timed out")
+			return notExecuted, a.Unknown("the bank timed out") //nolint:contextcheck // the engine bounds it
 		}, reprise.ReconcileConfig{Lapsed: true})
 		wantError(t, "Reconcile", err, nil)
 		wantRound(t, round, reprise.Reconciled{Changed: 1})

@@ -131,7 +131,7 @@ type upstreamBody struct {
 
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped one is a failure, as for a ReverseProxy
+	if err != nil && err != io.EOF { // a wrapped one is a failure, as for a ReverseProxy
 		b.broken.Store(true)
 	}
 	return n, err
