@@ -212,58 +212,59 @@ func TestALiveAttemptIsNotForgotten(t *testing.T) {
 // also forget the result of its attempt, which completes late with the same fence.
 func TestWhoSawALapsedRecordDoesNotForgetItsResult(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds {
-		if kind.name != "redis" && kind.name != "postgres" {
-			continue
+	onEachServer(t, func(t *testing.T, f *fixture) {
+		id := store.DeriveID("tests", t.Name(), "lapsed")
+		f.claim(t, id, "refunds", time.Millisecond)
+		f.awaitState(t, id, store.StateLapsed)
+		fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
+		out := runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
+		if !strings.Contains(out, "without --run-again") {
+			t.Error(out)
 		}
-		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel()
-			f := kind.setup(t)
-			id := store.DeriveID("tests", t.Name(), "lapsed")
-			f.claim(t, id, "refunds", time.Millisecond)
-			f.awaitState(t, id, store.StateLapsed)
-			fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
-			out := runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
-			if !strings.Contains(out, "without --run-again") {
-				t.Error(out)
-			}
-			if state := f.inspect(t, id).State; state != store.StateLapsed {
-				t.Errorf("the record is %v", state)
-			}
-			runProgram(t, f.env, 0, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
-		})
-	}
+		if state := f.inspect(t, id).State; state != store.StateLapsed {
+			t.Errorf("the record is %v", state)
+		}
+		runProgram(t, f.env, 0, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
+	})
 }
 
 // TestAttemptCompletesWhileAPersonReads: an attempt that lapsed completes late, with the
 // fence that the person saw; its result is not forgotten.
 func TestAttemptCompletesWhileAPersonReads(t *testing.T) {
 	t.Parallel()
+	onEachServer(t, func(t *testing.T, f *fixture) {
+		id := store.DeriveID("tests", t.Name(), "late")
+		claim := f.claim(t, id, "refunds", time.Millisecond)
+		f.awaitState(t, id, store.StateLapsed)
+		s := f.start(t, "resolve", id.Short(), "--forget")
+		s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
+		payload, err := stored.Encode(protocol.Response{Status: 201})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Payload: payload, Policy: claim.Policy}); err != nil {
+			t.Fatal(err)
+		}
+		s.typeIn(id.String()[:8] + keyEnter)
+		s.exits(1)
+		s.wrote("changed since it was shown, so nothing was written: it is completed now, attempt 1")
+		if outcome, response := f.replay(t, id); outcome != store.Completed || response.Status != 201 {
+			t.Errorf("the retry gets %v, %+v", outcome, response)
+		}
+	})
+}
+
+// onEachServer runs a test on one deployment of each server, for what the others cannot
+// do differently.
+func onEachServer(t *testing.T, test func(*testing.T, *fixture)) {
+	t.Helper()
 	for _, kind := range kinds {
 		if kind.name != "redis" && kind.name != "postgres" {
 			continue
 		}
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			f := kind.setup(t)
-			id := store.DeriveID("tests", t.Name(), "late")
-			claim := f.claim(t, id, "refunds", time.Millisecond)
-			f.awaitState(t, id, store.StateLapsed)
-			s := f.start(t, "resolve", id.Short(), "--forget")
-			s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
-			payload, err := stored.Encode(protocol.Response{Status: 201})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Payload: payload, Policy: claim.Policy}); err != nil {
-				t.Fatal(err)
-			}
-			s.typeIn(id.String()[:8] + keyEnter)
-			s.exits(1)
-			s.wrote("changed since it was shown, so nothing was written: it is completed now, attempt 1")
-			if outcome, response := f.replay(t, id); outcome != store.Completed || response.Status != 201 {
-				t.Errorf("the retry gets %v, %+v", outcome, response)
-			}
+			test(t, kind.setup(t))
 		})
 	}
 }
