@@ -63,15 +63,7 @@ func TestAGatewayWithTheClientsTransportGetsALostResponse(t *testing.T) {
 	t.Cleanup(gateway.Close)
 
 	for _, replayed := range []string{"", "true"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL, strings.NewReader("12 EUR"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Idempotency-Key", "k")
-		res, err := gateway.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := payThrough(t, gateway)
 		body, err := io.ReadAll(res.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -140,15 +132,7 @@ func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
 			gateway := httptest.NewServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy)))
 			t.Cleanup(gateway.Close)
 			for _, status := range []int{http.StatusConflict, test.again} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL, strings.NewReader("12 EUR"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Idempotency-Key", "k")
-				res, err := gateway.Client().Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := payThrough(t, gateway)
 				_ = res.Body.Close()
 				if res.StatusCode != status {
 					t.Errorf("got %d, want %d", res.StatusCode, status)
@@ -156,4 +140,19 @@ func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// payThrough sends the one payment of these tests to a gateway.
+func payThrough(t *testing.T, gateway *httptest.Server) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL, strings.NewReader("12 EUR"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Idempotency-Key", "k")
+	res, err := gateway.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
