@@ -273,11 +273,11 @@ func (r *run) receive(a *attempt) (whole bool, err error) {
 		resp.Body = &streamedBody{resp.Body, resp.Body, a.cancel}
 		return false, nil
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	read, more, err := readUpTo(resp.Body, limit)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read the response body after %d bytes: %w", len(read), err)
-	case int64(len(read)) > limit:
+	case more:
 		rest := restored(read, nil, resp.Body)
 		resp.Body = &streamedBody{rest, rest, a.cancel}
 		return false, nil
