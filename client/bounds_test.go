@@ -70,7 +70,7 @@ func TestLongestWaitsAreNotInThePast(t *testing.T) {
 	for range 100 {
 		s := transport.newSchedule()
 		for n := range 9 {
-			if wait, err := s.next(t.Context(), n+1, verdict{after: longestRetryAfter}, &body); err != nil || wait < longestRetryAfter {
+			if wait, err := s.next(t.Context(), verdict{after: longestRetryAfter}, &body); err != nil || wait < longestRetryAfter {
 				t.Fatalf("wait %d is %s, %v", n+1, wait, err)
 			}
 		}

@@ -134,7 +134,7 @@ func (r *run) run() (*http.Response, error) {
 		case a.err != nil && r.ended() != nil:
 			why = r.ended()
 		case r.last.retryable:
-			wait, why = plan.next(r.ctx, r.call.attempts, r.last, &r.body)
+			wait, why = plan.next(r.ctx, r.last, &r.body)
 		}
 		retry := r.last.retryable && why == nil
 		r.observer.EndAttempt(r.ctx, a.end(r.call.attempts, time.Since(began), r.last.code, retry, wait))
