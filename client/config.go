@@ -68,6 +68,12 @@ type Config struct {
 	// streams all.
 	MaxResponseBuffer int64
 
+	// AcceptOmitted returns the stand-in for a body that the service did not keep
+	// (Idempotency-Body: omitted) as the response, for callers that need its status and
+	// fields alone; [OutcomeOf] is then [AnsweredOmitted]. By default the call ends with a
+	// [BodyOmittedError].
+	AcceptOmitted bool
+
 	// Observer is notified of attempts and calls. The default is none.
 	Observer Observer
 }

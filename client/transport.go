@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"time"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // Transport is an [http.RoundTripper] that keys calls and retries them. Make one with
@@ -67,7 +69,7 @@ func (t *Transport) CloseIdleConnections() {
 // The request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.keyed[req.Method] {
-		return t.base.RoundTrip(t.withoutKey(req))
+		return t.follow(req)
 	}
 	own, key, value, err := t.key(req)
 	if err != nil {
@@ -81,7 +83,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value}
 	resp, err := r.run() //nolint:contextcheck // it is in r
 
-	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: r.outcome(resp, err), Code: r.last.code, Err: err}
+	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: c.outcome, Code: r.last.code, Err: err}
 	if resp != nil {
 		end.Status = resp.StatusCode
 	}
@@ -171,7 +173,15 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 			return nil, r.fail(fmt.Errorf("%w; the last attempt: %w", why, a.err))
 		}
 	}
-	r.call.gaveUp = r.last.retryable
+	r.call.outcome = r.outcomeOf(a.resp.Header)
+	switch {
+	case r.last.retryable:
+		r.call.outcome = GaveUpRetrying
+	case r.call.outcome == AnsweredOmitted && !r.config.AcceptOmitted:
+		omitted := &BodyOmittedError{a.resp.StatusCode, a.resp.Header, r.call.attempts, r.call.hash, secret.Of(r.call.key)}
+		a.discard()
+		return nil, omitted
+	}
 	// The request of the response leads the helpers to the call.
 	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
 	return a.resp, nil
@@ -180,23 +190,11 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 // fail returns the typed error of a call without a response.
 func (r *run) fail(err error) error {
 	if r.sent {
-		return &UnknownOutcomeError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
+		r.call.outcome = OutcomeUnknown
+		return &UnknownOutcomeError{r.call.attempts, r.call.hash, err, secret.Of(r.call.key)}
 	}
-	return &NotSentError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
-}
-
-func (r *run) outcome(resp *http.Response, err error) Outcome {
-	switch {
-	case err != nil && r.sent:
-		return OutcomeUnknown
-	case err != nil:
-		return OutcomeNotSent
-	case r.call.gaveUp:
-		return GaveUpRetrying
-	case r.isReplay(resp):
-		return AnsweredReplay
-	}
-	return Answered
+	r.call.outcome = OutcomeNotSent
+	return &NotSentError{r.call.attempts, r.call.hash, err, secret.Of(r.call.key)}
 }
 
 // attempt is one request and its result.
