@@ -42,7 +42,7 @@ func keyFor(key string, u *url.URL) string {
 // failure is not one of the operation.
 func (t *Transport) follow(req *http.Request) (*http.Response, error) {
 	redirect := redirectOf(req)
-	resp, err := t.base.RoundTrip(t.withoutKey(req))
+	resp, err := t.unkeyed(t.withoutKey(req))
 	if redirect == nil {
 		return resp, err
 	}
@@ -59,10 +59,24 @@ func (t *Transport) follow(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// unkeyed makes a request that is not keyed, with retries if its method is listed.
+func (t *Transport) unkeyed(req *http.Request) (*http.Response, error) {
+	if _, retried := t.methods[req.Method]; !retried {
+		return t.base.RoundTrip(req)
+	}
+	bounds, err := t.boundsOf(req.Context())
+	if err != nil {
+		closeBody(req.Body)
+		return nil, err
+	}
+	r := &run{Transport: t, req: req, ctx: req.Context(), call: &call{replayed: t.service.Replayed}, bounds: bounds, observer: silent{}}
+	return r.run() //nolint:contextcheck // it is in r
+}
+
 // redirectOf returns the response of a keyed call that led to req, nil where none did.
 func redirectOf(req *http.Request) *http.Response {
 	for resp := req.Response; resp != nil && resp.Request != nil; resp = resp.Request.Response {
-		if callOf(resp) != nil {
+		if KeyOf(resp) != "" {
 			return resp
 		}
 	}
