@@ -13,8 +13,8 @@ type Bounds struct {
 	MaxElapsed  time.Duration // see [Config].MaxElapsed
 }
 
-// WithBounds returns a context whose calls have bounds of their own: wider or narrower
-// than those of [Config]. A call with a negative bound is refused. Each request that
+// WithBounds returns a context whose calls have these bounds, wider or narrower than
+// those of [Config]. A call with a negative bound is refused. Each request that
 // follows a redirect has the bounds again; the deadline of the context is for all.
 func WithBounds(ctx context.Context, b Bounds) context.Context {
 	return context.WithValue(ctx, boundsOfContext, b)

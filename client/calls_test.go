@@ -121,7 +121,7 @@ func TestListedGetsAreRetriedWithoutAKey(t *testing.T) {
 					case 2:
 						return response(503, ""), nil
 					case 3:
-						return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(iotest.ErrReader(errNetwork))}, nil
+						return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(iotest.ErrReader(errNetwork))}, nil
 					}
 					return response(200, "seven"), nil
 				}}
@@ -189,7 +189,7 @@ func TestAFollowedRedirectIsRetriedIfListed(t *testing.T) {
 	server.Config.ErrorLog = quiet
 	server.Start()
 	defer server.Close()
-	base := &http.Transport{DisableKeepAlives: true} // net/http repeats a GET by itself if a connection was idle before
+	base := &http.Transport{DisableKeepAlives: true} // net/http repeats a GET too if a connection was idle before
 	place := func(c Config) (string, error) {
 		c.Delay, c.MaxDelay = 1, 1
 		req := post(t.Context(), t, nil)

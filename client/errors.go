@@ -10,8 +10,8 @@ import (
 
 // UnknownOutcomeError says that a call ended without a response after at least one
 // attempt that may have reached the service: the operation may have run. Retry it later
-// with the same key ([UnknownOutcomeError.Key], [WithKey]) and the same bytes, or look at
-// the service's state first; only then may it get a new key.
+// with the key that Key returns (see [WithKey]) and the same bytes, or look at the
+// service's state first; only then may it get a new key.
 //
 // An [http.Client] wraps it, so use [errors.As]. (With [http.Client].Timeout, the client
 // replaces it by a timeout error: set a deadline on the context instead.)
@@ -61,7 +61,7 @@ func (e *NotSentError) Timeout() bool { return isTimeout(e.Err) }
 // RedirectError says that the service responded to a keyed call with a redirect to a
 // request that has no key (303, or 301 and 302 to a POST), and that this request failed:
 // the operation has a response, and only the document that the response names is missing.
-// Get that document, or repeat the call with its key ([RedirectError.Key], [WithKey]) to
+// Get that document, or repeat the call with the key that Key returns (see [WithKey]) to
 // be redirected again.
 type RedirectError struct {
 	Status  int    // of the response to the keyed call

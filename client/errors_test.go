@@ -117,7 +117,7 @@ func printed(t *testing.T, err error) map[string]string {
 		forms[fmt.Sprintf("json of %T", v)] = string(document)
 		var log bytes.Buffer
 		for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
-			slog.New(h).InfoContext(t.Context(), "failed", "err", v)
+			slog.New(h).InfoContext(t.Context(), "failed", slog.Any("err", v))
 		}
 		forms[fmt.Sprintf("slog of %T", v)] = log.String()
 	}
@@ -151,7 +151,7 @@ func TestACallGoesOnWithItsGeneratedKey(t *testing.T) {
 
 func TestResponsesOfOthersHaveNoKeyAndNoOutcome(t *testing.T) {
 	t.Parallel()
-	for _, resp := range []*http.Response{nil, {}, {Request: httptest.NewRequest(http.MethodPost, "/", nil)}} {
+	for _, resp := range []*http.Response{nil, {}, {Request: post(t.Context(), t, nil)}} {
 		if KeyOf(resp) != "" || OutcomeOf(resp) != 0 || GaveUp(resp) {
 			t.Errorf("%v has the key %q and the outcome %s", resp, KeyOf(resp), OutcomeOf(resp))
 		}
@@ -176,7 +176,7 @@ func TestTheStandInOfAnOmittedBodyIsAnError(t *testing.T) {
 	}
 
 	resp, body := do(t, newTransport(t, always(omitted), Config{AcceptOmitted: true}), post(t.Context(), t, nil))
-	if resp.StatusCode != 201 || body != `{"status":"completed"}` || OutcomeOf(resp) != AnsweredOmitted || !Replayed(resp) || GaveUp(resp) {
+	if resp.StatusCode != http.StatusCreated || body != `{"status":"completed"}` || OutcomeOf(resp) != AnsweredOmitted || !Replayed(resp) || GaveUp(resp) {
 		t.Errorf("got %d, %q and the outcome %s", resp.StatusCode, body, OutcomeOf(resp))
 	}
 }

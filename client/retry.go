@@ -44,7 +44,7 @@ func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v ver
 	if status < 400 {
 		return v
 	}
-	known := false
+	var known bool
 	if isRPC {
 		v.code, v.retryable, known = t.byCode(resp, Code(rpc.Code))
 	} else {

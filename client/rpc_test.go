@@ -2,7 +2,10 @@ package repriseclient
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,27 +13,27 @@ import (
 	"time"
 )
 
-// message encodes the fields of a protocol buffer, by their numbers: texts and messages.
-func message(fields ...any) string {
-	var b strings.Builder
-	for i := 0; i < len(fields); i += 2 {
-		text := fields[i+1].(string)
-		b.WriteByte(byte(fields[i].(int)<<3 | 2))
-		if len(text) > 127 {
-			b.WriteByte(byte(len(text)&127 | 128))
-			b.WriteByte(byte(len(text) >> 7))
-		} else {
-			b.WriteByte(byte(len(text)))
-		}
-		b.WriteString(text)
+// field is one of an encoded protocol buffer: a text or a message.
+type field struct {
+	number int
+	text   string
+}
+
+// message encodes fields.
+func message(fields ...field) string {
+	var b []byte
+	for _, f := range fields {
+		b = binary.AppendUvarint(b, uint64(f.number<<3|2))
+		b = binary.AppendUvarint(b, uint64(len(f.text)))
+		b = append(b, f.text...)
 	}
-	return b.String()
+	return string(b)
 }
 
 var (
 	ours      = "github.com/reprise-go/reprise"
-	reason    = func(code, domain string) string { return message(1, code, 2, domain) }
-	threeSecs = message(1, "\x08\x03") // of a RetryInfo
+	reason    = func(code, domain string) string { return message(field{1, code}, field{2, domain}) }
+	threeSecs = message(field{1, "\x08\x03"}) // of a RetryInfo
 )
 
 // grpcResponse is a response of gRPC, with the status in the trailer or, without a
@@ -40,18 +43,16 @@ func grpcResponse(trailer bool, code int, details ...string) func() (*http.Respo
 		resp := response(200, "", "Content-Type", "application/grpc+proto")
 		fields := http.Header{"Grpc-Status": {strconv.Itoa(code)}}
 		if len(details) > 0 {
-			status := []any{2, "a message"}
-			for i := 0; i < len(details); i += 2 {
-				status = append(status, 3, message(1, "type.googleapis.com/"+details[i], 2, details[i+1]))
+			status := []field{{2, "a message"}}
+			for pair := range slices.Chunk(details, 2) {
+				status = append(status, field{3, message(field{1, "type.googleapis.com/" + pair[0]}, field{2, pair[1]})})
 			}
 			fields.Set("Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString([]byte(message(status...))))
 		}
 		if trailer {
 			resp.Trailer = fields
 		} else {
-			for name, values := range fields {
-				resp.Header[name] = values
-			}
+			maps.Copy(resp.Header, fields)
 		}
 		return resp, nil
 	}
@@ -60,8 +61,8 @@ func grpcResponse(trailer bool, code int, details ...string) func() (*http.Respo
 // connectResponse is a failure of Connect. Details are pairs of type and value.
 func connectResponse(status int, code string, details ...string) func() (*http.Response, error) {
 	var list []string
-	for i := 0; i < len(details); i += 2 {
-		list = append(list, `{"type":"`+details[i]+`","value":"`+base64.RawStdEncoding.EncodeToString([]byte(details[i+1]))+`"}`)
+	for pair := range slices.Chunk(details, 2) {
+		list = append(list, `{"type":"`+pair[0]+`","value":"`+base64.RawStdEncoding.EncodeToString([]byte(pair[1]))+`"}`)
 	}
 	return body(status, `{"code":"`+code+`","details":[`+strings.Join(list, ",")+`]}`, "Content-Type", "application/json")
 }
@@ -154,7 +155,7 @@ func TestFailuresOfConnectCanBeReadAgain(t *testing.T) {
 
 // FuzzRPCStatus reads statuses as an attacker may write them.
 func FuzzRPCStatus(f *testing.F) {
-	f.Add("10", message(2, "m", 3, message(1, "type.googleapis.com/google.rpc.ErrorInfo", 2, reason("IN_PROGRESS", ours))), `{"code":"aborted"}`)
+	f.Add("10", message(field{2, "m"}, field{3, message(field{1, "type.googleapis.com/google.rpc.ErrorInfo"}, field{2, reason("IN_PROGRESS", ours)})}), `{"code":"aborted"}`)
 	f.Add("99999999999", "\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", `{"code":"aborted","details":[{"value":"!"}]}`)
 	f.Fuzz(func(t *testing.T, code, details, failure string) {
 		transport := newTransport(t, &fake{}, Config{})

@@ -65,7 +65,9 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper]. It returns the first response that no retry
 // would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
-// true. Errors of keyed calls are of the types [UnknownOutcomeError] and [NotSentError].
+// true. Errors of keyed calls are of the types [UnknownOutcomeError], [NotSentError] and
+// [BodyOmittedError], and those of requests to which they were redirected
+// [RedirectError].
 //
 // The request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {

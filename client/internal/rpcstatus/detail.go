@@ -81,9 +81,9 @@ func durationOf(b []byte) (d time.Duration) {
 	fields(b, func(field, n uint64, _ []byte) {
 		switch {
 		case field == 1 && n <= math.MaxInt32:
-			d += time.Duration(n) * time.Second //nolint:gosec // bounded
+			d += time.Duration(n) * time.Second
 		case field == 2 && n < uint64(time.Second):
-			d += time.Duration(n) //nolint:gosec // bounded
+			d += time.Duration(n)
 		}
 	})
 	return d
