@@ -178,10 +178,10 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 // answer returns the client's response if the handler does not run. The engine has
 // counted it.
 func (g *Guard) answer(ctx context.Context, req *Request, res *reprise.Result, replay *stored) Response {
-	switch res.Outcome {
-	case reprise.Replayed:
+	if res.Outcome == reprise.Replayed {
 		return g.replay(ctx, req, replay)
-	case reprise.InProgress:
+	}
+	if res.Outcome == reprise.InProgress {
 		if wait := retryInProgress(res.Remaining, g.engine.Config().Lease); wait != retryRunning {
 			p := g.problems.of(CodeInProgress)
 			p.RetryAfter = wait

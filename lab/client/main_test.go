@@ -1,7 +1,7 @@
 package client_test
 
 import (
-	"log"
+	"log/slog"
 	"os"
 	"testing"
 
@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) {
 	if redis := os.Getenv(shopRedis); redis != "" {
-		log.Fatal(serveShop(redis))
+		slog.Error("the shop ended", slog.Any("err", serveShop(redis)))
+		os.Exit(1)
 	}
 	labtest.Main(m)
 }
