@@ -22,12 +22,16 @@ type Config struct {
 	// unguessable (128 random bits) and never repeat.
 	NewKey func() string
 
-	// MaxAttempts is the largest number of attempts of a call, the first included. The
-	// default is 10; 1 turns retries off.
+	// MaxAttempts is the largest number of attempts of a call, the first included. Those
+	// that find the operation in progress do not count. The default is 10; 1 turns retries
+	// off.
 	MaxAttempts int
 
-	// MaxElapsed is how long after the beginning of a call another attempt may begin. The
-	// default is a minute. It ends no attempt; the context of the request does.
+	// MaxElapsed is how long after the beginning of a call another attempt may begin. It
+	// alone bounds the wait for an operation in progress, so it should be longer than the
+	// lease of the service (30 s is the default of Reprise) and the time that its
+	// operations take. The default is two minutes. It ends no attempt; the context of the
+	// request does.
 	MaxElapsed time.Duration
 
 	// AttemptTimeout is how long one attempt may take, until its response is complete (see
@@ -70,9 +74,12 @@ type Config struct {
 
 // Budget bounds the retries of a [Transport]: each retry takes one token from a bucket,
 // and each call puts a fraction of a token back. In a storm, when most calls fail, the
-// service then gets few more requests than there are calls.
+// service then gets few more requests than there are calls. A retry after a response that
+// the operation is in progress takes none.
 type Budget struct {
-	// Burst is how many tokens the bucket holds, and holds at the start. The default is 100.
+	// Burst is how many tokens the bucket holds, and holds at the start. When a process of
+	// the service dies, each call that it served takes one: let Burst be no less than the
+	// number of calls at a time. The default is 1000.
 	Burst int
 
 	// Ratio is how many tokens a call puts back: the retries for each call that go on for
@@ -85,12 +92,12 @@ type Budget struct {
 
 const (
 	defaultMaxAttempts   = 10
-	defaultMaxElapsed    = time.Minute
+	defaultMaxElapsed    = 2 * time.Minute
 	defaultDelay         = 200 * time.Millisecond
 	defaultMaxDelay      = 10 * time.Second
 	defaultMaxRetryAfter = 30 * time.Second
 	defaultBuffer        = 1 << 20
-	defaultBurst         = 100
+	defaultBurst         = 1000
 	defaultRatio         = 0.2
 	maxRatio             = 100
 )

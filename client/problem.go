@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"time"
@@ -38,9 +39,9 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {
 		return Problem{}, false
 	}
-	head, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem+1))
+	head, more, err := readUpTo(resp.Body, maxProblem)
 	resp.Body = restored(head, err, resp.Body)
-	if err != nil || len(head) > maxProblem {
+	if err != nil || more {
 		return Problem{}, false
 	}
 	p, ok := parseProblem(head)
@@ -75,6 +76,14 @@ func parseProblem(body []byte) (Problem, bool) {
 	}
 	p.Retryable = p.says != nil && *p.says
 	return p, true
+}
+
+// readUpTo reads r up to a limit, which is not negative, and one byte beyond where there
+// are more.
+func readUpTo(r io.Reader, limit int64) (head []byte, more bool, err error) {
+	limit = min(limit, math.MaxInt64-1)
+	head, err = io.ReadAll(io.LimitReader(r, limit+1))
+	return head, int64(len(head)) > limit, err
 }
 
 // restored returns a body that yields the bytes read so far, and then the rest, or the

@@ -16,6 +16,7 @@ import (
 // verdict is a [Transport]'s judgement of one attempt.
 type verdict struct {
 	retryable bool          // another attempt may end differently
+	running   bool          // because the operation is still in progress
 	after     time.Duration // Retry-After
 	code      Code          // of the problem document, if it is known
 }
@@ -41,6 +42,7 @@ func (t *Transport) judge(resp *http.Response, err error) verdict {
 			v.retryable = false
 		}
 	}
+	v.running = v.retryable && (v.code == CodeInProgress || v.code == "" && resp.StatusCode == http.StatusConflict)
 	v.after, _ = retryAfter(resp.Header, time.Now())
 	return v
 }
@@ -120,6 +122,7 @@ func badRequest(err error) bool {
 type schedule struct {
 	transport *Transport
 	began     time.Time
+	counted   int // attempts, but for those that found the operation in progress
 	jitter    backoff.ExponentialBackOff
 }
 
@@ -140,10 +143,15 @@ var ErrBudgetExhausted = errors.New("repriseclient: not retried, because the ret
 // errBounds says that the bounds of the call itself allow no other attempt.
 var errBounds = errors.New("repriseclient: the bounds of the call are reached")
 
-// next returns how long to wait before the attempt after n, or why there is none.
-func (s *schedule) next(ctx context.Context, n int, v verdict, body *requestBody) (time.Duration, error) {
+// next returns how long to wait before the attempt after the one with the verdict, or why
+// there is none. To wait for an operation in progress adds no load that grows with its
+// failures, and is bounded by time alone.
+func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time.Duration, error) {
 	c := &s.transport.config
-	if n >= c.MaxAttempts || v.after > c.MaxRetryAfter {
+	if !v.running {
+		s.counted++
+	}
+	if s.counted >= c.MaxAttempts || c.MaxAttempts == 1 || v.after > c.MaxRetryAfter {
 		return 0, errBounds
 	}
 	wait := s.jitter.NextBackOff()
@@ -158,7 +166,7 @@ func (s *schedule) next(ctx context.Context, n int, v verdict, body *requestBody
 	if body.again == nil {
 		return 0, ErrNotReplayable
 	}
-	if !s.transport.bucket.withdraw() {
+	if !v.running && !s.transport.bucket.withdraw() {
 		return 0, ErrBudgetExhausted
 	}
 	return wait, nil

@@ -217,7 +217,7 @@ func TestWaitsAreFullyJittered(t *testing.T) {
 	for range 2000 {
 		s := transport.newSchedule()
 		for i := range bounds {
-			wait, err := s.next(t.Context(), i+1, verdict{}, &body)
+			wait, err := s.next(t.Context(), verdict{}, &body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +241,7 @@ func TestRetryAfterIsJittered(t *testing.T) {
 	body := requestBody{again: func() (io.ReadCloser, error) { return http.NoBody, nil }}
 	different := make(map[time.Duration]bool)
 	for range 100 {
-		wait, err := transport.newSchedule().next(t.Context(), 1, verdict{after: 4 * time.Second}, &body)
+		wait, err := transport.newSchedule().next(t.Context(), verdict{after: 4 * time.Second}, &body)
 		if err != nil || wait < 4*time.Second || wait > 5*time.Second {
 			t.Fatalf("wait %s, %v, want 4 s to 5 s", wait, err)
 		}

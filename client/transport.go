@@ -134,7 +134,7 @@ func (r *run) run() (*http.Response, error) {
 		case a.err != nil && r.ended() != nil:
 			why = r.ended()
 		case r.last.retryable:
-			wait, why = plan.next(r.ctx, r.call.attempts, r.last, &r.body)
+			wait, why = plan.next(r.ctx, r.last, &r.body)
 		}
 		retry := r.last.retryable && why == nil
 		r.observer.EndAttempt(r.ctx, a.end(r.call.attempts, time.Since(began), r.last.code, retry, wait))
@@ -273,11 +273,11 @@ func (r *run) receive(a *attempt) (whole bool, err error) {
 		resp.Body = &streamedBody{resp.Body, resp.Body, a.cancel}
 		return false, nil
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	read, more, err := readUpTo(resp.Body, limit)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read the response body after %d bytes: %w", len(read), err)
-	case int64(len(read)) > limit:
+	case more:
 		rest := restored(read, nil, resp.Body)
 		resp.Body = &streamedBody{rest, rest, a.cancel}
 		return false, nil
