@@ -196,9 +196,9 @@ func (c connectClient) stream(ctx context.Context, with call) answer {
 func connectError(err error) answer {
 	var failed *connect.Error
 	if !errors.As(err, &failed) {
-		return answer{code: 2, message: err.Error()}
+		return answer{code: 2, message: err.Error(), err: err}
 	}
-	a := answer{code: uint32(failed.Code()), message: failed.Message(), header: lower(failed.Meta()), trailer: lower(failed.Meta())}
+	a := answer{code: uint32(failed.Code()), message: failed.Message(), header: lower(failed.Meta()), trailer: lower(failed.Meta()), err: err}
 	for _, d := range failed.Details() {
 		a.details = append(a.details, d.Type()+" "+hex.EncodeToString(d.Bytes()))
 	}

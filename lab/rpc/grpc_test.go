@@ -160,12 +160,17 @@ type grpcClient struct {
 
 func dialGRPC(t *testing.T, addr string, options ...grpc.CallOption) client {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return grpcClient{connectGRPC(t, addr), options}
+}
+
+func connectGRPC(t *testing.T, addr string, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return grpcClient{conn, options}
+	return conn
 }
 
 func (c grpcClient) call(ctx context.Context, with call) answer {
@@ -177,7 +182,7 @@ func (c grpcClient) call(ctx context.Context, with call) answer {
 }
 
 func grpcAnswer(body []byte, header, trailer metadata.MD, err error) answer {
-	a := answer{body: body, header: header, trailer: trailer}
+	a := answer{body: body, header: header, trailer: trailer, err: err}
 	s := status.Convert(err)
 	a.code, a.message = uint32(s.Code()), s.Message()
 	for _, d := range s.Proto().GetDetails() {
