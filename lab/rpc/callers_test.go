@@ -17,9 +17,10 @@ import (
 
 // caller is a client that keys and retries its calls, and the server that it calls.
 type caller struct {
-	name  string
-	serve func(t *testing.T, s *service, scope scopeOf) (addr string)
-	dial  func(t *testing.T, addr string, c callerConfig) client
+	name   string
+	native bool // the server is one of grpc-go
+	serve  func(t *testing.T, s *service, scope scopeOf) (addr string)
+	dial   func(t *testing.T, addr string, c callerConfig) client
 
 	refusalOf func(error) repriseclient.Code
 }
@@ -28,8 +29,8 @@ type caller struct {
 type callerConfig = reprisegrpcclient.Config
 
 var callers = []caller{
-	{"grpc-go", startGRPC, dialGRPCCaller, reprisegrpcclient.RefusalOf},
-	{"grpc-go to Connect", startConnect, dialGRPCCaller, reprisegrpcclient.RefusalOf},
+	{"grpc-go", true, startGRPC, dialGRPCCaller, reprisegrpcclient.RefusalOf},
+	{"grpc-go to Connect", false, startConnect, dialGRPCCaller, reprisegrpcclient.RefusalOf},
 	connectCaller("Connect over HTTP 1.1", false),
 	connectCaller("Connect with JSON over HTTP 2", true, connect.WithProtoJSON(), connect.WithSendGzip()),
 	connectCaller("gRPC by Connect", true, connect.WithGRPC()),
@@ -51,7 +52,7 @@ func keying(t *testing.T, c callerConfig) []grpc.DialOption {
 }
 
 func connectCaller(name string, h2 bool, options ...connect.ClientOption) caller {
-	return caller{name, startConnect, func(t *testing.T, addr string, c callerConfig) client {
+	return caller{name, false, startConnect, func(t *testing.T, addr string, c callerConfig) client {
 		t.Helper()
 		interceptor, err := repriseconnectclient.NewInterceptor(repriseconnectclient.Config(c))
 		if err != nil {

@@ -3,12 +3,13 @@ package rpc_test
 import (
 	"context"
 	"errors"
-	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -17,8 +18,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/reprise-go/reprise/conformance/faultstore"
 	repriseclient "github.com/reprise-go/reprise/client"
+	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
+	"github.com/reprise-go/reprise/conformance/faultstore"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -27,16 +29,17 @@ import (
 )
 
 // The connection breaks while the handler runs, and its result reaches the client with
-// the retry.
+// the retry, which has the caller's metadata.
 func TestBrokenConnectionIsRetriedWithTheKey(t *testing.T) {
 	t.Parallel()
 	eachCaller(t, func(t *testing.T, c caller) {
 		h, running, letGo := hold()
-		s := c.start(t, setup{Config: protocol.Config{Required: true}, handler: h}, callerConfig{Client: quick()})
+		tenant := func(_ context.Context, metadata func(string) string) (string, error) { return metadata("x-tenant"), nil }
+		s := c.start(t, setup{Config: protocol.Config{Required: true}, scope: tenant, handler: h}, callerConfig{Client: quick()})
 		var once sync.Once
 		s.log.each = func(int, repriseclient.AttemptEnd) { once.Do(letGo) }
 		got := make(chan answer, 1)
-		go func() { got <- s.service.call(t.Context(), call{metadata: []pair{{"x-any", "kept"}}}) }()
+		go func() { got <- s.service.call(t.Context(), call{metadata: []pair{{"x-tenant", "1"}}}) }()
 		<-running
 		s.proxy.Cut()
 		if a := <-got; a.err != nil || string(a.body) != "done" || !a.replayed() {
@@ -142,7 +145,7 @@ func TestBrokenConnectionIsUnknownWithoutAServer(t *testing.T) {
 // A server that accepts connections and never answers leaves grpc-go without one.
 func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
 	t.Parallel()
-	var silent net.Listener = listen(t)
+	silent := listen(t)
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -279,6 +282,37 @@ func TestEachCallHasItsKey(t *testing.T) {
 		}
 		s.wantRuns(s.service, 3)
 	})
+}
+
+// A request of Connect has no key of an earlier call, and the interceptor does nothing in
+// a handler.
+func TestConnectRequestIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	interceptor, err := repriseconnectclient.NewInterceptor(repriseconnectclient.Config{Client: quick()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := connect.WithInterceptors(interceptor)
+	var keys []string
+	ln := listen(t)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: connect.NewUnaryHandler(create, func(_ context.Context, req *connect.Request[request]) (*connect.Response[response], error) {
+		keys = append(keys, req.Header().Get("Idempotency-Key"))
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	}, options)}
+	go func() { _ = server.Serve(ln) }() // until Close
+	t.Cleanup(func() { _ = server.Close() })
+	transport := new(http.Transport)
+	t.Cleanup(transport.CloseIdleConnections)
+	client := connect.NewClient[request, response](&http.Client{Transport: transport}, "http://"+ln.Addr().String()+create, options)
+	req := connect.NewRequest(call{}.order())
+	for range 2 {
+		if _, err := client.CallUnary(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Error(err)
+		}
+	}
+	if len(keys) != 2 || keys[0] == "" || keys[1] == "" || keys[0] == keys[1] {
+		t.Errorf("the calls have the keys %q", keys)
+	}
 }
 
 // Streams, reads and procedures that the service does not protect get no key and no
