@@ -28,6 +28,16 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
+// begun waits for the run of a call, which must not have ended before.
+func begun(t *testing.T, running <-chan struct{}, got <-chan answer) {
+	t.Helper()
+	select {
+	case <-running:
+	case a := <-got:
+		t.Fatalf("the client got %+v", a)
+	}
+}
+
 // The connection breaks while the handler runs, and its result reaches the client with
 // the retry, which has the caller's metadata.
 func TestBrokenConnectionIsRetriedWithTheKey(t *testing.T) {
@@ -40,7 +50,7 @@ func TestBrokenConnectionIsRetriedWithTheKey(t *testing.T) {
 		s.log.each = func(int, repriseclient.AttemptEnd) { once.Do(letGo) }
 		got := make(chan answer, 1)
 		go func() { got <- s.service.call(t.Context(), call{metadata: []pair{{"x-tenant", "1"}}}) }()
-		<-running
+		begun(t, running, got)
 		s.proxy.Cut()
 		if a := <-got; a.err != nil || string(a.body) != "done" || !a.replayed() {
 			t.Errorf("the client got %+v", a)
@@ -58,9 +68,10 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 		cfg := quick()
 		cfg.MaxAttempts, cfg.Budget = 2, repriseclient.Budget{Burst: 1}
 		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
+		var once sync.Once
 		s.log.each = func(n int, e repriseclient.AttemptEnd) {
 			if n == 3 {
-				letGo()
+				once.Do(letGo)
 			}
 			if e.Retry && e.Wait < time.Second {
 				t.Errorf("attempt %d is followed after %s, and the service said 1 s", n, e.Wait)
@@ -75,6 +86,7 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 			t.Errorf("the client got %+v", a)
 		}
 		s.log.want(t, repriseclient.AnsweredReplay, 4)
+		once.Do(letGo) // if the client did not wait
 		if a := <-ended; string(a.body) != "done" {
 			t.Errorf("the first client got %+v", a)
 		}
@@ -130,7 +142,7 @@ func TestBrokenConnectionIsUnknownWithoutAServer(t *testing.T) {
 		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
 		got := make(chan answer, 1)
 		go func() { got <- s.service.call(t.Context(), call{}) }()
-		<-running
+		begun(t, running, got)
 		s.proxy.Set(t, servers.Refuse)
 		s.proxy.Cut()
 		a := <-got
