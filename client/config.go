@@ -14,8 +14,10 @@ type Config struct {
 	// Service is the service's dialect: its header and its signs that a retry helps.
 	Service Service
 
-	// Methods lists the methods that are keyed and retried. The default is POST and PATCH.
-	// All others pass through untouched.
+	// Methods lists the methods that are retried. The default is POST and PATCH. All others
+	// pass through untouched. POST, PATCH, PUT and DELETE are keyed. GET and HEAD may be
+	// listed beside those: they are retried without a key, their errors are those of the
+	// base transport, and the Observer is not notified of them.
 	Methods []string
 
 	// NewKey returns the key of a call that has none. The default is [NewKey]. Keys must be
@@ -56,6 +58,13 @@ type Config struct {
 	// failed operation again (Reprise with its preset Recoverable, the default there).
 	RetryServerErrors bool
 
+	// Retry, if set, has the last word about whether an attempt may be repeated, within the
+	// bounds and the Budget. It gets the response, or the error if there is none, and the
+	// decision of all other rules. It must be safe for concurrent use, and leave the body of
+	// the response as it is, except for [ProblemOf]. A repeated attempt has the same key, so
+	// a response that was recorded will not change.
+	Retry func(resp *http.Response, err error, retry bool) bool
+
 	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
 	// the request has no GetBody. A request with a longer body is sent once, with its key
 	// and without retries. The default is 1 MiB; a negative value disables buffering, for
@@ -67,6 +76,12 @@ type Config struct {
 	// a response of the type text/event-stream. The default is 1 MiB; a negative value
 	// streams all.
 	MaxResponseBuffer int64
+
+	// AcceptOmitted returns the stand-in for a body that the service did not keep
+	// (Idempotency-Body: omitted) as the response, for callers that need its status and
+	// fields alone; [OutcomeOf] is then [AnsweredOmitted]. By default the call ends with a
+	// [BodyOmittedError].
+	AcceptOmitted bool
 
 	// Observer is notified of attempts and calls. The default is none.
 	Observer Observer
@@ -118,18 +133,16 @@ func (c Config) complete() (Config, error) {
 	if c.NewKey == nil {
 		c.NewKey = NewKey
 	}
-	if c.MaxAttempts == 0 {
-		c.MaxAttempts = defaultMaxAttempts
+	b, err := Bounds{c.MaxAttempts, c.MaxElapsed}.within(Bounds{defaultMaxAttempts, defaultMaxElapsed})
+	if err != nil {
+		return c, fmt.Errorf("repriseclient: Config.%w", err)
 	}
-	if c.MaxAttempts < 1 {
-		return c, fmt.Errorf("repriseclient: Config.MaxAttempts is %d, want at least 1", c.MaxAttempts)
-	}
+	c.MaxAttempts, c.MaxElapsed = b.MaxAttempts, b.MaxElapsed
 	for _, d := range []struct {
 		field     string
 		value     *time.Duration
 		otherwise time.Duration
 	}{
-		{"MaxElapsed", &c.MaxElapsed, defaultMaxElapsed},
 		{"AttemptTimeout", &c.AttemptTimeout, 0},
 		{"Delay", &c.Delay, defaultDelay},
 		{"MaxDelay", &c.MaxDelay, max(defaultMaxDelay, c.Delay)},
@@ -155,6 +168,9 @@ func (c Config) complete() (Config, error) {
 }
 
 func (b *Budget) complete() error {
+	if b.Off && (b.Burst != 0 || b.Ratio != 0) {
+		return errors.New("repriseclient: Budget.Off is set together with Budget.Burst or Budget.Ratio; a budget that is off has no bounds")
+	}
 	if b.Burst == 0 {
 		b.Burst = defaultBurst
 	}
@@ -171,15 +187,22 @@ func (b *Budget) complete() error {
 }
 
 func checkMethods(methods []string) error {
-	if len(methods) == 0 {
-		return errors.New("repriseclient: Config.Methods is empty, so nothing would be keyed; leave it nil for POST and PATCH")
-	}
 	for _, m := range methods {
-		switch m {
-		case http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
-		default:
-			return fmt.Errorf("repriseclient: Config.Methods has %q, want POST, PATCH, PUT or DELETE", m)
+		if !isKeyed(m) && m != http.MethodGet && m != http.MethodHead {
+			return fmt.Errorf("repriseclient: Config.Methods has %q, want POST, PATCH, PUT, DELETE, GET or HEAD", m)
 		}
 	}
+	if !slices.ContainsFunc(methods, isKeyed) {
+		return errors.New("repriseclient: Config.Methods lists no method that is keyed; leave it nil for POST and PATCH")
+	}
 	return nil
+}
+
+// isKeyed reports whether a listed method is keyed.
+func isKeyed(method string) bool {
+	switch method {
+	case http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
 }

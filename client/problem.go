@@ -39,9 +39,8 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {
 		return Problem{}, false
 	}
-	head, more, err := readUpTo(resp.Body, maxProblem)
-	resp.Body = restored(head, err, resp.Body)
-	if err != nil || more {
+	head, ok := peek(resp, maxProblem)
+	if !ok {
 		return Problem{}, false
 	}
 	p, ok := parseProblem(head)
@@ -51,6 +50,17 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 	p.Status = resp.StatusCode
 	p.RetryAfter, _ = retryAfter(resp.Header, time.Now())
 	return p, true
+}
+
+// peek returns the body of a response and puts it back. It returns false if the body
+// cannot be read, or has more bytes than a limit.
+func peek(resp *http.Response, limit int64) ([]byte, bool) {
+	if resp.Body == nil {
+		return nil, false
+	}
+	head, more, err := readUpTo(resp.Body, limit)
+	resp.Body = restored(head, err, resp.Body)
+	return head, err == nil && !more
 }
 
 // hasProblem reports whether a response says that it is a problem document.
