@@ -9,6 +9,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/client/internal/rpc"
+	"github.com/reprise-go/reprise/client/internal/rpcstatus"
 )
 
 // Config says how calls are made.
@@ -45,7 +46,7 @@ func RefusalOf(err error) repriseclient.Code {
 	if !errors.As(err, &failed) {
 		return ""
 	}
-	return rpc.RefusalOf(detailsOf(failed)).Code
+	return repriseclient.Code(rpcstatus.RefusalOf(detailsOf(failed)).Code)
 }
 
 type interceptor struct {
@@ -111,10 +112,10 @@ func failure(err error) rpc.Result {
 }
 
 // detailsOf returns the details of an error.
-func detailsOf(err *connect.Error) []rpc.Detail {
-	var details []rpc.Detail
+func detailsOf(err *connect.Error) []rpcstatus.Detail {
+	var details []rpcstatus.Detail
 	for _, d := range err.Details() {
-		details = append(details, rpc.Detail{Type: d.Type(), Value: d.Bytes()})
+		details = append(details, rpcstatus.Detail{Type: d.Type(), Value: d.Bytes()})
 	}
 	return details
 }

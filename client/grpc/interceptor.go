@@ -18,6 +18,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/client/internal/rpc"
+	"github.com/reprise-go/reprise/client/internal/rpcstatus"
 )
 
 // Config says how calls are made.
@@ -53,7 +54,7 @@ func Replayed(header metadata.MD) bool {
 // RefusalOf returns the code with which Reprise refused a call, and an empty one for any
 // other error.
 func RefusalOf(err error) repriseclient.Code {
-	return rpc.RefusalOf(detailsOf(status.Convert(err))).Code
+	return repriseclient.Code(rpcstatus.RefusalOf(detailsOf(status.Convert(err))).Code)
 }
 
 type interceptor struct {
@@ -103,10 +104,10 @@ func (e *callError) Unwrap() error              { return e.error }
 func (e *callError) GRPCStatus() *status.Status { return e.status }
 
 // detailsOf returns the details of a status.
-func detailsOf(s *status.Status) []rpc.Detail {
-	var details []rpc.Detail
+func detailsOf(s *status.Status) []rpcstatus.Detail {
+	var details []rpcstatus.Detail
 	for _, d := range s.Proto().GetDetails() {
-		details = append(details, rpc.Detail{Type: string(d.MessageName()), Value: d.GetValue()})
+		details = append(details, rpcstatus.Detail{Type: string(d.MessageName()), Value: d.GetValue()})
 	}
 	return details
 }

@@ -44,7 +44,9 @@ func TestBrokenConnectionIsRetriedWithTheKey(t *testing.T) {
 	t.Parallel()
 	eachCaller(t, func(t *testing.T, c caller) {
 		h, running, letGo := hold()
-		tenant := func(_ context.Context, metadata func(string) string) (string, error) { return metadata("x-tenant"), nil }
+		tenant := func(_ context.Context, metadata func(string) string) (string, error) {
+			return metadata("x-tenant"), nil
+		}
 		s := c.start(t, setup{Config: protocol.Config{Required: true}, scope: tenant, handler: h}, callerConfig{Client: quick()})
 		var once sync.Once
 		s.log.each = func(int, repriseclient.AttemptEnd) { once.Do(letGo) }
@@ -210,7 +212,7 @@ func TestRefusalAtTheBoundsIsUnknown(t *testing.T) {
 // stands for; a replay is final with any.
 func TestCodesAreRetriedByTheirStatus(t *testing.T) {
 	t.Parallel()
-	retried := map[uint32]bool{1: true, 4: true, 14: true}
+	retried := map[uint32]bool{1: true, 4: true, aborted: true, 14: true}
 	eachCaller(t, func(t *testing.T, c caller) {
 		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 			for code := uint32(1); code <= 16; code++ {
@@ -228,7 +230,7 @@ func TestCodesAreRetriedByTheirStatus(t *testing.T) {
 				case !retried[code]:
 					s.log.want(t, repriseclient.Answered, 1)
 					s.wantRuns(s.service, 1)
-				case preset == reprise.AtMostOnce:
+				case preset == reprise.AtMostOnce || code == aborted: // kept
 					s.log.want(t, repriseclient.AnsweredReplay, 2)
 					s.wantRuns(s.service, 1)
 				default:

@@ -10,9 +10,9 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // Caller makes the calls of one service. It is safe for concurrent use.
@@ -67,19 +67,17 @@ func (c *Caller) Do(ctx context.Context, call *Call) error {
 	}
 	defer resp.Body.Close()
 	if repriseclient.GaveUp(resp) {
+		key := repriseclient.KeyOf(resp)
 		return &repriseclient.UnknownOutcomeError{
-			Attempts: repriseclient.Attempts(resp), KeyHash: hashOf(resp.Request.Header.Get(c.header)), Err: call.last.Err,
+			Attempts: repriseclient.Attempts(resp), KeyHash: hashOf(key), Err: call.last.Err, Keyed: secret.Of(key),
 		}
 	}
 	return call.last.Err
 }
 
-// hashOf returns the hash of a key that was sent as value, for errors.
-func hashOf(value string) string {
-	if key, err := strconv.Unquote(value); err == nil {
-		value = key
-	}
-	sum := sha256.Sum256([]byte(value))
+// hashOf returns the form of a key in errors.
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])
 }
 

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/client/internal/rpcstatus"
 )
+
+const ours = "github.com/reprise-go/reprise"
 
 // text returns an encoded field with a text.
 func text(field byte, value string) string {
@@ -22,12 +25,12 @@ func number(field byte, n uint64) string {
 	return string(binary.AppendUvarint([]byte{field << 3}, n))
 }
 
-func errorInfo(reason, domain string) Detail {
-	return Detail{"google.rpc.ErrorInfo", []byte(text(1, reason) + text(2, domain) + text(3, text(1, "type")+text(2, "uri")))}
+func errorInfo(reason, domain string) rpcstatus.Detail {
+	return rpcstatus.Detail{Type: "google.rpc.ErrorInfo", Value: []byte(text(1, reason) + text(2, domain) + text(3, text(1, "type")+text(2, "uri")))}
 }
 
-func retryInfo(seconds, nanos uint64) Detail {
-	return Detail{"google.rpc.RetryInfo", []byte(text(1, number(1, seconds)+number(2, nanos)))}
+func retryInfo(seconds, nanos uint64) rpcstatus.Detail {
+	return rpcstatus.Detail{Type: "google.rpc.RetryInfo", Value: []byte(text(1, number(1, seconds)+number(2, nanos)))}
 }
 
 func TestResultStandsForAResponse(t *testing.T) {
@@ -41,26 +44,26 @@ func TestResultStandsForAResponse(t *testing.T) {
 		body   string
 	}{
 		"a message":                        {Result{Metadata: answered}, 200, "", ""},
-		"a broken connection":              {Result{Code: unavailable}, 0, "", ""},
-		"a deadline":                       {Result{Code: deadlineExceeded}, 0, "", ""},
-		"a cancellation":                   {Result{Code: cancelled}, 0, "", ""},
-		"a local failure":                  {Result{Code: internal}, 500, "", ""},
-		"a service that is down":           {Result{Code: unavailable, Metadata: answered}, 503, "", ""},
-		"a service that was too slow":      {Result{Code: deadlineExceeded, Metadata: answered}, 504, "", ""},
-		"an aborted transaction":           {Result{Code: aborted, Metadata: answered}, 409, "", ""},
-		"a message that is too large":      {Result{Code: resourceExhausted}, 400, "", ""},
-		"a limit of rates":                 {Result{Code: resourceExhausted, Metadata: http.Header{"Retry-After": {"7"}}}, 429, "7", ""},
-		"a limit with a RetryInfo":         {Result{Code: resourceExhausted, Metadata: answered, Details: []Detail{retryInfo(1, 1)}}, 429, "2", ""},
-		"a pushback":                       {Result{Code: unavailable, Metadata: pushed("1500")}, 503, "2", ""},
-		"a pushback that forbids":          {Result{Code: unavailable, Metadata: pushed("-1")}, 503, "", ""},
-		"a refusal":                        {Result{Code: aborted, Metadata: answered, Details: []Detail{errorInfo("IN_PROGRESS", domain), retryInfo(3, 0)}}, 409, "3", `{"code":"in-progress","retryable":true}`},
-		"a refusal that is final":          {Result{Code: aborted, Metadata: answered, Details: []Detail{errorInfo("KEY_REUSED", domain)}}, 409, "", `{"code":"key-reused","retryable":false}`},
-		"an ErrorInfo of another service":  {Result{Code: aborted, Metadata: answered, Details: []Detail{errorInfo("IN_PROGRESS", "example.com")}}, 409, "", ""},
-		"an ErrorInfo that breaks off":     {Result{Code: aborted, Metadata: answered, Details: []Detail{{"google.rpc.ErrorInfo", []byte("\x0a\x7fIN")}}}, 409, "", ""},
-		"a RetryInfo that breaks off":      {Result{Code: unavailable, Metadata: answered, Details: []Detail{{"google.rpc.RetryInfo", []byte("\x0a\x02\x08")}}}, 503, "", ""},
-		"a RetryInfo of a negative time":   {Result{Code: unavailable, Metadata: answered, Details: []Detail{retryInfo(1<<63, 1<<63)}}, 503, "", ""},
-		"a RetryInfo with another field":   {Result{Code: unavailable, Metadata: answered, Details: []Detail{{"google.rpc.RetryInfo", []byte("\x15xxxx")}}}, 503, "", ""},
-		"a RetryInfo that ends in its tag": {Result{Code: unavailable, Metadata: answered, Details: []Detail{{"google.rpc.RetryInfo", []byte("\x0a")}}}, 503, "", ""},
+		"a broken connection":              {Result{Code: 14}, 0, "", ""},
+		"a deadline":                       {Result{Code: 4}, 0, "", ""},
+		"a cancellation":                   {Result{Code: 1}, 0, "", ""},
+		"a local failure":                  {Result{Code: 13}, 500, "", ""},
+		"a service that is down":           {Result{Code: 14, Metadata: answered}, 503, "", ""},
+		"a service that was too slow":      {Result{Code: 4, Metadata: answered}, 504, "", ""},
+		"an aborted transaction":           {Result{Code: 10, Metadata: answered}, 503, "", ""},
+		"a message that is too large":      {Result{Code: 8}, 400, "", ""},
+		"a limit of rates":                 {Result{Code: 8, Metadata: http.Header{"Retry-After": {"7"}}}, 429, "7", ""},
+		"a limit with a RetryInfo":         {Result{Code: 8, Metadata: answered, Details: []rpcstatus.Detail{retryInfo(1, 1)}}, 429, "2", ""},
+		"a pushback":                       {Result{Code: 14, Metadata: pushed("1500")}, 503, "2", ""},
+		"a pushback that forbids":          {Result{Code: 14, Metadata: pushed("-1")}, 503, "", ""},
+		"a refusal":                        {Result{Code: 10, Metadata: answered, Details: []rpcstatus.Detail{errorInfo("IN_PROGRESS", ours), retryInfo(3, 0)}}, 503, "3", `{"code":"in-progress","retryable":true}`},
+		"a refusal that is final":          {Result{Code: 10, Metadata: answered, Details: []rpcstatus.Detail{errorInfo("KEY_REUSED", ours)}}, 503, "", `{"code":"key-reused","retryable":false}`},
+		"an ErrorInfo of another service":  {Result{Code: 10, Metadata: answered, Details: []rpcstatus.Detail{errorInfo("IN_PROGRESS", "example.com")}}, 503, "", ""},
+		"an ErrorInfo that breaks off":     {Result{Code: 10, Metadata: answered, Details: []rpcstatus.Detail{{Type: "google.rpc.ErrorInfo", Value: []byte("\x0a\x7fIN")}}}, 503, "", ""},
+		"a RetryInfo that breaks off":      {Result{Code: 14, Metadata: answered, Details: []rpcstatus.Detail{{Type: "google.rpc.RetryInfo", Value: []byte("\x0a\x02\x08")}}}, 503, "", ""},
+		"a RetryInfo of a negative time":   {Result{Code: 14, Metadata: answered, Details: []rpcstatus.Detail{retryInfo(1<<63, 1<<63)}}, 503, "", ""},
+		"a RetryInfo with another field":   {Result{Code: 14, Metadata: answered, Details: []rpcstatus.Detail{{Type: "google.rpc.RetryInfo", Value: []byte("\x15xxxx")}}}, 503, "", ""},
+		"a RetryInfo that ends in its tag": {Result{Code: 14, Metadata: answered, Details: []rpcstatus.Detail{{Type: "google.rpc.RetryInfo", Value: []byte("\x0a")}}}, 503, "", ""},
 	} {
 		if c.result.Code != 0 {
 			c.result.Err = errors.New(name)
@@ -96,7 +99,7 @@ func TestCallThatIsGivenUpHasItsKey(t *testing.T) {
 	down := errors.New("down")
 	err = caller.Do(t.Context(), &Call{Host: "host", Procedure: "/s/m", Attempt: func(_ context.Context, key string) Result {
 		keys = append(keys, key)
-		return Result{Err: down, Code: unavailable, Metadata: http.Header{"X": nil}}
+		return Result{Err: down, Code: 14, Metadata: http.Header{"X": nil}}
 	}})
 	var lost *repriseclient.UnknownOutcomeError
 	if !errors.As(err, &lost) || !errors.Is(err, down) || len(keys) != 2 || keys[0] != keys[1] || `"`+lost.Key()+`"` != keys[0] || lost.KeyHash == "" {
@@ -111,13 +114,18 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 }
 
-func FuzzRefusalOf(f *testing.F) {
-	f.Add([]byte(text(1, "IN_PROGRESS") + text(2, domain)))
+// Whatever the details are, the response has a wait that is none or positive.
+func FuzzResult(f *testing.F) {
+	f.Add(errorInfo("IN_PROGRESS", ours).Value)
 	f.Add(retryInfo(1, 2).Value)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p := RefusalOf([]Detail{{"google.rpc.ErrorInfo", b}, {"google.rpc.RetryInfo", b}})
-		if p.RetryAfter < 0 {
-			t.Errorf("a wait of %s", p.RetryAfter)
+		r := Result{Code: 10, Metadata: http.Header{"X": nil}, Details: []rpcstatus.Detail{{Type: "google.rpc.ErrorInfo", Value: b}, {Type: "google.rpc.RetryInfo", Value: b}}}
+		resp, err := r.response(new(http.Request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait := resp.Header.Get("Retry-After"); wait != "" && (wait[0] < '1' || wait[0] > '9') {
+			t.Errorf("a wait of %s", wait)
 		}
 	})
 }
