@@ -55,8 +55,14 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 		}
 		return nil
 	}, interceptors))
+	return serveHTTP(t, mux)
+}
+
+// serveHTTP serves h over HTTP/1.1 and HTTP/2, and returns its address.
+func serveHTTP(t *testing.T, h http.Handler) string {
+	t.Helper()
 	ln := listen(t)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan error, 1)
@@ -232,7 +238,7 @@ func connectTarget(name string, h2 bool, options ...connect.ClientOption) target
 }
 
 var targets = []target{
-	overGRPC, overGzip, grpcToConnect,
+	overGRPC, overGzip, overHTTP, grpcToConnect,
 	connectTarget("Connect over HTTP 1.1", false),
 	connectTarget("Connect with JSON over HTTP 2", true, connect.WithProtoJSON(), connect.WithSendGzip()),
 	connectTarget("gRPC by Connect", true, connect.WithGRPC(), connect.WithSendGzip()),

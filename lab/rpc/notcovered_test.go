@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc"
@@ -25,13 +24,7 @@ func startProxy(t *testing.T, addr string, change func(*http.Response)) string {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
 	proxy.Transport = transport
 	proxy.ModifyResponse = func(res *http.Response) error { change(res); return nil }
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
-	ln := listen(t)
-	go func() { _ = server.Serve(ln) }() // until Close
-	t.Cleanup(func() { _ = server.Close() })
-	return ln.Addr().String()
+	return serveHTTP(t, proxy)
 }
 
 func stripTrailer(res *http.Response) { res.Body = &withoutTrailer{res.Body, res} }

@@ -308,16 +308,13 @@ func TestConnectRequestIsUsedAgain(t *testing.T) {
 	}
 	options := connect.WithInterceptors(interceptor)
 	var keys []string
-	ln := listen(t)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: connect.NewUnaryHandler(create, func(_ context.Context, req *connect.Request[request]) (*connect.Response[response], error) {
+	addr := serveHTTP(t, connect.NewUnaryHandler(create, func(_ context.Context, req *connect.Request[request]) (*connect.Response[response], error) {
 		keys = append(keys, req.Header().Get("Idempotency-Key"))
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
-	}, options)}
-	go func() { _ = server.Serve(ln) }() // until Close
-	t.Cleanup(func() { _ = server.Close() })
+	}, options))
 	transport := new(http.Transport)
 	t.Cleanup(transport.CloseIdleConnections)
-	client := connect.NewClient[request, response](&http.Client{Transport: transport}, "http://"+ln.Addr().String()+create, options)
+	client := connect.NewClient[request, response](&http.Client{Transport: transport}, "http://"+addr+create, options)
 	req := connect.NewRequest(call{}.order())
 	for range 2 {
 		if _, err := client.CallUnary(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument {
