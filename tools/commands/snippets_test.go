@@ -28,7 +28,8 @@ var imported = map[string]string{
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
 	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisegrpc": ours + "adapters/grpc",
 	"repriseconnect": ours + "adapters/connect", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
-	"repriseclient": ours + "client", "repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
+	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
+	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
 
 	"blob": "gocloud.dev/blob", "connect": "connectrpc.com/connect", "grpc": "google.golang.org/grpc", "emptypb": "google.golang.org/protobuf/types/known/emptypb", "metadata": "google.golang.org/grpc/metadata",
