@@ -123,7 +123,7 @@ func TestListedGetsAreRetriedWithoutAKey(t *testing.T) {
 					case 3:
 						return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(iotest.ErrReader(errNetwork))}, nil
 					}
-					return response(200, "seven"), nil
+					return response(200, "seven", "Idempotency-Body", "omitted"), nil // means something for keyed calls only
 				}}
 				var seen recorded
 				transport := newTransport(t, base, Config{Methods: []string{"GET", "HEAD", "POST"}, Observer: &seen})

@@ -179,7 +179,9 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 			return nil, r.fail(fmt.Errorf("%w; the last attempt: %w", why, a.err))
 		}
 	}
-	r.call.outcome = r.outcomeOf(a.resp.Header)
+	if r.call.outcome = Answered; r.value != "" {
+		r.call.outcome = r.outcomeOf(a.resp.Header)
+	}
 	switch {
 	case r.last.retryable:
 		r.call.outcome = GaveUpRetrying
