@@ -60,7 +60,7 @@ func (b *bookkeeper) take(msg jetstream.Msg) {
 func (b *bookkeeper) consume(msg jetstream.Msg) {
 	id := msg.Headers().Get(jetstream.MsgIDHeader)
 	stop := b.keepAlive(msg)
-	_, replayed, err := reprise.Do(context.Background(), b.engine, reprise.Operation{
+	done, err := reprise.Do(context.Background(), b.engine, reprise.Operation{
 		// Another consumer of this stream has another scope, or one of the two would not
 		// run.
 		Scope: "bookkeeping",
@@ -79,7 +79,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 		return book(ctx, id, msg.Data())
 	})
 	stop()
-	log := slog.With(slog.String("id", id), slog.Bool("replayed", replayed), slog.Any("error", err))
+	log := slog.With(slog.String("id", id), slog.Bool("replayed", done.Replayed), slog.Any("error", err))
 	if err := settle(msg, err); err != nil {
 		log.Warn("not settled: it is delivered again", slog.Any("settling", err))
 	}
