@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// deadLetters keeps the parked messages, each under a subject of its own. A stream with
-// the retention policy WorkQueue or Interest deletes a message that is terminated.
+// deadLetters keeps each parked message under its own subject. A stream with the
+// retention policy WorkQueue or Interest deletes a message that is terminated.
 type deadLetters struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream

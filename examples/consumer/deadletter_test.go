@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// bookkeeping is a program over a stream of its own.
+// bookkeeping is the program with its servers.
 type bookkeeping struct {
 	*program
 	js jetstream.JetStream
@@ -40,7 +40,7 @@ func startOver(t *testing.T, policy jetstream.RetentionPolicy, args ...string) *
 	return b
 }
 
-// send publishes a payment to the account, as a message of its own.
+// send publishes a payment to the account outside of the stream's window for duplicates.
 func (b *bookkeeping) send(t *testing.T, id string, amount int64) {
 	t.Helper()
 	data, err := json.Marshal(payment{Account: accountOf(0), Amount: amount})
