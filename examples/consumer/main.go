@@ -7,7 +7,7 @@
 // one PostgreSQL transaction. Kill the process at any moment.
 //
 // A payment that is parked is a message of the stream PAYMENTS_DEAD. To process it again,
-// publish it with its ID, and delete it there.
+// publish it with its ID, and delete it there once it is booked.
 //
 // Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
 // unless a process dies, or is stopped for longer than its lease, between the row and the
