@@ -442,6 +442,35 @@ func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 	})
 }
 
+// A message that is acknowledged with an unrecorded value may be published again: it runs
+// or parks, as its preset says of a lapsed record.
+func TestDoAfterAnUnrecordedValueIsDecidedByThePreset(t *testing.T) {
+	for _, preset := range presets {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrCorrupt }
+			got, err := d.result(t.Context(), succeed)
+			if err != nil || got.Value.Number != 1 || !errors.Is(got.Unrecorded, store.ErrCorrupt) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			d.store.heal()
+			time.Sleep(lease)
+			got, err = d.result(t.Context(), succeed)
+			if preset == reprise.Recoverable {
+				if err != nil || got.Value.Number != 2 || got.Replayed || got.Unrecorded != nil {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return
+			}
+			if e := doError(t, err); e.Outcome != reprise.Lapsed {
+				t.Errorf("%+v, want lapsed", e)
+			}
+			wantSettlement(t, err, reprise.Park, 0)
+			d.wantRuns(t, 1)
+		})
+	}
+}
+
 // A release that is not confirmed is still a release to its caller.
 func TestDoReleaseThatFails(t *testing.T) {
 	inTime(t, func(t *testing.T) {
