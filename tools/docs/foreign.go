@@ -25,6 +25,8 @@ var foreignPackages = map[string]bool{
 	"river":       true,
 	"asynq":       true,
 	"grpc":        true, // grpc-go
+	"stats":       true, // grpc-go
+	"status":      true, // grpc-go
 	"connect":     true, // connect-go
 	"dynamicpb":   true, // protocol buffers
 	"blob":        true, // gocloud.dev's
