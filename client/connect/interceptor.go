@@ -90,8 +90,8 @@ func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 	return next
 }
 
-// attempt is the request of one attempt. It has a header of its own, because an attempt
-// that was given up may still read it, and the caller may use the request again.
+// attempt is the request of one attempt. Its header is a copy, because an attempt that
+// was given up may still read it, and the caller may use the request again.
 type attempt struct {
 	connect.AnyRequest
 

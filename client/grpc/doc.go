@@ -3,7 +3,7 @@
 // has the result.
 //
 //	options, err := reprisegrpcclient.DialOptions(reprisegrpcclient.Config{})
-//	conn, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(tls))...)
+//	conn, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(credentials.NewTLS(nil)))...)
 //	orders := pb.NewOrdersClient(conn)
 //	order, err := orders.Create(ctx, request) // is keyed, and retried
 //

@@ -64,7 +64,7 @@ func startProcess(t *testing.T, env ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &served{Cmd: exec.CommandContext(context.WithoutCancel(t.Context()), self, "-test.run=^TestServedProcess$")} //nolint:gosec // itself
+	p := &served{Cmd: exec.CommandContext(context.WithoutCancel(t.Context()), self, "-test.run=^TestServedProcess$")}
 	p.Env, p.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := p.StdoutPipe()
 	if err != nil {

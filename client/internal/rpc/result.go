@@ -51,5 +51,5 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 // pushback returns how long the service asks the retries of gRPC to wait.
 func (r *Result) pushback() time.Duration {
 	ms, _ := strconv.ParseUint(r.Metadata.Get("Grpc-Retry-Pushback-Ms"), 10, 31)
-	return time.Duration(ms) * time.Millisecond //nolint:gosec // 31 bits
+	return time.Duration(ms) * time.Millisecond
 }
