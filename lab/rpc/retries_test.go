@@ -95,23 +95,47 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 	})
 }
 
-// A client whose deadline ends while the handler runs does not know its outcome, and says
-// so beside the status.
+// expiring is a context whose deadline passes when its channel is closed.
+type expiring struct {
+	context.Context
+
+	passed chan struct{}
+}
+
+func (c expiring) Done() <-chan struct{} { return c.passed }
+
+func (c expiring) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// A client whose deadline passes, or that cancels, while the handler runs does not know
+// the outcome, and its error says so beside the code.
 func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	t.Parallel()
 	eachCaller(t, func(t *testing.T, c caller) {
 		h, running, letGo := hold()
 		defer letGo()
 		s := c.start(t, setup{handler: h}, callerConfig{Client: quick()})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, nil)
-		defer cancel()
-		go func() { <-running; cancel() }()
-		a := s.service.call(ctx, call{})
-		var unknown *repriseclient.UnknownOutcomeError
-		if !errors.As(a.err, &unknown) || unknown.KeyHash == "" || repriseclient.NotSent(a.err) || a.code != 1 {
-			t.Errorf("the client got %+v", a)
+		cancelled, cancel := context.WithCancel(t.Context())
+		late := expiring{context.WithoutCancel(t.Context()), make(chan struct{})}
+		for _, c := range []struct {
+			ctx  context.Context
+			end  func()
+			code uint32
+		}{{cancelled, cancel, 1}, {late, func() { close(late.passed) }, deadlineExceeded}} {
+			go func() { <-running; c.end() }()
+			a := s.service.call(c.ctx, call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || unknown.Key() == "" || repriseclient.NotSent(a.err) || a.code != c.code {
+				t.Errorf("the client got %+v", a)
+			}
+			s.log.want(t, repriseclient.OutcomeUnknown, 1)
 		}
-		s.log.want(t, repriseclient.OutcomeUnknown, 1)
 	})
 }
 
