@@ -31,6 +31,7 @@ const (
 	internal           = 13
 	unavailable        = 14
 	dataLoss           = 15
+	unauthenticated    = 16
 )
 
 // detail reads the detail of a response that has the type of m, with the generated code

@@ -193,6 +193,48 @@ func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
 	}
 }
 
+// failing are credentials that cannot be had.
+type failing struct{}
+
+func (failing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return nil, errors.New("no token")
+}
+
+func (failing) RequireTransportSecurity() bool { return false }
+
+// An attempt that grpc-go gives up before it sends it, although it has a connection, did
+// not run.
+func TestFailingCredentialsAreNotSent(t *testing.T) {
+	t.Parallel()
+	e := &env{T: t, target: target{"grpc-go", func(t *testing.T, s *service, scope scopeOf) client {
+		t.Helper()
+		options := append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))
+		return grpcClient{conn: connectGRPC(t, startGRPC(t, s, scope), options...)}
+	}}}
+	s := e.serve(setup{})
+	a := e.call(s, call{})
+	var not *repriseclient.NotSentError
+	if !errors.As(a.err, &not) || not.Attempts != 1 || a.code != unauthenticated {
+		t.Errorf("the client got %+v", a)
+	}
+}
+
+// A response that breaks off leaves the outcome unknown, with every code that a library
+// has for it.
+func TestBrokenStreamIsUnknown(t *testing.T) {
+	t.Parallel()
+	addr := serveHTTP(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	eachCaller(t, func(t *testing.T, c caller) {
+		cfg := quick()
+		cfg.MaxAttempts = 2
+		a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || a.code == 0 {
+			t.Errorf("the client got %+v", a)
+		}
+	})
+}
+
 // A refusal that no retry changes is returned as the service sent it.
 func TestReusedKeyIsNotRetried(t *testing.T) {
 	t.Parallel()
