@@ -46,7 +46,8 @@ func TestServedProcess(t *testing.T) {
 		fmt.Println("took")
 		return outcome{body: []byte("done")}
 	}})
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test closes it
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test closes it, or dies
+	os.Exit(0)                           // a handler may hang
 }
 
 // served is a process that runs TestServedProcess.
