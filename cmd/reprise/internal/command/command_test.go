@@ -19,26 +19,6 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-func TestKeysAreDecodedAsTheMiddlewareDoes(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"8e03978e":     "8e03978e",
-		" 8e03 ":       "8e03",
-		`"quoted"`:     "quoted",
-		`"a\"b\\c"`:    `a"b\c`,
-		`"with space"`: "with space",
-	} {
-		if got, ok := decodeKey(text); !ok || got != want {
-			t.Errorf("decodeKey(%q) is %q, %v; want %q", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", " ", `""`, `"open`, `"a"b`, `"a\x"`, "a\x00b", "schlüssel"} {
-		if got, ok := decodeKey(text); ok {
-			t.Errorf("decodeKey(%q) is %q, want it refused", text, got)
-		}
-	}
-}
-
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancel(t.Context())

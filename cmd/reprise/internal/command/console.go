@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -71,12 +72,16 @@ func (c *session) serve(ctx context.Context, store *connect.Store, address strin
 	if err != nil {
 		return unsafe("the pages cannot be served: %w", err)
 	}
+	audit, _, err := c.openAudit("")
+	if err != nil {
+		return err
+	}
 	config := console.Config{
 		Stores:   []console.Store{{Name: store.Kind.String(), Store: store.Store}},
 		Title:    store.Name,
 		Hosts:    []string{l.Addr().String()},
 		Operator: func(*http.Request) string { return operator() },
-		Log:      newAudit(c.err.Raw()).log,
+		Log:      slog.New(audit),
 	}
 	if write {
 		config.Allow = func(*http.Request) bool { return true }
