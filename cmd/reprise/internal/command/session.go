@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reprise-go/reprise/core/store"
+
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
@@ -123,12 +125,15 @@ func (c *session) withStore(run func(ctx context.Context, store *connect.Store, 
 		if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
 			return usage("%w", err)
 		}
-		store, err := connect.Open(cmd.Context(), &c.settings)
-		if err != nil {
+		st, err := connect.Open(cmd.Context(), &c.settings)
+		switch {
+		case c.settings.ServicePool && errors.Is(err, store.ErrInvalid): // the service could not start either
+			return unsafe("%w", err)
+		case err != nil:
 			return usage("%w", err)
 		}
-		c.store = store
-		return run(cmd.Context(), store, args)
+		c.store = st
+		return run(cmd.Context(), st, args)
 	}
 }
 

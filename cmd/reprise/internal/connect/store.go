@@ -67,6 +67,8 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 		return nil, errors.New("two stores: pass one of --redis-url and --postgres-url (REPRISE_REDIS_URL and REPRISE_POSTGRES_URL count too)")
 	case s.RedisURL != "" && (s.Schema != "" || s.Table != "" || s.Transactional):
 		return nil, errors.New("--schema, --table and --transactional are of a PostgreSQL store")
+	case s.RedisURL != "" && s.ServicePool:
+		return nil, errors.New("--service-pool is for a PostgreSQL store")
 	case s.PostgresURL != "" && (s.Prefix != "" || s.RedisCluster || s.SentinelMaster != "" || s.Durability != ""):
 		return nil, errors.New("--prefix, --durability, --redis-cluster and --redis-sentinel-master are of a Redis store")
 	case s.RedisURL != "":
