@@ -133,7 +133,8 @@ func (r *Resolution) change(record *store.Record) (store.Resolution, error) {
 	}
 	change := store.Resolution{State: record.State, Fence: record.Fence, Forget: r.Forget, Retention: r.Retention}
 	if r.Forget {
-		return change, change.Validate()
+		err := change.Validate()
+		return change, err
 	}
 	if change.Retention == 0 {
 		change.Retention = record.Retention
@@ -147,7 +148,8 @@ func (r *Resolution) change(record *store.Record) (store.Resolution, error) {
 	if next := protocol.NextOf(&resolved, r.Guards...); next.Code != "" {
 		return change, r.refuse("is not resolved: its policy could not replay this answer, and retries would get %s", next.Text)
 	}
-	return change, change.Validate()
+	err = change.Validate()
+	return change, err
 }
 
 // refusal says why a decision is refused.
