@@ -171,7 +171,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 		if !out.Sealed || out.Body != nil || (out.Status == 201) != readable || !strings.Contains(out.Problem, "sealed") {
 			t.Errorf("clear head %t: %+v", readable, out)
 		}
-		if next := nextFor(&record); !strings.Contains(next, "sealed answer") {
+		if next := nextFor(&record); !strings.Contains(next, "the sealed response") {
 			t.Errorf("clear head %t: the client gets %s", readable, next)
 		}
 		if lines := fmt.Sprint(answerLines(a, true)); !strings.Contains(lines, "sealed") || strings.Contains(lines, "private") || strings.Contains(lines, "201") != readable {
