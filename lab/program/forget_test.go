@@ -131,7 +131,7 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 				s.want(t, key, 503, "run 1", true)
 
 				log := filepath.Join(t.TempDir(), "audit.json")
-				out := resolve(0, fence, "--reason", "looked at", "--forget", "--run-again", "--audit-log", log)
+				out := resolve(0, fence, "--forget", "--run-again", "--audit-log", log)
 				if !strings.Contains(out, "the key would be remembered for") || !strings.Contains(out, "The client gets next: a new run: there is no record") {
 					t.Error(out)
 				}
@@ -142,7 +142,7 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 				s.status.Store(201)
 				s.want(t, key, 201, "run 2", false)
 				s.want(t, key, 201, "run 2", true)
-				resolve(1, fence, "--reason", "looked at", "--forget", "--run-again") // the record is another one now
+				resolve(1, fence, "--forget", "--run-again") // the record is another one now
 				s.want(t, key, 201, "run 2", true)
 			}
 		})
