@@ -35,7 +35,7 @@ type bench struct {
 	handler http.Handler
 	log     bytes.Buffer
 	full    bool // the log cannot be written
-	writes  bool
+	may     console.Permission
 }
 
 // Write writes to the log.
@@ -51,7 +51,7 @@ const mount = "/company/idempotency"
 func inTime(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, store: memstore.New(), events: console.NewEvents(), writes: true}
+		b := &bench{T: t, store: memstore.New(), events: console.NewEvents(), may: console.Look | console.Reveal | console.Resolve}
 		var err error
 		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
 			t.Fatal(err)
@@ -60,15 +60,13 @@ func inTime(t *testing.T, test func(b *bench)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages, err := console.Handler(console.Config{
-			Title:    "Shop",
-			Stores:   []console.Store{{Name: "main", Store: b.store}},
-			Engines:  []console.Engine{{Name: "main", Engine: b.engine}},
-			Guards:   []*protocol.Guard{guard},
-			Events:   b.events,
-			Allow:    func(*http.Request) bool { return b.writes },
-			Operator: func(*http.Request) string { return "ada" },
-			Log:      slog.New(slog.NewTextHandler(b, nil)),
+		access := func(*http.Request) (string, console.Permission) { return "ada", b.may }
+		pages, err := console.Handler([]console.Store{{Name: "main", Store: b.store}}, access, console.Config{
+			Title:   "Shop",
+			Engines: []console.Engine{{Name: "main", Engine: b.engine}},
+			Guards:  []*protocol.Guard{guard},
+			Events:  b.events,
+			Log:     slog.New(slog.NewTextHandler(b, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -156,6 +154,12 @@ func (b *bench) post(path string, form url.Values, header ...string) page {
 	return b.send(r)
 }
 
+// reveal asks for the response of a record.
+func (b *bench) reveal(id store.ID) page {
+	b.Helper()
+	return b.post(recordPage(id), url.Values{"action": {"reveal"}})
+}
+
 func (b *bench) want(what string, got page, status int, texts ...string) {
 	b.Helper()
 	if got.status != status {
@@ -191,7 +195,8 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 			b.Fatalf("resolve: %d to %q: %s", got.status, got.header.Get("Location"), got.text)
 		}
 		b.want("resolved", b.get(recordPage(id)+"?done=answered"), 200,
-			"The answer was recorded", "resolved by an operator", "UTC resolved", "Status <strong>201</strong>", "/orders/17", "Idempotent-Replayed")
+			"The answer was recorded", "resolved by an operator", "UTC resolved", "Status <strong>201</strong>", "Idempotent-Replayed")
+		b.want("revealed", b.reveal(id), 200, "/orders/17")
 		for _, text := range []string{"operator=ada", "id=" + id.String(), `reason="ledger entry 17"`, "action=answer"} {
 			if !strings.Contains(b.log.String(), text) {
 				b.Errorf("the log does not have %q: %s", text, b.log.String())
@@ -391,7 +396,7 @@ func TestRefusedRequestsChangeNoRecord(t *testing.T) {
 				b.Fatalf("%s: the record is %+v, %v", what, record, err)
 			}
 		}
-		b.writes = false
+		b.may = console.Look
 		b.want("read-only", b.post(recordPage(id), answerForm(id, fence)), 403, "read-only")
 		got := b.get(recordPage(id))
 		b.want("read-only page", got, 200, "Read-only")
@@ -409,8 +414,8 @@ func TestARecordCannotScriptThePage(t *testing.T) {
 			Header: protocol.NewHeader(protocol.Field{Name: "X-Evil", Value: script}, protocol.Field{Name: "Content-Type", Value: "text/html"}),
 		})
 		hidden := b.get(recordPage(id))
-		b.want("hidden", hidden, 200, "Show the body", "X-Evil")
-		shown := b.get(recordPage(id) + "?reveal=1")
+		b.want("hidden", hidden, 200, "Show its fields and body")
+		shown := b.reveal(id)
 		b.want("shown", shown, 200, script)
 		for _, got := range []page{hidden, shown} {
 			if strings.Contains(got.raw, "<script") || strings.Contains(got.raw, "<img") {
@@ -429,13 +434,13 @@ func TestARecordCannotScriptThePage(t *testing.T) {
 		if strings.Contains(hidden.text, "</pre><script>alert(1)</script><img src=x onerror=alert(1)></pre>") {
 			b.Error("the body is shown before somebody asks for it")
 		}
-		if !strings.Contains(b.log.String(), "an answer was revealed") || strings.Contains(b.log.String(), "alert") {
+		if !strings.Contains(b.log.String(), "revealing a response") || strings.Contains(b.log.String(), "alert") {
 			b.Errorf("the log: %s", b.log.String())
 		}
 		binary := b.answered("binary", protocol.Response{Status: 200, Body: []byte("\x1b[2J\x00\xff")})
-		b.want("binary", b.get(recordPage(binary)+"?reveal=1"), 200, "1b 5b 32 4a 00 ff", "not text")
+		b.want("binary", b.reveal(binary), 200, "1b 5b 32 4a 00 ff", "not text")
 		huge := b.answered("huge", protocol.Response{Status: 200, Body: bytes.Repeat([]byte("é"), 1<<20)})
-		if got := b.get(recordPage(huge) + "?reveal=1"); len(got.raw) > 200<<10 || !strings.Contains(got.text, "Only the beginning is shown") {
+		if got := b.reveal(huge); len(got.raw) > 200<<10 || !strings.Contains(got.text, "Only the beginning is shown") {
 			b.Errorf("a page of %d bytes for a huge body", len(got.raw))
 		}
 	})
@@ -551,9 +556,7 @@ func TestPoliciesShowTheOptionsAsTheyRun(t *testing.T) {
 
 func TestOnlyConfiguredHostsAreServed(t *testing.T) {
 	t.Parallel()
-	pages, err := console.Handler(console.Config{
-		Stores: []console.Store{{Name: "main", Store: memstore.New()}}, Hosts: []string{"127.0.0.1:8080"},
-	})
+	pages, err := console.Handler([]console.Store{{Name: "main", Store: memstore.New()}}, look, console.Config{Hosts: []string{"127.0.0.1:8080"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -581,9 +584,7 @@ func (down) List(context.Context, store.Query) (store.Page, error) {
 
 func TestUnreachableStoreHidesNoOther(t *testing.T) {
 	t.Parallel()
-	pages, err := console.Handler(console.Config{
-		Stores: []console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}},
-	})
+	pages, err := console.Handler([]console.Store{{Name: "down", Store: down{memstore.New()}}, {Name: "up", Store: memstore.New()}}, look, console.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -607,19 +608,30 @@ func TestUnreachableStoreHidesNoOther(t *testing.T) {
 func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 	t.Parallel()
 	good := console.Store{Name: "main", Store: memstore.New()}
-	for what, c := range map[string]console.Config{
-		"no store":           {},
-		"a nil store":        {Stores: []console.Store{{Name: "main"}}},
-		"a bad name":         {Stores: []console.Store{{Name: "../x", Store: good.Store}}},
-		"dots":               {Stores: []console.Store{{Name: "..", Store: good.Store}}},
-		"two of one name":    {Stores: []console.Store{good, good}},
-		"without inspection": {Stores: []console.Store{{Name: "main", Store: struct{ store.Store }{good.Store}}}},
-		"a nil engine":       {Stores: []console.Store{good}, Engines: []console.Engine{{}}},
-		"a nil guard":        {Stores: []console.Store{good}, Guards: []*protocol.Guard{nil}},
+	for what, stores := range map[string][]console.Store{
+		"no store":           nil,
+		"a nil store":        {{Name: "main"}},
+		"a bad name":         {{Name: "../x", Store: good.Store}},
+		"dots":               {{Name: "..", Store: good.Store}},
+		"two of one name":    {good, good},
+		"without inspection": {{Name: "main", Store: struct{ store.Store }{good.Store}}},
 	} {
-		if _, err := console.Handler(c); !errors.Is(err, store.ErrInvalid) {
+		if _, err := console.Handler(stores, look, console.Config{}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", what, err)
 		}
+	}
+	for what, c := range map[string]console.Config{
+		"a nil engine":      {Engines: []console.Engine{{}}},
+		"a nil guard":       {Guards: []*protocol.Guard{nil}},
+		"an origin's path":  {TrustedOrigins: []string{"https://ops.example/console"}},
+		"a host, no origin": {TrustedOrigins: []string{"ops.example"}},
+	} {
+		if _, err := console.Handler([]console.Store{good}, look, c); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", what, err)
+		}
+	}
+	if _, err := console.Handler([]console.Store{good}, nil, console.Config{}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("nil access: %v, want ErrInvalid", err)
 	}
 }
 
@@ -634,7 +646,7 @@ func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		shown := b.get(recordPage(b.completed(got, "do", payload)) + "?reveal=1")
+		shown := b.reveal(b.completed(got, "do", payload))
 		b.want("do", shown, 200, "Not an HTTP answer: a result of reprise.Do, a value of 9 bytes", "The result, through reprise.Do")
 		if strings.Contains(shown.text, "private") || strings.Contains(shown.text, "cannot be read") {
 			b.Errorf("%s", shown.text)
@@ -664,7 +676,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			shown := b.get(recordPage(b.completed(got, key, payload)) + "?reveal=1")
+			shown := b.reveal(b.completed(got, key, payload))
 			b.want(key, shown, 200, "The answer is sealed")
 			readable := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
 			if readable != seal.ClearHead || strings.Contains(shown.text, "private") || strings.Contains(shown.text, "record-corrupt") {

@@ -59,7 +59,7 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Running += stats.Running
 		view.Waiting += stats.Waiting
 	}
-	for _, store := range s.config.Stores {
+	for _, store := range s.stores {
 		shown := look(ctx, store)
 		view.Stuck += shown.Stuck
 		view.Partial = view.Partial || shown.More != ""

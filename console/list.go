@@ -39,7 +39,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		First: form.Get("after") == "",
 	}
 	if view.Store == "" {
-		view.Store = s.config.Stores[0].Name
+		view.Store = s.stores[0].Name
 	}
 	inspector, ok := s.inspector(view.Store)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -21,7 +22,7 @@ type recordView struct {
 	Form     resolveForm // the refused input
 	Events   []event
 	Recorded bool   // the process keeps events
-	Reveal   bool   // the body is shown
+	Reveal   bool   // the fields and the body are shown
 	Call     string // the downstream call whose key is shown; empty: none
 }
 
@@ -64,6 +65,30 @@ func (s *site) record(w http.ResponseWriter, r *http.Request) {
 	s.showRecord(w, r, http.StatusOK, store, inspector, id, page{Notice: notice}, resolveForm{})
 }
 
+// change makes the change of a form on a record's page, or reveals its response.
+func (s *site) change(w http.ResponseWriter, r *http.Request) {
+	store, inspector, id, ok := s.place(w, r)
+	if !ok {
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, http.StatusRequestEntityTooLarge, "The form could not be read, or has more than "+byteCount(maxForm)+". Nothing was changed.")
+		return
+	}
+	form := readForm(r)
+	switch {
+	case form.Action == actionReveal && !may(r, Reveal):
+		s.fail(w, r, http.StatusForbidden, "You may not see responses. Nothing was shown.")
+	case form.Action == actionReveal:
+		s.showRecord(w, r, http.StatusOK, store, inspector, id, page{}, form)
+	case !may(r, Resolve):
+		s.fail(w, r, http.StatusForbidden, "This console is read-only for you. Nothing was changed.")
+	default:
+		s.resolve(w, r, store, inspector, id, form)
+	}
+}
+
 // place returns the store and the ID of a request's path, or shows why there are none.
 func (s *site) place(w http.ResponseWriter, r *http.Request) (st string, inspector store.Inspector, id store.ID, ok bool) {
 	st = r.PathValue("store")
@@ -99,13 +124,17 @@ func (s *site) showRecord(
 	view := &recordView{
 		Store: st, Record: record, Known: policy != nil, Next: nextAnswer(&record, policy), Form: form,
 		Events: s.config.Events.of(id), Recorded: s.config.Events != nil,
-		Reveal: r.URL.Query().Has("reveal"), Call: r.URL.Query().Get("call"),
+		Reveal: form.Action == actionReveal, Call: r.URL.Query().Get("call"),
 	}
 	if record.State == store.StateCompleted {
 		view.Answer = showAnswer(record.Payload)
-		if view.Reveal {
-			s.config.Log.LogAttrs(r.Context(), slog.LevelInfo, "console: an answer was revealed",
-				slog.String("operator", s.config.Operator(r)), slog.String("store", st), slog.String("id", id.String()))
+	}
+	if view.Answer != nil && view.Reveal {
+		line := slog.NewRecord(time.Now(), slog.LevelWarn, "console: revealing a response", 0)
+		line.AddAttrs(slog.String("operator", visitorOf(r).who), slog.String("store", st), slog.String("id", id.String()))
+		if err := s.config.Log.Handler().Handle(r.Context(), line); err != nil {
+			s.fail(w, r, http.StatusInternalServerError, "The log could not be written. Nothing was shown.")
+			return
 		}
 	}
 	p.Heading, p.View = "Record "+id.Short(), view

@@ -17,7 +17,8 @@ type page struct {
 	Title   string // of the console
 	Heading string // of the page
 	Root    string // the way from this page to the root of the console
-	Writes  bool   // the request may change records
+	Reveals bool   // the sender may see responses
+	Writes  bool   // the sender may change records
 	Stores  []Store
 	Notice  string // the completed action, or the failure
 	Failed  bool   // the notice is about a failure
@@ -63,7 +64,7 @@ func parsePages() (map[string]*template.Template, error) {
 
 // show writes a page. The whole page is made before its first byte is sent.
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
-	p.Title, p.Stores, p.Writes = s.config.Title, s.config.Stores, s.may(r)
+	p.Title, p.Stores, p.Reveals, p.Writes = s.config.Title, s.stores, may(r, Reveal), may(r, Resolve)
 	p.Root = strings.Repeat("../", max(strings.Count(r.URL.Path, "/")-1, 0))
 	if p.Root == "" {
 		p.Root = "./"

@@ -22,6 +22,7 @@ const maxForm = 2 << 20
 const (
 	actionAnswer = "answer"
 	actionForget = "forget"
+	actionReveal = "reveal"
 )
 
 // resolveForm is the input of an operator. State and Fence are those of the record as the
@@ -45,21 +46,7 @@ func readForm(r *http.Request) resolveForm {
 // resolve ends a lapsed record, or forgets one that is completed or unreadable, as an
 // operator typed it. It is fenced: a record that has changed since it was shown stays as
 // it is. A change that cannot be logged is not made.
-func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
-	if !s.may(r) {
-		s.fail(w, r, http.StatusForbidden, "This console is read-only for you. Nothing was changed.")
-		return
-	}
-	store, inspector, id, ok := s.place(w, r)
-	if !ok {
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusRequestEntityTooLarge, "The form could not be read, or has more than "+byteCount(maxForm)+". Nothing was changed.")
-		return
-	}
-	form := readForm(r)
+func (s *site) resolve(w http.ResponseWriter, r *http.Request, store string, inspector store.Inspector, id store.ID, form resolveForm) {
 	resolution, problem := form.resolution(id)
 	if problem != "" {
 		s.showRecord(w, r, http.StatusUnprocessableEntity, store, inspector, id, page{Notice: problem + " Nothing was changed.", Failed: true}, form)
@@ -182,7 +169,7 @@ func named(fields []protocol.Field, name string) bool {
 func (s *site) audit(r *http.Request, message, store string, id store.ID, form *resolveForm, err error) error {
 	line := slog.NewRecord(time.Now(), slog.LevelWarn, message, 0)
 	line.AddAttrs(
-		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),
+		slog.String("operator", visitorOf(r).who), slog.String("store", store), slog.String("id", id.String()),
 		slog.String("state", form.State), slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),
 	)
 	if err != nil {

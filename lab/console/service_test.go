@@ -88,12 +88,17 @@ func serve(t *testing.T, store store.Store) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := console.Handler(console.Config{
-		Stores:  []console.Store{{Name: "main", Store: store}},
+	access := func(*http.Request) (string, console.Permission) {
+		may := console.Look | console.Reveal
+		if s.writes.Load() {
+			may |= console.Resolve
+		}
+		return "ada", may
+	}
+	pages, err := console.Handler([]console.Store{{Name: "main", Store: store}}, access, console.Config{
 		Engines: []console.Engine{{Name: "main", Engine: s.engine}},
 		Guards:  []*protocol.Guard{guard},
 		Events:  events,
-		Allow:   func(*http.Request) bool { return s.writes.Load() },
 		Log:     slog.New(slog.NewTextHandler(s.log, nil)),
 	})
 	if err != nil {
