@@ -44,7 +44,7 @@ func may(r *http.Request, p Permission) bool { return visitorOf(r).may&p != 0 }
 func (s *site) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, field := range [...][2]string{
-			{"Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
+			{"Content-Security-Policy", contentPolicy},
 			{"X-Content-Type-Options", "nosniff"},
 			{"X-Frame-Options", "DENY"},
 			{"Referrer-Policy", "same-origin"},

@@ -30,7 +30,9 @@
 package console
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
@@ -43,6 +45,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -96,11 +99,25 @@ var templateFiles embed.FS
 //go:embed style.css
 var styleSheet []byte
 
+// refreshScript is the only script that a page may run: the policy of the pages has its
+// digest.
+//
+//go:embed refresh.js
+var refreshScript template.JS
+
+// contentPolicy is the Content-Security-Policy of every page.
+var contentPolicy = func() string {
+	digest := sha256.Sum256([]byte(refreshScript))
+	return "default-src 'none'; style-src 'self'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+		"'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}()
+
 // site is the console. Its methods are the pages.
 type site struct {
 	config Config
 	stores []Store
 	access Access
+	events *Events // the trail, also where Config.Events is nil
 	pages  map[string]*template.Template
 	origin *http.CrossOriginProtection
 }
@@ -127,6 +144,9 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	if s.config.Log == nil {
 		s.config.Log = slog.Default()
 	}
+	if s.events = s.config.Events; s.events == nil {
+		s.events = NewEvents()
+	}
 	var err error
 	if s.pages, err = parsePages(); err != nil {
 		return nil, err
@@ -137,6 +157,8 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /records", s.list)
 	mux.HandleFunc("GET /records/{store}/{id}", s.record)
 	mux.HandleFunc("POST /records/{store}/{id}", s.change)
+	mux.HandleFunc("POST /several", s.several)
+	mux.HandleFunc("GET /trail", s.trail)
 	mux.HandleFunc("GET /find", s.findForm)
 	mux.HandleFunc("POST /find", s.find)
 	mux.HandleFunc("GET /policies", s.policies)
@@ -205,14 +227,9 @@ func (s *site) inspector(name string) (store.Inspector, bool) {
 	return nil, false
 }
 
-// policy returns the policy that is called label, nil where this process has none.
-func (s *site) policy(label string) *protocol.Config {
-	for _, guard := range s.config.Guards {
-		if c := guard.Config(); c.Name == label {
-			return &c
-		}
-	}
-	return nil
+// knows reports whether this process has the policy that is called label.
+func (s *site) knows(label string) bool {
+	return slices.ContainsFunc(s.config.Guards, func(g *protocol.Guard) bool { return g.Config().Name == label })
 }
 
 // redirect sends the browser to a page of the console, given relative to the page that it
@@ -239,18 +256,27 @@ func (s *site) notFound(w http.ResponseWriter, r *http.Request) {
 func storeFailure(err error) (status int, message string) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return http.StatusNotFound, "There is no record with this ID. It was never claimed, was released, or its retention has ended."
+		return http.StatusNotFound, "There is no record with this ID. It was never claimed, was released, or its retention has ended. " +
+			"Another scope, endpoint or key is another ID."
+	case errors.Is(err, stored.ErrNotAudited):
+		return http.StatusInternalServerError, "The log could not be written. Nothing was changed."
 	case errors.Is(err, store.ErrRecordChanged):
 		return http.StatusConflict, "The record has changed since it was shown. Nothing was changed."
 	case errors.Is(err, store.ErrInvalid):
-		return http.StatusBadRequest, "The store refused the request: " + err.Error() + "."
+		return http.StatusUnprocessableEntity, sentence(err)
 	case errors.Is(err, store.ErrMisconfigured):
 		return http.StatusBadGateway, "The store refused the operation. Its user may lack a permission: " + err.Error() + "."
-	case errors.Is(err, store.ErrUnknown):
-		return http.StatusBadGateway, "The store did not answer. A change may have been written: look at the record again. " + err.Error() + "."
+	case errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
+		return http.StatusBadGateway, "It is not certain whether a change was written: look at the record again. " + err.Error() + "."
 	default:
 		return http.StatusBadGateway, "The store could not be read. " + err.Error() + "."
 	}
+}
+
+// sentence returns the text of an invalid request for a person.
+func sentence(err error) string {
+	text := strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": ")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // patience bounds the calls that one page makes to its stores.
