@@ -134,8 +134,12 @@ func (f *forecast) replay() Next {
 	default:
 		n.Text = fmt.Sprintf("%s, with a body of %d bytes", f.marked(s.Status), len(s.Body))
 	}
-	if f.guessed && f.record.Resolved {
-		n.or(CodeRecordCorrupt, "; "+named(CodeRecordCorrupt)+" if its policy, which this process does not have, refuses what is not sealed (Seal.Strict), or is of reprise.Do")
+	if f.guessed {
+		reason := " (or " + named(CodeRecordCorrupt) + ", if its policy, which this process does not have, has Seal.Strict"
+		if f.record.Resolved {
+			reason += " or is that of an operation of reprise.Do"
+		}
+		n.or(CodeRecordCorrupt, reason+")")
 	}
 	return n
 }

@@ -69,14 +69,15 @@ var rules = map[store.RecordState]rule{
 //
 // It logs the decision and then carries it out, each with a line of the audit log: level
 // WARN, or ERROR with the error of a change that failed. The line before the change must
-// be durable when Handle returns. If Handle fails, nothing is changed, and the error wraps
-// [ErrNotAudited]. A line has the record and the decision, and no part of the answer but
-// its status and the size of its body.
+// be durable when Handle returns. If Handle fails, nothing is changed, and the error
+// wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
+// answer but its status and the size of its body.
 //
-// The other errors wrap [store.ErrInvalid] for a decision that [Resolution.Check] refuses,
-// [store.ErrRecordChanged] for a record that is not the one that the operator saw any
-// more, or the error of the store. Only [store.ErrUnknown] and [store.ErrNotReplicated]
-// leave open whether the record was changed; after any other error it was not.
+// The other errors wrap [store.ErrInvalid] for a decision that [Resolution.Check]
+// refuses, [store.ErrRecordChanged] for a record that is not the one that the operator
+// saw any more, or the error of the store. Only [store.ErrUnknown] and
+// [store.ErrNotReplicated] leave open whether the record was changed; after any other
+// error it was not.
 func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.Handler) error {
 	record, err := in.Inspect(ctx, r.ID)
 	if errors.Is(err, store.ErrUnknown) {
@@ -107,8 +108,8 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 	return err
 }
 
-// Check reports why Resolve would refuse the decision about a record as it is now, without
-// a change, for a program that asks its operator to confirm.
+// Check reports why Resolve would refuse the decision about a record as it is now,
+// without a change, for a program that asks its operator to confirm.
 func (r *Resolution) Check(record *store.Record) error {
 	_, err := r.change(record)
 	return err
