@@ -31,6 +31,7 @@ type bench struct {
 
 	store   *memstore.Store
 	engine  *reprise.Engine
+	guard   *protocol.Guard
 	events  *console.Events
 	handler http.Handler
 	log     bytes.Buffer
@@ -50,21 +51,28 @@ const mount = "/company/idempotency"
 
 func inTime(t *testing.T, test func(b *bench)) {
 	t.Helper()
+	inTimeWith(t, func(*protocol.Config) {}, test)
+}
+
+// inTimeWith is inTime with a change of the policy.
+func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, store: memstore.New(), events: console.NewEvents(), may: console.Look | console.Reveal | console.Resolve}
 		var err error
 		if b.engine, err = reprise.New(b.store, reprise.Config{Observer: b.events}); err != nil {
 			t.Fatal(err)
 		}
-		guard, err := protocol.Over(b.engine, protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour})
-		if err != nil {
+		policy := protocol.Config{Name: "payments", Preset: reprise.AtMostOnce, Retention: 48 * time.Hour}
+		change(&policy)
+		if b.guard, err = protocol.Over(b.engine, policy); err != nil {
 			t.Fatal(err)
 		}
 		access := func(*http.Request) (string, console.Permission) { return "ada", b.may }
 		pages, err := console.Handler([]console.Store{{Name: "main", Store: b.store}}, access, console.Config{
 			Title:   "Shop",
 			Engines: []console.Engine{{Name: "main", Engine: b.engine}},
-			Guards:  []*protocol.Guard{guard},
+			Guards:  []*protocol.Guard{b.guard},
 			Events:  b.events,
 			Log:     slog.New(slog.NewTextHandler(b, nil)),
 		})
