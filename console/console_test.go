@@ -346,7 +346,7 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 			b.Fatalf("the next request: %+v, %v", again, err)
 		}
 		b.completed(again, "kept", nil)
-		b.want("record", b.get(recordPage(id)), 200, "resolved by ada: it was completed, and is forgotten, attempt 1: ledger entry 17", "the answer cannot be read", "Forget the record")
+		b.want("record", b.get(recordPage(id)), 200, "resolved by ada, attempt 1: it was completed, and is forgotten: ledger entry 17", "the answer cannot be read", "Forget the record")
 	})
 }
 

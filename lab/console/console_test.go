@@ -179,7 +179,7 @@ func TestAnOperatorForgetsAKeptFailure(t *testing.T) {
 				t.Errorf("the operation ran %d times, want 2", runs)
 			}
 			b.visit(s.console("records/main/" + id.String()))
-			b.says("resolved: it was completed, and is forgotten")
+			b.says("resolved by ada, attempt 1: it was completed, and is forgotten: nothing was sent")
 			if log := s.log.String(); strings.Count(log, "state=completed") != 2 || strings.Count(log, `reason="nothing was sent"`) != 2 {
 				t.Errorf("the log does not say what was forgotten, and why: %s", log)
 			}
