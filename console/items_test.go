@@ -213,7 +213,7 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 			"no status":         func(v url.Values) { v.Set("confirm", "answer 3"); v.Set("status", "") },
 			"no record":         func(v url.Values) { v.Set("confirm", "answer 0"); v.Del("record") },
 			"what is no record": func(v url.Values) { v.Set("record", first.String()) },
-			"too many":          func(v url.Values) { v["record"] = make([]string, 51) },
+			"too many":          func(v url.Values) { v["record"] = make([]string, 250) },
 		} {
 			wrong := url.Values{}
 			for name, values := range form {

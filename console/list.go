@@ -15,6 +15,7 @@ import (
 
 const (
 	listShown = 50                     // records of a page
+	textLimit = 200                    // records that a page reads at once to look for a text, so it may show up to 249
 	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
 	smallBody = 64 << 10               // of a response whose status a listing reads, in bytes
 )
@@ -115,7 +116,10 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		}
 		view.Scanned += page.Scanned
 		view.Total = max(view.Total, page.Total)
-		return listShown - len(view.Rows)
+		if limit = listShown - len(view.Rows); limit > 0 && view.Text != "" {
+			limit = textLimit
+		}
+		return limit
 	})
 	if err == nil {
 		err = readStatus(ctx, inspector, view.Rows, began.Add(2*listLook))
@@ -141,7 +145,9 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 
 // parse returns the query of a listing, or a sentence that says which field is invalid.
 func (v *listView) parse(after string) (q store.Query, problem string) {
-	q = store.Query{Label: v.Label, After: after, Limit: listShown}
+	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.Text != "" {
+		q.Limit = textLimit
+	}
 	switch state := stateNamed(v.State); {
 	case v.State == stuckState:
 		q.States = needsHuman

@@ -93,15 +93,6 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	return err
 }
 
-// changeFailure returns the status and the sentence for the error of a change.
-func changeFailure(err error) (status int, message string) {
-	status, message = storeFailure(err)
-	if status == http.StatusUnprocessableEntity {
-		message += " Nothing was changed."
-	}
-	return status, message
-}
-
 // decision returns the decision of the form about a record that was seen in a state with
 // a fence, or a sentence that explains why the form is invalid. Its confirmation must be
 // confirm, which is named.

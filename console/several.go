@@ -11,6 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// maxSeveral is how many records one form resolves: all that a page of a listing shows.
+const maxSeveral = listShown + textLimit - 1
+
 // severalView is the page that resolves several records by one form: the records that
 // were selected in a listing, then the result of each.
 type severalView struct {
@@ -72,8 +75,8 @@ func (s *site) several(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	chosen := r.PostForm["record"]
-	if len(chosen) == 0 || len(chosen) > listShown {
-		s.fail(w, r, http.StatusUnprocessableEntity, fmt.Sprintf("Select 1 to %d records of the list. Nothing was changed.", listShown))
+	if len(chosen) == 0 || len(chosen) > maxSeveral {
+		s.fail(w, r, http.StatusUnprocessableEntity, fmt.Sprintf("Select 1 to %d records of the list. Nothing was changed.", maxSeveral))
 		return
 	}
 	if err := view.read(r, inspector, s.config.Guards, chosen); err != nil {

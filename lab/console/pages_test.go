@@ -141,6 +141,10 @@ func TestAnOpenPageRefreshesItself(t *testing.T) {
 		}
 		b.run(chromedp.Evaluate(`sessionStorage.clear()`, nil))
 	}
+	b.visit(s.console(""))
+	b.run(chromedp.Evaluate(`window.fetch = () => Promise.reject(new Error("no network")); 0`, nil), chromedp.WaitVisible(".read.stale"))
+	b.says("it could not be refreshed since")
+
 	id := store.DeriveID("shop", "", "done")
 	s.free()
 	s.wants("done", 200)
