@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Access says who sent a request, by the name that the log shows, and what the request
-// may do. It is called once for each request, from many goroutines at once. A request
+// Access returns the name of the sender of a request, for the log, and the permissions of
+// the request. It is called once for each request, from many goroutines at once. A request
 // without a permission gets 403, and one without a name can only look.
 type Access func(r *http.Request) (who string, may Permission)
 
@@ -29,8 +29,7 @@ type visitor struct {
 
 type visitorKey struct{}
 
-// visitorOf returns the sender of a request, who may do nothing where it was not yet
-// asked.
+// visitorOf returns the sender of a request, without permissions before access was asked.
 func visitorOf(r *http.Request) visitor {
 	v, _ := r.Context().Value(visitorKey{}).(visitor)
 	return v
@@ -39,8 +38,8 @@ func visitorOf(r *http.Request) visitor {
 // may reports whether the sender of a request has a permission.
 func may(r *http.Request, p Permission) bool { return visitorOf(r).may&p != 0 }
 
-// protect sets the security headers for browsers, and refuses what access does not grant
-// and writes from another site's page.
+// protect sets the security headers for browsers, and refuses requests without a
+// permission and writes from another site's page.
 func (s *site) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, field := range [...][2]string{
@@ -79,8 +78,8 @@ func (s *site) protect(next http.Handler) http.Handler {
 	})
 }
 
-// otherSite explains a refused form. Only a browser without Sec-Fetch-Site is told what
-// to configure: for the others the form was of another site.
+// otherSite explains a refused form. It names the field to configure to browsers without
+// Sec-Fetch-Site only: the others know that the form was of another site.
 func otherSite(r *http.Request) string {
 	message := "The request came from the page of another site. Nothing was changed."
 	if r.Header.Get("Sec-Fetch-Site") == "" {

@@ -20,8 +20,8 @@
 //	})
 //	mux.Handle("/idempotency/", requireEmployee(http.StripPrefix("/idempotency", pages)))
 //
-// It has no authentication: mount it behind the company's, and let [Access] say who a
-// request is from and what it may do. Its pages can be read without their one script,
+// It has no authentication: mount it behind the company's, and let [Access] name the
+// sender of a request and its permissions. Its pages can be read without their one script,
 // which refreshes them. It loads no resource from another address, and refuses writes
 // from another site's page.
 //
@@ -74,8 +74,8 @@ type Config struct {
 	Hosts []string
 
 	// Log receives a record before and one after every resolution, and one before a
-	// response is revealed. What cannot be logged is not done. The default is
-	// [slog.Default].
+	// response is revealed. A change that cannot be logged is not made, and such a response
+	// is not shown. The default is [slog.Default].
 	Log *slog.Logger
 }
 

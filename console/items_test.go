@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ import (
 func TestFindReadsAKeyWithItsQuotes(t *testing.T) {
 	inTime(t, func(b *bench) {
 		for typed, key := range map[string]string{
-			`"order-17"`: "order-17", `order-17`: "order-17", ` "order-17" `: "order-17", `"a\"b"`: `a"b`,
+			`"order-17"`: "order-17", `order-17`: "order-17", "\"order-17\"\n": "order-17", `"a\"b"`: `a"b`,
 		} {
 			want := "records/main/" + store.DeriveID("tenant", "", key).String()
 			got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {typed}})
@@ -90,7 +92,7 @@ func TestAnswerThatThePolicyCannotReplayIsRefused(t *testing.T) {
 	})
 }
 
-// The page of a record says what the guard then answers.
+// The page of a record and the guard give the same answer.
 func TestPageSaysWhatTheClientGets(t *testing.T) {
 	inTimeWith(t, func(c *protocol.Config) { c.Retention, c.Horizon = time.Hour, time.Hour }, func(b *bench) {
 		request := func() protocol.Admission {
@@ -106,7 +108,7 @@ func TestPageSaysWhatTheClientGets(t *testing.T) {
 		for _, want := range []string{"201, marked Idempotent-Replayed: true, with a body of 4 bytes", "409 result-expired, until the record ends"} {
 			b.want("page", b.get(recordPage(store.DeriveID("tenant", "", "k"))), 200, want)
 			got := request()
-			if status := fmt.Sprint(got.Response.Status); got.Exchange != nil || !strings.HasPrefix(want, status) {
+			if status := strconv.Itoa(got.Response.Status); got.Exchange != nil || !strings.HasPrefix(want, status) {
 				b.Errorf("the page says %q, the client gets %s", want, status)
 			}
 			time.Sleep(time.Hour + time.Minute) //nolint:forbidigo // the clock of the bubble
@@ -118,7 +120,7 @@ func TestPageSaysWhatTheClientGets(t *testing.T) {
 func TestListShowsKeptFailures(t *testing.T) {
 	inTime(t, func(b *bench) {
 		for status, failed := range map[int]bool{200: false, 303: false, 404: true, 503: true} {
-			id := b.answered(fmt.Sprint(status), protocol.Response{Status: status})
+			id := b.answered(strconv.Itoa(status), protocol.Response{Status: status})
 			got := b.get("/records?text=" + id.Short())
 			b.want("list", got, 200, fmt.Sprintf(">%d</span>", status))
 			if red := strings.Contains(got.raw, fmt.Sprintf(`<span class="state failure">%d</span>`, status)); red != failed {
@@ -215,10 +217,7 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 			"what is no record": func(v url.Values) { v.Set("record", first.String()) },
 			"too many":          func(v url.Values) { v["record"] = make([]string, 250) },
 		} {
-			wrong := url.Values{}
-			for name, values := range form {
-				wrong[name] = values
-			}
+			wrong := maps.Clone(form)
 			change(wrong)
 			b.want(what, b.post("/several", wrong), 422, "Nothing was changed")
 		}
@@ -254,7 +253,7 @@ func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
 	})
 }
 
-// The trail of a console without engines and events has its own resolutions.
+// The trail of a console without engines and events has the resolutions made by it.
 func TestTrailNeedsNoEngine(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()

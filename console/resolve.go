@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -83,7 +84,8 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience) // a browser that leaves stops no write midway
 	defer cancel()
-	err := stored.Resolve(ctx, at.inspector, decision, s.config.Log.With("store", at.store).Handler())
+	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
+	err := stored.Resolve(ctx, at.inspector, decision, audit)
 	if err == nil && decision.Engine == nil {
 		s.events.Observe(ctx, reprise.Event{
 			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -39,7 +40,7 @@ type selected struct {
 // Value is the record as a form names it.
 func (v *selected) Value() string { return v.ID.String() + " " + v.SeenState + " " + v.SeenFence }
 
-// BodyName is the name of its own body in the form.
+// BodyName is the name of the field for its body.
 func (v *selected) BodyName() string { return "body-" + v.ID.String() }
 
 // Completed reports whether one of the records can only be forgotten.
@@ -115,7 +116,7 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 		if err == nil {
 			one.row = newRow(&record)
 			one.Next = protocol.NextOf(&record, guards...).Text
-			if record.State.String() != one.SeenState || fmt.Sprint(record.Fence) != one.SeenFence {
+			if record.State.String() != one.SeenState || strconv.FormatUint(record.Fence, 10) != one.SeenFence {
 				err = store.ErrRecordChanged
 			}
 		}
@@ -130,7 +131,7 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 }
 
 // decideAll carries out the decision of the form about each record. A problem is one of
-// the form: then nothing was changed.
+// the form, and leaves every record as it is.
 func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalView) (problem string) {
 	confirm := fmt.Sprintf("%s %d", v.Form.Action, v.Open)
 	decisions := make([]stored.Resolution, len(v.Records))

@@ -168,7 +168,7 @@ func (b *browser) ticks() (n int) {
 }
 
 // After an outage an operator resolves several records by one form, and each client gets
-// the answer of its own.
+// its answer.
 func TestAnOperatorResolvesSeveralRecords(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
