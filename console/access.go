@@ -7,8 +7,8 @@ import (
 )
 
 // Access returns the name of the sender of a request, for the log, and the permissions of
-// the request. It is called once for each request, from many goroutines at once. A request
-// without a permission gets 403, and one without a name can only look.
+// the request. It is called once for each request, from many goroutines at once. A
+// request without a permission gets 403, and one without a name can only look.
 type Access func(r *http.Request) (who string, may Permission)
 
 // Permission is a set of rights, joined by "|". Zero is none, and any other has [Look].

@@ -21,9 +21,9 @@
 //	mux.Handle("/idempotency/", requireEmployee(http.StripPrefix("/idempotency", pages)))
 //
 // It has no authentication: mount it behind the company's, and let [Access] name the
-// sender of a request and its permissions. Its pages can be read without their one script,
-// which refreshes them. It loads no resource from another address, and refuses writes
-// from another site's page.
+// sender of a request and its permissions. Its pages can be read without their one
+// script, which refreshes them. It loads no resource from another address, and refuses
+// writes from another site's page.
 //
 // A listing looks at a bounded number of records for each page, so it does not load a
 // store that holds millions.

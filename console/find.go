@@ -63,12 +63,12 @@ func findID(ctx context.Context, inspector store.Inspector, r *http.Request) (st
 	if text := strings.TrimSpace(get("id")); text != "" {
 		return stored.FindID(ctx, inspector, text, nil)
 	}
-	scope := get("scope")
+	scope, key := get("scope"), strings.TrimSpace(get("key"))
 	if get("unscoped") != "" {
 		scope = stored.SharedScope
 	}
-	if scope == "" || get("key") == "" {
+	if scope == "" || key == "" {
 		return store.ID{}, fmt.Errorf("%w: fill in the ID, or the scope and the key", store.ErrInvalid)
 	}
-	return stored.KeyID(scope, get("endpoint"), get("key"))
+	return stored.KeyID(scope, get("endpoint"), key)
 }

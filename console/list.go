@@ -79,7 +79,8 @@ func (v *listView) query(name, value string) template.URL {
 	return template.URL(q.Encode()) //nolint:gosec // every value in it is escaped
 }
 
-// selects reports whether the text of the filter is in a record's description, reason or ID.
+// selects reports whether the text of the filter is in a record's description, reason or
+// ID.
 func (v *listView) selects(r *store.Record) bool {
 	text := strings.ToLower(v.Text)
 	return strings.HasPrefix(r.ID.String(), text) || strings.Contains(strings.ToLower(r.Description), text) ||
