@@ -15,6 +15,8 @@ type page struct {
 	Title   string // of the console
 	Heading string // of the page
 	Root    string // the way from this page to the root of the console
+	Name    string // of the template
+	Who     string // the sender
 	Reveals bool   // the sender may see responses
 	Live    bool   // it is refreshed: a page that was read, without a notice
 	Read    time.Time
@@ -67,6 +69,7 @@ func parsePages() (map[string]*template.Template, error) {
 // show writes a page. The whole page is made before its first byte is sent.
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Title, p.Stores, p.Reveals, p.Writes = s.config.Title, s.stores, may(r, Reveal), may(r, Resolve)
+	p.Name, p.Who = name, visitorOf(r).who
 	p.Root, p.Read, p.Script, p.Live = root(r), time.Now(), refreshScript, p.Live && p.Notice == ""
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
