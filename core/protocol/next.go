@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -182,7 +183,9 @@ func refused(outcome reprise.Outcome, reason string) Next {
 }
 
 // corrupt describes the response to a request whose record cannot be read.
-func corrupt(err error) Next { return refused(reprise.Corrupt, ": "+err.Error()) }
+func corrupt(err error) Next {
+	return refused(reprise.Corrupt, ": "+strings.TrimPrefix(err.Error(), "reprise: "))
+}
 
 // named returns the status and the name of a problem, such as "409 in-progress".
 func named(code Code) string { return strconv.Itoa(code.Problem().Status) + " " + string(code) }

@@ -174,11 +174,11 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 			}
 			guard, ask := answerOf(t, st, cfg)
 			known, guessed := protocol.NextOf(found, guard), protocol.NextOf(found)
-			real := ask()
+			answer := ask()
 			for what, n := range map[string]protocol.Next{"with the policy": known, "without it": guessed} {
-				exact := n.Outcome == real.outcome && n.Code == real.code && (n.Status == real.status || n.Status == 0)
-				if !exact && !slices.Contains(n.Or, real.code) || n.Text == "" {
-					t.Errorf("%s: the guard answers %+v, and not %+v", what, real, n)
+				exact := n.Outcome == answer.outcome && n.Code == answer.code && (n.Status == answer.status || n.Status == 0)
+				if !exact && !slices.Contains(n.Or, answer.code) || n.Text == "" {
+					t.Errorf("%s: the guard answers %+v, and not %+v", what, answer, n)
 				}
 			}
 			unsure := strings.HasPrefix(kind, "sealed") || kind == "offloaded"

@@ -123,17 +123,18 @@ func (r *Resolution) change(record *store.Record) (store.Resolution, error) {
 		return store.Resolution{}, fmt.Errorf("%w: it is %v with the fence %d now, and was seen %v with the fence %d",
 			store.ErrRecordChanged, record.State, record.Fence, r.State, r.Fence)
 	case r.Forget && !rule.forget, !r.Forget && !rule.answer:
-		return store.Resolution{}, r.refuse("the record is %v: %s", record.State, rule.because)
+		return store.Resolution{}, r.refuse("is %v: %s", record.State, rule.because)
 	case r.Forget && rule.again && !r.RunAgain:
-		return store.Resolution{}, r.refuse("the record is %v: %s, which needs to be agreed to (RunAgain)", record.State, rule.because)
+		return store.Resolution{}, r.refuse("is %v: %s, which needs to be agreed to (RunAgain)", record.State, rule.because)
 	case r.RunAgain && !(r.Forget && rule.again):
-		return store.Resolution{}, r.refuse("the record is %v: %s", record.State, rule.because)
+		return store.Resolution{}, r.refuse("is %v: %s", record.State, rule.because)
 	case r.Reason == "" || r.Operator == "":
-		return store.Resolution{}, r.refuse("the audit log needs a reason and an operator")
+		return store.Resolution{}, r.refuse("is not resolved: the audit log needs a reason and an operator")
 	}
 	change := store.Resolution{State: record.State, Fence: record.Fence, Forget: r.Forget, Retention: r.Retention}
 	if r.Forget {
-		return change, change.Validate()
+		err := change.Validate()
+		return change, err
 	}
 	if change.Retention == 0 {
 		change.Retention = record.Retention
@@ -145,14 +146,22 @@ func (r *Resolution) change(record *store.Record) (store.Resolution, error) {
 	resolved := *record
 	resolved.State, resolved.Payload, resolved.Resolved = store.StateCompleted, change.Payload, true
 	if next := protocol.NextOf(&resolved, r.Guards...); next.Code != "" {
-		return change, r.refuse("its policy could not replay this answer: retries would get %s; forget the record, or seal the answer "+
-			"with the client's key (protocol.Sealing.Seal)", next.Text)
+		return change, r.refuse("is not resolved: its policy could not replay this answer, and retries would get %s", next.Text)
 	}
-	return change, change.Validate()
+	err = change.Validate()
+	return change, err
 }
 
+// refusal says why a decision is refused.
+type refusal string
+
+func (e refusal) Error() string { return "reprise: " + string(e) }
+
+// Unwrap makes a refusal match [store.ErrInvalid].
+func (refusal) Unwrap() error { return store.ErrInvalid }
+
 func (r *Resolution) refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: the record %s is not resolved: %s", store.ErrInvalid, r.ID.Short(), fmt.Sprintf(format, args...))
+	return refusal("the record " + r.ID.Short() + " " + fmt.Sprintf(format, args...))
 }
 
 // line returns a line of the audit log.
