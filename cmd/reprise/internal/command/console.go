@@ -78,17 +78,15 @@ func (c *session) serve(ctx context.Context, store *connect.Store, address strin
 	if err != nil {
 		return unsafe("the pages cannot be served: %w", err)
 	}
-	config := console.Config{
-		Stores:   []console.Store{{Name: store.Kind.String(), Store: store.Store}},
-		Title:    store.Name,
-		Hosts:    []string{l.Addr().String()},
-		Operator: func(*http.Request) string { return operator() },
-		Log:      log,
-	}
+	may := console.Look | console.Reveal
 	if write {
-		config.Allow = func(*http.Request) bool { return true }
+		may |= console.Resolve
 	}
-	pages, err := console.Handler(config)
+	pages, err := console.Handler(
+		[]console.Store{{Name: store.Kind.String(), Store: store.Store}},
+		func(*http.Request) (string, console.Permission) { return operator(), may },
+		console.Config{Title: store.Name, Hosts: []string{l.Addr().String()}, Log: log},
+	)
 	if err != nil {
 		_ = l.Close()
 		return unsafe("the pages cannot be served: %w", err)
