@@ -72,7 +72,8 @@ var rules = map[store.RecordState]rule{
 // WARN, or ERROR with the error of a change that failed. The line before the change must
 // be durable when Handle returns. If Handle fails, nothing is changed, and the error
 // wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
-// answer but its status and the size of its body.
+// answer but its status and the size of its body. A line after the change that cannot be
+// written is missing: the one before it says what was tried.
 //
 // The other errors wrap [store.ErrInvalid] for a decision that [Resolution.Check]
 // refuses, [store.ErrRecordChanged] for a record that is not the one that the operator
