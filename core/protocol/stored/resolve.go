@@ -70,8 +70,8 @@ var rules = map[store.RecordState]rule{
 //
 // It logs the decision and then carries it out, each with a line of the audit log: level
 // WARN, or ERROR with the error of a change that failed. The line before the change must
-// be durable when Handle returns. If Handle fails, nothing is changed, and the error
-// wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
+// be durable when Handle returns. If Handle fails, the record is left as it is, and the
+// error wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
 // answer but its status and the size of its body. A line after the change that cannot be
 // written is missing: the one before it says what was tried.
 //
@@ -83,7 +83,7 @@ var rules = map[store.RecordState]rule{
 func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.Handler) error {
 	record, err := in.Inspect(ctx, r.ID)
 	if errors.Is(err, store.ErrUnknown) {
-		err = fmt.Errorf("%w: the record could not be read: %v", store.ErrUnavailable, err) //nolint:errorlint // nothing is in doubt
+		err = fmt.Errorf("%w: the record could not be read: %v", store.ErrUnavailable, err) //nolint:errorlint // no change is in doubt
 	}
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 
 // Check returns what the client would get next, or why Resolve would refuse the decision
 // about a record as it is now, for a program that asks its operator to confirm. It
-// changes nothing.
+// makes no change.
 func (r *Resolution) Check(record *store.Record) (protocol.Next, error) {
 	_, next, err := r.change(record)
 	return next, err
