@@ -42,21 +42,22 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
-// has neither an Observer nor a MaxRun logs the default of MaxRun.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine whose
+// MaxRun is unset logs the default.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
-	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
+	unsaid := cfg.MaxRun == 0
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if unsaid {
-		slog.Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
-	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
+	e.observing.observer, e.observing.log.log = cfg.Observer, cfg.Log
+	if unsaid {
+		e.observing.log.logger().Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
+	}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
@@ -64,7 +65,6 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.waiters.limits = cfg.Waiting
 	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
 	e.maintenance.done = make(chan struct{})
-	e.observing.init(cfg.Observer)
 	return e, nil
 }
 

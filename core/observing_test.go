@@ -180,7 +180,7 @@ func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
-	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Observer: reprise.Observers()}, {Lease: 1}} {
+	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Log: slog.New(slog.DiscardHandler)}, {Lease: 1}} {
 		if _, err := reprise.New(memstore.New(), cfg); (err == nil) == (cfg.Lease == 1) {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
 }
 
 // Not parallel: it replaces the default logger.
-func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
+func TestEngineLogsForOperators(t *testing.T) {
 	log := &buffer{}
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
@@ -205,7 +205,7 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &hooked{Store: memstore.New()}
 		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
-		quiet, loud := newEngine(t, st, reprise.Observers(), reprise.Config{}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
+		quiet, loud := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
 			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -237,9 +237,9 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 				t.Error(err)
 			}
 			if e == quiet && log.String() != "" {
-				t.Errorf("an observer that does nothing is not silent: %s", log)
+				t.Errorf("a discarding logger is not silent: %s", log)
 			}
-			a := newEngine(t, st, reprise.Observers(), reprise.Config{})
+			a := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 			res, err = a.Begin(t.Context(), order("unrecorded"))
 			if err != nil {
 				t.Fatal(err)
@@ -259,6 +259,24 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	full := strings.Count(text, "the store is full") // for the thirty seconds of the lease, every ten
 	if full != 3 || strings.Count(text, "\n") != 6+full || !strings.Contains(text, "cause-of-this-test") || !strings.Contains(text, "skipped=") {
 		t.Errorf("logged\n%s", text)
+	}
+}
+
+// Not parallel: it replaces the default logger. An observer, such as that of a console or
+// of metrics, does not replace the log.
+func TestEngineWithAnObserverLogsForOperators(t *testing.T) {
+	log := &buffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	observed := 0
+	e, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { observed++ })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Report(t.Context(), reprise.Event{Kind: reprise.EventPanic, Err: errors.New("a mistake")})
+	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 1 {
+		t.Errorf("observed %d times, logged %q", observed, text)
 	}
 }
 
@@ -325,9 +343,12 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 
 func logged(list ...reprise.Event) string {
 	log := &buffer{}
-	o := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(log, nil)))
-	for _, e := range list {
-		o.Observe(context.Background(), e)
+	e, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(log, nil)), MaxRun: time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	for _, event := range list {
+		e.Report(context.Background(), event)
 	}
 	return log.String()
 }
@@ -356,24 +377,27 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}
-		log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(text, nil)))
+		e, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
 		panicked := reprise.Event{Kind: reprise.EventPanic}
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		if got := text.String(); strings.Contains(got, "skipped") || strings.Count(got, "\n") != 1 {
 			t.Errorf("first: %s", got)
 		}
-		log.Observe(t.Context(), panicked)
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		time.Sleep(10 * time.Second)
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		if got := text.String(); strings.Count(got, "skipped=2") != 1 || strings.Count(got, "\n") != 2 {
 			t.Errorf("later: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected})
+		e.Report(t.Context(), reprise.Event{Outcome: reprise.Unprotected})
 		if got := text.String(); !strings.Contains(got, "cannot be protected") || strings.Contains(got, "the store is unavailable") {
 			t.Errorf("a stream: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected, Counted: true})
+		e.Refuse(t.Context(), "", reprise.Unprotected, nil)
 		if got := text.String(); !strings.Contains(got, "the store is unavailable") {
 			t.Errorf("fail open: %s", got)
 		}

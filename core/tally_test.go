@@ -1,6 +1,7 @@
 package reprise_test
 
 import (
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -73,7 +74,7 @@ func (m meter) Usage() []store.Usage { return m.usage() }
 
 func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.Observers()})
+		e := newEngine(t, memstore.New(), nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 		res, err := e.Begin(t.Context(), order("k"))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,7 @@ func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		release(t, res.Attempt)
-		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Observers()})
+		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 		if u := bad.Stats().Store; u != nil {
 			t.Errorf("%+v", u)
 		}

@@ -9,8 +9,8 @@
 //	stop, err := telemetry.Watch("payments", guard.Engine())
 //
 // It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
-// and the instrumentation of the database client below the store. An engine with an
-// observer has no default log; [reprise.Observers] joins several observers.
+// and the instrumentation of the database client below the store. An engine has one
+// observer; [reprise.Observers] joins several.
 //
 // # Metrics
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -304,7 +305,7 @@ func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
 	away := awayStore{memstore.New()}
-	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Observer: reprise.Observers()})
+	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
