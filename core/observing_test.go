@@ -323,7 +323,6 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 		{Outcome: reprise.Corrupt, Err: store.ErrCorrupt},
 		{Outcome: reprise.KeyMissing},
 		{Outcome: reprise.KeyInvalid},
-		{Outcome: reprise.ScopeMissing},
 		{Outcome: reprise.RequestTooLarge},
 		{Outcome: reprise.RequestInvalid},
 	} {
@@ -333,6 +332,13 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	}
 	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
+	}
+	for cause, says := range map[error]string{
+		errors.New("tenant database: connection refused"): "scope function failed", store.ErrInvalid: "scope is empty or invalid",
+	} {
+		if text := logged(reprise.Event{Outcome: reprise.ScopeMissing, Err: cause}); !strings.Contains(text, "level=WARN") || !strings.Contains(text, says) {
+			t.Errorf("an unknown scope is logged as %q", text)
+		}
 	}
 	forgotten := reprise.Event{Kind: reprise.EventResolved, State: store.StateCompleted, Forgotten: true, Reason: "ticket 7"}
 	if text := logged(forgotten, reprise.Event{Kind: reprise.EventResolved, State: store.StateLapsed, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 ||

@@ -116,10 +116,14 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
 	case e.Outcome == Unprotected:
 		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
+	case e.Outcome == ScopeMissing && errors.Is(e.Err, store.ErrInvalid):
+		return slog.LevelWarn, "reprise: a request was refused because its scope is empty or invalid"
+	case e.Outcome == ScopeMissing:
+		return slog.LevelWarn, "reprise: a request was refused because its scope function failed"
 	case e.Outcome == Failed:
 		return slog.LevelError, "reprise: a request was refused because of a mistake in its policy"
 	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
-		return slog.LevelError, "reprise: a request was refused because the store gave no definite result"
+		return slog.LevelError, "reprise: a request was refused because the store, or the scope function, gave no definite result"
 	default:
 		return 0, ""
 	}
