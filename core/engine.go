@@ -24,7 +24,9 @@ type Engine struct {
 	renewer     *renewer
 	waiters     waiters
 	background  background
-	maintenance maintenance
+	maintenance recurring
+	counting    recurring
+	stuck       stuckCounter
 	observing   observing
 	tallies     tallies
 
@@ -64,7 +66,8 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
 	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
-	e.maintenance.done = make(chan struct{})
+	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
+	e.stuck.init(st, e)
 	return e, nil
 }
 
@@ -120,9 +123,12 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
-	e.maintenance.start(e.base, e.store.maintainer) //nolint:contextcheck // it outlives the request
+	e.maintain() //nolint:contextcheck // it outlives the request
 	return e.begin(ctx, &op)
 }
+
+// maintain starts the maintenance of the store.
+func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
 
 // Refuse counts a request that its caller refuses before Begin, under the label of the
 // policy, and notifies the observer of it: it is how the package protocol reports the
@@ -164,6 +170,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.renewer.abandon()
 	e.renewer.wait(ctx)
 	e.maintenance.wait(ctx)
+	e.counting.wait(ctx)
 	e.observing.wait(ctx)
 	return err
 }

@@ -285,7 +285,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	t.Parallel()
 	silent := map[string]bool{
 		"claimed": true, "replayed": true, "in-progress": true, "mismatch": true, "expired": true,
-		"renewed": true, "completed": true, "released": true, "not-applied": true,
+		"renewed": true, "completed": true, "released": true, "not-applied": true, "declared": true,
 	}
 	list := []reprise.Event{{Outcome: reprise.Claimed, Attempt: 2}}
 	for _, outcome := range reprise.Outcomes() {
@@ -310,7 +310,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%s is logged as %q", name, text)
 		}
 	}
-	if len(names) != 26 {
+	if len(names) != 27 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
 	if text := logged(reprise.Event{End: reprise.EndNotApplied, Reason: "the bank timed out"}); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the bank timed out") {

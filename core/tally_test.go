@@ -64,6 +64,23 @@ func TestLabelsAreBounded(t *testing.T) {
 	})
 }
 
+// A policy has its counts, and observers their series, before its first request.
+func TestDeclaredLabelsAreCountedFromZero(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for _, label := range []string{"orders", "orders", "caf\u00e9"} {
+			b.Declare(label)
+		}
+		labels := b.Stats().Labels
+		if n, ok := labels["orders"].Outcomes[reprise.Lapsed]; len(labels) != 1 || !ok || n != 0 {
+			t.Errorf("counted are %v", labels)
+		}
+		if names := b.events.names(); len(names) != 2 || b.events.list[0].Label != "orders" || names[0] != "declared" {
+			t.Errorf("observed are %v", names)
+		}
+	})
+}
+
 // meter is a store with the ability Meter.
 type meter struct {
 	store.Store

@@ -128,9 +128,9 @@ func (t *Telemetry) about(label string, key attribute.Key, value string) metric.
 	return made.(metric.MeasurementOption)
 }
 
-// start adds 0 to every counter of a label. A counter that first appears with the value 1
-// has not increased, to Prometheus, and an alert on its increase would stay silent the
-// first time.
+// start adds 0 to every counter of a label, from its [reprise.EventDeclared] on. A counter
+// that first appears with the value 1 has not increased, to Prometheus, and an alert on
+// its increase would stay silent the first time.
 func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return
@@ -159,6 +159,9 @@ var otherEvents = []string{
 // Observe implements [reprise.Observer].
 func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	t.start(ctx, e.Label)
+	if e.Kind == reprise.EventDeclared {
+		return
+	}
 	if e.Counted && e.Outcome != 0 {
 		about := t.about(e.Label, keyOutcome, e.Outcome.String())
 		t.requests.Add(ctx, 1, about)

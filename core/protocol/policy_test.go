@@ -24,6 +24,9 @@ type eventLog struct {
 }
 
 func (l *eventLog) Observe(_ context.Context, e reprise.Event) {
+	if e.Kind == reprise.EventDeclared {
+		return // one for each guard
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)

@@ -79,6 +79,13 @@ type Maintainer interface {
 	Maintain(ctx context.Context)
 }
 
+// A Leaser has claims that are Atomic, and another store over the same records whose claims
+// are leased. The engine then holds a lock there while it counts stuck records, which
+// would take a transaction of the store itself; without it, they are not counted.
+type Leaser interface {
+	Leased() Store
+}
+
 // A Checker examines the server's configuration and reports settings that would break a
 // guarantee. An error means that it could not examine it; no findings means that
 // everything is in order.

@@ -253,3 +253,19 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 		}
 	}
 }
+
+// A process starts, and the first of its requests is refused because the outcome of its
+// operation is unknown: no second one follows, because a client does not retry a 409.
+func TestFirstUnknownOutcomeOfAProcessPages(t *testing.T) {
+	t.Parallel()
+	before := serve(t)
+	before.stuck()
+	p := prometheus(t)
+	s := serveOver(t, before.store) // after a restart
+	p.scrape(s, 4)
+	s.want("the only retry", s.send("stuck", "", ""), 409)
+	p.scrape(s, 4)
+	if got := p.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
+		t.Errorf("after a restart and one retry these alerts fire: %q", got)
+	}
+}
