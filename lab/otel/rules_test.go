@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/teststorage"
+	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // rules returns the alerts, as Prometheus reads them.
@@ -37,61 +39,136 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
+// monitor scrapes services every 15 s, and evaluates the alerts, with the parts of
+// Prometheus.
+type monitor struct {
+	*testing.T
+
+	storage *teststorage.TestStorage
+	engine  *promql.Engine
+	at      time.Time // of the next scrape
+}
+
+func watch(t *testing.T) *monitor {
+	t.Helper()
+	m := &monitor{
+		T: t, storage: teststorage.New(t), engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute}),
+		at: time.Unix(1_800_000_000, 0),
+	}
+	t.Cleanup(func() {
+		_ = m.engine.Close()
+		_ = m.storage.Close()
+	})
+	return m
+}
+
+// pass scrapes the present metrics of a service for two and a half minutes.
+func (m *monitor) pass(s *service) {
+	m.Helper()
+	for range 10 {
+		st(m.T, m.storage, s.scrape(), m.at)
+		m.at = m.at.Add(15 * time.Second)
+	}
+}
+
+// fires returns the alerts that fire.
+func (m *monitor) fires() (names []string) {
+	m.Helper()
+	for _, rule := range rules(m.T) {
+		query, err := m.engine.NewInstantQuery(m.Context(), m.storage, nil, rule.Expr, m.at.Add(-15*time.Second))
+		if err != nil {
+			m.Fatalf("%s: %v", rule.Alert, err)
+		}
+		result := query.Exec(m.Context())
+		if result.Err != nil {
+			m.Fatalf("%s: %v", rule.Alert, result.Err)
+		}
+		vector, err := result.Vector()
+		if err != nil {
+			m.Fatal(err)
+		}
+		if len(vector) > 0 {
+			names = append(names, rule.Alert)
+		}
+		query.Close()
+	}
+	return names
+}
+
 // Each alert fires when its condition occurs in a real service, and none in the traffic
 // of a good day.
 func TestAlertsFireForTheirConditions(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	storage := teststorage.New(t)
-	defer storage.Close()
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute})
-	defer engine.Close()
-
-	at := time.Unix(1_800_000_000, 0)
-	// A scrape every 15 s, for two and a half minutes, of the present metrics.
-	pass := func() {
-		for range 10 {
-			st(t, storage, s.scrape(), at)
-			at = at.Add(15 * time.Second)
-		}
-	}
-	fires := func() (names []string) {
-		for _, rule := range rules(t) {
-			query, err := engine.NewInstantQuery(t.Context(), storage, nil, rule.Expr, at.Add(-15*time.Second))
-			if err != nil {
-				t.Fatalf("%s: %v", rule.Alert, err)
-			}
-			result := query.Exec(t.Context())
-			if result.Err != nil {
-				t.Fatalf("%s: %v", rule.Alert, result.Err)
-			}
-			vector, err := result.Vector()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(vector) > 0 {
-				names = append(names, rule.Alert)
-			}
-			query.Close()
-		}
-		return names
-	}
-
-	s.want("the first request of a day", s.send("zero", "", ""), 201)
-	pass()
+	s, m := serve(t), watch(t)
+	m.pass(s)
 	s.traffic()
-	pass()
-	if got := fires(); len(got) > 0 {
+	m.pass(s)
+	if got := m.fires(); len(got) > 0 {
 		t.Errorf("on a good day: %q", got)
 	}
 	s.trouble()
 	s.stuck()
-	pass()
-	got := fires()
+	m.pass(s)
+	got := m.fires()
 	for _, name := range []string{"RepriseOutcomeUnknown", "RepriseUnrecorded", "RepriseLeaseLost", "RepriseStoreDown", "RepriseRecordUnreadable", "RepriseKeyReuse"} {
 		if !slices.Contains(got, name) {
 			t.Errorf("%s does not fire; these do: %q", name, got)
 		}
+	}
+}
+
+// A process dies in an operation, and the only retry comes to the next process as its
+// first request. There is no second one: a client does not retry outcome-unknown.
+func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
+	t.Parallel()
+	before, m := serve(t), watch(t)
+	before.die()
+	s := serveOver(t, before.store)
+	m.pass(s)
+	s.want("the only retry", s.send("stuck", "", ""), 409)
+	m.pass(s)
+	if got := m.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
+		t.Errorf("RepriseOutcomeUnknown does not fire; these do: %q", got)
+	}
+}
+
+// A process dies in an operation, and its client never comes back: no request of the next
+// process finds the record. The alert ends when an operator resolves it.
+func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
+	t.Parallel()
+	before, m := serve(t), watch(t)
+	before.die()
+	s := serveOver(t, before.store)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	m.pass(s)
+	if got := m.fires(); !slices.Equal(got, []string{"RepriseStuck"}) {
+		t.Errorf("these alerts fire: %q", got)
+	}
+	for _, c := range []struct {
+		label, state string
+		want         float64
+	}{{"orders", "lapsed", 1}, {"orders", "unknown", 0}, {"patient", "lapsed", 0}} {
+		got, ok := value(s.scrape()["reprise_stuck"], "reprise_engine", "main", "reprise_label", c.label, "reprise_state", c.state)
+		if !ok || got != c.want {
+			t.Errorf("%s %s: %v (there: %t), want %v", c.label, c.state, got, ok, c.want)
+		}
+	}
+
+	id := store.DeriveID(stored.SharedScope, "", "stuck")
+	r, err := before.store.Inspect(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.store.Resolve(t.Context(), id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	m.at = m.at.Add(time.Hour)
+	last := serveOver(t, before.store) // its first count is at once
+	await(t, "the next count", func() bool { return last.scrape()["reprise_stuck"] != nil })
+	m.pass(last)
+	if got := m.fires(); len(got) > 0 {
+		t.Errorf("after the resolution: %q", got)
 	}
 }
 
@@ -136,6 +213,7 @@ func st(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto
 func TestQueriesSelectExistingSeries(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
 	s.traffic()
 	s.trouble()
 	families := s.scrape()
@@ -251,21 +329,5 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 		if !slices.Contains(anchors, anchor) {
 			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", rule.Alert, anchor, anchors)
 		}
-	}
-}
-
-// A process starts, and the first of its requests is refused because the outcome of its
-// operation is unknown: no second one follows, because a client does not retry a 409.
-func TestFirstUnknownOutcomeOfAProcessPages(t *testing.T) {
-	t.Parallel()
-	before := serve(t)
-	before.stuck()
-	p := prometheus(t)
-	s := serveOver(t, before.store) // after a restart
-	p.scrape(s, 4)
-	s.want("the only retry", s.send("stuck", "", ""), 409)
-	p.scrape(s, 4)
-	if got := p.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
-		t.Errorf("after a restart and one retry these alerts fire: %q", got)
 	}
 }
