@@ -220,44 +220,108 @@ func TestQueriesSelectExistingSeries(t *testing.T) {
 	for _, rule := range rules(t) {
 		check(t, rule.Alert, rule.Expr, families)
 	}
-	queries := dashboard(t)
-	if len(queries) < 15 {
+	b := readBoard(t)
+	queries := b.queries()
+	if len(queries) < 20 {
 		t.Errorf("the dashboard has only %d queries", len(queries))
 	}
 	for title, query := range queries {
-		check(t, title, query, families)
+		check(t, title, variables.Replace(query), families)
+	}
+	for _, v := range b.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		selector, name, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Query.Query, "label_values("), ")"), ", ")
+		check(t, v.Name, variables.Replace(selector), families)
+		if name != v.Name && name != "reprise_"+v.Name {
+			t.Errorf("the variable %s has the values of %s", v.Name, name)
+		}
 	}
 }
 
-// dashboard returns the queries of the dashboard, with values for its variables.
-func dashboard(t *testing.T) map[string]string {
+// One installation of Prometheus has several services: each query selects by the job and
+// the namespace that a person chose.
+func TestDashboardSelectsJobAndNamespace(t *testing.T) {
+	t.Parallel()
+	for title, query := range readBoard(t).queries() {
+		expr, err := parser.ParseExpr(strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(query))
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+			continue
+		}
+		for _, selector := range parser.ExtractSelectors(expr) {
+			if text := fmt.Sprint(selector); !strings.Contains(text, `job=~"$job"`) || !strings.Contains(text, `namespace=~"$namespace"`) {
+				t.Errorf("%s asks for %s", title, text)
+			}
+		}
+	}
+	for _, rule := range rules(t) {
+		if !strings.Contains(rule.Expr, "by (job, namespace, ") {
+			t.Errorf("%s does not keep the services apart: %s", rule.Alert, rule.Expr)
+		}
+	}
+}
+
+// variables gives the variables of the dashboard the values that select everything.
+var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*", "$job", ".*", "$namespace", ".*")
+
+// board is the dashboard.
+type board struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      query
+		}
+	}
+	Panels []struct {
+		Title, Description, Type string
+		Links                    []struct{ URL string }
+		Targets                  []struct {
+			Expr  string
+			RefID string `json:"refId"`
+		}
+	}
+}
+
+// query is that of a variable; a data source has only a text.
+type query struct{ Query string }
+
+func (q *query) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return nil
+	}
+	type plain query
+	return json.Unmarshal(text, (*plain)(q))
+}
+
+// queries returns those of the panels by their titles.
+func (b *board) queries() map[string]string {
+	all := map[string]string{}
+	for _, p := range b.Panels {
+		for _, target := range p.Targets {
+			all[p.Title+" "+target.RefID] = target.Expr
+		}
+	}
+	return all
+}
+
+func readBoard(t *testing.T) *board {
 	t.Helper()
 	text, err := os.ReadFile("../../otel/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var board struct {
-		Panels []struct {
-			Title, Description, Type string
-			Targets                  []struct {
-				Expr  string
-				RefID string `json:"refId"`
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
+	b := new(board)
+	if err := json.Unmarshal(text, b); err != nil {
 		t.Fatal(err)
 	}
-	queries := map[string]string{}
-	for _, p := range board.Panels {
+	for _, p := range b.Panels {
 		if p.Type != "row" && p.Description == "" {
 			t.Errorf("the panel %s does not say what it shows", p.Title)
 		}
-		for _, target := range p.Targets {
-			queries[p.Title+" "+target.RefID] = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*").Replace(target.Expr)
-		}
 	}
-	return queries
+	return b
 }
 
 // check demands that a series matches each selector of a query, for the matchers with a
@@ -305,7 +369,8 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 	return false
 }
 
-// Every alert names its severity, the problem, and an existing heading to read on.
+// Every alert names its severity, the problem, and an existing heading to read on. So do
+// the panels that a person looks at because of an alert.
 func TestAlertsLeadToARunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operating.md")
@@ -318,6 +383,12 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-"))
 		}
 	}
+	leads := func(from, url string) {
+		t.Helper()
+		if _, anchor, _ := strings.Cut(url, "blob/main/docs/operating.md#"); !slices.Contains(anchors, anchor) {
+			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", from, anchor, anchors)
+		}
+	}
 	for _, rule := range rules(t) {
 		if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
 			t.Errorf("%s has the severity %q", rule.Alert, severity)
@@ -325,9 +396,16 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 		if rule.Annotations["summary"] == "" {
 			t.Errorf("%s does not say what happened", rule.Alert)
 		}
-		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operating.md#")
-		if !slices.Contains(anchors, anchor) {
-			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", rule.Alert, anchor, anchors)
+		leads(rule.Alert, rule.Annotations["runbook_url"])
+	}
+	links := 0
+	for _, p := range readBoard(t).Panels {
+		for _, link := range p.Links {
+			links++
+			leads(p.Title, link.URL)
 		}
+	}
+	if links < 10 {
+		t.Errorf("%d panels lead to a runbook", links)
 	}
 }
