@@ -145,12 +145,13 @@ func (e Event) Name() string {
 func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
 
 // Declare says that there is a policy with this label, before its first request: [Stats]
-// then has its counts, which are zero, and the observer gets EventDeclared, so that it can
-// make a series at zero for each outcome. Metrics that begin with the first lapsed
+// then has its counts, which are zero, and the observer gets EventDeclared, so that it
+// can make a series at zero for each outcome. Metrics that begin with the first lapsed
 // request have not increased, and no alert would see it.
 //
-// The package protocol declares its guards. Call it for the labels of [Do] and [Engine.Begin],
-// once for each, when the program starts. An invalid label is not declared.
+// The package protocol declares its guards. Call it for the labels of [Do] and
+// [Engine.Begin], once for each, when the program starts. An invalid label is not
+// declared.
 func (e *Engine) Declare(label string) {
 	if bounds.Label("label", label) != nil {
 		return

@@ -12,10 +12,10 @@ const (
 	slowObservation = 100 * time.Millisecond
 )
 
-// observing calls the observer of an engine, and its log for operators. The goroutine of a request reports its
-// events at once. An event that no request waits for, such as a renewal, goes through a
-// bounded queue with a separate goroutine, so that an observer that blocks delays only
-// other events.
+// observing calls the observer of an engine, and its log for operators. The goroutine of
+// a request reports its events at once. An event that no request waits for, such as a
+// renewal, goes through a bounded queue with a separate goroutine, so that an observer
+// that blocks delays only other events.
 type observing struct {
 	observer Observer // nil: none
 	log      operatorLog

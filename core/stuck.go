@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ const (
 	stuckRenewal = stuckLease / 3   // and how often it is renewed
 	stuckPoll    = stuckLease / 2   // how often another process tries to take the lock
 	stuckPage    = 30 * time.Second // the longest that one page of the listing may take
+	stuckDenied  = time.Hour        // before another try where the store may not be listed
 
 	// stuckShare is the part of the time for which the listing keeps the store busy: after
 	// each page it rests for nine times as long as the page took.
@@ -43,11 +45,11 @@ type StuckCount struct {
 //
 // The first call starts the count, as the first operation starts the maintenance of the
 // store, which Stuck starts too. One process at a time counts, every five minutes, in
-// small steps that take a tenth of the time: the one that holds a lock in the store, which
-// another takes over within two minutes when it dies or is closed. All others get false,
-// and so does every caller before the first count, after one that failed, and where the
-// store cannot be counted: it is not a [store.Inspector], or its claims are Atomic and it
-// is not a [store.Leaser]. Stuck itself does not call the store.
+// small steps that take a tenth of the time: the one that holds a lock in the store,
+// which another takes over within two minutes when it dies or is closed. All others get
+// false, and so does every caller before the first count, after one that failed, and
+// where the store cannot be counted: it is not a [store.Inspector], or its claims are
+// Atomic and it is not a [store.Leaser]. Stuck itself does not call the store.
 func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
 	if !e.work.begin() {
 		return nil, false
@@ -149,6 +151,9 @@ func (c *stuckCounter) run(ctx context.Context) {
 			if err := c.countAll(ctx); err != nil && ctx.Err() == nil {
 				c.failed(ctx, err)
 				wait = stuckEvery // another process may do better
+				if errors.Is(err, store.ErrMisconfigured) {
+					wait = stuckDenied
+				}
 			}
 			c.found.Store(nil)
 			c.unlock(ctx)
@@ -231,8 +236,8 @@ func (c *stuckCounter) rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lock tries to take the lock. After an error it may have it, for a lease at most, in which
-// no process counts.
+// lock tries to take the lock. After an error it may have it, for a lease at most, in
+// which no process counts.
 func (c *stuckCounter) lock(ctx context.Context) bool {
 	c.owner = store.NewOwner()
 	at := now()

@@ -229,12 +229,14 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		denied := fmt.Errorf("%w: this user has no permission to scan", store.ErrMisconfigured)
 		st.err.Store(&denied)
-		time.Sleep(6 * time.Minute)
-		if e, o := stuckOf(e), stuckOf(other); e != "none" || o != "none" {
+		time.Sleep(10 * time.Minute)
+		calls := st.calls.Load()
+		time.Sleep(30 * time.Minute)
+		if e, o := stuckOf(e), stuckOf(other); e != "none" || o != "none" || st.calls.Load() != calls {
 			t.Errorf("a count that failed is %s and %s", e, o)
 		}
 		st.err.Store(nil)
-		time.Sleep(30 * time.Minute)
+		time.Sleep(2 * time.Hour)
 		if e, o := stuckOf(e), stuckOf(other); (e == "none") == (o == "none") {
 			t.Errorf("after the failure, the processes count %s and %s", e, o)
 		}

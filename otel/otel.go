@@ -135,9 +135,9 @@ func (t *Telemetry) about(label string, key attribute.Key, value string) metric.
 	return made.(metric.MeasurementOption)
 }
 
-// start adds 0 to every counter of a label, from its [reprise.EventDeclared] on. A counter
-// that first appears with the value 1 has not increased, to Prometheus, and an alert on
-// its increase would stay silent the first time.
+// start adds 0 to every counter of a label, from its [reprise.EventDeclared] on. A
+// counter that first appears with the value 1 has not increased, to Prometheus, and an
+// alert on its increase would stay silent the first time.
 func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return

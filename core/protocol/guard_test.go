@@ -145,8 +145,8 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 	}
 }
 
-// R44: a failure of the scope function is logged once in a while, and one that may pass is
-// for a client to retry. No key is in the log.
+// R44: a failure of the scope function is logged once in a while, and one that may pass
+// is for a client to retry. No key is in the log.
 func TestR44FailuresOfTheScopeFunction(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
