@@ -123,7 +123,7 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
-	e.maintain() //nolint:contextcheck // it outlives the request
+	e.maintain()
 	return e.begin(ctx, &op)
 }
 

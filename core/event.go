@@ -158,7 +158,7 @@ func (e *Engine) Declare(label string) {
 	}
 	e.tallies.of(label)
 	if event := (Event{Kind: EventDeclared, Label: label}); e.observing.wants(&event) {
-		e.observing.notify(context.Background(), event)
+		e.observing.notify(e.base, event)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -62,14 +63,12 @@ func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
 		return nil, false
 	}
 	all := make(stuckCounts, len(found.counts))
-	for label := range found.counts {
-		all[label] = found.counts[label]
-	}
 	if known := e.tallies.known.Load(); known != nil {
 		for label := range *known {
-			all[label] = all[label] // zero, where there is none
+			all[label] = [2]int{}
 		}
 	}
+	maps.Copy(all, found.counts)
 	return all.list(), true
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,7 @@ func leave(t *testing.T, st store.Store, label string, n int, atMostOnce, unknow
 	t.Helper()
 	for i := range n {
 		r := store.ClaimRequest{
-			ID: store.DeriveID("tenant", fmt.Sprint(label, atMostOnce, unknown), fmt.Sprint(i)), Owner: store.NewOwner(),
+			ID: store.DeriveID("tenant", fmt.Sprint(label, atMostOnce, unknown), strconv.Itoa(i)), Owner: store.NewOwner(),
 			Policy: store.Policy{Label: label, AtMostOnce: atMostOnce, Retention: 24 * time.Hour}, Lease: time.Second,
 		}
 		if _, err := st.Claim(t.Context(), r); err != nil {

@@ -161,7 +161,9 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 func (s *TransactionalStore) Atomic() bool { return true }
 
 // Leased implements [store.Leaser]: the leased store over the same table and pool.
-func (s *TransactionalStore) Leased() store.Store { return &Store{operations{s.table}, leased.New(s.table)} }
+func (s *TransactionalStore) Leased() store.Store {
+	return &Store{operations{s.table}, leased.New(s.table)}
+}
 
 // Check implements [store.Checker]: beside the checks of the leased store, it looks
 // at the size of the pool.
