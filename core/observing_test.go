@@ -275,10 +275,17 @@ func TestEngineWithAnObserverLogsForOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Report(t.Context(), reprise.Event{Kind: reprise.EventPanic, Err: errors.New("a mistake")})
-	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 1 {
+	slog.SetDefault(slog.New(panicking{}))
+	e.Report(t.Context(), reprise.Event{Kind: reprise.EventLeaseLost})
+	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 2 {
 		t.Errorf("observed %d times, logged %q", observed, text)
 	}
 }
+
+// panicking is a handler that breaks no request.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool { panic("a bug in the handler") }
 
 // Every event is either logged for operators or decided to be of no interest.
 func TestOperatorLogKnowsEveryEvent(t *testing.T) {
