@@ -10,7 +10,7 @@ import (
 // auditLevel returns the level of a transition.
 func auditLevel(e *Event) slog.Level {
 	switch e.Kind {
-	case EventRenewed:
+	case EventRenewed, EventDeclared:
 		return slog.LevelDebug
 	case EventLeaseLost, EventRunTooLong, EventDescription:
 		return slog.LevelWarn

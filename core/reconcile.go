@@ -43,7 +43,7 @@ type ReconcileConfig struct {
 	Timeout time.Duration
 
 	// Engine, if not nil, reports each resolution to its observer ([EventResolved]). Without
-	// it they are logged as [NewOperatorLog] logs them.
+	// it they are logged as the log of an engine has them: see [Config].
 	Engine *Engine
 }
 
@@ -115,7 +115,7 @@ func Reconcile(ctx context.Context, st store.Store, ask func(ctx context.Context
 	if err := c.complete(); err != nil {
 		return Reconciled{}, err
 	}
-	x := reconciling{inspector: inspector, ask: ask, cfg: c, log: NewOperatorLog(nil)}
+	x := reconciling{inspector: inspector, ask: ask, cfg: c}
 	page, err := x.list(ctx)
 	if err != nil {
 		return Reconciled{}, fmt.Errorf("reprise: list records to reconcile: %w", err)
@@ -158,7 +158,7 @@ type reconciling struct {
 	inspector store.Inspector
 	ask       func(context.Context, store.Record) (*store.Resolution, error)
 	cfg       ReconcileConfig
-	log       Observer
+	log       operatorLog
 
 	mu   sync.Mutex
 	done Reconciled
@@ -236,7 +236,7 @@ func (x *reconciling) resolve(ctx context.Context, r *store.Record, answer store
 		event.Reason = "the last attempt did not execute it"
 	}
 	if x.cfg.Engine == nil {
-		x.log.Observe(ctx, event)
+		x.log.report(ctx, &event)
 	} else {
 		x.cfg.Engine.Report(ctx, event)
 	}

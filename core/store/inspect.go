@@ -127,6 +127,13 @@ func (r *Record) Key(name string) string {
 // of a request.
 const ProbeLabel = "reprise:probe"
 
+// Stuck reports whether the record waits for an operator: its outcome is unknown, and no
+// retry runs the operation again. A record that lapsed and is not AtMostOnce is not, even
+// if its last request was refused because of its MaxAttempts, which no record keeps.
+func (r *Record) Stuck() bool {
+	return r.State == StateUnknown || r.State == StateLapsed && r.AtMostOnce
+}
+
 // Query selects records. See [Inspector].
 type Query struct {
 	States    RecordStates  // only these; zero is all
