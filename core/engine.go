@@ -24,7 +24,9 @@ type Engine struct {
 	renewer     *renewer
 	waiters     waiters
 	background  background
-	maintenance maintenance
+	maintenance recurring
+	counting    recurring
+	stuck       stuckCounter
 	observing   observing
 	tallies     tallies
 
@@ -42,29 +44,30 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
-// has neither an Observer nor a MaxRun logs the default of MaxRun.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine whose
+// MaxRun is unset logs the default.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
-	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
+	unsaid := cfg.MaxRun == 0
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if unsaid {
-		slog.Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
-	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
+	e.observing.observer, e.observing.log.log = cfg.Observer, cfg.Log
+	if unsaid {
+		e.observing.log.logger().Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
+	}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
 	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
-	e.maintenance.done = make(chan struct{})
-	e.observing.init(cfg.Observer)
+	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
+	e.stuck.init(st, e)
 	return e, nil
 }
 
@@ -124,9 +127,12 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
-	e.maintenance.start(e.base, e.store.maintainer) //nolint:contextcheck // it outlives the request
+	e.maintain()
 	return e.begin(ctx, &op)
 }
+
+// maintain starts the maintenance of the store.
+func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
 
 // Refuse counts a request that its caller refuses before Begin, under the label of the
 // policy, and notifies the observer of it: it is how the package protocol reports the
@@ -168,6 +174,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.renewer.abandon()
 	e.renewer.wait(ctx)
 	e.maintenance.wait(ctx)
+	e.counting.wait(ctx)
 	e.observing.wait(ctx)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -23,7 +24,7 @@ import (
 // guarded returns a handler with its middleware, over a new store.
 func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handler {
 	tb.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -70,10 +70,11 @@ type Admission struct {
 // no scope function, and reads no body, unless that is where its key would be.
 //
 // scope names the authenticated principal that the key belongs to. An error, an empty
-// name, or one with a control byte refuses the request with 403; [ErrUnscoped] puts the
-// key in the key space that all clients share. It is called at most once, before Admit
-// returns. ctx bounds the wait for another attempt, if the policy waits, and its values
-// are the handler's; see [reprise.Engine.Begin].
+// name, or one with a control byte refuses the request with 403, and one that wraps
+// [store.ErrUnavailable] with 503, which clients retry; [ErrUnscoped] puts the key in the
+// key space that all clients share. It is called at most once, before Admit returns. ctx
+// bounds the wait for another attempt, if the policy waits, and its values are the
+// handler's; see [reprise.Engine.Begin].
 //
 // A function of the policy that panics refuses the request with 500 internal-error.
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {

@@ -118,7 +118,7 @@ var problemTable = [...]problemRow{
 	}},
 	{Problem: Problem{
 		Code: CodeStoreUnavailable, Status: 503, GRPC: grpcUnavailable, Outcome: reprise.Unavailable, Title: "Store unavailable",
-		When:   "The store cannot say whether the operation ran, or its response cannot be read at the moment.",
+		When:   "The store cannot say whether the operation ran, or its response or the caller cannot be read at the moment.",
 		Detail: "The server could not determine whether this {key} was used before. Retry with the same {key}.",
 
 		Retryable: true, RetryAfter: retryStore,

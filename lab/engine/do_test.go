@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -55,7 +56,7 @@ func newMessages(t *testing.T, preset reprise.Preset, seed uint64) *messages {
 	}
 	store := memstore.New()
 	for range 2 {
-		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Observer: reprise.Observers(), Lease: 5 * time.Second}))
+		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Log: slog.New(slog.DiscardHandler), Lease: 5 * time.Second}))
 	}
 	return q
 }

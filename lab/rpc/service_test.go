@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -213,9 +214,7 @@ func (e *env) serve(with setup) *service {
 	default:
 		with.store = memstore.New()
 	}
-	if with.engine.Observer == nil {
-		with.engine.Observer = reprise.Observers()
-	}
+	with.engine.Log = slog.New(slog.DiscardHandler)
 	if with.scope == nil {
 		with.scope = unscoped
 	}

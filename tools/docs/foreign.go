@@ -43,7 +43,7 @@ var foreignNames = map[string]bool{
 	"Makefile":          true, // a file
 
 	// The alerts of otel/alerts.yaml.
-	"RepriseOutcomeUnknown": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
+	"RepriseOutcomeUnknown": true, "RepriseStuck": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
 	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
 
