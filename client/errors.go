@@ -88,10 +88,10 @@ func (e *RedirectError) Timeout() bool { return isTimeout(e.Err) }
 // the body either; look up the result by other means, such as the field Location.
 // [Config].AcceptOmitted returns the stand-in instead.
 type BodyOmittedError struct {
-	Status   int // of the operation's response
-	Header   http.Header
-	Attempts int    // how many were made
-	KeyHash  string // as in [UnknownOutcomeError]
+	Status   int         // of the operation's response
+	Header   http.Header // without the key
+	Attempts int         // how many were made
+	KeyHash  string      // as in [UnknownOutcomeError]
 
 	secret.Keyed
 }

@@ -29,6 +29,13 @@ func omitted() (*http.Response, error) {
 	return response(201, `{"status":"completed"}`, "Idempotent-Replayed", "true", "Idempotency-Body", "omitted", "Location", "/orders/7"), nil
 }
 
+// omittedEcho is that of a service whose responses have the key, as those of Stripe do.
+func omittedEcho(_ int, req *http.Request) (*http.Response, error) {
+	resp, err := omitted()
+	resp.Header.Set("Idempotency-Key", req.Header.Get("Idempotency-Key"))
+	return resp, err
+}
+
 // An error has the key with which its call can go on, also a generated one, and does not
 // print it.
 func TestErrorsHaveTheKeyAndDoNotPrintIt(t *testing.T) {
@@ -50,6 +57,7 @@ func TestErrorsHaveTheKeyAndDoNotPrintIt(t *testing.T) {
 		"unknown outcome": {base: always(failure(errNetwork)), want: "*repriseclient.UnknownOutcomeError"},
 		"not sent":        {base: always(failure(errors.New("unsupported protocol scheme"))), want: "*repriseclient.NotSentError"},
 		"redirect":        {base: redirects.Client().Transport, url: redirects.URL, want: "*repriseclient.RedirectError"},
+		"omitted, echoed": {base: &fake{answer: omittedEcho}, want: "*repriseclient.BodyOmittedError"},
 		"omitted":         {base: always(omitted), want: "*repriseclient.BodyOmittedError"},
 	} {
 		for _, own := range []string{"", "order-of-the-caller"} {

@@ -186,9 +186,10 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 	case r.last.retryable:
 		r.call.outcome = GaveUpRetrying
 	case r.call.outcome == AnsweredOmitted && !r.config.AcceptOmitted:
-		omitted := &BodyOmittedError{a.resp.StatusCode, a.resp.Header, r.call.attempts, r.call.hash, secret.Of(r.call.key)}
 		a.discard()
-		return nil, omitted
+		header := a.resp.Header.Clone()
+		header.Del(r.service.Header) // some services send it back
+		return nil, &BodyOmittedError{a.resp.StatusCode, header, r.call.attempts, r.call.hash, secret.Of(r.call.key)}
 	}
 	// The request of the response leads the helpers to the call.
 	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
