@@ -63,8 +63,8 @@ type Call struct {
 type callOfContext struct{}
 
 // Do makes the attempts of a call. It returns the error of the last one, or a
-// [repriseclient.UnknownOutcomeError] or [repriseclient.NotSentError] if the service did
-// not say what became of the operation.
+// [repriseclient.UnknownOutcomeError] or [repriseclient.NotSentError] if no attempt got
+// the result of the operation.
 func (c *Caller) Do(ctx context.Context, call *Call) error {
 	req := &http.Request{
 		Method: http.MethodPost, Host: call.Host,
