@@ -15,7 +15,7 @@
 		try {
 			const got = await fetch(location.href, {redirect: "error"});
 			if (!got.ok) throw new Error(got.statusText);
-			const next = new DOMParser().parseFromString(await got.text(), "text/html").querySelector("main");
+			const next = new DOMParser().parseFromString(await got.text(), "text/html").querySelector("main:has(#read)");
 			if (!inUse()) document.querySelector("main").replaceWith(document.adoptNode(next));
 		} catch {
 			document.getElementById("read").classList.add("stale");
