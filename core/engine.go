@@ -97,19 +97,23 @@ type Result struct {
 // the values of ctx, and neither its deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
-// is then Failed, with [store.ErrInvalid], for an operation with a field out of its
-// range, Corrupt for a record that cannot be read, and otherwise Unavailable: the failure
-// of the store, or [store.ErrClosed] after Close. A claim that may have been written
-// anyway is released in the background.
+// is then KeyMissing for an operation without a key and Failed for one with another field
+// out of its range, both with [store.ErrInvalid], Corrupt for a record that cannot be
+// read, and otherwise Unavailable: the failure of the store, or [store.ErrClosed] after
+// Close. A claim that may have been written anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
-	err = op.validate()
-	if err == nil && op.FailOpen && e.Binds() {
+	outcome, err := Failed, op.validate()
+	switch {
+	case err != nil:
+	case op.FailOpen && e.Binds():
 		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	case op.Key == "":
+		outcome, err = KeyMissing, fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
 	}
 	if err != nil {
-		e.Refuse(ctx, op.Label, Failed, err)
-		return Result{Outcome: Failed}, err
+		e.Refuse(ctx, op.Label, outcome, err)
+		return Result{Outcome: outcome}, err
 	}
 	if !e.work.begin() {
 		e.Refuse(ctx, op.Label, Unavailable, store.ErrClosed)

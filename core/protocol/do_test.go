@@ -50,7 +50,7 @@ func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 		}, func() (string, error) { return "tenant", nil })
 	}
 	do := func(key string) error {
-		_, _, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
+		_, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
 		return err
 	}
 	if err := do("do"); err != nil {

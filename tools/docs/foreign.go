@@ -54,10 +54,12 @@ var foreignNames = map[string]bool{
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 
 	// The queues of docs/consumers.md.
-	"AckWait": true, "NakWithDelay": true, "TermWithReason": true, // JetStream
+	"AckWait": true, "MaxDeliver": true, "NakWithDelay": true, "Term": true, "TermWithReason": true, // JetStream
+	"WithExpectLastSequencePerSubject": true,
+	"MaxExtension":                     true, "RetryPolicy": true, // Pub/Sub
 	"ChangeMessageVisibility": true, "MessageId": true, // SQS
-	"RescueStuckJobsAfter": true, // River
-	"RetryDelayFunc":       true, // asynq
+	"RescueStuckJobsAfter": true, "CancelledJobRetentionPeriod": true, // River
+	"RetryDelayFunc": true, "IsFailure": true, "ErrTaskIDConflict": true, // asynq
 
 	// The options of go-redis.
 	"ContextTimeoutEnabled": true, "MaxRetries": true, "Dialer": true, "OnConnect": true, "ConnMaxIdleTime": true,
