@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,10 @@ var rules = map[store.RecordState]rule{
 //
 // It logs the decision and then carries it out, each with a line of the audit log: level
 // WARN, or ERROR with the error of a change that failed. The line before the change must
-// be durable when Handle returns. If Handle fails, nothing is changed, and the error
-// wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
-// answer but its status and the size of its body.
+// be durable when Handle returns. If Handle fails, the record is left as it is, and the
+// error wraps [ErrNotAudited]. A line has the record and the decision, and no part of the
+// answer but its status and the size of its body. A line after the change that cannot be
+// written is missing: the one before it says what was tried.
 //
 // The other errors wrap [store.ErrInvalid] for a decision that [Resolution.Check]
 // refuses, [store.ErrRecordChanged] for a record that is not the one that the operator
@@ -81,12 +83,12 @@ var rules = map[store.RecordState]rule{
 func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.Handler) error {
 	record, err := in.Inspect(ctx, r.ID)
 	if errors.Is(err, store.ErrUnknown) {
-		err = fmt.Errorf("%w: the record could not be read: %v", store.ErrUnavailable, err) //nolint:errorlint // nothing is in doubt
+		err = fmt.Errorf("%w: the record could not be read: %v", store.ErrUnavailable, err) //nolint:errorlint // no change is in doubt
 	}
 	if err != nil {
 		return err
 	}
-	change, err := r.change(&record)
+	change, _, err := r.change(&record)
 	if err != nil {
 		return err
 	}
@@ -108,48 +110,51 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 	return err
 }
 
-// Check reports why Resolve would refuse the decision about a record as it is now,
-// without a change, for a program that asks its operator to confirm.
-func (r *Resolution) Check(record *store.Record) error {
-	_, err := r.change(record)
-	return err
+// Check returns what the client would get next, or why Resolve would refuse the decision
+// about a record as it is now, for a program that asks its operator to confirm. It
+// makes no change.
+func (r *Resolution) Check(record *store.Record) (protocol.Next, error) {
+	_, next, err := r.change(record)
+	return next, err
 }
 
-// change returns the change of a record.
-func (r *Resolution) change(record *store.Record) (store.Resolution, error) {
-	rule := rules[record.State]
-	switch {
-	case record.Fence != r.Fence || record.State != r.State && !(record.State.WasCompleted() && r.State.WasCompleted()):
-		return store.Resolution{}, fmt.Errorf("%w: it is %v with the fence %d now, and was seen %v with the fence %d",
-			store.ErrRecordChanged, record.State, record.Fence, r.State, r.Fence)
-	case r.Forget && !rule.forget, !r.Forget && !rule.answer:
-		return store.Resolution{}, r.refuse("is %v: %s", record.State, rule.because)
-	case r.Forget && rule.again && !r.RunAgain:
-		return store.Resolution{}, r.refuse("is %v: %s, which needs to be agreed to (RunAgain)", record.State, rule.because)
-	case r.RunAgain && !(r.Forget && rule.again):
-		return store.Resolution{}, r.refuse("is %v: %s", record.State, rule.because)
-	case r.Reason == "" || r.Operator == "":
-		return store.Resolution{}, r.refuse("is not resolved: the audit log needs a reason and an operator")
+// change returns the change of a record, and what the client gets after it.
+func (r *Resolution) change(record *store.Record) (change store.Resolution, next protocol.Next, err error) {
+	if err := r.allowed(record); err != nil {
+		return change, next, err
 	}
-	change := store.Resolution{State: record.State, Fence: record.Fence, Forget: r.Forget, Retention: r.Retention}
+	change = store.Resolution{State: record.State, Fence: record.Fence, Forget: r.Forget, Retention: cmp.Or(r.Retention, record.Retention)}
 	if r.Forget {
-		err := change.Validate()
-		return change, err
+		err = change.Validate()
+		return change, protocol.NextOf(nil), err
 	}
-	if change.Retention == 0 {
-		change.Retention = record.Retention
-	}
-	var err error
 	if change.Payload, err = Encode(r.Answer); err != nil {
-		return change, err
+		return change, next, err
 	}
 	resolved := *record
 	resolved.State, resolved.Payload, resolved.Resolved = store.StateCompleted, change.Payload, true
-	if next := protocol.NextOf(&resolved, r.Guards...); next.Code != "" {
-		return change, r.refuse("is not resolved: its policy could not replay this answer, and retries would get %s", next.Text)
+	if next = protocol.NextOf(&resolved, r.Guards...); next.Code != "" {
+		return change, next, r.refuse("is not resolved: its policy could not replay this answer, and retries would get %s", next.Text)
 	}
 	err = change.Validate()
-	return change, err
+	return change, next, err
+}
+
+// allowed reports why the table of rules does not allow the decision.
+func (r *Resolution) allowed(record *store.Record) error {
+	rule := rules[record.State]
+	switch {
+	case record.Fence != r.Fence || record.State != r.State && !(record.State.WasCompleted() && r.State.WasCompleted()):
+		return fmt.Errorf("%w: it is %v with the fence %d now, and was seen %v with the fence %d",
+			store.ErrRecordChanged, record.State, record.Fence, r.State, r.Fence)
+	case r.Forget && !rule.forget, !r.Forget && !rule.answer, r.RunAgain && !(r.Forget && rule.again):
+		return r.refuse("is %v: %s", record.State, rule.because)
+	case r.Forget && rule.again && !r.RunAgain:
+		return r.refuse("is %v: %s, which needs to be agreed to (RunAgain)", record.State, rule.because)
+	case r.Reason == "" || r.Operator == "":
+		return r.refuse("is not resolved: the audit log needs a reason and an operator")
+	}
+	return nil
 }
 
 // refusal says why a decision is refused.

@@ -95,10 +95,13 @@ func TestResolveAllowsWhatTheStateAllows(t *testing.T) {
 						ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201}, Reason: "looked at", Operator: "ann",
 						Forget: strings.HasPrefix(what, "forget"), RunAgain: strings.HasSuffix(what, "again"),
 					}
-					checked := r.Check(&seen)
+					next, checked := r.Check(&seen)
 					err := stored.Resolve(t.Context(), in, r, slog.NewJSONHandler(lines, nil))
 					if (err == nil) != allowed || (checked == nil) != allowed || !allowed && !errors.Is(err, store.ErrInvalid) {
 						t.Fatalf("%v, %v", checked, err)
+					}
+					if allowed && (next.Outcome == reprise.Claimed) != r.Forget {
+						t.Errorf("the client gets %+v", next)
 					}
 					if want := map[bool]int{true: 2}[allowed]; strings.Count(lines.String(), "\n") != want || len(made) != want/2 {
 						t.Errorf("changes %+v, and the log has\n%s", made, lines)

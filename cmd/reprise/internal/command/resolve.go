@@ -145,14 +145,15 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	if !d.fenced {
 		d.Fence = before.Fence
 	}
-	if err := d.Check(&before); err != nil {
+	next, err := d.Check(&before)
+	if err != nil {
 		return refused(&before, err)
 	}
 	if d.Retention == 0 && !d.Forget {
 		d.Retention = before.Retention
 	}
 	if !c.json {
-		c.preview(&before, d)
+		c.preview(&before, d, &next)
 	}
 	if !d.yes {
 		if err := c.confirm(ctx, &before, d); err != nil {
@@ -202,7 +203,7 @@ func leftBehind(r *store.Record, err error) string {
 }
 
 // preview shows the record, and the effect of the decision.
-func (c *session) preview(r *store.Record, d *decision) {
+func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
 	c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "client gets"), " ", nextFor(r))
@@ -227,6 +228,7 @@ func (c *session) preview(r *store.Record, d *decision) {
 	if _, typed := d.Answer.Header.Get("Content-Type"); !typed && len(d.Answer.Body) > 0 {
 		c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the answer has a body and no Content-Type"})
 	}
+	c.out.Line(ui.Paint(ui.Faint, "  client gets %s", next.Text))
 	c.out.Line(ui.Paint(ui.Faint, "  replayed for %s", ui.Duration(d.Retention)))
 	if d.Retention < r.Retention {
 		c.out.Line(ui.Paint(ui.Warn, "  the policy promises %s: until then a retry gets 409 result-expired instead", ui.Duration(r.Retention)))
