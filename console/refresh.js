@@ -8,10 +8,10 @@
 		if (e.target === box) sessionStorage.setItem(kept, box.checked ? "yes" : "no");
 		else typed = true;
 	});
-	const inUse = () => typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
+	const inUse = () => !box.checked || typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
 		document.activeElement.matches("main :is(a, button, input, select, textarea, summary)");
 	setInterval(async () => {
-		if (!box.checked || inUse()) return;
+		if (inUse()) return;
 		try {
 			const got = await fetch(location.href, {redirect: "error"});
 			if (!got.ok) throw new Error(got.statusText);
