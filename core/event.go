@@ -91,9 +91,10 @@ type Event struct {
 
 	// State, of EventResolved, is the one in which the operator found the record, and
 	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
-	// a result.
+	// a result. Operator is who resolved it: [Reconcile] is "reconciler".
 	State     store.RecordState
 	Forgotten bool
+	Operator  string
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.

@@ -48,7 +48,7 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 	if !due && e.Kind != EventResolved {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 7)
+	attrs := make([]slog.Attr, 0, 8)
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
@@ -56,7 +56,7 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
 	}
 	if e.State != 0 {
-		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten))
+		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten), slog.String("operator", e.Operator))
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))
