@@ -243,7 +243,7 @@ func (c *stuckCounter) lock(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	res, err := c.locks.claim(ctx, store.ClaimRequest{
-		ID: stuckLock, Owner: c.owner, Policy: store.Policy{Retention: stuckLease},
+		ID: stuckLock, Owner: c.owner, Policy: store.Policy{Label: store.ProbeLabel, Retention: stuckLease},
 		Description: "the lock of the process that counts stuck records for its metrics",
 		Lease:       stuckLease, Takeover: true,
 	})
