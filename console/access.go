@@ -82,9 +82,9 @@ func (s *site) protect(next http.Handler) http.Handler {
 // Sec-Fetch-Site only: the others know that the form was of another site.
 func otherSite(r *http.Request) string {
 	message := "The request came from the page of another site. Nothing was changed."
-	if r.Header.Get("Sec-Fetch-Site") == "" {
-		message += " If " + r.Header.Get("Origin") + " is the address of this console, a proxy in front of it rewrites the Host field to " + r.Host +
-			": let the proxy keep it, or set console.Config.TrustedOrigins to " + `[]string{"` + r.Header.Get("Origin") + `"}.`
+	if origin := r.Header.Get("Origin"); r.Header.Get("Sec-Fetch-Site") == "" && origin != "null" {
+		message += " If " + origin + " is the address of this console, a proxy in front of it rewrites the Host field to " + r.Host +
+			": let the proxy keep it, or set console.Config.TrustedOrigins to " + `[]string{"` + origin + `"}.`
 	}
 	return message
 }

@@ -120,6 +120,7 @@ func TestProxyThatRewritesHostNeedsATrustedOrigin(t *testing.T) {
 		"not configured":                     {nil, origin, "", 403, `TrustedOrigins to []string{"` + origin + `"}`},
 		"configured":                         {[]string{origin}, origin, "", 422, "Fill in"},
 		"another's":                          {[]string{origin}, "https://evil.example", "", 403, "another site"},
+		"a page without an origin":           {nil, "null", "", 403, "Nothing was changed.</p>"},
 		"a newer browser's, of another site": {nil, "https://evil.example", "cross-site", 403, "Nothing was changed.</p>"},
 	} {
 		pages, err := console.Handler([]console.Store{{Name: "main", Store: memstore.New()}}, look, console.Config{TrustedOrigins: c.trusted})

@@ -684,7 +684,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 				b.Fatal(err)
 			}
 			shown := b.reveal(b.completed(got, key, payload))
-			b.want(key, shown, 200, "The answer is sealed", `500 record-corrupt: record unreadable: the stored response is sealed with the secret "2026-11", which Config.Seal does not have`)
+			b.want(key, shown, 200, "The answer is sealed", `500 record-corrupt`, `is sealed with the secret "2026-11", which Config.Seal does not have`)
 			readable := strings.Contains(shown.text, "/orders/17") && strings.Contains(shown.text, "a sealed body")
 			if readable != seal.ClearHead || strings.Contains(shown.text, "private") {
 				b.Errorf("%s: %s", key, shown.text)

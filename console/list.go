@@ -39,7 +39,9 @@ func (r row) Failed() bool { return r.Status >= http.StatusBadRequest }
 // newRow returns a record with the status of its response, as far as it was read.
 func newRow(r *store.Record) row {
 	response, _ := stored.Decode(r.Payload) // the status that can be read
-	return row{Record: *r, Status: response.Status}
+	found := row{Record: *r, Status: response.Status}
+	found.Payload = nil // a page of many does not hold their responses
+	return found
 }
 
 func rows(records []store.Record) []row {

@@ -8,14 +8,14 @@
 		if (e.target === box) sessionStorage.setItem(kept, box.checked ? "yes" : "no");
 		else typed = true;
 	});
-	const inUse = () => typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
+	const inUse = () => !box.checked || typed || document.hidden || !getSelection().isCollapsed || document.querySelector("main :checked[type=checkbox]") ||
 		document.activeElement.matches("main :is(a, button, input, select, textarea, summary)");
 	setInterval(async () => {
-		if (!box.checked || inUse()) return;
+		if (inUse()) return;
 		try {
 			const got = await fetch(location.href, {redirect: "error"});
 			if (!got.ok) throw new Error(got.statusText);
-			const next = new DOMParser().parseFromString(await got.text(), "text/html").querySelector("main");
+			const next = new DOMParser().parseFromString(await got.text(), "text/html").querySelector("main:has(#read)");
 			if (!inUse()) document.querySelector("main").replaceWith(document.adoptNode(next));
 		} catch {
 			document.getElementById("read").classList.add("stale");

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,16 +15,33 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The trail of a console without engines and events has the resolutions made by it.
+// The trail of a console has the resolutions made by it, also without engines or events.
 func TestTrailNeedsNoEngine(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
-	access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
-	pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
+	engine, err := reprise.New(st, reprise.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := store.DeriveID("tenant", "", "k")
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	for what, c := range map[string]console.Config{
+		"none of them": {}, "events only": {Events: console.NewEvents()}, "an engine only": {Engines: []console.Engine{{Name: "main", Engine: engine}}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			trailHasResolution(t, st, c, what)
+		})
+	}
+}
+
+func trailHasResolution(t *testing.T, st *memstore.Store, c console.Config, key string) {
+	t.Helper()
+	access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
+	pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := store.DeriveID("tenant", "", key)
 	granted, err := st.Claim(t.Context(), store.ClaimRequest{ID: id, Owner: store.NewOwner(), Policy: store.Policy{Retention: time.Hour}, Lease: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@
 // [NewClient] makes an observer for [repriseclient.Config]: a span "reprise.call" for
 // each call, with an event for each attempt, and these metrics:
 //
-//	reprise.client.calls         counter    calls: reprise.label, reprise.outcome (answered, replayed, gave-up, unknown, not-sent)
+//	reprise.client.calls         counter    calls: reprise.label, reprise.outcome (answered, replayed, gave-up, unknown, not-sent, omitted, unprotected, unrecorded)
 //	reprise.client.attempts      counter    attempts: reprise.label, reprise.result (2xx … 5xx, a problem's code, error, timeout, canceled), reprise.retry, error.type
 //	reprise.client.call.duration histogram  seconds of a call with all attempts: reprise.label, reprise.outcome, error.type
 //

@@ -2,6 +2,7 @@ package reprisetest_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -61,6 +62,36 @@ func TestReplayOfAGoodHandler(t *testing.T) {
 	}
 	if body, err := io.ReadAll(r.Body); err != nil || string(body) != "book" {
 		t.Errorf("the request has the body %q, %v", body, err)
+	}
+}
+
+// Middlewares before the guard leave the principal in the context, and a client that
+// disconnects cancels it.
+func TestRequestKeepsItsContext(t *testing.T) {
+	t.Parallel()
+	type tenant struct{}
+	ctx, disconnect := context.WithCancel(context.WithValue(t.Context(), tenant{}, "tenant-1"))
+	disconnect()
+	var seen []context.Context
+	build := func(guard *protocol.Guard) http.Handler {
+		h := once(guard, func(http.ResponseWriter, *http.Request) {})
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen = append(seen, r.Context())
+			h.ServeHTTP(w, r)
+		})
+	}
+	app := reprisetest.New(t, protocol.Config{}, build)
+	request := func() *http.Request { return order().WithContext(ctx) }
+	app.Send(request())
+	reprisetest.Replay(t, app.Handler(), request())
+	app.Crash(request())
+	if len(seen) != 6 {
+		t.Errorf("%d requests were served, want 6", len(seen))
+	}
+	for n, ctx := range seen {
+		if ctx.Value(tenant{}) != "tenant-1" || ctx.Err() == nil {
+			t.Errorf("request %d has the tenant %v, and its context ended with %v", n+1, ctx.Value(tenant{}), ctx.Err())
+		}
 	}
 }
 

@@ -156,6 +156,7 @@ type answer struct {
 	message         string
 	details         []string
 	header, trailer map[string][]string
+	err             error // as the client returned it
 }
 
 // get returns the values of a name, from the header or from the trailer.

@@ -134,21 +134,14 @@ const (
 func (n need) String() string { return [...]string{"", "person", "retry", "-"}[n] }
 
 func needOf(r *store.Record) need {
-	switch r.State {
-	case store.StateUnknown, store.StateUnreadable:
+	switch {
+	case r.Stuck(), r.State == store.StateUnreadable, r.State == store.StateCompleted && r.Reason == unreadable:
 		return needsPerson
-	case store.StateLapsed:
-		if r.AtMostOnce {
-			return needsPerson
-		}
+	case r.State == store.StateLapsed:
 		return needsRetry
-	case store.StateCompleted:
-		if r.Reason == unreadable {
-			return needsPerson
-		}
-	case store.StateRunning, store.StateExpired:
+	default:
+		return needsNone
 	}
-	return needsNone
 }
 
 // sortByNeed sorts records that need a person first, then those that wait for a retry,
