@@ -75,14 +75,14 @@ func TestOneProcessCountsTheStuckRecordsOfAStore(t *testing.T) {
 			}
 			locks := func() (list []store.Record) {
 				inspector, _ := store.As[store.Inspector](st)
-				page, err := inspector.List(t.Context(), store.Query{States: store.States(store.StateRunning), Limit: 10})
+				page, err := inspector.List(t.Context(), store.Query{States: store.States(store.StateRunning), Label: store.ProbeLabel, Limit: 10})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return page.Records
 			}
 			if list := locks(); len(list) != 1 || !strings.Contains(list[0].Description, "counts stuck records") {
-				t.Errorf("running records beside the lock: %+v", list)
+				t.Errorf("the locks are: %+v", list)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
