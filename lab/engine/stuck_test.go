@@ -19,8 +19,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Two processes over one store: one of them counts what others left behind, and its lock
-// goes with it.
+// Two processes over one store: one of them counts the records that others left behind,
+// and its lock goes with it.
 func TestOneProcessCountsTheStuckRecordsOfAStore(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) store.Store{
