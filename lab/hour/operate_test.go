@@ -101,12 +101,12 @@ func (h *hour) pay(key, body string) string {
 		return err.Error()
 	}
 	answer := strconv.Itoa(got.StatusCode)
-	var said struct{ Status, Code any }
+	var said struct{ Status, Code any } // a booking has a status, a problem a number there and a code
 	if json.Unmarshal(text, &said) == nil {
-		for _, word := range []any{said.Status, said.Code} {
-			if s, ok := word.(string); ok {
-				answer += " " + s
-			}
+		if code, ok := said.Code.(string); ok {
+			answer += " " + code
+		} else if status, ok := said.Status.(string); ok {
+			answer += " " + status
 		}
 	}
 	if got.Header.Get("Idempotent-Replayed") == "true" {
@@ -145,7 +145,7 @@ func (h *hour) run(exit int, input string, args ...string) string {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, h.reprise, args...) //nolint:gosec // built above
+	cmd := exec.CommandContext(ctx, h.reprise, args...)
 	cmd.Env = append(os.Environ(), "REPRISE_REDIS_URL="+h.redis, "NO_COLOR=1")
 	cmd.Stdin = strings.NewReader(input)
 	var out, problems bytes.Buffer

@@ -3,7 +3,6 @@ package hour
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"os"
@@ -50,7 +49,7 @@ func (h *hour) build(dir string) {
 // start starts the shop's program and waits until it listens.
 func (h *hour) start(args ...string) *process {
 	h.Helper()
-	p := &process{T: h.T, cmd: exec.Command(h.shopProgram, args...), more: make(chan struct{}, 1)} //nolint:gosec // built above
+	p := &process{T: h.T, cmd: exec.CommandContext(context.WithoutCancel(h.Context()), h.shopProgram, args...), more: make(chan struct{}, 1)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -151,6 +150,3 @@ func (p *process) asked(key string) string {
 	}
 	return "booked"
 }
-
-// basic is the credential of the shop's customer.
-var basic = "Basic " + base64.StdEncoding.EncodeToString([]byte("acme:secret"))

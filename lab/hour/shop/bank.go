@@ -24,6 +24,7 @@ type payment struct {
 
 // pay runs once for each key, and pays with a key that is derived from it.
 func pay(bank string) http.Handler {
+	client := new(http.Client)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -37,7 +38,7 @@ func pay(bank string) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		res, err := http.DefaultClient.Do(out)
+		res, err := client.Do(out)
 		switch {
 		case err == nil:
 			defer res.Body.Close()
