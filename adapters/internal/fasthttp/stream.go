@@ -1,4 +1,4 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 
 // Why a stream ended that the handler did not end.
 var (
-	errStreamPanic = errors.New("reprisefiber: panic in a response stream")
-	errStreamLong  = errors.New("reprisefiber: a response stream is longer than its declared length")
-	errClientLeft  = errors.New("reprisefiber: the client left a response that cannot be kept")
+	errStreamPanic = errors.New("reprise: panic in a response stream")
+	errStreamLong  = errors.New("reprise: a response stream is longer than its declared length")
+	errClientLeft  = errors.New("reprise: the client left a response that cannot be kept")
 )
 
 // readStream reads a stream before any of it is sent. One that breaks off is sent as far
 // as it came, and breaks off there.
-func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
+func (r *recording[C]) readStream(capture *protocol.Capture) protocol.Captured {
 	size, err := r.resp.Header.ContentLength(), readAll(capture, r.resp.BodyStream())
 	_ = r.resp.CloseBodyStream() // its end, or its failure, is known
 	captured := capture.Captured(r.resp.StatusCode(), err)
@@ -39,7 +39,7 @@ func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
 
 // sendHeld makes the response a body that was too long for memory, and breaks it off
 // where the handler did.
-func (r *recording) sendHeld(reply protocol.Reply, cut bool) {
+func (r *recording[C]) sendHeld(reply protocol.Reply, cut bool) {
 	if !cut {
 		r.resp.SetBodyStream(reply.Stream, int(reply.Length))
 		return
@@ -66,7 +66,7 @@ func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 }
 
 // goLive sends the stream as it comes, and records it on the way.
-func (r *recording) goLive(capture *protocol.Capture) {
+func (r *recording[C]) goLive(capture *protocol.Capture) {
 	r.live = true
 	s := &stream{x: r.x, capture: capture, from: new(fasthttp.Response)}
 	move(s.from, r.resp) // fasthttp would close the stream if another one took its place

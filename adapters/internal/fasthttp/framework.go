@@ -1,0 +1,59 @@
+// Package reprisefasthttp is the adapter of frameworks whose server is fasthttp, for the
+// modules in this folder's parent: it knows fasthttp, and a framework by its functions.
+//
+// Its tests are those of adapters/fiber and adapters/fiber3, which serve it natively, on
+// the fasthttp of each.
+package reprisefasthttp
+
+import (
+	"context"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Framework has the functions of a framework whose requests are of type C.
+type Framework[C any] struct {
+	Server     func(C) *fasthttp.Server
+	RequestCtx func(C) *fasthttp.RequestCtx
+	Method     func(c C, override ...string) string
+
+	// Context returns the context that the framework gives to handlers, and SetContext
+	// replaces it.
+	Context    func(C) context.Context
+	SetContext func(C, context.Context)
+
+	// Next runs the rest of the chain. Respond makes an error of the chain the response that
+	// the framework makes of it.
+	Next    func(C) error
+	Respond func(C, error)
+
+	// Abandoned reports whether the request got its response from a layer that did not wait
+	// for the rest of its chain. From then on that layer writes the response, too. It is safe
+	// for concurrent use. Nil for a framework without such a layer.
+	Abandoned func(C) bool
+}
+
+// Middleware returns a handler that runs the rest of its chain once for each key.
+func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, error)) func(C) error {
+	return func(c C) error {
+		ctx := f.RequestCtx(c)
+		in := read(ctx, f.Server(c))
+		defer in.release() // a problem that takes the place of a response may look at the request
+		admission := guard.Admit(f.Context(c), in.request(f.Method(c)), func() (string, error) { return principal(in, scope, c) })
+		switch {
+		case admission.Pass:
+			in.putBack(admission.Body)
+			return f.Next(c)
+		case admission.Exchange != nil:
+			return f.run(c, ctx, admission.Exchange)
+		default:
+			if !in.discard(admission.Response) {
+				ctx.SetConnectionClose()
+			}
+			write(&ctx.Response, admission.Response)
+			return nil
+		}
+	}
+}
