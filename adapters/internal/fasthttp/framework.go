@@ -33,13 +33,18 @@ type Framework[C any] struct {
 	// for the rest of its chain. From then on that layer writes the response, too. It is safe
 	// for concurrent use. Nil for a framework without such a layer.
 	Abandoned func(C) bool
+
+	// GaveUp reports, for its caller's goroutine, whether the framework runs its layers for a
+	// request that fasthttp could not read to its end, before it responds with an error. It
+	// is asked about bodies that do not show it. Nil for a framework that runs none.
+	GaveUp func() bool
 }
 
 // Middleware returns a handler that runs the rest of its chain once for each key.
 func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, error)) func(C) error {
 	return func(c C) error {
 		ctx := f.RequestCtx(c)
-		in := read(ctx, f.Server(c))
+		in := read(ctx, f.Server(c), f.GaveUp)
 		defer in.release() // a problem that takes the place of a response may look at the request
 		admission := guard.Admit(f.Context(c), in.request(f.Method(c)), func() (string, error) { return principal(in, scope, c) })
 		switch {

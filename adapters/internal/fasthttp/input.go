@@ -29,11 +29,14 @@ const (
 	inMemory source = iota
 	inStream
 	inForm
+	missing // in part or whole: the server gave up reading, or a layer outside took it (R27, R50)
 )
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
 
-func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server) *input {
+// read returns the input of a request. gaveUp reports whether its framework runs layers for
+// a request that could not be read; nil if it runs none.
+func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp func() bool) *input {
 	in := inputs.Get().(*input)
 	in.req, in.exact = &ctx.Request, server.DisableHeaderNamesNormalizing
 	switch {
@@ -41,6 +44,8 @@ func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server) *input {
 		in.body = inStream
 	case isParsed(&in.req.Header, server):
 		in.body = inForm
+	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, gaveUp != nil && in.hasTrailers() && gaveUp():
+		in.body = missing
 	default:
 		in.body = inMemory
 	}
@@ -66,6 +71,8 @@ func (in *input) request(method string) protocol.Request {
 		req.Form = r.MultipartForm
 	case inStream:
 		req.Body, req.Length = in, int64(r.Header.ContentLength())
+	case missing:
+		req.Body, req.Length = failure{io.ErrUnexpectedEOF}, -1
 	default:
 		req.Bytes = r.Body() // as it was sent: that of Fiber would decompress it
 	}
