@@ -59,6 +59,7 @@ var framework = reprisefasthttp.Framework[fiber.Ctx]{
 	Method:     fiber.Ctx.Method,
 	Context:    fiber.Ctx.Context,
 	SetContext: fiber.Ctx.SetContext,
+	Pooled:     true,
 	Next:       fiber.Ctx.Next,
 	Respond: func(c fiber.Ctx, err error) {
 		if c.App().ErrorHandler(c, err) != nil {

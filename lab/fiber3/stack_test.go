@@ -187,9 +187,21 @@ var differences = []stack.Difference{
 		Reason: "the limiter counts replays, too, where it stands outside, and runs that were released where it stands inside; its fields are never kept (R14)",
 	},
 	{
-		Layers: []string{"compress", "compress.1", "recommended"}, Position: stack.Outside, Answer: stack.Replay,
-		Kinds: []string{"stream"}, Fields: []string{"Content-Encoding", "Vary"},
-		Reason: "fasthttp compresses a stream whatever its length; the replay is shorter than its minimum, and whole",
+		Layers: []string{"compress", "compress.1", "recommended"}, Position: stack.Outside, Answer: stack.First,
+		Kinds: []string{"refused", "failed"}, Fields: []string{"Vary", "Content-Encoding"},
+		Reason: "a returned error becomes its response inside, so the layer marks it as it does any other",
+	},
+	{
+		Layers: []string{"helmet", "recommended"}, Position: stack.Inside, Answer: stack.First, Kinds: []string{"panics"},
+		Reason: "the fields of a response that was never sent are not those of the recovery's 500",
+	},
+	{
+		Layers: []string{"session"}, Answer: stack.First, Fields: []string{"Set-Cookie"},
+		Reason: "the layer gives a session to each request without a cookie",
+	},
+	{
+		Layers: []string{"session"}, Answer: stack.Replay, Fields: []string{"Set-Cookie"},
+		Reason: "outside as above; inside, a cookie is never kept (R14)",
 	},
 	{
 		Layers: []string{"compress", "compress.1", "recommended"}, Position: stack.Outside, Answer: stack.Replay,

@@ -24,6 +24,10 @@ type Framework[C any] struct {
 	Context    func(C) context.Context
 	SetContext func(C, context.Context)
 
+	// Pooled says that the framework's own context is a [context.Context], and serves another
+	// request before the response of this one was streamed.
+	Pooled bool
+
 	// Next runs the rest of the chain. Respond makes an error of the chain the response that
 	// the framework makes of it.
 	Next    func(C) error
@@ -46,7 +50,12 @@ func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, 
 		ctx := f.RequestCtx(c)
 		in := read(ctx, f.Server(c), f.GaveUp)
 		defer in.release() // a problem that takes the place of a response may look at the request
-		admission := guard.Admit(f.Context(c), in.request(f.Method(c)), func() (string, error) { return principal(in, scope, c) })
+		given := f.Context(c)
+		if f.Pooled {
+			given = lend(given, ctx)
+			defer takeBack(given)
+		}
+		admission := guard.Admit(given, in.request(f.Method(c)), func() (string, error) { return principal(in, scope, c) })
 		switch {
 		case admission.Pass:
 			in.putBack(admission.Body)
