@@ -123,6 +123,13 @@ alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own pa
 	@$(call use,off lab/otel lab/otel/gin lab/otel/echo)
 	$(call each,$$modules,go test ./...)
 
+fiber3: ## Run every case on the adapter for Fiber v3, whose fasthttp is newer than that of v2, with the race detector
+	@.ci/toolchain race
+	$(call use,off adapters/fiber3 lab/fiber3 examples/fiber3-memory)
+	$(servers)
+	$(call each,$$modules,go test -race ./...)
+	[[ " $$modules " != *" lab/fiber3 "* ]] || (cd lab/fiber3 && go test -run '^TestCost' .)
+
 blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	@$(call use,off blob lab/blob)
 	$(call each,$$modules,go test ./...)
@@ -136,7 +143,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres fiber3 alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)
@@ -240,6 +247,7 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each, and 
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)
+	GOWORK=off go test -C lab/fiber3 -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' . -wire.requests $(REQUESTS) -wire.seed $(SEED)
 
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
 	@$(call use,lab/newest.work)

@@ -88,7 +88,7 @@ var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // The page is written by one column after the other.
 //go:generate go test -p 1 -count=1 -run ^TestMatrix$DOLLAR ../nethttp ../gin ../echo ../echo5 ../fiber -update-docs
-//go:generate env GOWORK=off go -C ../fiber3 test -count=1 -run ^TestMatrix$DOLLAR . -update-docs
+//go:generate env GOWORK=off go test -C ../fiber3 -count=1 -run ^TestMatrix$DOLLAR . -update-docs
 
 // Run runs every case for adapters on an adapter over every store, and compares its
 // column of docs/engineering/conformance.md with the results. The name is one of
