@@ -92,7 +92,7 @@ func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
 		if first := s.post("k"); first.err == nil {
 			t.Errorf("the first client got %+v", first)
 		}
-		again := s.post("k")
+		again := s.retry("k")
 		if preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")) {
 			t.Errorf("the retry got %+v", again)
 		}
@@ -109,7 +109,7 @@ func TestResponsesThatEndTheConnectionAreReplayed(t *testing.T) {
 		"without body": func(c fiber.Ctx) error { return c.Status(204).End() },
 	} {
 		s := serveOne(t, reprise.Recoverable, nil, nil, h)
-		first, again := s.post("k"), s.post("k")
+		first, again := s.post("k"), s.retry("k")
 		if first.err != nil || !again.replayed || again.status != first.status || again.body != first.body {
 			t.Errorf("%s: got %+v and then %+v", name, first, again)
 		}

@@ -23,8 +23,6 @@
 package reprisefiber3
 
 import (
-	"runtime"
-
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 
@@ -67,22 +65,5 @@ var framework = reprisefasthttp.Framework[fiber.Ctx]{
 		}
 	},
 	Abandoned: fiber.Ctx.IsAbandoned,
-	GaveUp:    gaveUp,
-}
-
-// gaveUp reports whether Fiber's handler of server errors is on the stack. It runs the
-// layers of Use for a request whose reading failed, whose key would belong to a 404
-// otherwise, and then writes the response itself.
-func gaveUp() bool {
-	var pcs [256]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		frame, more := frames.Next()
-		if frame.Function == "github.com/gofiber/fiber/v3.(*App).serverErrorHandler" {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
+	GaveUp:    "github.com/gofiber/fiber/v3.(*App).serverErrorHandler",
 }

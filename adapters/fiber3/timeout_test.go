@@ -1,6 +1,7 @@
 package reprisefiber3_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -109,6 +110,56 @@ func TestR33MixedResponsesAreNotKept(t *testing.T) {
 	}
 	if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable") {
 		t.Errorf("the retry got %+v", again)
+	}
+	s.ran(1)
+}
+
+// A stream that began before the timeout is either recorded, where Fiber closes it, or cut.
+func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	proceed, ended := make(chan struct{}), make(chan struct{}, 2)
+	late := timeout.New(func(c fiber.Ctx) error {
+		err := c.Next()
+		if c.Get("X-Late") != "" {
+			<-proceed
+		}
+		ended <- struct{}{}
+		return err
+	}, timeout.Config{Timeout: short})
+	s := serveOne(t, reprise.AtMostOnce, []any{late}, nil, func(c fiber.Ctx) error {
+		return c.SendStream(strings.NewReader("streamed"))
+	})
+	if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+		t.Errorf("the client of the late chain got %+v", first)
+	}
+	close(proceed)
+	<-ended
+	if again := s.retry("k"); !again.replayed && !strings.Contains(again.body, "result-unavailable") || again.replayed && again.body != "streamed" {
+		t.Errorf("the retry got %+v", again)
+	}
+	s.ran(1)
+}
+
+// A deadline outside of a chain that nothing answers for has no effect.
+func TestDeadlinesOutsideHaveNoEffect(t *testing.T) {
+	t.Parallel()
+	s := serveOne(t, reprise.Recoverable, []any{func(c fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(c.Context(), short)
+		defer cancel()
+		c.SetContext(ctx)
+		c.Locals("deadline", ctx)
+		return c.Next()
+	}}, nil, func(c fiber.Ctx) error {
+		<-fiber.Locals[context.Context](c, "deadline").Done()
+		return c.SendString("late")
+	})
+	for _, want := range []bool{false, true} {
+		if got := s.post("k"); got.body != "late" || got.replayed != want {
+			t.Errorf("got %+v, want a replay: %t", got, want)
+		}
 	}
 	s.ran(1)
 }

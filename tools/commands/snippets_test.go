@@ -22,11 +22,12 @@ import (
 const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob, and GORM in examples/sql.
+// needs are found in the module lab/blob, GORM in examples/sql, and Fiber v3 in
+// lab/fiber3.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
-	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisegrpc": ours + "adapters/grpc",
+	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisefiber3": ours + "adapters/fiber3", "reprisegrpc": ours + "adapters/grpc",
 	"repriseconnect": ours + "adapters/connect", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
 	"repriseclient": ours + "client", "repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
@@ -101,6 +102,8 @@ func TestGoBlocksCompile(t *testing.T) {
 			module = "lab/blob"
 		case strings.Contains(file, `"gorm.io`):
 			module = "examples/sql"
+		case strings.Contains(file, ours+`adapters/fiber3"`):
+			module = "lab/fiber3"
 		}
 		folder := fmt.Sprintf("snippet%d", i)
 		tree.Write(t, w.clone, module+"/"+folder+"/snippet.go", file)

@@ -34,7 +34,9 @@ func beside(suite, program, bare string, floors ...suites.Variant) suites.Compar
 		v.Program, v.Build = program, suites.BuildPeer(program)
 		return v
 	}
-	named := func(name, kind string) suites.Variant { return of(suites.Variant{Name: name, Args: "-variant " + kind}) }
+	named := func(name, kind string) suites.Variant {
+		return of(suites.Variant{Name: name, Args: "-variant " + kind})
+	}
 	withRedis := func(name, kind string) suites.Variant {
 		v := named(name, kind+" -redis {redis}")
 		v.Store = "redis"

@@ -7,6 +7,7 @@ package reprisefasthttp
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/valyala/fasthttp"
 
@@ -34,14 +35,14 @@ type Framework[C any] struct {
 	Respond func(C, error)
 
 	// Abandoned reports whether the request got its response from a layer that did not wait
-	// for the rest of its chain. From then on that layer writes the response, too. It is safe
-	// for concurrent use. Nil for a framework without such a layer.
+	// for the rest of its chain, and that may write the response meanwhile. Nil for a
+	// framework without such a layer.
 	Abandoned func(C) bool
 
-	// GaveUp reports, for its caller's goroutine, whether the framework runs its layers for a
-	// request that fasthttp could not read to its end, before it responds with an error. It
-	// is asked about bodies that do not show it. Nil for a framework that runs none.
-	GaveUp func() bool
+	// GaveUp is the function that runs the layers for a request that fasthttp could not read
+	// to its end, before it responds with an error, by its name in the stack. Empty for a
+	// framework that runs none.
+	GaveUp string
 }
 
 // Middleware returns a handler that runs the rest of its chain once for each key.
@@ -68,6 +69,24 @@ func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, 
 			}
 			write(&ctx.Response, admission.Response)
 			return nil
+		}
+	}
+}
+
+// calls reports whether the function of that name is on the stack of the goroutine.
+func calls(function string) bool {
+	var pcs [64]uintptr
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var frame runtime.Frame
+			if frame, more = frames.Next(); frame.Function == function {
+				return true
+			}
+		}
+		if n < len(pcs) {
+			return false
 		}
 	}
 }

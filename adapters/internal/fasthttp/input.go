@@ -34,9 +34,8 @@ const (
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
 
-// read returns the input of a request. gaveUp reports whether its framework runs layers for
-// a request that could not be read; nil if it runs none.
-func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp func() bool) *input {
+// read returns the input of a request. gaveUp is [Framework.GaveUp].
+func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp string) *input {
 	in := inputs.Get().(*input)
 	in.req, in.exact = &ctx.Request, server.DisableHeaderNamesNormalizing
 	switch {
@@ -44,7 +43,7 @@ func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp func() bool)
 		in.body = inStream
 	case isParsed(&in.req.Header, server):
 		in.body = inForm
-	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, gaveUp != nil && in.hasTrailers() && gaveUp():
+	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, gaveUp != "" && in.hasTrailers() && calls(gaveUp):
 		in.body = missing
 	default:
 		in.body = inMemory

@@ -60,9 +60,19 @@ func (f *Framework[C]) run(c C, ctx *fasthttp.RequestCtx, x *protocol.Exchange) 
 
 // owns reports whether the response is that of this run. A chain that outlived a timeout
 // finds another request in its context, or the response of the timeout, and must touch
-// neither.
+// neither. After its deadline, a chain in another goroutine than its server's is taken
+// for one that a layer no longer waits for: Fiber's timeout says so too late.
 func (r *recording[C]) owns() bool {
-	return (r.f.Abandoned == nil || !r.f.Abandoned(r.c)) && r.ctx.UserValue(store.ContextKey) == r.x.Context()
+	if r.f.Abandoned != nil && (r.f.Abandoned(r.c) || r.given.Err() != nil && !calls("github.com/valyala/fasthttp.(*Server).serveConn")) {
+		return false
+	}
+	return r.ctx.UserValue(store.ContextKey) == r.x.Context()
+}
+
+// mayBeAbandoned reports whether a layer outside may stop waiting for the chain.
+func (r *recording[C]) mayBeAbandoned() bool {
+	_, bounded := r.given.Deadline()
+	return bounded && r.f.Abandoned != nil
 }
 
 // finish finishes the exchange of a handler that returned, or leaves it to its stream.
@@ -121,7 +131,7 @@ func (r *recording[C]) finish() {
 // own response at any time: under a deadline, the recorded bytes are copies from before.
 func (r *recording[C]) settle(captured *protocol.Captured) (header *fasthttp.ResponseHeader, settled bool) {
 	header = &r.resp.Header
-	if _, bounded := r.given.Deadline(); bounded && r.f.Abandoned != nil {
+	if r.mayBeAbandoned() {
 		header = new(fasthttp.ResponseHeader)
 		r.resp.Header.CopyTo(header)
 		captured.Body = bytes.Clone(captured.Body)

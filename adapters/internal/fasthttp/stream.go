@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 
@@ -76,6 +78,10 @@ func (r *recording[C]) goLive(capture *protocol.Capture) {
 	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
 	s.declared = s.from.Header.ContentLength()
 	r.resp.SetBodyStream(s, s.declared)
+	if r.mayBeAbandoned() { // another response may take its place, with nothing to read or close this one
+		s.ended = new(atomic.Bool)
+		runtime.AddCleanup(s, func(f forgotten) { f.finish() }, forgotten{s.x, s.ended})
+	}
 }
 
 // move copies src to dst, and empties src.
@@ -93,6 +99,23 @@ type stream struct {
 	declared int                // its length, negative if none was declared
 	finished bool
 	closed   bool
+	ended    *atomic.Bool // finished, for a stream that may be forgotten
+}
+
+// forgotten finishes the exchange of a stream that was neither read to its end nor closed.
+type forgotten struct {
+	x     *protocol.Exchange
+	ended *atomic.Bool
+}
+
+func (f forgotten) finish() {
+	if f.ended.Swap(true) {
+		return
+	}
+	go func() { // it waits for the store
+		defer f.x.Close()
+		f.x.Finish(protocol.Captured{Cut: true, Sent: true})
+	}()
 }
 
 // Read implements [io.Reader]. The body is kept before the client gets the end of it.
@@ -135,6 +158,9 @@ func (s *stream) finish(err error) {
 		return
 	}
 	s.finished = true
+	if s.ended != nil {
+		s.ended.Store(true)
+	}
 	s.x.After(fields(&s.from.Header, true))
 	if s.declared < 0 { // fasthttp sends trailers after chunks only
 		s.x.Trailers(trailers(&s.from.Header))
