@@ -114,7 +114,8 @@ func TestR33MixedResponsesAreNotKept(t *testing.T) {
 	s.ran(1)
 }
 
-// A stream that began before the timeout is either recorded, where Fiber closes it, or cut.
+// A stream that began before the timeout is either recorded, where Fiber closes it, or
+// cut.
 func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
 	t.Parallel()
 	if raceEnabled {

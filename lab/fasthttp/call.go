@@ -33,63 +33,69 @@ func Tenant(ctx *fasthttp.RequestCtx) (string, error) {
 	return testapp.TenantOf(lines)
 }
 
-// Call is a [testapp.Call] in a framework, except for its errors.
-type Call struct {
-	Native Native
-	Ctx    *fasthttp.RequestCtx
+// NewCall returns the call of a handler. fail makes the framework's own error of a status.
+func NewCall(native Native, ctx *fasthttp.RequestCtx, fail func(status int) error) testapp.Call {
+	return &call{native, ctx, fail}
 }
 
-func (c *Call) Method() string   { return c.Native.Method() }
-func (c *Call) RawPath() string  { return string(c.Ctx.URI().PathOriginal()) }
-func (c *Call) RawQuery() string { return string(c.Ctx.URI().QueryString()) }
-func (c *Call) Program() string  { return string(c.Ctx.Request.Header.Peek(adaptertest.ProgramHeader)) }
+// call is a [testapp.Call] in a framework.
+type call struct {
+	native Native
+	ctx    *fasthttp.RequestCtx
+	fail   func(status int) error
+}
 
-func (c *Call) Body() ([]byte, error) { return c.Ctx.Request.Body(), nil }
+func (c *call) Method() string   { return c.native.Method() }
+func (c *call) RawPath() string  { return string(c.ctx.URI().PathOriginal()) }
+func (c *call) RawQuery() string { return string(c.ctx.URI().QueryString()) }
+func (c *call) Program() string  { return string(c.ctx.Request.Header.Peek(adaptertest.ProgramHeader)) }
 
-func (c *Call) AddHeader(name, value string) { c.Ctx.Response.Header.Add(name, value) }
-func (c *Call) RemoveHeader(name string)     { c.Ctx.Response.Header.Del(name) }
-func (c *Call) SetStatus(status int)         { c.Ctx.SetStatusCode(status) }
+func (c *call) Body() ([]byte, error) { return c.ctx.Request.Body(), nil }
 
-func (c *Call) SetStatusOnly(status int) error {
-	c.Ctx.SetStatusCode(status)
+func (c *call) AddHeader(name, value string) { c.ctx.Response.Header.Add(name, value) }
+func (c *call) RemoveHeader(name string)     { c.ctx.Response.Header.Del(name) }
+func (c *call) SetStatus(status int)         { c.ctx.SetStatusCode(status) }
+
+func (c *call) SetStatusOnly(status int) error {
+	c.ctx.SetStatusCode(status)
 	return nil
 }
 
 // Report is a no-op: the frameworks keep no list of errors.
-func (c *Call) Report(error) {}
+func (c *call) Report(error) {}
 
 // Inform is a no-op: fasthttp sends no informational responses but 100.
-func (c *Call) Inform(int, []adaptertest.Pair) {}
+func (c *call) Inform(int, []adaptertest.Pair) {}
 
-func (c *Call) Write(p []byte, how adaptertest.WriteMode) {
+func (c *call) Write(p []byte, how adaptertest.WriteMode) {
 	switch how {
 	case adaptertest.WriteString:
-		_, _ = c.Native.WriteString(string(p))
+		_, _ = c.native.WriteString(string(p))
 	case adaptertest.WriteCopy:
-		_, _ = io.Copy(c.Native, struct{ io.Reader }{bytes.NewReader(p)})
+		_, _ = io.Copy(c.native, struct{ io.Reader }{bytes.NewReader(p)})
 	default:
-		_, _ = c.Native.Write(p)
+		_, _ = c.native.Write(p)
 	}
 }
 
-func (c *Call) Flush() {}
+func (c *call) Flush() {}
 
-func (c *Call) Announce(trailers []string) {
+func (c *call) Announce(trailers []string) {
 	for _, name := range trailers {
-		_ = c.Ctx.Response.Header.AddTrailer(name) // which refuses invalid names
+		_ = c.ctx.Response.Header.AddTrailer(name) // which refuses invalid names
 	}
 }
 
 // SetTrailer makes the body a stream, because fasthttp sends trailers behind no other.
-func (c *Call) SetTrailer(name, value string) {
-	c.Ctx.Response.Header.Add(name, value)
-	if !c.Ctx.Response.IsBodyStream() {
-		_ = c.Native.SendStream(bytes.NewReader(bytes.Clone(c.Ctx.Response.Body()))) // which never fails
+func (c *call) SetTrailer(name, value string) {
+	c.ctx.Response.Header.Add(name, value)
+	if !c.ctx.Response.IsBodyStream() {
+		_ = c.native.SendStream(bytes.NewReader(bytes.Clone(c.ctx.Response.Body()))) // which never fails
 	}
 }
 
 // Stream lets produce run while fasthttp sends its output, which is after the handler.
-func (c *Call) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
+func (c *call) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 	r, w := io.Pipe()
 	go func() {
 		out := stream{bufio.NewWriter(w)}
@@ -103,21 +109,23 @@ func (c *Call) Stream(produce func(testapp.Output) adaptertest.Behaviour) {
 			_ = w.Close() // which never fails
 		}
 	}()
-	_ = c.Native.SendStream(body{r}) // which never fails
+	_ = c.native.SendStream(body{r}) // which never fails
 }
+
+func (c *call) Fail(status int) error { return c.fail(status) }
 
 // Abort sends the output as a body that breaks off: there is no other way to end a
 // connection of fasthttp.
-func (c *Call) Abort() {
-	written := bytes.Clone(c.Ctx.Response.Body())
+func (c *call) Abort() {
+	written := bytes.Clone(c.ctx.Response.Body())
 	broken, w := io.Pipe()
 	w.CloseWithError(errAborts)
-	_ = c.Native.SendStream(io.MultiReader(bytes.NewReader(written), broken), len(written)+1) // which never fails
+	_ = c.native.SendStream(io.MultiReader(bytes.NewReader(written), broken), len(written)+1) // which never fails
 }
 
-func (c *Call) Hijack(answer []byte) error {
-	c.Ctx.HijackSetNoResponse(true)
-	c.Ctx.Hijack(func(conn net.Conn) { _, _ = conn.Write(answer) })
+func (c *call) Hijack(answer []byte) error {
+	c.ctx.HijackSetNoResponse(true)
+	c.ctx.Hijack(func(conn net.Conn) { _, _ = conn.Write(answer) })
 	return nil
 }
 

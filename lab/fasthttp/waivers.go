@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 )
 
-// Waivers returns those of every adapter on this release of fasthttp: from 1.70 on it keeps a promise that
-// releases before it do not.
+// Waivers returns those of every adapter on this release of fasthttp: from 1.70 on it
+// keeps a promise that releases before it do not.
 func Waivers() []conformance.Waiver {
 	all := []conformance.Waiver{
 		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},

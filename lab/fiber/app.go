@@ -81,9 +81,6 @@ func outer(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// call is a [testapp.Call] in Fiber.
-type call struct{ labfasthttp.Call }
-
-func newCall(c *fiber.Ctx) *call { return &call{labfasthttp.Call{Native: c, Ctx: c.Context()}} }
-
-func (*call) Fail(status int) error { return fiber.NewError(status) }
+func newCall(c *fiber.Ctx) testapp.Call {
+	return labfasthttp.NewCall(c, c.Context(), func(status int) error { return fiber.NewError(status) })
+}

@@ -14,8 +14,8 @@ import (
 	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
 )
 
-// New makes the server of the adapter for Fiber v3. Its first layer is the recovery, without
-// which a panic ends the process.
+// New makes the server of the adapter for Fiber v3. Its first layer is the recovery,
+// without which a panic ends the process.
 func New(a *testapp.App) testapp.Server {
 	router := newRouter(a)
 	router.Use(recover.New())
@@ -84,9 +84,6 @@ func outer(c fiber.Ctx) error {
 	return c.Next()
 }
 
-// call is a [testapp.Call] in Fiber v3.
-type call struct{ labfasthttp.Call }
-
-func newCall(c fiber.Ctx) *call { return &call{labfasthttp.Call{Native: c, Ctx: c.RequestCtx()}} }
-
-func (*call) Fail(status int) error { return fiber.NewError(status) }
+func newCall(c fiber.Ctx) testapp.Call {
+	return labfasthttp.NewCall(c, c.RequestCtx(), func(status int) error { return fiber.NewError(status) })
+}

@@ -1,6 +1,6 @@
-// Package labfiber3_test has the layers of Fiber around the adapter for Fiber v3. It does not
-// look for leaked goroutines, as its siblings do: limiter, compress and SendFile start
-// some that cannot be stopped.
+// Package labfiber3_test has the layers of Fiber around the adapter for Fiber v3. It does
+// not look for leaked goroutines, as its siblings do: limiter, compress and SendFile
+// start some that cannot be stopped.
 package labfiber3_test
 
 import (

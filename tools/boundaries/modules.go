@@ -139,8 +139,8 @@ func goJSON(ctx context.Context, dir string, v any, args ...string) error {
 }
 
 // checkModules returns the violations of the rules of a go.mod. The modules of go.work
-// require the frameworks and clients in the versions of the published ones among them: the
-// tests run on the oldest.
+// require the frameworks and clients in the versions of the published ones among them:
+// the tests run on the oldest.
 func checkModules(modules []module) []string {
 	var bad []string
 	oldest := map[string]string{}

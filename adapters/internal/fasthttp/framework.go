@@ -25,8 +25,8 @@ type Framework[C any] struct {
 	Context    func(C) context.Context
 	SetContext func(C, context.Context)
 
-	// Pooled says that the framework's own context is a [context.Context], and serves another
-	// request before the response of this one was streamed.
+	// Pooled says that the framework's own context is a [context.Context], and serves
+	// another request before the response of this one was streamed.
 	Pooled bool
 
 	// Next runs the rest of the chain. Respond makes an error of the chain the response that

@@ -102,7 +102,8 @@ type stream struct {
 	ended    *atomic.Bool // finished, for a stream that may be forgotten
 }
 
-// forgotten finishes the exchange of a stream that was neither read to its end nor closed.
+// forgotten finishes the exchange of a stream that was neither read to its end nor
+// closed.
 type forgotten struct {
 	x     *protocol.Exchange
 	ended *atomic.Bool
