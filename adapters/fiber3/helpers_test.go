@@ -93,7 +93,7 @@ func (s *service) post(key string, fields ...string) response {
 		s.tb.Fatal(err)
 	}
 	r.Header.Set("Idempotency-Key", key)
-	for i := 0; i < len(fields); i += 2 {
+	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
@@ -110,14 +110,15 @@ func (s *service) post(key string, fields ...string) response {
 func (s *service) retry(key string) response {
 	s.tb.Helper()
 	for expired := time.Now().Add(patience); ; {
-		runtime.GC() // which ends what nothing else does
+		runtime.GC() // which ends forgotten streams
 		if r := s.post(key); !strings.Contains(r.body, "in-progress") || time.Now().After(expired) {
 			return r
 		}
 	}
 }
 
-// talk writes to a new connection and returns what comes back until it is closed.
+// talk writes to a new connection and returns the bytes that come back until it is
+// closed.
 func (s *service) talk(text string) string {
 	s.tb.Helper()
 	conn, err := new(net.Dialer).DialContext(s.tb.Context(), "tcp", s.addr)

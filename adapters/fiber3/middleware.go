@@ -17,7 +17,7 @@
 // timeout writes its own in the same place. docs/fiber.md describes this, and the other
 // limits of the adapter.
 //
-// The tests here cover what differs from Fiber v2; what both share is tested there. The
+// The tests here cover the differences to Fiber v2; the common part is tested there. The
 // rules of the protocol are tested natively in lab/fiber3, over every store, and so are
 // malformed requests and real middleware stacks.
 package reprisefiber3

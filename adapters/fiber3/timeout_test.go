@@ -144,7 +144,7 @@ func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
 	s.ran(1)
 }
 
-// A deadline outside of a chain that nothing answers for has no effect.
+// A deadline of a layer outside that waits for the chain has no effect.
 func TestDeadlinesOutsideHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	s := serveOne(t, reprise.Recoverable, []any{func(c fiber.Ctx) error {

@@ -33,7 +33,8 @@ func Tenant(ctx *fasthttp.RequestCtx) (string, error) {
 	return testapp.TenantOf(lines)
 }
 
-// NewCall returns the call of a handler. fail makes the framework's own error of a status.
+// NewCall returns the call of a handler. fail makes the framework's own error of a
+// status.
 func NewCall(native Native, ctx *fasthttp.RequestCtx, fail func(status int) error) testapp.Call {
 	return &call{native, ctx, fail}
 }

@@ -1,6 +1,7 @@
 package labfiber3_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gofiber/fiber/v3"
@@ -23,7 +24,7 @@ func TestCostOfFiber3OverMemory(t *testing.T) {
 	body := []byte(adaptertest.DefaultBody)
 	start := func(layers ...any) (addr string) {
 		app := fiber.New()
-		chain := append(layers, func(c fiber.Ctx) error {
+		chain := append(slices.Clip(layers), func(c fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, adaptertest.DefaultContentType)
 			return c.Status(adaptertest.DefaultStatus).Send(body)
 		})

@@ -4,11 +4,9 @@ go 1.26.0
 
 require (
 	github.com/gofiber/fiber/v2 v2.52.15
-	github.com/gofiber/fiber/v3 v3.5.0
-	github.com/gofiber/storage/redis/v3 v3.4.3
+	github.com/gofiber/storage/redis/v3 v3.1.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
-	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/lab/nethttp v0.0.0
@@ -16,21 +14,19 @@ require (
 )
 
 require (
-	github.com/andybalholm/brotli v1.2.2 // indirect
+	github.com/andybalholm/brotli v1.1.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
-	github.com/gofiber/schema v1.8.3 // indirect
-	github.com/gofiber/utils/v2 v2.4.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/klauspost/compress v1.19.2 // indirect
+	github.com/klauspost/compress v1.17.9 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
-	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
-	github.com/philhofer/fwd v1.2.0 // indirect
+	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
@@ -38,12 +34,11 @@ require (
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/tinylib/msgp v1.6.4 // indirect
+	github.com/tinylib/msgp v1.2.5 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
-	github.com/valyala/fasthttp v1.73.0 // indirect
+	github.com/valyala/fasthttp v1.51.0 // indirect
+	github.com/valyala/tcplisten v1.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
-	golang.org/x/crypto v0.54.0 // indirect
-	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
@@ -54,7 +49,6 @@ replace (
 	github.com/reprise-go/reprise/adapters/echo => ../../adapters/echo
 	github.com/reprise-go/reprise/adapters/echo5 => ../../adapters/echo5
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
-	github.com/reprise-go/reprise/adapters/fiber3 => ../../adapters/fiber3
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
 	github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal

@@ -141,4 +141,4 @@ func isParsed(h *fasthttp.RequestHeader, server *fasthttp.Server) bool {
 }
 
 // view returns b as a string that is valid as long as b.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) } //nolint:gosec // the protocol copies what it keeps
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) } //nolint:gosec // the protocol copies the strings that it keeps

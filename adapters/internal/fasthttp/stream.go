@@ -78,7 +78,7 @@ func (r *recording[C]) goLive(capture *protocol.Capture) {
 	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
 	s.declared = s.from.Header.ContentLength()
 	r.resp.SetBodyStream(s, s.declared)
-	if r.mayBeAbandoned() { // another response may take its place, with nothing to read or close this one
+	if r.mayBeAbandoned() { // another response may take its place, and this one then is neither read nor closed
 		s.ended = new(atomic.Bool)
 		runtime.AddCleanup(s, func(f forgotten) { f.finish() }, forgotten{s.x, s.ended})
 	}
