@@ -51,7 +51,20 @@ var beside = map[string]map[string]string{
 	"reprisehttp":  {"middleware": "github.com/go-chi/chi/v5/middleware"},
 	"repriseecho":  {"middleware": "github.com/labstack/echo/v4/middleware", "echo": "github.com/labstack/echo/v4"},
 	"repriseecho5": {"middleware": "github.com/labstack/echo/v5/middleware", "echo": "github.com/labstack/echo/v5"},
+	"reprisefiber": {
+		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter",
+	},
+	"reprisefiber3": {
+		"fiber": "github.com/gofiber/fiber/v3", "recover": fiberV3 + "recover", "requestid": fiberV3 + "requestid", "cors": fiberV3 + "cors", "compress": fiberV3 + "compress",
+		"limiter": fiberV3 + "limiter", "helmet": fiberV3 + "helmet", "encryptcookie": fiberV3 + "encryptcookie", "csrf": fiberV3 + "csrf",
+	},
 }
+
+// Where the middlewares of Fiber are.
+const (
+	fiberV2 = "github.com/gofiber/fiber/v2/middleware/"
+	fiberV3 = "github.com/gofiber/fiber/v3/middleware/"
+)
 
 // givenBeside are variables whose type depends on the adapter.
 var givenBeside = map[string]map[string]string{
@@ -62,7 +75,8 @@ var givenBeside = map[string]map[string]string{
 	"reprisegin":     {"tenantOf": "reprisegin.Scope", "createOrder": "gin.HandlerFunc", "authenticate": "gin.HandlerFunc", "config": "cors.Config", "server": "*http.Server"},
 	"repriseecho":    {"tenantOf": "repriseecho.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
 	"repriseecho5":   {"tenantOf": "repriseecho5.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
-	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App"},
+	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler"},
+	"reprisefiber3":  {"tenantOf": "reprisefiber3.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler", "sessions": "fiber.Handler", "cookies": "encryptcookie.Config"},
 	"reprisegrpc":    {"tenantOf": "reprisegrpc.Scope", "recovery": "grpc.UnaryServerInterceptor", "authenticate": "grpc.UnaryServerInterceptor"},
 	"repriseconnect": {"tenantOf": "repriseconnect.Scope"},
 	"reprisetest":    {"server": "http.Handler"},
