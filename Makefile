@@ -120,8 +120,9 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 	.ci/postgres '$(TESTS)'
 
 # Each is a module of its own, so that what a proxy refuses takes down only itself: metrics, alerts and the dashboard on
-# Prometheus' own engine, the console in Chromium, the recorded hour of an operator, blobs on an S3 server, and examples.
-outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, some examples
+# Prometheus' own engine, the console in Chromium, the recorded hour of an operator, blobs on an S3 server, Fiber v3, whose
+# fasthttp is newer than that of v2, and examples.
+outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, Fiber v3, some examples
 	@$(call use,off)
 	$(servers)
 	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/openapi') # check/test and contract run these
@@ -240,6 +241,7 @@ soak/lab: ## Run every test of the lab that takes faults for DURATION each, and 
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)
+	GOWORK=off go test -C lab/fiber3 -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' . -wire.requests $(REQUESTS) -wire.seed $(SEED)
 
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
 	@$(call use,lab/newest.work)

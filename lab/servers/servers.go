@@ -54,7 +54,7 @@ const (
 
 // others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, which make
 // demands, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm", nameFaketime, nameTmpfs}
+var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 

@@ -17,6 +17,7 @@ var tables = map[string]func(Suite) string{
 	"pooler":    absolute,
 	"adapters":  absolute,
 	"fiber":     absolute,
+	"fiber3":    absolute,
 	"node":      absolute,
 	"delay":     byDelay,
 	"keys":      byKeys,

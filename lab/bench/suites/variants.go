@@ -88,7 +88,7 @@ type Comparison struct {
 var BothKinds = []load.Kind{load.New, load.Replay}
 
 // frameworks are the adapters of the lab.
-var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
+var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // comparisons lists the suites that compare, in the order in which they run.
 func comparisons() []Comparison {
