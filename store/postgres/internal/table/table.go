@@ -183,11 +183,6 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// Corrupt is the error for a record that this release cannot read.
-func Corrupt(op string) error {
-	return fmt.Errorf("%w: postgres: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, op)
-}
-
 // NotReplicated is the error for a commit that no synchronous standby confirmed.
 func NotReplicated(op string) error {
 	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", store.ErrNotReplicated, op)

@@ -119,7 +119,7 @@ func (s *Store) settle(found *table.Seen, r *store.ClaimRequest) (result store.C
 	if d.Claimable() {
 		return store.ClaimResult{}, false, nil
 	}
-	result, err = d.AtomicResult()
+	result, err = d.AtomicResult("postgres")
 	if err == nil {
 		s.count(result)
 	}
