@@ -22,7 +22,7 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	granted := false
 	defer func() { // also when a tracer of the application panics
 		if !granted {
-			s.slots.release()
+			s.slots.Release()
 		}
 	}()
 	var a *attempt
