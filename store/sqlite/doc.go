@@ -1,0 +1,2 @@
+// Package reprisesqlite keeps idempotency records in SQLite.
+package reprisesqlite
