@@ -69,3 +69,13 @@ func (d driver) exec(tb testing.TB, file, statement string, args ...any) {
 		tb.Fatal(err)
 	}
 }
+
+// transactional opens the transactional store over a file.
+func (d driver) transactional(tb testing.TB, file string) *reprisesqlite.TransactionalStore {
+	tb.Helper()
+	st, err := reprisesqlite.NewTransactional(d.open(tb, file), reprisesqlite.Config{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return st
+}

@@ -97,21 +97,26 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 
 // Unknown ends an attempt whose record is in the table. The request has been validated.
 func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
-	id, owner, reason, ended := r.ID, r.Owner, r.Reason, record.EndedOwner(r.Owner)
+	request := *r // a caller may leave before it is executed
 	return t.write(ctx, "unknown", func(ctx context.Context, on Conn) error {
-		found, err := t.lookFor(ctx, on, "unknown", id)
+		found, err := t.lookFor(ctx, on, "unknown", request.ID)
 		switch {
 		case err != nil:
 			return err
 		case found == nil || found.State != record.Running:
 			return t.lost("unknown")
-		case bytes.Equal(found.Owner, ended): // by an earlier call, whose reason stays
+		case bytes.Equal(found.Owner, record.EndedOwner(request.Owner)): // by an earlier call, whose reason stays
 			return t.change(ctx, on, found, t.statements.touch)
-		case !bytes.Equal(found.Owner, owner[:]):
+		case !bytes.Equal(found.Owner, request.Owner[:]):
 			return t.lost("unknown")
 		}
-		valid := found.Clock + found.retention + found.horizon
-		// A claim that began a moment ago judges by its start: for it too the lease has ended.
-		return t.change(ctx, on, found, t.statements.unknown, ended, reason, found.claimedAt, valid, valid)
+		return t.unknown(ctx, on, found, &request)
 	})
+}
+
+// unknown marks the record that was found. A claim that began a moment ago judges by its
+// start: for it too the lease has ended.
+func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
+	valid := found.Clock + found.retention + found.horizon
+	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, valid, valid)
 }

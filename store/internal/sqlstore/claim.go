@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // Claim answers a claim from the record where that needs no write, and otherwise writes
@@ -41,6 +42,11 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest) (st
 	if !d.Rewrites() {
 		return d.Result(t.Dialect.Name)
 	}
+	return t.put(ctx, on, r, found, &d)
+}
+
+// put writes what d made of the record that was found.
+func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, d *record.Decision) (store.ClaimResult, error) {
 	now := found.Clock
 	claimed := now
 	if !d.Claimable() {
@@ -51,6 +57,7 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest) (st
 		d.Attempt, d.Fence, r.Owner[:], r.Fingerprint[:], claimed, now + r.Lease.Microseconds(), valid, valid,
 		r.AtMostOnce, r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
 	}
+	var err error
 	if found.Found {
 		err = t.change(ctx, on, found, t.statements.claim, values...)
 	} else {

@@ -81,12 +81,11 @@ func (e statementError) Unwrap() error { return e.error }
 
 // transact executes a batch in one transaction.
 func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
-	conn, tx, err := w.Begin(ctx, batch[0].Value().name)
+	tx, err := w.Begin(ctx, batch[0].Value().name)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()                 //nolint:errcheck // it goes back to the pool
-	defer tx.Rollback()                //nolint:errcheck // without an effect after a commit
+	defer tx.End()
 	rest := context.WithoutCancel(ctx) // a statement that is cut short ends the transaction of all
 	for _, s := range batch {
 		v := s.Value()
@@ -103,30 +102,27 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 	return nil
 }
 
-// Begin begins a transaction that is the writer. Both have to be ended. It waits for other
-// processes until ctx ends; the transaction does not end with ctx.
-func (w *Serial) Begin(ctx context.Context, op string) (*sql.Conn, *sql.Tx, error) {
+// Begin begins a transaction that is the writer, for its caller to end. It waits for
+// other processes until ctx ends; the transaction does not end with ctx.
+func (w *Serial) Begin(ctx context.Context, op string) (*Tx, error) {
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
-		return nil, nil, w.dialect.Fail(op, err)
+		return nil, w.dialect.Fail(op, err)
 	}
 	for try := 1; ; try++ {
 		tx, err := w.begin(ctx, conn)
 		if err == nil {
-			return conn, tx, nil
+			return &Tx{Tx: tx, Conn: conn}, nil
 		}
 		err = w.dialect.Fail(op, err)
 		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
 			_ = conn.Close()
-			return nil, nil, err
+			return nil, err
 		}
 	}
 }
 
 func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return nil, err
