@@ -16,6 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/internal/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -70,6 +71,30 @@ var matrixStores = []matrixStore{
 			Case:   "R22c",
 			Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
 		}},
+	},
+	{
+		name: "sqlite",
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+			file := sqlitefile.New(tb)
+			return always(func(tb testing.TB) store.Store { return sqlitefile.Leased(tb, file) })
+		},
+	},
+	{
+		name: "sqlite-tx", atomic: true,
+		connect: func(testing.TB) func() func(testing.TB) store.Store {
+			// A file of each case, because it has one writer, and one handle, because the attempts of
+			// another process are invisible: see docs/sqlite.md.
+			return func() func(testing.TB) store.Store {
+				var (
+					once sync.Once
+					st   store.Store
+				)
+				return func(tb testing.TB) store.Store {
+					once.Do(func() { st = sqlitefile.Transactional(tb, sqlitefile.New(tb)) })
+					return st
+				}
+			}
+		},
 	},
 }
 

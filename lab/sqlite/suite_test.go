@@ -11,7 +11,7 @@ import (
 func TestSQLiteConformance(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return d.suite(tb) })
+		storetest.Run(t, d.suite)
 	})
 }
 

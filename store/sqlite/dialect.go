@@ -91,7 +91,7 @@ func resultCode(err error) (code int64, ok bool) {
 		case v.IsValid() && v.CanInt():
 			return v.Int() & primaryCode, true
 		case v.IsValid() && v.CanUint():
-			return int64(v.Uint() & primaryCode), true //nolint:gosec // one byte
+			return int64(v.Uint() & primaryCode), true
 		}
 	}
 	return 0, false

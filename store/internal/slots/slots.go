@@ -115,6 +115,7 @@ type Stats struct {
 	LongestWait time.Duration // of a claim, since the store was made
 }
 
+// Stats returns how many attempts run, and how many claims wait for one of them to end.
 func (s *Slots) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

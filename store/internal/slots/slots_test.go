@@ -46,7 +46,7 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(2 * time.Second) //nolint:forbidigo // in a bubble
+		time.Sleep(2 * time.Second)
 		if got := s.Stats(); got != (Stats{Slots: 2, InUse: 2, Waiting: 4, LongestWait: 2 * time.Second}) {
 			t.Errorf("statistics %+v", got)
 		}
@@ -84,13 +84,13 @@ func TestSlotsSurviveCancellation(t *testing.T) {
 					return
 				}
 				if s.Take(ctx, place) == nil {
-					time.Sleep(time.Duration(i%5) * time.Millisecond) //nolint:forbidigo // in a bubble
+					time.Sleep(time.Duration(i%5) * time.Millisecond)
 					s.Release()
 				}
 			}()
 		}
 		synctest.Wait()
-		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+		time.Sleep(time.Second)
 		if got := s.Stats(); got.InUse != 0 || got.Waiting != 0 {
 			t.Errorf("statistics at the end %+v", got)
 		}
