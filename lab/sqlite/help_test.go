@@ -16,8 +16,18 @@ import (
 type driver struct{ name, settings string }
 
 var drivers = []driver{
-	{"sqlite", "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"},
-	{"sqlite3", "?_journal_mode=WAL&_synchronous=FULL"},
+	{"sqlite", "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"},
+	{"sqlite3", "?_busy_timeout=5000&_journal_mode=WAL&_synchronous=FULL"},
+}
+
+// settingsOf returns the settings of a driver by its name.
+func settingsOf(name string) string {
+	for _, d := range drivers {
+		if d.name == name {
+			return d.settings
+		}
+	}
+	panic("sqlite: no driver " + name)
 }
 
 // onDrivers runs a test on each driver.

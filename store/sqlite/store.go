@@ -114,5 +114,6 @@ func (o *operations) Purge(ctx context.Context, limit int) (purged int, err erro
 // until ctx ends. An engine calls it.
 func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
 
-// Usage implements [store.Meter], with the connections of the pool.
+// Usage implements [store.Meter], with the connections of the pool, and the writes that
+// wait for a transaction.
 func (o *operations) Usage() []store.Usage { return o.table.Usage() }

@@ -52,10 +52,15 @@ func (t *Table) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// Usage says how many connections of the pool are in use.
+// Usage says how many connections of the pool are in use, and how many writes wait for the
+// transaction that is on its way.
 func (t *Table) Usage() []store.Usage {
 	pool := t.DB.Stats()
-	return []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}
+	list := []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}
+	if w, ok := t.Writer.(interface{ Waiting() int }); ok {
+		list = append(list, store.Usage{Name: "writes", Waiting: int64(w.Waiting())})
+	}
+	return list
 }
 
 // maxTries bounds how often an operation that lost a race starts again.
