@@ -73,7 +73,11 @@ func (o *orders) run() error {
 			exec = tx.ExecContext
 		}
 		for range 2 { // an effect in two statements
-			if _, err := exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key); err != nil {
+			_, err := exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
+			for !o.Atomic && err != nil && ctx.Err() == nil { // another process has the file, or repairs it after a death
+				_, err = exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
+			}
+			if err != nil {
 				return "", err
 			}
 			o.pass("mid effect")
