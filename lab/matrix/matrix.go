@@ -16,7 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/internal/sqlitefile"
+	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )

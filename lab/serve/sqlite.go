@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/lab/internal/sqlitefile"
+	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
