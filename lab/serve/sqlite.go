@@ -5,11 +5,25 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
+
+// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns connections,
+// or any number for 0.
+func OpenFile(file string, conns int) (*sql.DB, error) {
+	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+settings)
+	if err == nil {
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(max(conns, 4))
+	}
+	return db, err
+}
 
 // openSQLite opens the leased store in a file of SQLite.
 func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {
@@ -39,7 +53,7 @@ func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesql
 	if o.SQLiteFile == "" {
 		return nil, c, errors.New("needs -sqlite-file")
 	}
-	db, err := sqlitefile.Open(o.SQLiteFile, o.Pool)
+	db, err := OpenFile(o.SQLiteFile, o.Pool)
 	if err != nil {
 		return nil, c, err
 	}
