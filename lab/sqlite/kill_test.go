@@ -126,11 +126,10 @@ func (o orders) start(tb testing.TB) (killed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	command := exec.CommandContext(tb.Context(), os.Args[0])
+	command := exec.CommandContext(tb.Context(), os.Args[0]) //nolint:gosec // this test
 	command.Env = append(os.Environ(), childEnv+"="+string(text))
 	out, err := command.CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			return true, nil
 		}
