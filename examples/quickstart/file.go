@@ -57,8 +57,8 @@ func (d *demo) death(ctx context.Context) error {
 	return nil
 }
 
-// orderFromProcess starts this program as a process that serves, orders from it, and kills
-// it.
+// orderFromProcess starts this program as a process that serves, orders from it, and
+// kills it.
 func (d *demo) orderFromProcess(ctx context.Context, file string) (reply, error) {
 	self, err := os.Executable()
 	if err != nil {

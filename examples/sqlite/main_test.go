@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(program.Main{M: m}.Run()) }
 
-// TestTransferOutlivesItsProcess: the retry goes to the process that came after a SIGKILL.
+// TestTransferOutlivesItsProcess: the retry goes to the process that came after a
+// SIGKILL.
 func TestTransferOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	path, file := program.Build(t), filepath.Join(t.TempDir(), "bank.db")

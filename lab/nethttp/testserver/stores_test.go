@@ -190,8 +190,8 @@ func TestLeaseOfAKilledProcessLapsesAndIsTakenOver(t *testing.T) {
 	}
 }
 
-// A process that was killed in a transaction leaves nothing of it, and the next one runs the
-// retry at once.
+// A process that was killed in a transaction leaves nothing of it, and the next one runs
+// the retry at once.
 func TestEffectsInAFileOutliveItsProcess(t *testing.T) {
 	t.Parallel()
 	args := inFile(t, "sqlite-tx")

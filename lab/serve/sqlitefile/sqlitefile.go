@@ -1,5 +1,5 @@
-// Package sqlitefile has stores in files of SQLite for tests. The driver takes a minute to
-// compile, so only those that serve the store import it.
+// Package sqlitefile has stores in files of SQLite for tests. The driver takes a minute
+// to compile, so only those that serve the store import it.
 package sqlitefile
 
 import (
@@ -23,7 +23,7 @@ func New(tb testing.TB) string {
 	return file
 }
 
-// Leased returns the leased store over a file, as a process of its own has it.
+// Leased returns the leased store over a file, as a separate process has it.
 func Leased(tb testing.TB, file string) store.Store {
 	tb.Helper()
 	st, err := reprisesqlite.New(open(tb, file), reprisesqlite.Config{})

@@ -8,7 +8,8 @@
 // was read: its fence and its revision, which every write raises, are the same. A write
 // that finds another row has lost a race, and the operation starts again. So the
 // statements are correct at every isolation level, with and without a transaction around
-// them. A claim reads without a transaction first: what the record answers needs no write.
+// them. A claim reads without a transaction first: what the record answers needs no
+// write.
 //
 // Instants and durations are integers, in microseconds.
 package sqlstore

@@ -14,8 +14,8 @@ import (
 
 // Serial is the [Writer] of a database that has one writer at a time. Operations that
 // arrive while a transaction is on its way travel together in the next one: so many share
-// one commit, and this process never waits for itself. One that is alone has a transaction
-// for itself.
+// one commit, and this process never waits for itself. One that is alone has a
+// transaction for itself.
 type Serial struct {
 	db      *sql.DB
 	dialect *Dialect
@@ -56,7 +56,7 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 }
 
 // send executes a batch in one transaction. Where a statement of several operations fails
-// each gets a transaction of its own.
+// each gets another transaction.
 func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
 	err := w.transact(ctx, batch)
 	if len(batch) > 1 && errors.As(err, new(statementError)) {

@@ -52,8 +52,8 @@ func (t *Table) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// Usage says how many connections of the pool are in use, and how many writes wait for the
-// transaction that is on its way.
+// Usage says how many connections of the pool are in use, and how many writes wait for
+// the transaction that is on its way.
 func (t *Table) Usage() []store.Usage {
 	pool := t.DB.Stats()
 	list := []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}

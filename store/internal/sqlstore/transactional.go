@@ -218,8 +218,8 @@ func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) 
 	return s.settle(ctx, a, "complete", err)
 }
 
-// Unknown undoes the effects of the attempt, and commits its record alone. The request has
-// been validated.
+// Unknown undoes the effects of the attempt, and commits its record alone. The request
+// has been validated.
 func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
@@ -304,9 +304,9 @@ func (s *Transactional) finish(ctx context.Context, a *attempt, op string, disca
 // errNotCommitted says that a statement of the store failed before the commit.
 var errNotCommitted = errors.New("the response could not be stored")
 
-// settle makes the error of finish that of the contract. After a commit without a definite
-// result it looks: where another transaction has become possible, that of the attempt has
-// ended.
+// settle makes the error of finish that of the contract. After a commit without a
+// definite result it looks: where another transaction has become possible, that of the
+// attempt has ended.
 func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err error) error {
 	notApplied := func(why error) error {
 		return fmt.Errorf("%w: %s: %s: %s", store.ErrNotApplied, s.Dialect.Name, op, why.Error())
