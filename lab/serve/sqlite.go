@@ -14,8 +14,8 @@ import (
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
-// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns connections,
-// or eight for 0.
+// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns
+// connections, or eight for 0.
 func OpenFile(file string, conns int) (*sql.DB, error) {
 	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+settings)

@@ -13,8 +13,8 @@
 //	          the handler opens
 //	key       the same, and the handler keeps the key and its response in a row by hand
 //
-// The floors redis, postgres and sqlite make no decision: the load marks each request as new or a
-// replay.
+// The floors redis, postgres and sqlite make no decision: the load marks each request as
+// new or a replay.
 package floors
 
 import (
