@@ -82,7 +82,7 @@ func serve(ctx context.Context, addr, file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Serving transfers on http://%s\n", ln.Addr()) //nolint:forbidigo // a program
+	fmt.Printf("Serving transfers on http://%s\n", ln.Addr())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()
