@@ -63,6 +63,7 @@ type Operation struct {
 
 	// Label names the policy in events and, for operators, in the record: at most
 	// [store.MaxLabel] bytes of printable ASCII. It must not contain data of a client.
+	// [Engine.Declare] makes its metrics begin at zero.
 	Label string
 
 	// Description tells operators about the request, in its record: its route, its tenant,

@@ -19,7 +19,8 @@ type Config struct {
 	Client repriseclient.Config
 
 	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
-	// untouched, because the service does not protect it. By default none is left out.
+	// untouched: those that the service does not protect, where a retry may run twice, and
+	// health checks. By default none is left out.
 	Skip func(procedure string) bool
 }
 

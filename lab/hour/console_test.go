@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/lab/console/chromium"
 )
 
-// resolveInConsole finds each payment by what its customer quotes, and then records the
+// resolveInConsole finds each payment by its quoted key, and then records the
 // bank's answer for all of them together, as anna.
 func (h *hour) resolveInConsole(shop *process, keys ...string) {
 	h.Helper()

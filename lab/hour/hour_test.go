@@ -1,7 +1,7 @@
-// Package hour plays a recorded hour of an operator with what is built from this tree: the
-// shop and its bank, the operator's program, the console in Chromium, and the alerts in
-// Prometheus' own engine. It is a module of its own, so that a refused dependency takes
-// down only this.
+// Package hour plays a recorded hour of an operator with the programs of this tree:
+// the shop and its bank, the operator's program, the console in Chromium, and the alerts
+// in Prometheus' own engine. It is a separate module, so that a refused dependency
+// takes down only this test.
 package hour
 
 import (
@@ -31,10 +31,10 @@ const (
 )
 
 // A bank goes away and leaves three payments unknown. Nothing tells the operator before
-// the shop restarts, and still an alert fires. The operator finds the payments by what
-// the customers quote, asks the bank, resolves two in the console and one with the
+// the shop restarts, and still an alert fires. The operator finds the payments by the
+// keys that customers quote, asks the bank, resolves two in the console and one with the
 // program. The customers get their answers, each payment is booked once, and the audit
-// trail says who decided what.
+// trail says who decided, and why.
 func TestAnHourOfAnOperator(t *testing.T) {
 	dir := t.TempDir()
 	h := &hour{T: t, redis: servers.Redis.Start(t).URL(), ledger: filepath.Join(dir, "ledger"), audit: filepath.Join(dir, "audit.log")}

@@ -37,7 +37,7 @@ func (h *hour) chapter(title string) {
 	fmt.Fprintf(&h.text, "%s\n\n", title)
 }
 
-// says records lines. What differs from run to run is replaced.
+// says records lines. Text that differs from run to run is replaced.
 func (h *hour) says(lines ...string) {
 	for _, line := range lines {
 		for _, v := range varying {
@@ -55,11 +55,11 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`()\b\d{16}\b`),
 }
 
-// padding is as wide as the longest of what varies.
+// padding is as wide as the longest text that varies.
 var padding = regexp.MustCompile(` {2,}`)
 
-// firing returns the alerts that fire, but for the count of stuck records: a process counts
-// them every five minutes of the clock on the wall, which this hour does not last.
+// firing returns the alerts that fire, but for the count of stuck records: a process
+// counts them every five minutes of the clock on the wall, which this hour does not last.
 func (h *hour) firing(p *promtest.Prometheus) []string {
 	h.Helper()
 	return slices.DeleteFunc(p.Firing(promtest.Rules(h.T, "../../otel/alerts.yaml")), func(name string) bool { return name == "RepriseStuck" })
@@ -125,8 +125,8 @@ func (h *hour) pays(key, body, want string) {
 	h.says(key + " gets " + got)
 }
 
-// program runs the operator's program, records it, and returns what it prints. The input
-// is what the operator pastes.
+// program runs the operator's program, records it, and returns its output. The input
+// is the text that the operator pastes.
 func (h *hour) program(exit int, input string, args ...string) string {
 	h.Helper()
 	shown := strings.Join(args, " ")
@@ -161,7 +161,7 @@ func (h *hour) run(exit int, input string, args ...string) string {
 	return out.String()
 }
 
-// find returns the ID of a key, as the program derives it from what the customer quotes.
+// find returns the ID of a key, as the program derives it from the customer's quote.
 func (h *hour) find(key string) string {
 	h.Helper()
 	return strings.TrimSpace(h.run(0, key, "find", "--scope", "acme", "--id-only"))

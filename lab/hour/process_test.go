@@ -131,7 +131,7 @@ func (p *process) get(path string) (status int, body string) {
 	return got.StatusCode, string(text)
 }
 
-// metrics returns what a scrape of the process gets.
+// metrics returns the metrics of one scrape of the process.
 func (p *process) metrics() map[string]*dto.MetricFamily {
 	p.Helper()
 	_, text := p.get("/metrics")
@@ -143,7 +143,7 @@ func (p *process) metrics() map[string]*dto.MetricFamily {
 	return families
 }
 
-// asked returns what the bank says of a payment.
+// asked returns the bank's answer about a payment.
 func (p *process) asked(key string) string {
 	p.Helper()
 	if status, _ := p.get("/payments/" + key); status == http.StatusNotFound {

@@ -95,23 +95,47 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 	})
 }
 
-// A client whose deadline ends while the handler runs does not know its outcome, and says
-// so beside the status.
+// expiring is a context whose deadline passes when its channel is closed.
+type expiring struct {
+	context.Context
+
+	passed chan struct{}
+}
+
+func (c expiring) Done() <-chan struct{} { return c.passed }
+
+func (c expiring) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// A client whose deadline passes, or that cancels, while the handler runs does not know
+// the outcome, and its error says so beside the code.
 func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	t.Parallel()
 	eachCaller(t, func(t *testing.T, c caller) {
 		h, running, letGo := hold()
 		defer letGo()
 		s := c.start(t, setup{handler: h}, callerConfig{Client: quick()})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, nil)
-		defer cancel()
-		go func() { <-running; cancel() }()
-		a := s.service.call(ctx, call{})
-		var unknown *repriseclient.UnknownOutcomeError
-		if !errors.As(a.err, &unknown) || unknown.KeyHash == "" || repriseclient.NotSent(a.err) || a.code != 1 {
-			t.Errorf("the client got %+v", a)
+		cancelled, cancel := context.WithCancel(t.Context())
+		late := expiring{context.WithoutCancel(t.Context()), make(chan struct{})}
+		for _, c := range []struct {
+			ctx  context.Context
+			end  func()
+			code uint32
+		}{{cancelled, cancel, 1}, {late, func() { close(late.passed) }, deadlineExceeded}} {
+			go func() { <-running; c.end() }()
+			a := s.service.call(c.ctx, call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || unknown.Key() == "" || repriseclient.NotSent(a.err) || a.code != c.code {
+				t.Errorf("the client got %+v", a)
+			}
+			s.log.want(t, repriseclient.OutcomeUnknown, 1)
 		}
-		s.log.want(t, repriseclient.OutcomeUnknown, 1)
 	})
 }
 
@@ -167,6 +191,48 @@ func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
 	if !repriseclient.NotSent(a.err) || a.code != deadlineExceeded {
 		t.Errorf("the client got %+v", a)
 	}
+}
+
+// failing are credentials that cannot be had.
+type failing struct{}
+
+func (failing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return nil, errors.New("no token")
+}
+
+func (failing) RequireTransportSecurity() bool { return false }
+
+// An attempt that grpc-go gives up before it sends it, although it has a connection, did
+// not run.
+func TestFailingCredentialsAreNotSent(t *testing.T) {
+	t.Parallel()
+	e := &env{T: t, target: target{"grpc-go", func(t *testing.T, s *service, scope scopeOf) client {
+		t.Helper()
+		options := append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))
+		return grpcClient{conn: connectGRPC(t, startGRPC(t, s, scope), options...)}
+	}}}
+	s := e.serve(setup{})
+	a := e.call(s, call{})
+	var not *repriseclient.NotSentError
+	if !errors.As(a.err, &not) || not.Attempts != 1 || a.code != unauthenticated {
+		t.Errorf("the client got %+v", a)
+	}
+}
+
+// A response that breaks off leaves the outcome unknown, with every code that a library
+// has for it.
+func TestBrokenStreamIsUnknown(t *testing.T) {
+	t.Parallel()
+	addr := serveHTTP(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	eachCaller(t, func(t *testing.T, c caller) {
+		cfg := quick()
+		cfg.MaxAttempts = 2
+		a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || a.code == 0 {
+			t.Errorf("the client got %+v", a)
+		}
+	})
 }
 
 // A refusal that no retry changes is returned as the service sent it.

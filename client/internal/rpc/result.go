@@ -25,7 +25,11 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 	refusal := rpcstatus.RefusalOf(r.Details)
 	wait := max(refusal.RetryAfter, r.pushback())
 	status := rpcstatus.HTTP(r.Code, refusal.Retry || wait > 0 || r.Metadata.Get("Retry-After") != "")
-	if status >= http.StatusServiceUnavailable && len(r.Metadata) == 0 {
+	switch {
+	case r.Err == nil || len(r.Metadata) > 0:
+	case status < http.StatusServiceUnavailable:
+		return nil, &localError{r.Err}
+	default:
 		return nil, r.Err
 	}
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}
@@ -47,6 +51,12 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// localError is an error of the library that a retry would meet again, such as one of its
+// credentials or its codec. The outcome is unknown if the attempt was sent before.
+type localError struct{ error }
+
+func (e *localError) Unwrap() error { return e.error }
 
 // pushback returns how long the service asks the retries of gRPC to wait.
 func (r *Result) pushback() time.Duration {

@@ -19,7 +19,7 @@ import (
 // interval is the time between two scrapes.
 const interval = 15 * time.Second
 
-// Prometheus keeps scrapes at times of its own and evaluates rules at the last one.
+// Prometheus keeps scrapes on a virtual clock and evaluates rules at the last one.
 type Prometheus struct {
 	t       *testing.T
 	storage *teststorage.TestStorage
