@@ -3,13 +3,6 @@ module github.com/reprise-go/reprise/lab/hour
 go 1.26.0
 
 require (
-	github.com/reprise-go/reprise/console v0.0.0
-	github.com/reprise-go/reprise/lab/console v0.0.0
-	github.com/reprise-go/reprise/lab/otel v0.0.0
-	github.com/reprise-go/reprise/store/redis v0.0.0
-)
-
-require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/prometheus/client_golang v1.24.1
@@ -18,9 +11,13 @@ require (
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/client v0.0.0
+	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/console v0.0.0
+	github.com/reprise-go/reprise/lab/otel v0.0.0
 	github.com/reprise-go/reprise/otel v0.0.0
+	github.com/reprise-go/reprise/store/redis v0.0.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 )
@@ -104,7 +101,7 @@ require (
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
-	golang.org/x/exp v0.0.0-20250808145144-a408d31f581a // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
@@ -136,4 +133,5 @@ replace (
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
+	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
