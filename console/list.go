@@ -23,7 +23,7 @@ const (
 // states are the choices of the filter, besides stuckState.
 var states = []store.RecordState{store.StateLapsed, store.StateUnknown, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
 
-// stuckState is the choice of the states that need a human.
+// stuckState is the choice of the records that need a human.
 const stuckState = "stuck"
 
 // row is a record of a listing.
@@ -113,7 +113,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	next, err := scan(ctx, inspector, q, listLook, func(page store.Page) (limit int) {
 		for _, found := range rows(page.Records) {
-			if view.selects(&found.Record) {
+			if view.selects(&found.Record) && (view.State != stuckState || s.needsHuman(&found.Record)) {
 				view.Rows = append(view.Rows, found)
 			}
 		}
@@ -153,7 +153,7 @@ func (v *listView) parse(after string) (q store.Query, problem string) {
 	}
 	switch state := stateNamed(v.State); {
 	case v.State == stuckState:
-		q.States = needsHuman
+		q.States = mayNeedHuman
 	case state != 0:
 		q.States = store.States(state)
 	case v.State != "":
