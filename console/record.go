@@ -49,6 +49,8 @@ func (v *recordView) Failure() string {
 	switch {
 	case v.Record.Failed():
 		return fmt.Sprintf("a failure is kept: %d", v.Record.Status)
+	case v.Answer != nil && v.Answer.Failed:
+		return "a failure is kept"
 	case v.Answer != nil && v.Answer.Corrupt:
 		return "the answer cannot be read"
 	default:
