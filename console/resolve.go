@@ -149,3 +149,24 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 	}
 	return protocol.Response{Status: status, Header: protocol.NewHeader(fields...), Body: []byte(f.Body)}, ""
 }
+
+// doubt says why retries might not get an answer that an operator records for r, and
+// nothing if the policy is of this process and replays it.
+func doubt(r *store.Record, guards []*protocol.Guard) string {
+	if !attempted(r.State) {
+		return ""
+	}
+	sample := stored.Resolution{
+		ID: r.ID, State: r.State, Fence: r.Fence, Answer: protocol.Response{Status: http.StatusOK},
+		Retention: time.Hour, Reason: "none", Operator: "none", Guards: guards,
+	}
+	switch next, err := sample.Check(r); {
+	case err != nil:
+		return "No answer can be recorded here. " + sentence(err)
+	case len(next.Or) > 0:
+		return "This process does not have the policy of the record. With Seal.Strict, or for an operation of reprise.Do, " +
+			"every retry would get " + strconv.Itoa(next.Or[0].Problem().Status) + " " + string(next.Or[0]) + " instead of an answer that is recorded here."
+	default:
+		return ""
+	}
+}
