@@ -75,8 +75,6 @@ func (s *site) needsHuman(r *store.Record) bool {
 }
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
 	view := homeView{Recording: s.config.Events != nil}
 	for _, engine := range s.config.Engines {
 		stats := engine.Engine.Stats()
@@ -84,7 +82,7 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Waiting += stats.Waiting
 	}
 	for _, store := range s.stores {
-		shown := s.look(ctx, store)
+		shown := s.look(r.Context(), store)
 		view.Stuck += shown.Stuck
 		view.Partial = view.Partial || shown.More != ""
 		view.Stores = append(view.Stores, shown)
@@ -100,6 +98,8 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 
 // look reads the records of a store for the home page: as many as fit into its time.
 func (s *site) look(ctx context.Context, st Store) storeView {
+	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes nothing from the next
+	defer cancel()
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)
 	began := time.Now()
