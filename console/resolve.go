@@ -86,7 +86,7 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	defer cancel()
 	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
 	err := stored.Resolve(ctx, at.inspector, decision, audit)
-	if err == nil && (decision.Engine == nil || s.config.Events == nil) { // no engine reports it to the trail
+	if err == nil && !s.events.resolved(at.id, decision.Fence, decision.State) { // no engine reported it to the trail
 		s.events.Observe(ctx, reprise.Event{
 			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,
 			Forgotten: decision.Forget, Reason: decision.Reason, Operator: decision.Operator,
