@@ -48,9 +48,9 @@ const maxAmbiguous = 10
 // or more. For a part it reads all records of the store, or until ctx ends, and reports
 // each page to progress, which may be nil.
 //
-// The error wraps [store.ErrInvalid] for a text that is not an ID, which it does not have:
-// it may be a key. It wraps [store.ErrNotFound] if no record begins with the digits.
-// Several that do are an [*AmbiguousError].
+// The error wraps [store.ErrInvalid] for a text that is not an ID, and does not have it,
+// because it may be a key. It wraps [store.ErrNotFound] if no record begins with the
+// digits. Several that do are an [*AmbiguousError].
 func FindID(ctx context.Context, in store.Inspector, text string, progress func(store.Page)) (store.ID, error) {
 	digits := strings.ToLower(strings.TrimSpace(text))
 	var id store.ID
