@@ -15,7 +15,7 @@ import (
 
 const (
 	listShown = 50                     // records of a page
-	textLimit = 200                    // records that a page reads at once to look for a text, so it may show up to 249
+	textLimit = 200                    // records that a page reads at once where it filters, so it may show up to 249
 	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
 	smallBody = 64 << 10               // of a response whose status a listing reads, in bytes
 )
@@ -81,6 +81,9 @@ func (v *listView) query(name, value string) template.URL {
 	return template.URL(q.Encode()) //nolint:gosec // every value in it is escaped
 }
 
+// filters reports whether the page leaves out records that the store lists.
+func (v *listView) filters() bool { return v.Text != "" || v.State == stuckState }
+
 // selects reports whether the text of the filter is in a record's description, reason or
 // ID.
 func (v *listView) selects(r *store.Record) bool {
@@ -119,7 +122,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 		}
 		view.Scanned += page.Scanned
 		view.Total = max(view.Total, page.Total)
-		if limit = listShown - len(view.Rows); limit > 0 && view.Text != "" {
+		if limit = listShown - len(view.Rows); limit > 0 && view.filters() {
 			limit = textLimit
 		}
 		return limit
@@ -148,7 +151,7 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 
 // parse returns the query of a listing, or a sentence that says which field is invalid.
 func (v *listView) parse(after string) (q store.Query, problem string) {
-	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.Text != "" {
+	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.filters() {
 		q.Limit = textLimit
 	}
 	switch state := stateNamed(v.State); {
