@@ -3,7 +3,10 @@ package repriseconnectclient
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -106,10 +109,18 @@ func (a attempt) Header() http.Header { return a.header }
 func failure(err error) rpc.Result {
 	r := rpc.Result{Err: err, Code: uint32(connect.CodeOf(err))}
 	var failed *connect.Error
-	if errors.As(err, &failed) {
+	if r.Broken = isBroken(err); !r.Broken && errors.As(err, &failed) {
 		r.Metadata, r.Details = failed.Meta(), detailsOf(failed)
 	}
 	return r
+}
+
+// isBroken reports whether an error that the library made is that of a response that
+// broke off, or that has no status. Its header may have arrived.
+func isBroken(err error) bool {
+	var op *net.OpError
+	return !connect.IsWireError(err) &&
+		(errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) || strings.Contains(err.Error(), "stream error: stream ID "))
 }
 
 // detailsOf returns the details of an error.

@@ -235,6 +235,31 @@ func TestBrokenStreamIsUnknown(t *testing.T) {
 	})
 }
 
+// A response whose header arrived and whose rest did not is not the service's, whatever
+// status the library invents for it: it is retried, and at the bounds the outcome is
+// unknown.
+func TestResponseThatBreaksOffIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []string{"", "\x00\x00\x00", "\x00\x00\x00\x00\x06\x0a\x04do"} {
+		addr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+			_, _ = w.Write([]byte(sent))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		eachCaller(t, func(t *testing.T, c caller) {
+			cfg, log := quick(), new(attempts)
+			cfg.MaxAttempts, cfg.Observer = 2, log
+			a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || a.code == 0 {
+				t.Errorf("after %q the client got %+v", sent, a)
+			}
+			log.want(t, repriseclient.OutcomeUnknown, 2)
+		})
+	}
+}
+
 // A refusal that no retry changes is returned as the service sent it.
 func TestReusedKeyIsNotRetried(t *testing.T) {
 	t.Parallel()
