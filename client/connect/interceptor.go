@@ -78,7 +78,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			},
 		})
 		if err != nil {
-			return nil, withCode(err)
+			return nil, withCode(ctx, err)
 		}
 		return res, nil
 	}
@@ -133,15 +133,15 @@ func detailsOf(err *connect.Error) []rpcstatus.Detail {
 }
 
 // withCode returns an error with a code of Connect, as every error of a call has.
-func withCode(err error) error {
+func withCode(ctx context.Context, err error) error {
 	var coded *connect.Error
 	var not *repriseclient.NotSentError
 	switch {
 	case errors.As(err, &coded):
 		return err
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return connect.NewError(connect.CodeDeadlineExceeded, err)
 	case errors.As(err, &not): // the key was refused here
 		return connect.NewError(connect.CodeInvalidArgument, err)

@@ -84,7 +84,7 @@ func (i *interceptor) unary(ctx context.Context, method string, req, reply any, 
 			return rpc.Result{Err: err, Code: uint32(s.Code()), Metadata: headerOf(header, trailer), Details: detailsOf(s)}
 		},
 	})
-	return withStatus(err)
+	return withStatus(ctx, err)
 }
 
 // isBroken reports whether a status that gRPC invented is that of a stream that was reset
@@ -94,11 +94,14 @@ func isBroken(s *status.Status) bool {
 }
 
 // withStatus returns an error with a status of gRPC, as every error of a call has.
-func withStatus(err error) error {
+func withStatus(ctx context.Context, err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
 	s := status.FromContextError(err)
+	if s.Code() == codes.Unknown && ctx.Err() != nil { // with a cause of its own
+		s = status.New(status.FromContextError(ctx.Err()).Code(), err.Error())
+	}
 	var not *repriseclient.NotSentError
 	if s.Code() == codes.Unknown && errors.As(err, &not) { // the key was refused here
 		s = status.New(codes.InvalidArgument, err.Error())

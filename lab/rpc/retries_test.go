@@ -139,6 +139,24 @@ func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	})
 }
 
+// A call that its caller ended has the code of that, also where the context has a cause.
+func TestCauseOfAContextHasItsCode(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{}, callerConfig{Client: quick()})
+		stopping := errors.New("the program stops")
+		cancelled, cancel := context.WithCancelCause(t.Context())
+		cancel(stopping)
+		late, stop := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), stopping)
+		defer stop()
+		for code, ctx := range map[uint32]context.Context{1: cancelled, deadlineExceeded: late} {
+			if a := s.service.call(ctx, call{}); a.code != code || !repriseclient.NotSent(a.err) || !errors.Is(a.err, stopping) {
+				t.Errorf("the client got %+v, want the code %d", a, code)
+			}
+		}
+	})
+}
+
 // A call that got no connection did not run.
 func TestRefusedConnectionIsNotSent(t *testing.T) {
 	t.Parallel()
