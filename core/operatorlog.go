@@ -44,9 +44,12 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 	if message == "" || !log.Enabled(ctx, level) {
 		return
 	}
-	skipped, due := l.due(message)
-	if !due && e.Kind != EventResolved {
-		return
+	skipped := 0
+	if e.Kind != EventResolved {
+		var due bool
+		if skipped, due = l.due(message); !due {
+			return
+		}
 	}
 	attrs := make([]slog.Attr, 0, 8)
 	if e.Label != "" {
