@@ -142,6 +142,8 @@ func storeNotice(err error) string {
 		return "reprise: a record cannot be read"
 	case errors.Is(err, store.ErrFull):
 		return "reprise: the store is full"
+	case errors.Is(err, errUncounted):
+		return "reprise: the stuck records could not be counted"
 	default:
 		return ""
 	}

@@ -34,6 +34,9 @@ const (
 // operation: those are digests of something else.
 var stuckLock = store.ID(sha256.Sum256([]byte("reprise: the count of stuck records")))
 
+// errUncounted marks the error of a count.
+var errUncounted = errors.New("count of stuck records")
+
 // StuckCount is how many records of one label wait for an operator: see [Engine.Stuck].
 type StuckCount struct {
 	Label string            // of the policy
@@ -140,7 +143,7 @@ func (c *stuckCounter) init(st store.Store, e *Engine) {
 	}
 	c.work = c.run
 	c.failed = func(ctx context.Context, err error) {
-		event := Event{Kind: EventStoreError, Err: fmt.Errorf("count of stuck records: %w", err)}
+		event := Event{Kind: EventStoreError, Err: fmt.Errorf("%w: %w", errUncounted, err)}
 		if e.observing.wants(&event) {
 			e.observing.queue(ctx, event)
 		}

@@ -3,8 +3,10 @@ package reprise_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -279,6 +281,21 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 		read(2*time.Hour, e, other)
 		if e, o := stuckOf(e), stuckOf(other); (e == "none") == (o == "none") {
 			t.Errorf("after the failure, the processes count %s and %s", e, o)
+		}
+	})
+}
+
+// A count that fails leaves no gauge behind for an alert, so the log for operators says
+// so, for whatever reason.
+func TestFailedCountOfStuckRecordsIsLogged(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		text, st := &buffer{}, &listed{Store: memstore.New()}
+		late := fmt.Errorf("%w: canceling statement due to statement timeout", store.ErrUnavailable)
+		st.err.Store(&late)
+		e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
+		read(9*time.Minute, e)
+		if got := text.String(); strings.Count(got, "stuck records could not be counted") != 2 || !strings.Contains(got, "statement timeout") {
+			t.Errorf("logged %s", got)
 		}
 	})
 }
