@@ -82,8 +82,8 @@ var matrixStores = []matrixStore{
 	{
 		name: "sqlite-tx", atomic: true,
 		connect: func(testing.TB) func() func(testing.TB) store.Store {
-			// A file of each case, because it has one writer, and one handle, because the attempts of
-			// another process are invisible: see docs/sqlite.md.
+			// A file of each case, because it has one writer, and one handle, because the attempts
+			// of another process are invisible: see docs/sqlite.md.
 			return func() func(testing.TB) store.Store {
 				var (
 					once sync.Once

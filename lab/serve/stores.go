@@ -36,8 +36,8 @@ type Backend struct {
 	Store store.Store
 
 	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt
-	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless the
-	// store is in a file.
+	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless
+	// the store is in a file.
 	Effect func(ctx context.Context, op string) error
 
 	purger   store.Purger  // nil: the store has none

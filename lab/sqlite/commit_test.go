@@ -25,8 +25,8 @@ func init() {
 	}})
 }
 
-// TestWritesThatQueueShareACommit: claims that arrive while another one waits for the file
-// are granted by one commit; one that is alone takes one.
+// TestWritesThatQueueShareACommit: claims that arrive while another one waits for the
+// file are granted by one commit; one that is alone takes one.
 func TestWritesThatQueueShareACommit(t *testing.T) {
 	t.Parallel()
 	counted := driver{"sqlite3-counted", drivers[1].settings}

@@ -136,9 +136,9 @@ func (o orders) start(tb testing.TB) (killed bool, err error) {
 }
 
 // TestKilledProcessesLeaveEachEffectOnce: processes that share a file die by SIGKILL at
-// every point, and their operations are run again. In the transactional store the effect of
-// an operation is there once; in the leased store there are as many as attempts that got so
-// far, and the last of them is complete.
+// every point, and their operations are run again. In the transactional store the effect
+// of an operation is there once; in the leased store there are as many as attempts that
+// got so far, and the last of them is complete.
 func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
 	t.Parallel()
 	kills := 200

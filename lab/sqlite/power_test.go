@@ -15,10 +15,10 @@ import (
 )
 
 // TestPowerFailureKeepsWhatWasAcknowledged: with synchronous=FULL the disk has the log up
-// to the end of an operation when that returns. Of what follows there may be any part, and
-// anything in its place. So the log is cut behind each operation and between any two, with
-// noise in the rest of it, and opened again: every acknowledged record is there, and none in
-// part.
+// to the end of an operation when that returns. Of what follows there may be any part,
+// and anything in its place. So the log is cut behind each operation and between any two,
+// with noise in the rest of it, and opened again: every acknowledged record is there, and
+// none in part.
 func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	rounds := 300
@@ -73,8 +73,8 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// wantRecords opens a file and its log, and demands the records of the first operations: a
-// claim and a completion of each. more says that the next one may be there as well.
+// wantRecords opens a file and its log, and demands the records of the first operations:
+// a claim and a completion of each. more says that the next one may be there as well.
 func (d driver) wantRecords(t *testing.T, file, log []byte, claims []store.ClaimRequest, payload []byte, operations int, more bool) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "after.db")
@@ -107,9 +107,9 @@ func (d driver) wantRecords(t *testing.T, file, log []byte, claims []store.Claim
 	}
 }
 
-// TestFullDiskRefusesAndForgetsNothing: a disk without room ends a claim with ErrFull, and
-// nothing of it is there; replays go on, and what was claimed before is completed once there
-// is room.
+// TestFullDiskRefusesAndForgetsNothing: a disk without room ends a claim with ErrFull,
+// and nothing of it is there; replays go on, and what was claimed before is completed
+// once there is room.
 func TestFullDiskRefusesAndForgetsNothing(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

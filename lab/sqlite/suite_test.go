@@ -40,8 +40,8 @@ func (d driver) corrupt(tb testing.TB, file string, id store.ID, how storetest.C
 	d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+change+" WHERE id = ?", id[:])
 }
 
-// TestSQLiteTransactionalConformance: handles are of one process. An attempt of another one
-// is invisible before its commit, and a claim waits for it: see contention_test.go.
+// TestSQLiteTransactionalConformance: handles are of one process. An attempt of another
+// one is invisible before its commit, and a claim waits for it: see contention_test.go.
 func TestSQLiteTransactionalConformance(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

@@ -33,7 +33,8 @@ func begin(t *testing.T, st *reprisesqlite.TransactionalStore, r store.ClaimRequ
 	return &attempt{st, r, tx}
 }
 
-// insert writes an effect, by another way than the transaction's methods where sql has one.
+// insert writes an effect, by another way than the transaction's methods where sql has
+// one.
 func (a *attempt) insert(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range append([]string{"INSERT INTO effects (key) VALUES ('x')"}, statements...) {
@@ -105,8 +106,8 @@ func TestEffectsCommitWithTheResponseOrNotAtAll(t *testing.T) {
 	})
 }
 
-// TestHandlerThatEndsItsTransactionIsFoundOut: an effect that was committed is not reported
-// as undone, and one that was undone not as done.
+// TestHandlerThatEndsItsTransactionIsFoundOut: an effect that was committed is not
+// reported as undone, and one that was undone not as done.
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
@@ -163,8 +164,8 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	})
 }
 
-// TestClaimWaitsForAnAttemptOfAnotherProcess: then it is granted, or replayed if it is the
-// same operation; and it is busy when it has waited for as long as it may.
+// TestClaimWaitsForAnAttemptOfAnotherProcess: then it is granted, or replayed if it is
+// the same operation; and it is busy when it has waited for as long as it may.
 func TestClaimWaitsForAnAttemptOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

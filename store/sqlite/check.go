@@ -23,8 +23,8 @@ const (
 )
 
 // Open is [New], followed by [Store.Check] and a trial of every operation on a record
-// that it deletes again. The error is ErrMisconfigured for a database on which a guarantee
-// does not hold. Warnings go to [Config.Logger].
+// that it deletes again. The error is ErrMisconfigured for a database on which a
+// guarantee does not hold. Warnings go to [Config.Logger].
 func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	s, err := New(db, c)
 	if err != nil {

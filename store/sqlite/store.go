@@ -8,9 +8,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Store is the leased store: every claim is committed at once, and holds for its lease. It
-// is safe for concurrent use, starts no goroutine that outlives a call and needs no Close;
-// the *sql.DB stays the caller's.
+// Store is the leased store: every claim is committed at once, and holds for its lease.
+// It is safe for concurrent use, starts no goroutine that outlives a call and needs no
+// Close; the *sql.DB stays the caller's.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.Inspector], a [store.Purger], a
 // [store.Maintainer] and a [store.Meter].
@@ -25,8 +25,9 @@ var (
 	_ store.Meter      = (*Store)(nil)
 )
 
-// New returns the leased store over db, with any driver of SQLite. It does not contact the
-// database; [Open] does. The table must exist: see [Migrate]. The error wraps ErrInvalid.
+// New returns the leased store over db, with any driver of SQLite. It does not contact
+// the database; [Open] does. The table must exist: see [Migrate]. The error wraps
+// ErrInvalid.
 func New(db *sql.DB, c Config) (*Store, error) {
 	t, err := newTable(db, c)
 	if err != nil {
@@ -36,8 +37,8 @@ func New(db *sql.DB, c Config) (*Store, error) {
 }
 
 // Claim implements [store.Store] by one read, and by one transaction where it has to
-// write. Claims and completions that arrive while a transaction commits travel together in
-// the next one.
+// write. Claims and completions that arrive while a transaction commits travel together
+// in the next one.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err

@@ -16,13 +16,13 @@ import (
 //
 // SQLite has one writer at a time, so one attempt runs at a time. Claims of other
 // operations wait, first come, first served, until shortly before their context ends, and
-// then fail with ErrBusy; so do the claims of other processes, which take turns without an
-// order. Replays do not wait. It is for services whose handlers take milliseconds: with 10
-// ms each, a hundred requests run in a second. A handler that calls another service
-// belongs on the leased [Store].
+// then fail with ErrBusy; so do the claims of other processes, which take turns without
+// an order. Replays do not wait. It is for services whose handlers take milliseconds:
+// with 10 ms each, a hundred requests run in a second. A handler that calls another
+// service belongs on the leased [Store].
 //
-// An attempt has no lease. With a crash of the process its transaction is rolled back, and
-// the next request with the key runs. An attempt that outlasts [Config.TxTimeout] is
+// An attempt has no lease. With a crash of the process its transaction is rolled back,
+// and the next request with the key runs. An attempt that outlasts [Config.TxTimeout] is
 // rolled back, too. A duplicate of an attempt that runs in another process waits as other
 // claims do, because its record is invisible before the commit.
 //
@@ -74,8 +74,8 @@ func OpenTransactional(ctx context.Context, db *sql.DB, c Config) (*Transactiona
 }
 
 // Tx returns the transaction of the attempt that ctx belongs to. It returns false where
-// there is none: outside a handler, on a route without the middleware or without a key, or
-// with another store. ctx may be the context of the handler's framework, see
+// there is none: outside a handler, on a route without the middleware or without a key,
+// or with another store. ctx may be the context of the handler's framework, see
 // [store.ContextKey].
 //
 // Writes through it commit together with the stored response. Writes through the *sql.DB

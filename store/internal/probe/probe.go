@@ -1,6 +1,6 @@
 // Package probe tries every operation of a store on a record that it deletes again. What
-// the settings of a server do not show would otherwise be found when a handler has run and
-// its response cannot be stored.
+// the settings of a server do not show would otherwise be found when a handler has run
+// and its response cannot be stored.
 package probe
 
 import (

@@ -91,7 +91,7 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 		if err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
 		}
-		return t.change(ctx, on, found, t.statements.forget)
+		return t.forget(ctx, on, found)
 	})
 }
 

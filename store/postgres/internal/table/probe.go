@@ -11,9 +11,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// probe tries every operation of st on a new record. The catalogue does not show row-level
-// security policies, triggers and the functions that a server lacks. The store rival has
-// the same table, and shares no memory with st.
+// probe tries every operation of st on a new record. The catalogue does not show
+// row-level security policies, triggers and the functions that a server lacks. The store
+// rival has the same table, and shares no memory with st.
 func (t *Table) probe(ctx context.Context, st, rival store.Store) error {
 	err := (&probe.Probe{
 		Name: "postgres", Store: st, Rival: rival, LostRace: ErrLostRace,

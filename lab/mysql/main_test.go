@@ -1,0 +1,9 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
