@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,9 +43,11 @@ func (s *sessions) Begin(ctx context.Context, op string, id store.ID) (*sqlstore
 	tx, err := s.begin(ctx, conn, id)
 	if err != nil {
 		_ = conn.Close()
-		return nil, dialect.Fail(op, err)
 	}
-	return tx, nil
+	if err != nil && !errors.Is(err, sqlstore.ErrHeld) {
+		err = dialect.Fail(op, err)
+	}
+	return tx, err
 }
 
 func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sqlstore.Tx, error) {
