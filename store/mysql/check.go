@@ -102,7 +102,10 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if binlog && sync != 1 {
 		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so replicas may miss what a crash of the machine left; set it to 1", sync)
 	}
-	if packet < leastPacket {
+	switch {
+	case packet < 2*largePayload:
+		list.add(findingPacket, store.Unsafe, "max_allowed_packet is %d bytes, so larger responses end their connection; set it to 16M or more", packet)
+	case packet < leastPacket:
 		list.add(findingPacket, store.Warning, "max_allowed_packet is %d bytes: larger responses are not stored; set it to twice the longest response or more", packet)
 	}
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {

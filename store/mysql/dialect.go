@@ -1,7 +1,9 @@
 package reprisemysql
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -50,6 +52,7 @@ var dialect = sqlstore.Dialect{
 	UpdateDue: "UPDATE " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
 	Classify:  classify,
 	Retires:   retires,
+	Fits:      fits,
 }
 
 // dueRows selects the rows of a purge. A row that another transaction has is left to the
@@ -108,7 +111,7 @@ func classify(err error, committing bool) error {
 	switch class := classes[number]; {
 	case ok && class != nil:
 		return class
-	case strings.Contains(err.Error(), "packet for query is too large"): // of the driver, which did not send it
+	case strings.Contains(err.Error(), "max_allowed_packet"): // of a parameter that is sent in pieces
 		return store.ErrFull
 	case committing:
 		return store.ErrUnknown
@@ -117,12 +120,46 @@ func classify(err error, committing bool) error {
 	}
 }
 
-// retires reports whether the server of a connection became read-only, as that of a
-// primary does which failed over: a new connection may reach its successor.
+// retires reports whether the server closed a connection, or became read-only, as that of
+// a primary does which failed over: a new connection may reach its successor.
 func retires(err error) bool {
-	if err == nil || errors.Is(err, sqlstore.ErrLostRace) {
-		return false
+	number, ok := numberOf(err)
+	return number == 1290 || number == 1792 || number == 1836 || !ok && err.Error() == "invalid connection"
+}
+
+// A server that gets a packet beyond its limit closes the connection, in which the error
+// gets lost. So a payload of some size is measured before, with an escape for each of its
+// bytes that may have one.
+const (
+	largePayload = 256 << 10
+	restOfPacket = 4 << 10
+	escaped      = "\x00\n\r\x1a'\"\\"
+)
+
+func fits(ctx context.Context, on sqlstore.Conn, payload []byte) error {
+	if len(payload) < largePayload {
+		return nil
 	}
-	number, _ := numberOf(err)
-	return number == 1290 || number == 1792 || number == 1836
+	rows, err := on.QueryContext(ctx, "SELECT @@max_allowed_packet")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var limit int64
+	if rows.Next() {
+		err = rows.Scan(&limit)
+	}
+	if err = errors.Join(err, rows.Err()); err != nil {
+		return err
+	}
+	size := int64(len(payload) + restOfPacket)
+	for _, b := range payload {
+		if strings.IndexByte(escaped, b) >= 0 {
+			size++
+		}
+	}
+	if size > limit {
+		return fmt.Errorf("%w: mysql: complete: the response takes up to %d bytes, and max_allowed_packet is %d; raise it", store.ErrFull, size, limit)
+	}
+	return nil
 }

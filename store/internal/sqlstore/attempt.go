@@ -78,6 +78,11 @@ type ending struct {
 }
 
 func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) error {
+	if t.Dialect.Fits != nil {
+		if err := t.Dialect.Fits(ctx, on, e.payload); err != nil {
+			return err
+		}
+	}
 	now := found.Clock
 	replayed := now + e.replay
 	return t.change(ctx, on, found, t.statements.complete,

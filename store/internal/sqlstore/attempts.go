@@ -58,7 +58,7 @@ func (t *Tx) End() {
 	})
 }
 
-// retire closes a connection of the pool.
+// retire closes a connection of the pool, and ends a transaction on it.
 func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // attempt is one transaction, from its claim to its end.

@@ -62,9 +62,16 @@ type Dialect struct {
 	// because its transaction is rolled back. It gets no error of a context.
 	Classify func(err error, committing bool) error
 
-	// Retires reports whether a connection on which err occurred is of no use any more,
-	// though it works. Nil is never.
+	// Retires reports whether a connection on which err occurred is of no use any more. Nil
+	// is never.
 	Retires func(err error) bool
+
+	// Fits returns ErrFull for a payload that the server would not accept. Nil accepts all.
+	Fits func(ctx context.Context, on Conn, payload []byte) error
+}
+
+func (d *Dialect) retires(err error) bool {
+	return err != nil && d.Retires != nil && d.Retires(err)
 }
 
 // rest returns the context of statements that follow a write in its transaction.

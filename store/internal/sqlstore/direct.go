@@ -25,7 +25,8 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			return w.Dialect.Fail(op, err)
 		}
 		err = f(ctx, direct{conn})
-		if w.Dialect.Retires != nil && w.Dialect.Retires(err) {
+		broken := w.Dialect.retires(err)
+		if broken {
 			retire(conn)
 		}
 		_ = conn.Close()
@@ -35,7 +36,7 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			return w.Dialect.FailCommit(op, err)
 		case isContext(err):
 			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, err.Error())
-		case !errors.Is(err, driver.ErrBadConn) || try == maxTries: // the server closed it in the pool
+		case !broken && !errors.Is(err, driver.ErrBadConn) || try == maxTries: // else the server closed it in the pool
 			return w.Dialect.Fail(op, err)
 		}
 	}
