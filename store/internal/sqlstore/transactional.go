@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -252,7 +253,7 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 		a.tx.End()
 		if a.tx, err = s.begin.Begin(ctx, "unknown", a.id); err != nil {
 			a.tx = nil
-			return s.Dialect.Fail("unknown", err)
+			return fmt.Errorf("%w: %s: unknown: the handler ended the transaction of its attempt, and then: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
 		}
 		var result store.ClaimResult
 		result, err = s.open(s.Dialect.rest(ctx), a)
@@ -299,7 +300,11 @@ func (s *Transactional) finish(ctx context.Context, a *attempt, op string, disca
 		statement = "ROLLBACK TO SAVEPOINT "
 	}
 	rest := s.Dialect.rest(ctx)
-	if _, err := a.tx.ExecContext(rest, statement+savepoint); err != nil {
+	switch _, err := a.tx.ExecContext(rest, statement+savepoint); {
+	case err == nil:
+	case isContext(err), errors.Is(err, driver.ErrBadConn), s.Dialect.retires(err): // the connection is closed
+		return fmt.Errorf("%w: %w", errNotCommitted, err)
+	default:
 		return fmt.Errorf("%w: %w", errEnded, err)
 	}
 	found, err := s.hold(rest, a.tx, a.id)
