@@ -119,8 +119,8 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 	$(servers)
 	.ci/postgres '$(TESTS)'
 
-alerts: ## Run the tests of metrics, alerts and dashboard, on Prometheus' own parser and engine
-	@$(call use,off lab/otel lab/otel/gin lab/otel/echo)
+alerts: ## Run the tests of metrics, alerts and dashboard on Prometheus' own engine, and the hour of an operator
+	@$(call use,off lab/otel lab/otel/gin lab/otel/echo lab/hour)
 	$(call each,$$modules,go test ./...)
 
 blobs: ## Run the tests of offloaded bodies, against an S3 server and files

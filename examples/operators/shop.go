@@ -15,20 +15,16 @@ import (
 	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
-// backend keeps the records of the shop, and stages the accidents of the demonstration.
+// backend keeps the records of the shop.
 type backend interface {
 	store.Store
 	store.Inspector
 	io.Closer
 
-	// crash starts a second instance of the service, calls during with its URL, and ends
-	// the instance so abruptly that the store does not learn of it.
-	crash(ctx context.Context, during func(url string) error) error
+	// flags returns the flags of this program that name the records.
+	flags() []string
 
-	// crashed returns a sentence that describes the crash.
-	crashed() string
-
-	// spoil leaves a record of id that this release cannot read.
+	// spoil makes the record of id one that this release cannot read.
 	spoil(ctx context.Context, id store.ID) error
 }
 
@@ -56,13 +52,15 @@ func serveShop(ctx context.Context, out io.Writer, addr string, store store.Stor
 	if err != nil {
 		return nil, err
 	}
-	pages, err := console.Handler(console.Config{
+	// On a loopback address everyone may do everything; a service asks its authentication.
+	access := func(*http.Request) (string, console.Permission) {
+		return "you", console.Look | console.Reveal | console.Resolve
+	}
+	pages, err := console.Handler([]console.Store{{Name: "orders", Store: store}}, access, console.Config{
 		Title:   "Orders: idempotency",
-		Stores:  []console.Store{{Name: "orders", Store: store}},
 		Engines: []console.Engine{{Name: "orders", Engine: a.guard.Engine()}},
 		Guards:  []*protocol.Guard{a.guard},
 		Events:  events,
-		Allow:   func(*http.Request) bool { return true }, // on a loopback address; a service asks its own authentication
 	})
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/mysqlserver"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )

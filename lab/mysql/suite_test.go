@@ -6,7 +6,7 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/mysqlserver"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/mysqlserver"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 

@@ -1,15 +1,32 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/lab/internal/sqlitefile"
+	_ "modernc.org/sqlite" // the driver
+
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
+
+// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns
+// connections, or eight for 0.
+func OpenFile(file string, conns int) (*sql.DB, error) {
+	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+settings)
+	if err == nil {
+		conns = cmp.Or(conns, filePool)
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(conns) // else database/sql keeps two, and opens and closes the others all the time
+	}
+	return db, err
+}
+
+const filePool = 8
 
 // openSQLite opens the leased store in a file of SQLite.
 func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {
@@ -39,7 +56,7 @@ func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesql
 	if o.SQLiteFile == "" {
 		return nil, c, errors.New("needs -sqlite-file")
 	}
-	db, err := sqlitefile.Open(o.SQLiteFile, o.Pool)
+	db, err := OpenFile(o.SQLiteFile, o.Pool)
 	if err != nil {
 		return nil, c, err
 	}
@@ -51,23 +68,6 @@ func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesql
 	if _, err := db.ExecContext(ctx, table); err != nil {
 		return nil, c, fmt.Errorf("create the table of effects: %w", err)
 	}
-	b.Effect = func(ctx context.Context, op string) error { return insertEffect(ctx, db, op) }
+	b.Effect = insertEffect(db, reprisesqlite.Tx, "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
 	return db, c, nil
-}
-
-// insertEffect inserts the effect of one run, as [effects] does.
-func insertEffect(ctx context.Context, db *sql.DB, op string) error {
-	exec := db.ExecContext
-	if tx, ok := reprisesqlite.Tx(ctx); ok {
-		exec = tx.ExecContext
-	}
-	attempt := 0
-	if view, ok := reprise.AttemptFrom(ctx); ok {
-		attempt = view.Number()
-	}
-	const insert = "INSERT INTO reprise_effects (op, attempt, owner, at) VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000000 AS INTEGER))"
-	if _, err := exec(ctx, insert, op, attempt, ownerFrom(ctx)); err != nil {
-		return fmt.Errorf("effect: %w", err)
-	}
-	return nil
 }

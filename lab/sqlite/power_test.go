@@ -56,7 +56,7 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
 		}
 		log := read(t, file+"-wal")
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seed reproduces a failure
+		random := rand.New(rand.NewPCG(1, 2)) // a seed reproduces a failure
 		for range rounds {
 			i := random.IntN(len(acknowledged))
 			end := len(log)

@@ -35,7 +35,7 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	const payload = "probe"
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: duration, Policy: store.Policy{Retention: duration, Horizon: duration}}
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: duration, Policy: store.Policy{Label: store.ProbeLabel, Retention: duration, Horizon: duration}}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	second := r
 	second.Owner = store.NewOwner()

@@ -56,7 +56,7 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 }
 
 // send executes a batch in one transaction. Where a statement of several operations fails
-// each gets a transaction of its own.
+// each gets another transaction.
 func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
 	err := w.transact(ctx, batch)
 	if len(batch) > 1 && errors.As(err, new(statementError)) {

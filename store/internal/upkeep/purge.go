@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Pace says how [Purge] purges.
+// Pace says how [Pace.Purge] purges.
 type Pace struct {
 	Every   time.Duration // between two rounds; negative: never
 	Batch   int           // records that one statement deletes or empties

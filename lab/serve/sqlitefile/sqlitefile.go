@@ -1,5 +1,5 @@
-// Package sqlitefile opens files of SQLite as docs/sqlite.md says to. The driver takes a
-// minute to compile, so only what serves this store imports the package.
+// Package sqlitefile has stores in files of SQLite for tests. The driver takes a minute
+// to compile, so only those that serve the store import it.
 package sqlitefile
 
 import (
@@ -8,24 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "modernc.org/sqlite" // the driver
-
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
-
-// Settings are the parameters of the URL of a file.
-const Settings = "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)"
-
-// Open opens a file with up to conns connections, or any number for 0.
-func Open(file string, conns int) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+Settings)
-	if err == nil {
-		db.SetMaxOpenConns(conns)
-		db.SetMaxIdleConns(max(conns, 4))
-	}
-	return db, err
-}
 
 // New returns the path of a new file with the table.
 func New(tb testing.TB) string {
@@ -37,7 +23,7 @@ func New(tb testing.TB) string {
 	return file
 }
 
-// Leased returns the leased store over a file, as a process of its own has it.
+// Leased returns the leased store over a file, as a separate process has it.
 func Leased(tb testing.TB, file string) store.Store {
 	tb.Helper()
 	st, err := reprisesqlite.New(open(tb, file), reprisesqlite.Config{})
@@ -59,7 +45,7 @@ func Transactional(tb testing.TB, file string) store.Store {
 
 func open(tb testing.TB, file string) *sql.DB {
 	tb.Helper()
-	db, err := Open(file, 0)
+	db, err := serve.OpenFile(file, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}

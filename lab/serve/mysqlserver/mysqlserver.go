@@ -1,41 +1,18 @@
-// Package mysqlserver opens databases of MariaDB and MySQL as docs/mysql.md says to.
+// Package mysqlserver has stores in databases of MariaDB for tests.
 package mysqlserver
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // the driver
-
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
-
-// Open opens the database of a URL such as mysql://user:password@host:port/name, whose
-// parameters are those of the driver, with up to conns connections, or any number for 0.
-func Open(raw string, conns int) (*sql.DB, error) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "mysql" || u.Host == "" {
-		return nil, fmt.Errorf("want mysql://user:password@host:port/database") //nolint:perfsprint // it may hold a password
-	}
-	password, _ := u.User.Password()
-	values := u.Query()
-	if !values.Has("interpolateParams") {
-		values.Set("interpolateParams", "true") // one round trip a statement
-	}
-	db, err := sql.Open("mysql", fmt.Sprintf("%s:%s@tcp(%s)/%s?%s", u.User.Username(), password, u.Host, strings.TrimPrefix(u.Path, "/"), values.Encode()))
-	if err == nil {
-		db.SetMaxOpenConns(conns)
-		db.SetMaxIdleConns(max(conns, 16))
-	}
-	return db, err
-}
 
 // databases counts the databases of this process.
 var databases atomic.Int64
@@ -56,7 +33,7 @@ func New(tb testing.TB, s *servers.MariaDBServer) string {
 // Pool opens a database until the test ends.
 func Pool(tb testing.TB, raw string, conns int) *sql.DB {
 	tb.Helper()
-	db, err := Open(raw, conns)
+	db, err := serve.OpenMySQL(raw, conns)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +44,7 @@ func Pool(tb testing.TB, raw string, conns int) *sql.DB {
 // Exec executes a statement over a connection of its own.
 func Exec(tb testing.TB, raw, statement string, args ...any) {
 	tb.Helper()
-	db, err := Open(raw, 1)
+	db, err := serve.OpenMySQL(raw, 1)
 	if err == nil {
 		defer db.Close()
 		_, err = db.ExecContext(context.WithoutCancel(tb.Context()), statement, args...)
