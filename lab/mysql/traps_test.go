@@ -24,7 +24,7 @@ func TestAttemptLocksNoGap(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + repeatable
 	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	leased := mysqlserver.Leased(t, raw)
+	leased := mysqlserver.Leased(t, raw+"&innodb_lock_wait_timeout=1")
 	first := request()
 	first.ID = store.ID{100}
 	begin(t, st, first)

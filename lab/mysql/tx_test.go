@@ -1,7 +1,10 @@
 package mysql
 
 import (
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,6 +200,67 @@ func TestDuplicateOfAnotherProcessIsInProgressAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstArrivalsDoNotWaitForTheWinner: there is no row whose lock could be refused.
+func TestFirstArrivalsDoNotWaitForTheWinner(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	stores := []*reprisemysql.TransactionalStore{
+		transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}),
+	}
+	for round := range byte(20) {
+		const claims = 16
+		var (
+			arrivals sync.WaitGroup
+			granted  atomic.Int64
+			ready    = make(chan struct{})
+		)
+		for n := range claims {
+			arrivals.Go(func() {
+				r, st := request(), stores[n%2]
+				r.ID = store.ID{round}
+				t.Cleanup(func() { _ = st.Release(context.WithoutCancel(t.Context()), r.ID, r.Owner) })
+				<-ready
+				switch got, err := st.Claim(t.Context(), r); {
+				case err != nil:
+					t.Errorf("claim: %v", err)
+				case got.Outcome == store.Claimed:
+					granted.Add(1)
+				case got.Outcome != store.InProgress:
+					t.Errorf("claim: %v", got.Outcome)
+				}
+			})
+		}
+		close(ready)
+		arrivals.Wait()
+		if n := granted.Load(); n != 1 {
+			t.Errorf("%d of %d claims were granted", n, claims)
+		}
+	}
+}
+
+// TestClaimDoesNotWaitForARow: of a record that another transaction has locked.
+func TestClaimDoesNotWaitForARow(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	r := request()
+	r.Lease = time.Millisecond
+	wantClaim(t, mysqlserver.Leased(t, raw), r, store.Claimed)
+	tx, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the lease ends
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+	wantClaim(t, st, duplicate(r), store.InProgress)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, st, duplicate(r))
 }
 
 // eventually polls a condition for up to half a minute.
