@@ -123,12 +123,11 @@ func (o orders) untilDone(t *testing.T) (killed int) {
 			t.Error(err)
 			return killed
 		}
-		command := exec.CommandContext(t.Context(), os.Args[0])
+		command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 		command.Env = append(os.Environ(), childEnv+"="+string(text))
 		out, err := command.CombinedOutput()
-		var exit *exec.ExitError
 		status := syscall.WaitStatus(0)
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			status, _ = exit.Sys().(syscall.WaitStatus)
 		}
 		switch {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // repeatable makes REPEATABLE READ the default of sessions, as servers do.
 const repeatable = "?tx_isolation='REPEATABLE-READ'"
 
-// TestAttemptLocksNoGap: under REPEATABLE READ the search for a record that does not exist
-// locks the gap, and a claim of a neighbour would wait for the handler.
+// TestAttemptLocksNoGap: under REPEATABLE READ the search for a record that does not
+// exist locks the gap, and a claim of a neighbour would wait for the handler.
 func TestAttemptLocksNoGap(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + repeatable
@@ -144,8 +145,8 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	wantClaim(t, st, duplicate(r), store.Claimed)
 }
 
-// TestSessionsWithoutTheServersTimeAreRefused: a fixed timestamp would end no lease, or all
-// of them; and without autocommit a claim would be lost with its session.
+// TestSessionsWithoutTheServersTimeAreRefused: a fixed timestamp would end no lease, or
+// all of them; and without autocommit a claim would be lost with its session.
 func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
@@ -161,7 +162,8 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsAtTheSameInstantInEveryTimeZone: also in the hour that summer time repeats.
+// TestLeaseEndsAtTheSameInstantInEveryTimeZone: also in the hour that summer time
+// repeats.
 func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
@@ -191,7 +193,7 @@ func TestNoModeTruncates(t *testing.T) {
 	if err := st.Complete(t.Context(), completion(r, payload)); err != nil {
 		t.Fatal(err)
 	}
-	if got := wantClaim(t, st, duplicate(r), store.Completed); string(got.Payload) != string(payload) {
+	if got := wantClaim(t, st, duplicate(r), store.Completed); !bytes.Equal(got.Payload, payload) {
 		t.Errorf("a payload of %d bytes came back with %d", len(payload), len(got.Payload))
 	}
 	got, err := st.(store.Inspector).Inspect(t.Context(), r.ID) //nolint:forcetypeassert // it is one

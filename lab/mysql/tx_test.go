@@ -55,7 +55,8 @@ func TestEffectsCommitWithTheResponseOrNotAtAll(t *testing.T) {
 }
 
 // TestHandlerThatEndsItsTransactionIsFoundOut: an effect that was committed is not
-// reported as undone, one that was undone not as done, and none that follows is committed.
+// reported as undone, one that was undone not as done, and none that follows is
+// committed.
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	const second = "INSERT INTO effects (name) VALUES ('second')"

@@ -8,8 +8,8 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// insertEffect inserts the effect of one run, as [effects] does, in the transaction of the
-// attempt where tx finds one. now is the clock of the database.
+// insertEffect inserts the effect of one run, as [effects] does, in the transaction of
+// the attempt where tx finds one. now is the clock of the database.
 func insertEffect(db *sql.DB, tx func(context.Context) (*sql.Tx, bool), now string) func(context.Context, string) error {
 	insert := "INSERT INTO reprise_effects (op, attempt, owner, at) VALUES (?, ?, ?, " + now + ")"
 	return func(ctx context.Context, op string) error {

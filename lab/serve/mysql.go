@@ -14,8 +14,9 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
-// OpenMySQL opens the database of a URL such as mysql://user:password@host:port/name, whose
-// parameters are those of the driver, with up to conns connections, or any number for 0.
+// OpenMySQL opens the database of a URL such as mysql://user:password@host:port/name,
+// whose parameters are those of the driver, with up to conns connections, or any number
+// for 0.
 func OpenMySQL(raw string, conns int) (*sql.DB, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "mysql" || u.Host == "" {

@@ -149,7 +149,7 @@ func fits(ctx context.Context, on sqlstore.Conn, payload []byte) error {
 	if rows.Next() {
 		err = rows.Scan(&limit)
 	}
-	if err = errors.Join(err, rows.Err()); err != nil {
+	if err := errors.Join(err, rows.Err()); err != nil {
 		return err
 	}
 	size := int64(len(payload) + restOfPacket)
