@@ -76,6 +76,7 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 		t.Tx, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	}
 	if err != nil {
+		t.Broken = retires(err)
 		t.End()
 		return nil, err
 	}

@@ -29,6 +29,9 @@ type Tx struct {
 	// instead. Nil does nothing.
 	Before func() error
 
+	// Broken closes the connection instead, too.
+	Broken bool
+
 	ended sync.Once
 }
 
@@ -51,14 +54,15 @@ func (t *Tx) End() {
 		_ = t.Rollback()
 	}
 	t.ended.Do(func() {
-		if t.Before != nil && t.Before() != nil {
+		if t.Broken || t.Before != nil && t.Before() != nil {
 			retire(t.Conn)
 		}
 		_ = t.Conn.Close()
 	})
 }
 
-// retire closes a connection of the pool, and ends a transaction on it.
+// retire closes a connection of the pool. A transaction on it has to end before:
+// database/sql waits for it.
 func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // attempt is one transaction, from its claim to its end.

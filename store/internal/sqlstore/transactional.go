@@ -154,9 +154,7 @@ func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*at
 	if err == nil && result.Outcome == store.Claimed {
 		return a, result, nil
 	}
-	if s.Dialect.retires(err) {
-		retire(tx.Conn)
-	}
+	tx.Broken = s.Dialect.retires(err)
 	tx.End()
 	if err = s.Dialect.Fail("claim", err); errors.Is(err, ErrLostRace) {
 		return nil, store.ClaimResult{Outcome: store.InProgress}, nil // another writer has the record at this moment
