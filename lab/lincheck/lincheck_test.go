@@ -10,6 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -37,7 +38,7 @@ func TestMemoryIsLinearizable(t *testing.T) {
 func sqliteDeployment(tb testing.TB, atomic bool) *deployment {
 	tb.Helper()
 	file := sqlitefile.New(tb)
-	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqliteClock, patience: 2 * time.Second}
+	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqlClock, patience: 2 * time.Second}
 	if atomic {
 		d.stores = []store.Store{sqlitefile.Transactional(tb, file)}
 	} else {
@@ -56,6 +57,34 @@ func TestSQLiteIsLinearizable(t *testing.T) {
 		t.Parallel()
 		checked(t, sqliteDeployment(t, true), everythingAtomic...)
 	})
+}
+
+// mysqlDeployment is two processes over a new database. The parameters of the URL are
+// those of their sessions.
+func mysqlDeployment(tb testing.TB, atomic bool, params string) *deployment {
+	tb.Helper()
+	raw := mysqlserver.New(tb, servers.SharedMariaDB(tb)) + params
+	open := mysqlserver.Leased
+	if atomic {
+		open = mysqlserver.Transactional
+	}
+	return &deployment{stores: []store.Store{open(tb, raw), open(tb, raw)}, atomic: atomic, exclusive: atomic, clock: sqlClock, patience: 2 * time.Second}
+}
+
+// TestMySQLIsLinearizable: whatever the isolation level of a session is.
+func TestMySQLIsLinearizable(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
+		params := "?tx_isolation='" + level + "'"
+		t.Run("leased/"+level, func(t *testing.T) {
+			t.Parallel()
+			checked(t, mysqlDeployment(t, false, params), everything...)
+		})
+		t.Run("transactional/"+level, func(t *testing.T) {
+			t.Parallel()
+			checked(t, mysqlDeployment(t, true, params), everythingAtomic...)
+		})
+	}
 }
 
 func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.UniversalClient) *deployment {

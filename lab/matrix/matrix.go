@@ -16,6 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -67,10 +68,22 @@ var matrixStores = []matrixStore{
 			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb), labtest.MaxConns(24))
 			return always(func(tb testing.TB) store.Store { return f.Transactional(tb) })
 		},
-		waivers: []conformance.Waiver{{
-			Case:   "R22c",
-			Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
-		}},
+		waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
+	},
+	{
+		name: "mysql",
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+			raw := mysqlserver.New(tb, servers.SharedMariaDB(tb))
+			return always(func(tb testing.TB) store.Store { return mysqlserver.Leased(tb, raw) })
+		},
+	},
+	{
+		name: "mysql-tx", atomic: true,
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+			raw := mysqlserver.New(tb, servers.SharedMariaDB(tb))
+			return always(func(tb testing.TB) store.Store { return mysqlserver.Transactional(tb, raw) })
+		},
+		waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
 	},
 	{
 		name: "sqlite",
@@ -103,6 +116,8 @@ var matrixStores = []matrixStore{
 }
 
 const oneWriter = "a file has one writer, so one attempt runs at a time: another operation waits for it, and is answered 503 when it has waited for its claim budget"
+
+const invisible = "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then"
 
 // always returns the same for every case.
 func always[T any](v T) func() T { return func() T { return v } }

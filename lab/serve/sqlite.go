@@ -10,7 +10,6 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	reprise "github.com/reprise-go/reprise/core"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -69,23 +68,6 @@ func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesql
 	if _, err := db.ExecContext(ctx, table); err != nil {
 		return nil, c, fmt.Errorf("create the table of effects: %w", err)
 	}
-	b.Effect = func(ctx context.Context, op string) error { return insertEffect(ctx, db, op) }
+	b.Effect = insertEffect(db, reprisesqlite.Tx, "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
 	return db, c, nil
-}
-
-// insertEffect inserts the effect of one run, as [effects] does.
-func insertEffect(ctx context.Context, db *sql.DB, op string) error {
-	exec := db.ExecContext
-	if tx, ok := reprisesqlite.Tx(ctx); ok {
-		exec = tx.ExecContext
-	}
-	attempt := 0
-	if view, ok := reprise.AttemptFrom(ctx); ok {
-		attempt = view.Number()
-	}
-	const insert = "INSERT INTO reprise_effects (op, attempt, owner, at) VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000000 AS INTEGER))"
-	if _, err := exec(ctx, insert, op, attempt, ownerFrom(ctx)); err != nil {
-		return fmt.Errorf("effect: %w", err)
-	}
-	return nil
 }

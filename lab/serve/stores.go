@@ -19,8 +19,9 @@ import (
 type StoreOptions struct {
 	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
 	RedisPrefix string        // of every key; empty: the store's default
-	PostgresURL string        // effects need it with every store but those in a file
+	PostgresURL string        // effects need it with every store but SQLite and MySQL
 	SQLiteFile  string        // created if it is missing; effects are in it, too
+	MySQLURL    string        // mysql://user:password@host:port/database; effects are in it, too
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
@@ -37,7 +38,7 @@ type Backend struct {
 
 	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt
 	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless
-	// the store is in a file.
+	// the store is SQLite or MySQL.
 	Effect func(ctx context.Context, op string) error
 
 	purger   store.Purger  // nil: the store has none
@@ -58,6 +59,8 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 	"redis":       openRedis,
 	"postgres":    openPostgres,
 	"postgres-tx": openTransactional,
+	"mysql":       openMySQL,
+	"mysql-tx":    openMySQLTransactional,
 	"sqlite":      openSQLite,
 	"sqlite-tx":   openSQLiteTransactional,
 }

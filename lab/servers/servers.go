@@ -1,6 +1,6 @@
 // Package servers gives tests real servers: Redis or Valkey (single, replicated, Cluster,
-// Sentinel), PostgreSQL with standbys, PgBouncer, and a TCP proxy that loses, cuts, holds
-// and delays bytes.
+// Sentinel), PostgreSQL with standbys, PgBouncer, MariaDB, and a TCP proxy that loses,
+// cuts, holds and delays bytes.
 //
 //	func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 //
@@ -13,17 +13,17 @@
 // # Where servers come from
 //
 // Shared servers are named by a URL in the environment (REPRISE_TEST_REDIS_URL,
-// REPRISE_TEST_VALKEY_URL, REPRISE_TEST_POSTGRES_URL), or else started from a program on
-// this machine. A test that kills or reconfigures a server gets a private one, always
-// from a program. No program is installed: where one is missing the test is skipped with
-// a message that names the package. REPRISE_TEST_POSTGRES_BIN names the directory of the
-// PostgreSQL programs to use, of another version for example.
+// REPRISE_TEST_VALKEY_URL, REPRISE_TEST_POSTGRES_URL, REPRISE_TEST_MARIADB_URL), or else
+// started from a program on this machine. A test that kills or reconfigures a server gets
+// a private one, always from a program. No program is installed: where one is missing the
+// test is skipped with a message that names the package. REPRISE_TEST_POSTGRES_BIN names
+// the directory of the PostgreSQL programs to use, of another version for example.
 //
-// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
-// the skip into a failure, so that a build cannot pass without the tests. The frameworks
-// that a build may leave out, the programs chromium and npm, the library faketime and the
-// right to mount a tmpfs are named in the same list, and sqlite, for the driver that
-// needs a C compiler; see [Required].
+// REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey,
+// mariadb), turns the skip into a failure, so that a build cannot pass without the tests.
+// The frameworks that a build may leave out, the programs chromium and npm, the library
+// faketime and the right to mount a tmpfs are named in the same list, and sqlite, for the
+// driver that needs a C compiler; see [Required].
 //
 // # Remains
 //
@@ -51,6 +51,7 @@ const (
 	nameValkey    = "valkey"
 	namePostgres  = "postgres"
 	namePgBouncer = "pgbouncer"
+	nameMariaDB   = "mariadb"
 )
 
 // others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks and the
@@ -110,7 +111,7 @@ func Required(tb testing.TB, name string) bool {
 
 // known returns every name that REPRISE_TEST_REQUIRE may have.
 func known() []string {
-	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer}, others...)
+	return append([]string{nameRedis, nameValkey, namePostgres, namePgBouncer, nameMariaDB}, others...)
 }
 
 // required returns the names in REPRISE_TEST_REQUIRE. A name that is not known is an

@@ -1,9 +1,6 @@
 package reprisesqlite
 
 import (
-	"errors"
-	"reflect"
-
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
@@ -11,8 +8,9 @@ import (
 // dialect is SQLite's. It has no clock that its users share with finer steps than a
 // millisecond, and the host's is the same for all of them.
 var dialect = sqlstore.Dialect{
-	Name:  "sqlite",
-	Quote: func(name string) string { return `"` + name + `"` },
+	Name:     "sqlite",
+	Embedded: true,
+	Quote:    func(name string) string { return `"` + name + `"` },
 	Schema: []string{
 		`CREATE TABLE IF NOT EXISTS {records} (
 	id           BLOB    NOT NULL PRIMARY KEY,
@@ -38,7 +36,9 @@ var dialect = sqlstore.Dialect{
 )`,
 		`CREATE INDEX IF NOT EXISTS {due} ON {records} (due_at)`,
 	},
-	Classify: classify,
+	DeleteDue: "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
+	UpdateDue: "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
+	Classify:  classify,
 }
 
 // The result codes of SQLite that matter here, and the byte of an extended code that has
@@ -76,23 +76,10 @@ func classify(err error, committing bool) error {
 	}
 }
 
-// resultCode finds the result code of SQLite in the error of a driver, whose package is
-// not imported here: a method Code (modernc.org/sqlite, github.com/ncruces/go-sqlite3) or
-// a field Code (github.com/mattn/go-sqlite3).
+// resultCode finds the result code of SQLite in the error of a driver, which has it in a
+// method Code (modernc.org/sqlite, github.com/ncruces/go-sqlite3) or in a field Code
+// (github.com/mattn/go-sqlite3).
 func resultCode(err error) (code int64, ok bool) {
-	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.ValueOf(err)
-		if m := v.MethodByName("Code"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
-			v = m.Call(nil)[0]
-		} else if v = reflect.Indirect(v); v.Kind() == reflect.Struct {
-			v = v.FieldByName("Code")
-		}
-		switch {
-		case v.IsValid() && v.CanInt():
-			return v.Int() & primaryCode, true
-		case v.IsValid() && v.CanUint():
-			return int64(v.Uint() & primaryCode), true
-		}
-	}
-	return 0, false
+	code, ok = sqlstore.Code(err, "Code")
+	return code & primaryCode, ok
 }

@@ -115,8 +115,9 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 		"npm":            "",
 		"mktemp":         "exit 1",
 	})
-	// The machine decides whether clocks can be stepped and small disks mounted.
-	list := strings.TrimPrefix(strings.TrimPrefix(lastLine(out), "tmpfs,"), "faketime,")
+	// The machine decides whether clocks can be stepped and small disks mounted, and it may
+	// have MariaDB in a folder that is not on PATH.
+	list := strings.Replace(strings.TrimPrefix(strings.TrimPrefix(lastLine(out), "tmpfs,"), "faketime,"), "mariadb,", "", 1)
 	if !ok || list != "npm,chromium,valkey,redis,postgres,pgbouncer" {
 		t.Errorf("passed=%t, printed %q, want the six and what the machine can", ok, out)
 	}

@@ -78,6 +78,11 @@ type ending struct {
 }
 
 func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) error {
+	if t.Dialect.Fits != nil {
+		if err := t.Dialect.Fits(ctx, on, e.payload); err != nil {
+			return err
+		}
+	}
 	now := found.Clock
 	replayed := now + e.replay
 	return t.change(ctx, on, found, t.statements.complete,
@@ -91,7 +96,7 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 		if err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
 		}
-		return t.change(ctx, on, found, t.statements.forget)
+		return t.forget(ctx, on, found)
 	})
 }
 

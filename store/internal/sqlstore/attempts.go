@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,16 +20,50 @@ type Tx struct {
 	*sql.Tx
 
 	Conn *sql.Conn
+
+	// Bounded makes the commit end with its context: the transaction then ends without a
+	// definite result.
+	Bounded bool
+
+	// Before is called before the connection goes back to the pool. An error closes it
+	// instead. Nil does nothing.
+	Before func() error
+
+	// Broken closes the connection instead, too.
+	Broken bool
+
+	ended sync.Once
+}
+
+// commit commits.
+func (t *Tx) commit(ctx context.Context) error {
+	if !t.Bounded {
+		return t.Commit()
+	}
+	_, err := t.ExecContext(ctx, "COMMIT")
+	return err
 }
 
 // End rolls back, unless the transaction has ended, and gives the connection back. It may
 // be called more than once.
 func (t *Tx) End() {
-	if t != nil {
-		_ = t.Rollback()
-		_ = t.Conn.Close()
+	if t == nil {
+		return
 	}
+	if t.Tx != nil {
+		_ = t.Rollback()
+	}
+	t.ended.Do(func() {
+		if t.Broken || t.Before != nil && t.Before() != nil {
+			retire(t.Conn)
+		}
+		_ = t.Conn.Close()
+	})
 }
+
+// retire closes a connection of the pool. A transaction on it has to end before:
+// database/sql waits for it.
+func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // attempt is one transaction, from its claim to its end.
 type attempt struct {

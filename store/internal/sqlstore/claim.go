@@ -11,18 +11,20 @@ import (
 // Claim answers a claim from the record where that needs no write, and otherwise writes
 // it. The request has been validated.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
-	found, err := t.look(ctx, t.DB, r.ID)
-	if err != nil {
-		return store.ClaimResult{}, t.Dialect.Fail("claim", err)
-	}
-	if d := found.Decide(r); !d.Rewrites() {
-		return d.Result(t.Dialect.Name)
+	if t.Dialect.Embedded {
+		found, err := t.look(ctx, t.DB, r.ID)
+		if err != nil {
+			return store.ClaimResult{}, t.Dialect.Fail("claim", err)
+		}
+		if d := found.Decide(r); !d.Rewrites() {
+			return d.Result(t.Dialect.Name)
+		}
 	}
 	var (
 		result  store.ClaimResult
 		request = *r // a caller may leave before it is executed
 	)
-	err = t.write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
+	err := t.write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
 		result, err = t.claimOn(ctx, on, &request)
 		return err
 	})

@@ -24,9 +24,31 @@ type Dialect struct {
 	// Name is the name of the database, in error texts and cursors.
 	Name string
 
-	// Clock is the SQL expression of the server's clock, in microseconds since 1970, as of
-	// the instant at which it is evaluated. Empty is the clock of this host.
+	// Embedded says that the database runs in this process and has one writer at a time. A
+	// claim then reads the record first, without waiting to be the writer; and statements of
+	// a transaction that has written are not cut short, because that ends it.
+	Embedded bool
+
+	// Clock is the SQL expression of the server's clock, in microseconds since 1970. It is
+	// read before the statement reads rows, and is NULL in a session that has not the time
+	// of the server. Empty is the clock of this host.
 	Clock string
+
+	// Guard is the SQL condition of sessions in which a statement outside of transactions
+	// commits at once. Empty is all of them.
+	Guard string
+
+	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
+	// and fails instead of waiting.
+	Hold string
+
+	// Isolate is the statement that makes the next transaction of the session see what is
+	// committed, and lock no more than it reads. Empty where every transaction is so.
+	Isolate string
+
+	// DeleteDue and UpdateDue change at most ? of the rows that fulfil {which}, in the order
+	// of due_at. The rows are r; the change is {set}.
+	DeleteDue, UpdateDue string
 
 	// Quote quotes an identifier.
 	Quote func(name string) string
@@ -39,6 +61,25 @@ type Dialect struct {
 	// that a commit failed; the failure of another statement means that nothing was written,
 	// because its transaction is rolled back. It gets no error of a context.
 	Classify func(err error, committing bool) error
+
+	// Retires reports whether a connection on which err occurred is of no use any more. Nil
+	// is never.
+	Retires func(err error) bool
+
+	// Fits returns ErrFull for a payload that the server would not accept. Nil accepts all.
+	Fits func(ctx context.Context, on Conn, payload []byte) error
+}
+
+func (d *Dialect) retires(err error) bool {
+	return err != nil && d.Retires != nil && d.Retires(err)
+}
+
+// rest returns the context of statements that follow a write in its transaction.
+func (d *Dialect) rest(ctx context.Context) context.Context {
+	if d.Embedded {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // Conn executes statements: a *sql.DB, *sql.Conn or *sql.Tx.

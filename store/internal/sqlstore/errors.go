@@ -20,6 +20,10 @@ var sentinels = []error{
 	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrNotFound, store.ErrRecordChanged,
 }
 
+// errSession says that the clock of a session is unusable, or that its statements are not
+// committed.
+var errSession = fmt.Errorf("%w: a session of the pool has autocommit off or a fixed timestamp; open the pool with neither", store.ErrMisconfigured)
+
 // IsResult reports whether err is a result of the contract, and not the failure of a
 // statement.
 func IsResult(err error) bool {
@@ -52,6 +56,9 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		sentinel = store.ErrUnavailable
 	default:
 		sentinel = d.Classify(err, committing)
+	}
+	if errors.Is(sentinel, ErrLostRace) {
+		return fmt.Errorf("%w: %s: %s: %w: %s", store.ErrUnavailable, d.Name, op, ErrLostRace, err.Error())
 	}
 	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, err.Error())
 }

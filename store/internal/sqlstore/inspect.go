@@ -42,7 +42,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 		case !found.visible(), v.Fence != r.Fence, !resolvable(v.State, r.State):
 			return fmt.Errorf("%w: %s: resolve", store.ErrRecordChanged, t.Dialect.Name)
 		case r.Forget:
-			return t.change(ctx, on, found, t.statements.forget)
+			return t.forget(ctx, on, found)
 		}
 		return t.complete(ctx, on, found, &ending{
 			payload: payload, replay: r.Retention.Microseconds(), retention: found.retention, horizon: found.horizon, valid: found.ValidUntil,

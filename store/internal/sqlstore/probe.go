@@ -26,7 +26,7 @@ func (t *Table) Probe(ctx context.Context, st, rival store.Store) error {
 				if !found.Found {
 					return probe.Unexpected("no row", "the row of the record")
 				}
-				return t.change(ctx, on, found, t.statements.forget)
+				return t.forget(ctx, on, found)
 			})
 		},
 	}).Run(ctx)

@@ -23,10 +23,10 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 		if err != nil {
 			return err
 		}
-		if purged, err = changed(on.ExecContext(ctx, t.statements.purge, now, now, now, limit)); err != nil || purged == limit {
+		if purged, err = t.isolated(ctx, on, t.statements.purge, now, now, now, limit); err != nil || purged == limit {
 			return err
 		}
-		emptied, err := changed(on.ExecContext(ctx, t.statements.empty, now, now, limit-purged))
+		emptied, err := t.isolated(ctx, on, t.statements.trim, now, now, limit-purged)
 		purged += emptied
 		return err
 	})
@@ -34,6 +34,16 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	return purged, nil
+}
+
+// isolated executes a statement that looks for the rows that it changes.
+func (t *Table) isolated(ctx context.Context, on Conn, statement string, args ...any) (int, error) {
+	if t.Dialect.Isolate != "" {
+		if _, err := on.ExecContext(ctx, t.Dialect.Isolate); err != nil {
+			return 0, err
+		}
+	}
+	return changed(on.ExecContext(ctx, statement, args...))
 }
 
 // now reads the clock of the store.
@@ -46,10 +56,13 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 		return 0, err
 	}
 	defer rows.Close()
+	var clock sql.NullInt64
 	if rows.Next() {
-		err = rows.Scan(&now)
+		if err = rows.Scan(&clock); err == nil && !clock.Valid {
+			err = errSession
+		}
 	}
-	return now, errors.Join(err, rows.Err())
+	return clock.Int64, errors.Join(err, rows.Err())
 }
 
 // changed returns how many rows a statement changed.

@@ -50,6 +50,9 @@ func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64)
 	}
 	c := cells{values: values}
 	*r = row{}
+	if values[0] == nil {
+		return errSession
+	}
 	if r.At = c.integer(); r.At == 0 {
 		r.At = at
 	}

@@ -81,7 +81,7 @@ func (e statementError) Unwrap() error { return e.error }
 
 // transact executes a batch in one transaction.
 func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
-	tx, err := w.Begin(ctx, batch[0].Value().name)
+	tx, err := w.transaction(ctx, batch[0].Value().name)
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,14 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 	return nil
 }
 
-// Begin begins a transaction that is the writer, for its caller to end. It waits for
-// other processes until ctx ends; the transaction does not end with ctx.
-func (w *Serial) Begin(ctx context.Context, op string) (*Tx, error) {
+// Begin implements [Beginner]: the one writer excludes every other attempt.
+func (w *Serial) Begin(ctx context.Context, op string, _ store.ID) (*Tx, error) {
+	return w.transaction(ctx, op)
+}
+
+// transaction begins a transaction that is the writer, for its caller to end. It waits
+// for other processes until ctx ends; the transaction does not end with ctx.
+func (w *Serial) transaction(ctx context.Context, op string) (*Tx, error) {
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
 		return nil, w.dialect.Fail(op, err)

@@ -70,7 +70,7 @@ const maxTries = 8
 func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {
 		err := t.Writer.Write(ctx, op, f)
-		if !errors.Is(err, ErrLostRace) || try == maxTries {
+		if !errors.Is(err, ErrLostRace) || try == maxTries || try > 1 && !pause(ctx, try) {
 			return t.Dialect.Fail(op, err)
 		}
 	}
@@ -79,8 +79,17 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 // look reads the record of id. The clock of this host is read before the row: see
 // [record.Seen].
 func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	return t.query(ctx, on, t.statements.look, id)
+}
+
+// hold is look in the transaction of an attempt, which locks the row.
+func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	return t.query(ctx, on, t.statements.hold, id)
+}
+
+func (t *Table) query(ctx context.Context, on Conn, statement string, id store.ID) (*row, error) {
 	at := time.Now().UnixMicro()
-	rows, err := on.QueryContext(ctx, t.statements.look, id[:])
+	rows, err := on.QueryContext(ctx, statement, id[:])
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +126,19 @@ func (t *Table) change(ctx context.Context, on Conn, found *row, statement strin
 	}
 	return err
 }
+
+// forget makes the ID of the row that was read new. Where others write meanwhile the row
+// stays for a while, with its fence: a claim that read the clock before the record was
+// written would insert one with a lower fence.
+func (t *Table) forget(ctx context.Context, on Conn, found *row) error {
+	if t.Dialect.Embedded {
+		return t.change(ctx, on, found, t.statements.remove)
+	}
+	return t.change(ctx, on, found, t.statements.empty, make([]byte, len(store.Owner{})), make([]byte, len(store.Fingerprint{})), found.Clock+forgottenFor)
+}
+
+// forgottenFor is longer than a claim may take, in microseconds.
+const forgottenFor = int64(time.Minute / time.Microsecond)
 
 func (t *Table) lost(op string) error {
 	return fmt.Errorf("%w: %s: %s: another owner has the record, or there is none", store.ErrLeaseLost, t.Dialect.Name, op)

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,11 +32,14 @@ type Transactional struct {
 
 // A Beginner begins the transactions of attempts.
 type Beginner interface {
-	// Begin begins a transaction in which a record that does not exist can be written, and
-	// excludes every other attempt on it. The error is ErrBusy where that has not become
-	// possible before ctx ended.
-	Begin(ctx context.Context, op string) (*Tx, error)
+	// Begin begins a transaction in which the record of id can be written, also where there
+	// is none, and excludes every other attempt on it. The error is ErrBusy where that has
+	// not become possible before ctx ended, or [ErrHeld].
+	Begin(ctx context.Context, op string, id store.ID) (*Tx, error)
 }
+
+// ErrHeld says that another transaction has the record.
+var ErrHeld = errors.New("another transaction has the record")
 
 // NewTransactional returns the transactional store over t, whose writer has to wait for a
 // slot as attempts do: see [Slotted].
@@ -135,26 +139,33 @@ func (s *Transactional) waitForSlot(ctx context.Context, r *store.ClaimRequest) 
 
 // attempt begins an attempt, or says why not.
 func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*attempt, store.ClaimResult, error) {
-	tx, err := s.begin.Begin(ctx, "claim")
-	if err != nil {
+	tx, err := s.begin.Begin(ctx, "claim", r.ID)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil, store.ClaimResult{Outcome: store.InProgress}, nil
+	case err != nil:
 		return nil, store.ClaimResult{}, err
 	}
 	a := &attempt{
 		dialect: s.Dialect, id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, request: *r, tx: tx, deadline: time.Now().Add(s.timeout),
 	}
 	a.request.Lease = s.timeout
-	result, err := s.open(context.WithoutCancel(ctx), a)
+	result, err := s.open(s.Dialect.rest(ctx), a)
 	if err == nil && result.Outcome == store.Claimed {
 		return a, result, nil
 	}
+	tx.Broken = s.Dialect.retires(err)
 	tx.End()
-	return nil, result, s.Dialect.Fail("claim", err)
+	if err = s.Dialect.Fail("claim", err); errors.Is(err, ErrLostRace) {
+		return nil, store.ClaimResult{Outcome: store.InProgress}, nil // another writer has the record at this moment
+	}
+	return nil, result, err
 }
 
 // open writes the record of an attempt into its transaction, and sets the savepoint to
 // which its effects are undone.
 func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult, error) {
-	found, err := s.look(ctx, a.tx, a.id)
+	found, err := s.hold(ctx, a.tx, a.id)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
@@ -211,9 +222,14 @@ func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) 
 		horizon, retention := r.Horizon.Microseconds(), r.Retention.Microseconds()
 		return s.complete(ctx, a.tx, found, &ending{owner: r.Owner, payload: payload, replay: retention, retention: retention, horizon: horizon})
 	})
-	if errors.Is(err, errEnded) && s.committedByHandler(ctx, a) {
-		return fmt.Errorf("%w: %s: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
-			store.ErrMisconfigured, s.Dialect.Name)
+	if errors.Is(err, errEnded) {
+		switch committed, lookErr := s.committedByHandler(ctx, a); {
+		case lookErr != nil:
+			return s.Dialect.FailCommit("complete", lookErr)
+		case committed:
+			return fmt.Errorf("%w: %s: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
+				store.ErrMisconfigured, s.Dialect.Name)
+		}
 	}
 	return s.settle(ctx, a, "complete", err)
 }
@@ -233,12 +249,12 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 	err := s.finish(ctx, a, "unknown", true, mark)
 	if errors.Is(err, errEnded) { // with it the record: write both in another one
 		a.tx.End()
-		if a.tx, err = s.begin.Begin(ctx, "unknown"); err != nil {
+		if a.tx, err = s.begin.Begin(ctx, "unknown", a.id); err != nil {
 			a.tx = nil
-			return err
+			return fmt.Errorf("%w: %s: unknown: the handler ended the transaction of its attempt, and then: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
 		}
 		var result store.ClaimResult
-		result, err = s.open(context.WithoutCancel(ctx), a)
+		result, err = s.open(s.Dialect.rest(ctx), a)
 		switch {
 		case err == nil && result.Outcome != store.Claimed:
 			err = errEnded // another attempt has the record, which decides
@@ -281,11 +297,15 @@ func (s *Transactional) finish(ctx context.Context, a *attempt, op string, disca
 	if discard {
 		statement = "ROLLBACK TO SAVEPOINT "
 	}
-	rest := context.WithoutCancel(ctx) // from here on it takes a few statements of this host
-	if _, err := a.tx.ExecContext(rest, statement+savepoint); err != nil {
+	rest := s.Dialect.rest(ctx)
+	switch _, err := a.tx.ExecContext(rest, statement+savepoint); {
+	case err == nil:
+	case isContext(err), errors.Is(err, driver.ErrBadConn), s.Dialect.retires(err): // the connection is closed
+		return fmt.Errorf("%w: %w", errNotCommitted, err)
+	default:
 		return fmt.Errorf("%w: %w", errEnded, err)
 	}
-	found, err := s.look(rest, a.tx, a.id)
+	found, err := s.hold(rest, a.tx, a.id)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errNotCommitted, err)
@@ -295,7 +315,7 @@ func (s *Transactional) finish(ctx context.Context, a *attempt, op string, disca
 	if err := mark(rest, found); err != nil {
 		return fmt.Errorf("%w: %w", errNotCommitted, err)
 	}
-	if err := a.tx.Commit(); err != nil {
+	if err := a.tx.commit(rest); err != nil {
 		return s.Dialect.FailCommit(op, err)
 	}
 	return nil
@@ -322,12 +342,15 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 		return s.Dialect.Fail(op, err)
 	}
 	a.tx.End()
-	tx, beginErr := s.begin.Begin(ctx, op)
+	tx, beginErr := s.begin.Begin(ctx, op, a.id)
+	for try := 1; errors.Is(beginErr, ErrHeld) && pause(ctx, try); try++ { // it may still be committing
+		tx, beginErr = s.begin.Begin(ctx, op, a.id)
+	}
 	if beginErr != nil {
 		return err
 	}
 	defer tx.End()
-	found, lookErr := s.look(ctx, tx, a.id)
+	found, lookErr := s.hold(ctx, tx, a.id)
 	switch {
 	case lookErr != nil:
 		return err
@@ -339,7 +362,7 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 
 // committedByHandler reports whether the record that an attempt wrote is there although
 // its transaction was not committed here.
-func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) bool {
+func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) (bool, error) {
 	found, err := s.look(ctx, s.DB, a.id)
-	return err != nil || found.Found && bytes.Equal(found.Owner, a.owner[:])
+	return err == nil && found.Found && bytes.Equal(found.Owner, a.owner[:]), err
 }

@@ -1,0 +1,295 @@
+package mysql
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// repeatable makes REPEATABLE READ the default of sessions, as servers do.
+const repeatable = "?tx_isolation='REPEATABLE-READ'"
+
+// TestAttemptLocksNoGap: under REPEATABLE READ the search for a record that does not
+// exist locks the gap, and a claim of a neighbour would wait for the handler.
+func TestAttemptLocksNoGap(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t) + repeatable
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+	leased := mysqlserver.Leased(t, raw+"&innodb_lock_wait_timeout=1")
+	first := request()
+	first.ID = store.ID{100}
+	begin(t, st, first)
+	for n := range byte(200) {
+		r := request()
+		r.ID = store.ID{n}
+		if n != 100 {
+			wantClaim(t, leased, r, store.Claimed)
+		}
+	}
+}
+
+// TestPurgeNeitherWaitsNorHoldsUp: it skips the record that an attempt takes over, and
+// claims go on while it runs.
+func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t) + repeatable
+	leased := mysqlserver.Leased(t, raw)
+	const ended = 500
+	var last store.ClaimRequest
+	for range ended {
+		last = request()
+		last.Lease, last.Policy = time.Millisecond, store.Policy{Retention: time.Millisecond}
+		wantClaim(t, leased, last, store.Claimed)
+	}
+	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the records end
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+	again := duplicate(last)
+	again.Policy.Retention = time.Hour
+	a := begin(t, st, again)
+	var claims sync.WaitGroup
+	for range 8 {
+		claims.Go(func() {
+			for range 50 {
+				if got, err := leased.Claim(t.Context(), request()); err != nil || got.Outcome != store.Claimed {
+					t.Errorf("%v, %v", got.Outcome, err)
+				}
+			}
+		})
+	}
+	purged, purger := 0, leased.(store.Purger) //nolint:forcetypeassert // it is one
+	for range 50 {
+		n, err := purger.Purge(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		purged += n
+	}
+	claims.Wait()
+	if purged != ended-1 {
+		t.Errorf("%d records purged, want %d: all but that of the attempt", purged, ended-1)
+	}
+	if err := a.complete(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFewRecordsOfManyWriters: deadlocks, lock waits and duplicate keys are lost races,
+// which no caller sees.
+func TestFewRecordsOfManyWriters(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		stores := []store.Store{mysqlserver.Leased(t, raw), mysqlserver.Leased(t, raw)}
+		var writers sync.WaitGroup
+		for n := range 24 {
+			writers.Go(func() {
+				for i := range 30 {
+					r := request()
+					r.ID = store.ID{byte(i % 3)}
+					st := stores[n%2]
+					got, err := st.Claim(t.Context(), r)
+					if err != nil {
+						t.Errorf("claim: %v", err)
+					}
+					if got.Outcome == store.Claimed {
+						if err := st.Release(t.Context(), r.ID, r.Owner); err != nil {
+							t.Errorf("release: %v", err)
+						}
+					}
+				}
+			})
+		}
+		writers.Wait()
+	})
+}
+
+// TestRowLockedByAnotherIsALostRace: a claim does not outwait its caller.
+func TestRowLockedByAnotherIsALostRace(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t) + "?innodb_lock_wait_timeout=1"
+	st := mysqlserver.Leased(t, raw)
+	r := request()
+	wantClaim(t, st, r, store.Claimed)
+	tx, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:]); err != nil {
+		t.Fatal(err)
+	}
+	wantClaim(t, st, duplicate(r), store.InProgress) // reads do not wait
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := st.Release(ctx, r.ID, r.Owner); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a release that its context cut short: %v, want ErrUnknown", err)
+	}
+	released := make(chan error)
+	go func() { released <- st.Release(t.Context(), r.ID, r.Owner) }()
+	time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // longer than a lock wait: 1205
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	wantClaim(t, st, duplicate(r), store.Claimed)
+}
+
+// TestSessionsWithoutTheServersTimeAreRefused: a fixed timestamp would end no lease, or
+// all of them; and without autocommit a claim would be lost with its session.
+func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	for _, params := range []string{"?timestamp=1000000000", "?autocommit=0"} {
+		for name, st := range map[string]store.Store{"leased": mysqlserver.Leased(t, raw+params), "transactional": mysqlserver.Transactional(t, raw+params)} {
+			if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+				t.Errorf("%s, %s: %v, %v; want ErrMisconfigured", params, name, got.Outcome, err)
+			}
+		}
+		if _, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%s: Open: %v, want ErrMisconfigured", params, err)
+		}
+	}
+}
+
+// TestLeaseEndsAtTheSameInstantInEveryTimeZone: also in the hour that summer time
+// repeats.
+func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	r := request()
+	wantClaim(t, mysqlserver.Leased(t, raw+"?time_zone='%2B12:00'"), r, store.Claimed)
+	for _, zone := range []string{"-12:00", "%2B00:00", "%2B05:30"} {
+		got := wantClaim(t, mysqlserver.Leased(t, raw+"?time_zone='"+zone+"'"), duplicate(r), store.InProgress)
+		if got.Remaining <= 0 || got.Remaining > r.Lease {
+			t.Errorf("%s: %v remain of %v", zone, got.Remaining, r.Lease)
+		}
+	}
+}
+
+// TestNoModeTruncates: the longest values come back from a session that is not strict.
+func TestNoModeTruncates(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t) + "?sql_mode=''&charset=latin1"
+	st := mysqlserver.Leased(t, raw)
+	r := request()
+	r.Label, r.Description = strings.Repeat("l", store.MaxLabel), strings.Repeat("d", 255)
+	for i := range r.Fingerprint {
+		r.Fingerprint[i] = byte(0xf0 + i) // not UTF-8, with zeros at the end of the owner
+	}
+	r.Owner[15], r.ID[31] = 0, 0
+	wantClaim(t, st, r, store.Claimed)
+	payload := []byte(strings.Repeat("\x00\xff'\\\"", 1<<18))
+	if err := st.Complete(t.Context(), completion(r, payload)); err != nil {
+		t.Fatal(err)
+	}
+	if got := wantClaim(t, st, duplicate(r), store.Completed); !bytes.Equal(got.Payload, payload) {
+		t.Errorf("a payload of %d bytes came back with %d", len(payload), len(got.Payload))
+	}
+	got, err := st.(store.Inspector).Inspect(t.Context(), r.ID) //nolint:forcetypeassert // it is one
+	if err != nil || got.Label != r.Label || got.Description != r.Description || got.Fingerprint != r.Fingerprint {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestPayloadLargerThanAPacketIsFull: the failure is definite, and the attempt can be
+// completed with a smaller one.
+func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t, "max-allowed-packet=1M")
+	for _, params := range []string{"", "?interpolateParams=false", "?maxAllowedPacket=0"} {
+		raw := withEffects(t, server) + params
+		for name, st := range map[string]store.Store{"leased": mysqlserver.Leased(t, raw), "transactional": mysqlserver.Transactional(t, raw)} {
+			r := request()
+			wantClaim(t, st, r, store.Claimed)
+			err := st.Complete(t.Context(), completion(r, make([]byte, 3<<20)))
+			t.Logf("%s%s: %v", name, params, err)
+			switch {
+			case name == "leased" && !errors.Is(err, store.ErrFull):
+				t.Errorf("leased%s: %v, want ErrFull", params, err)
+			case name == "transactional" && !errors.Is(err, store.ErrNotApplied):
+				t.Errorf("transactional%s: %v, want ErrNotApplied", params, err)
+			case name == "leased":
+				if err := st.Complete(t.Context(), completion(r, []byte("small"))); err != nil {
+					t.Errorf("%s%s: %v", name, params, err)
+				}
+			}
+		}
+	}
+}
+
+// TestReadOnlyServerIsLeft: as the primary of a failover that is reached by old
+// connections. Nothing is granted there, and its connections do not go back to the pool.
+func TestReadOnlyServerIsLeft(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := withEffects(t, server)
+	mysqlserver.Exec(t, raw, "CREATE USER service@'127.0.0.1' IDENTIFIED BY 'secret'")
+	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
+	raw = strings.Replace(raw, "root@", "service:secret@", 1)
+	db := mysqlserver.Pool(t, raw, 0)
+	leased, err := reprisemysql.New(db, reprisemysql.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores := map[string]store.Store{"leased": leased, "transactional": transactional(t, db, reprisemysql.Config{})}
+	r := request()
+	wantClaim(t, leased, r, store.Claimed)
+	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1")
+	for name, st := range stores {
+		if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, %v; want ErrUnavailable", name, got.Outcome, err)
+		}
+		if n := db.Stats().OpenConnections; n != 0 {
+			t.Errorf("%s: %d connections are open", name, n)
+		}
+	}
+	if err := leased.Complete(t.Context(), completion(r, nil)); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("complete: %v, want ErrUnavailable", err)
+	}
+	if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
+		t.Errorf("Open: %v, want ErrMisconfigured", err)
+	}
+	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 0")
+	if err := leased.Complete(t.Context(), completion(r, nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFullServerIsFull: in both stores, and a completed record stays.
+func TestFullServerIsFull(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := mysqlserver.New(t, server)
+	st := mysqlserver.Leased(t, raw)
+	done := request()
+	wantClaim(t, st, done, store.Claimed)
+	if err := st.Complete(t.Context(), completion(done, []byte("answer"))); err != nil {
+		t.Fatal(err)
+	}
+	// A table in memory is full after some records, by the same error as that on a disk.
+	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records DROP COLUMN payload")
+	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN payload VARBINARY(60), MAX_ROWS = 10, ENGINE = MEMORY")
+	if _, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(fmt.Sprint(err), "table-engine") {
+		t.Errorf("Open over a table in memory: %v, want ErrMisconfigured", err)
+	}
+	mysqlserver.Exec(t, server.URL(), "SET GLOBAL max_heap_table_size = 16384")
+	mysqlserver.Exec(t, raw, "SET STATEMENT max_heap_table_size = 16384 FOR ALTER TABLE reprise_records ENGINE = MEMORY")
+	var err error
+	for n := 0; n < 5000 && err == nil; n++ {
+		_, err = st.Claim(t.Context(), request())
+	}
+	if !errors.Is(err, store.ErrFull) {
+		t.Errorf("%v, want ErrFull", err)
+	}
+}

@@ -1,0 +1,26 @@
+package sqlstore
+
+import (
+	"errors"
+	"reflect"
+)
+
+// Code finds the number of an error of a database in the error of a driver, whose package
+// is not imported: it is a method or a field of that name.
+func Code(err error, name string) (code int64, ok bool) {
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.ValueOf(err)
+		if m := v.MethodByName(name); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
+			v = m.Call(nil)[0]
+		} else if v = reflect.Indirect(v); v.Kind() == reflect.Struct {
+			v = v.FieldByName(name)
+		}
+		switch {
+		case v.IsValid() && v.CanInt():
+			return v.Int(), true
+		case v.IsValid() && v.CanUint():
+			return int64(v.Uint()), true //nolint:gosec // numbers of errors are small
+		}
+	}
+	return 0, false
+}

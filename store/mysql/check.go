@@ -1,0 +1,165 @@
+package reprisemysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The codes of the findings of Check.
+const (
+	findingVersion     = "version"
+	findingDurability  = "innodb-flush-log"
+	findingBinlog      = "sync-binlog"
+	findingReadOnly    = "read-only"
+	findingEngine      = "table-engine"
+	findingPacket      = "max-allowed-packet"
+	findingSQLMode     = "sql-mode"
+	findingGalera      = "galera"
+	findingPool        = "pool-size"
+	findingSchema      = "schema"
+	leastPacket        = 4 << 20
+	leastAttempts      = 8
+	leastMariaDB       = "10.6"
+	leastMySQL         = "8.0"
+	mariaDB            = "MariaDB"
+	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only, @@max_allowed_packet, @@sql_mode"
+	engineOfTable      = "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+	galeraVariable     = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
+	strictTransactions = "STRICT_TRANS_TABLES"
+	strictAll          = "STRICT_ALL_TABLES"
+)
+
+// Open is [New], followed by [Store.Check] and a trial of every operation on a record
+// that it deletes again. The error is ErrMisconfigured for a server on which a guarantee
+// does not hold. Warnings go to [Config.Logger].
+func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
+	s, err := New(db, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prove(ctx, s, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// prove demands that Check finds nothing unsafe, and that st does all that it has to.
+func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
+	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.Severity == store.Unsafe {
+			return fmt.Errorf("%w: mysql: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
+		}
+		o.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisemysql: "+f.Detail, slog.String("code", f.Code))
+	}
+	return o.table.Probe(ctx, st, rival)
+}
+
+// findings collects what Check finds.
+type findings []store.Finding
+
+func (l *findings) add(code string, severity store.Severity, format string, args ...any) {
+	*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+}
+
+// Check implements [store.Checker]: it looks at the server, at the table and at the
+// settings of one session of the pool.
+func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
+	var (
+		list                 findings
+		version, mode        string
+		flush, sync          int
+		binlog, readOnly     bool
+		packet               int64
+		engine, name, galera sql.NullString
+	)
+	db := o.table.DB
+	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &readOnly, &packet, &mode)
+	if err != nil {
+		return nil, dialect.Fail("check", err)
+	}
+	switch product, least := versionOf(version); {
+	case !atLeast(version, least):
+		list.add(findingVersion, store.Unsafe, "%s %s is not supported; use %s or newer", product, version, least)
+	case readOnly:
+		list.add(findingReadOnly, store.Unsafe, "the server is read-only; connect to the primary")
+	}
+	switch {
+	case flush == 0:
+		list.add(findingDurability, store.Unsafe, "innodb_flush_log_at_trx_commit is 0, so a crash of the server forgets the last second; set it to 1")
+	case flush != 1:
+		list.add(findingDurability, store.Warning, "innodb_flush_log_at_trx_commit is %d, so a crash of the machine forgets the last second, whose retries run again; set it to 1", flush)
+	}
+	if binlog && sync != 1 {
+		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so replicas may miss what a crash of the machine left; set it to 1", sync)
+	}
+	switch {
+	case packet < 2*largePayload:
+		list.add(findingPacket, store.Unsafe, "max_allowed_packet is %d bytes, so larger responses end their connection; set it to 16M or more", packet)
+	case packet < leastPacket:
+		list.add(findingPacket, store.Warning, "max_allowed_packet is %d bytes: larger responses are not stored; set it to twice the longest response or more", packet)
+	}
+	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
+		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so rows of handlers may be truncated in silence; add STRICT_TRANS_TABLES")
+	}
+	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
+		list.add(findingGalera, store.Warning, "the server is a node of Galera, which the store was not tested on; send all traffic to one node")
+	}
+	if err := o.table.Readable(ctx); err != nil {
+		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)
+		return list, nil
+	}
+	if err := db.QueryRowContext(ctx, engineOfTable, o.table.Options.Table).Scan(&engine); err != nil {
+		return nil, dialect.Fail("check", err)
+	}
+	if !strings.EqualFold(engine.String, "InnoDB") {
+		list.add(findingEngine, store.Unsafe, "the table has the engine %s, which has no transactions; use InnoDB", engine.String)
+	}
+	return list, nil
+}
+
+// Check implements [store.Checker], as that of [Store], and looks at the size of the
+// pool.
+func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
+	list, err := s.operations.Check(ctx)
+	if conns := s.table.DB.Stats().MaxOpenConnections; err == nil && conns > 0 && conns-spare < leastAttempts {
+		(*findings)(&list).add(findingPool, store.Warning, "the pool has %d connections, so %d attempts run at once; call SetMaxOpenConns with %d or more",
+			conns, conns-spare, leastAttempts+spare)
+	}
+	return list, err
+}
+
+// versionOf returns the product of a version, and its oldest version that is supported.
+func versionOf(version string) (product, least string) {
+	if strings.Contains(version, mariaDB) {
+		return mariaDB, leastMariaDB
+	}
+	return "MySQL", leastMySQL
+}
+
+// atLeast reports whether a version such as 10.11.19-MariaDB is least or newer.
+func atLeast(version, least string) bool {
+	major, minor := numbers(version)
+	x, y := numbers(least)
+	return major > x || major == x && minor >= y
+}
+
+// numbers returns the major and the minor number of a version.
+func numbers(version string) (major, minor int) {
+	parts := strings.FieldsFunc(version, func(r rune) bool { return r == '.' || r == '-' })
+	if len(parts) < 2 {
+		return 0, 0
+	}
+	major, _ = strconv.Atoi(parts[0])
+	minor, _ = strconv.Atoi(parts[1])
+	return major, minor
+}

@@ -1,0 +1,165 @@
+package reprisemysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+)
+
+// dialect is that of MariaDB and MySQL. No column is a text, so that neither a collation
+// nor a character set touches a value; and none is shorter than its longest value, so
+// that no sql_mode truncates one.
+//
+// The clock is the start of the statement, which is before its snapshot: see the field
+// Clock. UTC_TIMESTAMP is independent of time zones and of their summer times, which
+// SYSDATE is not; but a session can fix it (SET timestamp), which SYSDATE shows.
+var dialect = sqlstore.Dialect{
+	Name: "mysql",
+	Clock: "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 " +
+		"THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) END",
+	Guard:   "@@autocommit",
+	Hold:    " FOR UPDATE NOWAIT",
+	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+	Quote:   func(name string) string { return "`" + name + "`" },
+	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
+	id           BINARY(32)     NOT NULL PRIMARY KEY,
+	version      SMALLINT       NOT NULL COMMENT 'of the meaning of this row',
+	state        SMALLINT       NOT NULL COMMENT '1: in progress, 2: completed',
+	attempt      INT            NOT NULL,
+	fence        BIGINT         NOT NULL,
+	revision     BIGINT         NOT NULL COMMENT 'raised by every write',
+	owner        VARBINARY(16)  NOT NULL COMMENT 'zero: an operator completed the record; with its bits inverted: see reason',
+	fingerprint  VARBINARY(32)  NOT NULL,
+	claimed_at   BIGINT         NOT NULL COMMENT 'instants and durations are in microseconds',
+	lease_until  BIGINT         NOT NULL COMMENT 'of a completed record: when it was completed',
+	replay_until BIGINT         NOT NULL,
+	valid_until  BIGINT         NOT NULL,
+	due_at       BIGINT         NOT NULL COMMENT 'when a purge looks at the row',
+	at_most_once SMALLINT       NOT NULL,
+	label        VARBINARY(32)  NOT NULL,
+	description  VARBINARY(255) NOT NULL,
+	reason       VARBINARY(255) NOT NULL COMMENT 'why the outcome is unknown; empty unless its owner said so',
+	retention    BIGINT         NOT NULL,
+	horizon      BIGINT         NOT NULL,
+	payload      LONGBLOB,
+	KEY {due} (due_at)
+) ENGINE = InnoDB`},
+	DeleteDue: "DELETE r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
+	UpdateDue: "UPDATE " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
+	Classify:  classify,
+	Retires:   retires,
+	Fits:      fits,
+}
+
+// dueRows selects the rows of a purge. A row that another transaction has is left to the
+// next one.
+const dueRows = "(SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED) AS due"
+
+// classes are the classes of the server's errors. The statement of each was not executed,
+// or was undone.
+var classes = map[int64]error{
+	1205: sqlstore.ErrLostRace, // lock wait timeout, and in MariaDB NOWAIT
+	1213: sqlstore.ErrLostRace, // deadlock
+	1020: sqlstore.ErrLostRace, // the row changed since the snapshot (innodb_snapshot_isolation)
+	1062: sqlstore.ErrLostRace, // duplicate key: the first claim of a record inserts it
+	3572: sqlstore.ErrLostRace, // NOWAIT in MySQL
+
+	1021: store.ErrFull, // disk full
+	1114: store.ErrFull, // table full
+	1153: store.ErrFull, // larger than max_allowed_packet
+	1118: store.ErrFull, // row size too large: the redo log is too small for it
+
+	1040: store.ErrUnavailable, // too many connections
+	1041: store.ErrUnavailable, // out of resources
+	1053: store.ErrUnavailable, // shutdown in progress
+	1203: store.ErrUnavailable, // too many connections of the user
+	1226: store.ErrUnavailable, // the user exceeded a resource
+	1290: store.ErrUnavailable, // the server is read-only
+	1792: store.ErrUnavailable, // the transaction is read-only
+	1836: store.ErrUnavailable, // the server is in read-only mode
+
+	1044: store.ErrMisconfigured, // access denied
+	1045: store.ErrMisconfigured,
+	1046: store.ErrMisconfigured, // no database selected
+	1049: store.ErrMisconfigured, // unknown database
+	1054: store.ErrMisconfigured, // unknown column
+	1064: store.ErrMisconfigured, // syntax: an older server
+	1142: store.ErrMisconfigured, // command denied
+	1143: store.ErrMisconfigured,
+	1146: store.ErrMisconfigured, // no such table
+	1227: store.ErrMisconfigured,
+	1364: store.ErrMisconfigured, // a column that this release does not know
+	1370: store.ErrMisconfigured,
+	1568: store.ErrMisconfigured, // the session came out of the pool with a transaction
+
+	1034: store.ErrCorrupt, // incorrect key file
+	1194: store.ErrCorrupt, // the table is marked as crashed
+	1712: store.ErrCorrupt, // an index is corrupt
+}
+
+// numberOf finds the number of an error of the server in the error of the driver.
+func numberOf(err error) (number int64, ok bool) { return sqlstore.Code(err, "Number") }
+
+// classify is the sentinel of an error of the driver. Every other error of a commit
+// leaves its result open.
+func classify(err error, committing bool) error {
+	number, ok := numberOf(err)
+	switch class := classes[number]; {
+	case ok && class != nil:
+		return class
+	case strings.Contains(err.Error(), "max_allowed_packet"): // of a parameter that is sent in pieces
+		return store.ErrFull
+	case committing:
+		return store.ErrUnknown
+	default:
+		return store.ErrUnavailable
+	}
+}
+
+// retires reports whether the server closed a connection, or became read-only, as that of
+// a primary does which failed over: a new connection may reach its successor.
+func retires(err error) bool {
+	number, ok := numberOf(err)
+	return number == 1290 || number == 1792 || number == 1836 || !ok && err.Error() == "invalid connection"
+}
+
+// A server that gets a packet beyond its limit closes the connection, in which the error
+// gets lost. So a payload of some size is measured before, with an escape for each of its
+// bytes that may have one.
+const (
+	largePayload = 256 << 10
+	restOfPacket = 4 << 10
+	escaped      = "\x00\n\r\x1a'\"\\"
+)
+
+func fits(ctx context.Context, on sqlstore.Conn, payload []byte) error {
+	if len(payload) < largePayload {
+		return nil
+	}
+	rows, err := on.QueryContext(ctx, "SELECT @@max_allowed_packet")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var limit int64
+	if rows.Next() {
+		err = rows.Scan(&limit)
+	}
+	if err := errors.Join(err, rows.Err()); err != nil {
+		return err
+	}
+	size := int64(len(payload) + restOfPacket)
+	for _, b := range payload {
+		if strings.IndexByte(escaped, b) >= 0 {
+			size++
+		}
+	}
+	if size > limit {
+		return fmt.Errorf("%w: mysql: complete: the response takes up to %d bytes, and max_allowed_packet is %d; raise it", store.ErrFull, size, limit)
+	}
+	return nil
+}

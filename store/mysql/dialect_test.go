@@ -1,0 +1,68 @@
+package reprisemysql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+)
+
+// serverError is an error as drivers have it.
+type serverError struct{ Number uint16 }
+
+func (e *serverError) Error() string { return fmt.Sprintf("Error %d", e.Number) }
+
+func TestErrorsOfTheServerAreClassified(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[uint16]struct{ statement, commit error }{
+		1205: {sqlstore.ErrLostRace, sqlstore.ErrLostRace},
+		1213: {sqlstore.ErrLostRace, sqlstore.ErrLostRace},
+		1062: {sqlstore.ErrLostRace, sqlstore.ErrLostRace},
+		1114: {store.ErrFull, store.ErrFull},
+		1290: {store.ErrUnavailable, store.ErrUnavailable},
+		1836: {store.ErrUnavailable, store.ErrUnavailable},
+		1146: {store.ErrMisconfigured, store.ErrMisconfigured},
+		1712: {store.ErrCorrupt, store.ErrCorrupt},
+		1317: {store.ErrUnavailable, store.ErrUnknown}, // interrupted: at any point of a commit
+		9999: {store.ErrUnavailable, store.ErrUnknown},
+	} {
+		err := fmt.Errorf("wrapped: %w", &serverError{number})
+		if got := classify(err, false); !errors.Is(got, want.statement) {
+			t.Errorf("%d in a statement: %v, want %v", number, got, want.statement)
+		}
+		if got := classify(err, true); !errors.Is(got, want.commit) {
+			t.Errorf("%d in a commit: %v, want %v", number, got, want.commit)
+		}
+	}
+}
+
+func TestVersionsAreCompared(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"10.6.0-MariaDB": true, "10.11.19-MariaDB-0+deb12u1": true, "11.4.2-MariaDB": true, "10.5.29-MariaDB": false,
+		"8.0.36": true, "9.1.0": true, "5.7.44-log": false, "": false, "unknown": false,
+	} {
+		if _, least := versionOf(version); atLeast(version, least) != want {
+			t.Errorf("%q: supported %t, want %t", version, !want, want)
+		}
+	}
+}
+
+func TestConfigNamesTheInvalidField(t *testing.T) {
+	t.Parallel()
+	for field, c := range map[string]Config{
+		"Config.Table":      {Table: "a`b"},
+		"Config.TxTimeout":  {TxTimeout: 1},
+		"Config.PurgeEvery": {PurgeEvery: 1},
+	} {
+		if _, err := New(nil, c); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%+v: %v, want ErrInvalid with %s", c, err, field)
+		}
+	}
+	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("without a pool: %v, want ErrInvalid", err)
+	}
+}

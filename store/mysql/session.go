@@ -1,0 +1,84 @@
+package reprisemysql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+)
+
+// sessions begins the transactions of attempts, each in a session of the pool that it
+// changes for as long.
+type sessions struct {
+	db      *sql.DB
+	table   string
+	timeout time.Duration
+}
+
+// The lock has a name that is the same for every session over the table.
+const lock = "SELECT l.name, GET_LOCK(l.name, 0), @@wait_timeout, @@autocommit FROM " +
+	"(SELECT CONCAT('reprise_', LEFT(SHA2(CONCAT_WS('.', DATABASE(), ?, ?), 256), 48)) AS name) AS l"
+
+// backTimeout bounds the statement that makes a session what it was.
+const backTimeout = 2 * time.Second
+
+// Begin implements [sqlstore.Beginner]. The record is locked by its name, because there
+// may be no row to lock. The lock belongs to the session: it ends with the transaction,
+// or with the session if that dies.
+//
+// The session has autocommit off until then. A deadlock, or a statement that commits
+// implicitly, ends the transaction, and the handler's next statement would be committed
+// at once otherwise; now it begins a transaction that is never committed. A session whose
+// client is silent for longer than an attempt may last is ended by the server.
+func (s *sessions) Begin(ctx context.Context, op string, id store.ID) (*sqlstore.Tx, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, dialect.Fail(op, err)
+	}
+	tx, err := s.begin(ctx, conn, id)
+	if err != nil {
+		_ = conn.Close()
+	}
+	if err != nil && !errors.Is(err, sqlstore.ErrHeld) {
+		err = dialect.Fail(op, err)
+	}
+	return tx, err
+}
+
+func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sqlstore.Tx, error) {
+	var (
+		name            string
+		locked          sql.NullInt64
+		wait, committed int64
+	)
+	err := conn.QueryRowContext(ctx, lock, s.table, hex.EncodeToString(id[:])).Scan(&name, &locked, &wait, &committed)
+	switch {
+	case err != nil:
+		return nil, err
+	case locked.Int64 != 1:
+		return nil, sqlstore.ErrHeld
+	}
+	t := &sqlstore.Tx{Conn: conn, Bounded: true}
+	t.Before = func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTimeout)
+		defer cancel()
+		_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION autocommit = %d, SESSION wait_timeout = %d, @reprise_lock = RELEASE_LOCK('%s')",
+			committed, wait, name))
+		return err
+	}
+	idle := min(wait, int64((s.timeout+time.Second-1)/time.Second)+1)
+	if _, err = conn.ExecContext(ctx, fmt.Sprintf("SET SESSION autocommit = 0, SESSION wait_timeout = %d", idle)); err == nil {
+		t.Tx, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	}
+	if err != nil {
+		t.Broken = retires(err)
+		t.End()
+		return nil, err
+	}
+	return t, nil
+}

@@ -1,0 +1,152 @@
+package reprisemysql
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/slots"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+)
+
+// TransactionalStore runs each attempt in one transaction, which its handler finds by
+// [Tx]. The rows that the handler writes there and the stored response commit together or
+// not at all, over any number of retries, crashes and pauses.
+//
+// An attempt has no lease. It has a named lock of the server (GET_LOCK), which ends with
+// its transaction or with its session: after a crash of the process the next request with
+// the key runs at once. An attempt that outlasts [Config.TxTimeout] is rolled back. The
+// record of an attempt in another process is invisible before its commit, so a duplicate
+// with another fingerprint is in progress until then, and a mismatch only afterwards.
+//
+// Each attempt holds one connection. As many run at once as the pool has connections,
+// less two for replays; 64 where it has no bound. Claims beyond that wait, first come,
+// first served, until shortly before their context ends, and then fail with ErrBusy.
+// Replays and duplicates of a running attempt do not wait.
+//
+// It is safe for concurrent use and starts no goroutine that outlives a call. Besides
+// [store.Store] it is a [store.ContextBinder], and has the abilities of [Store].
+type TransactionalStore struct {
+	operations
+	store *sqlstore.Transactional
+}
+
+var (
+	_ store.Store         = (*TransactionalStore)(nil)
+	_ store.ContextBinder = (*TransactionalStore)(nil)
+	_ store.Checker       = (*TransactionalStore)(nil)
+	_ store.Inspector     = (*TransactionalStore)(nil)
+	_ store.Purger        = (*TransactionalStore)(nil)
+	_ store.Maintainer    = (*TransactionalStore)(nil)
+	_ store.Meter         = (*TransactionalStore)(nil)
+)
+
+// Connections that attempts leave to replays and settlements, and the attempts of a pool
+// without a bound.
+const (
+	spare        = 2
+	mostAttempts = 64
+)
+
+// NewTransactional returns the transactional store over db, whose pool needs three
+// connections at least. It does not contact the database; [OpenTransactional] does. The
+// table must exist: see [Migrate]. The error wraps ErrInvalid.
+func NewTransactional(db *sql.DB, c Config) (*TransactionalStore, error) {
+	t, err := newTable(db, c)
+	if err != nil {
+		return nil, err
+	}
+	attempts := mostAttempts
+	if conns := db.Stats().MaxOpenConnections; conns > 0 {
+		attempts = conns - spare
+	}
+	if attempts < 1 {
+		return nil, dialect.Invalid("the pool has too few connections: an attempt holds one, and %d are for replays; call SetMaxOpenConns with 10 or more", spare)
+	}
+	timeout := cmp.Or(c.TxTimeout, DefaultTxTimeout)
+	return &TransactionalStore{operations{t}, sqlstore.NewTransactional(t,
+		&sessions{db: db, table: t.Options.Table, timeout: timeout}, &slots.Slots{Limit: attempts}, timeout)}, nil
+}
+
+// OpenTransactional is [NewTransactional], followed by Check and a trial of every
+// operation on a record that it deletes again: see [Open].
+func OpenTransactional(ctx context.Context, db *sql.DB, c Config) (*TransactionalStore, error) {
+	s, err := NewTransactional(db, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prove(ctx, s, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Tx returns the transaction of the attempt that ctx belongs to. It returns false where
+// there is none: outside a handler, on a route without the middleware or without a key,
+// or with another store. ctx may be the context of the handler's framework, see
+// [store.ContextKey].
+//
+// Writes through it commit together with the stored response. Do not call its Commit or
+// Rollback, which database/sql leaves no way to refuse, and execute no statement that
+// commits implicitly, such as CREATE TABLE. A Rollback is found out and undoes the
+// attempt. A commit makes the effects before it permanent without the response; it is
+// found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that
+// may be rolled back.
+//
+// Its isolation level is READ COMMITTED. After a deadlock (error 1213) the server has
+// rolled the whole transaction back: later statements are undone as well, and Complete
+// answers ErrNotApplied, so return from the handler.
+func Tx(ctx context.Context) (*sql.Tx, bool) { return sqlstore.TxFrom(ctx, &dialect) }
+
+// Claim implements [store.Store]. Its claims are Atomic, with a transaction open for the
+// handler.
+func (s *TransactionalStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if err := r.Validate(); err != nil {
+		return store.ClaimResult{}, err
+	}
+	return s.store.Claim(ctx, &r)
+}
+
+// Renew implements [store.Store]. An attempt of this store needs no renewal and is
+// answered Renewed while it runs here; leased records in the same table are renewed.
+func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	return s.store.Renew(ctx, rs)
+}
+
+// Complete implements [store.Store]: it stores the response in the transaction of the
+// attempt and commits. A handler that ended the transaction makes it ErrMisconfigured,
+// because its writes are unknown.
+func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	return s.store.Complete(ctx, &r)
+}
+
+// Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
+// the record alone.
+func (s *TransactionalStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	return s.store.Unknown(ctx, &r)
+}
+
+// Release implements [store.Store]: it rolls the transaction of the attempt back.
+func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	return s.store.Release(ctx, id, owner)
+}
+
+// Bind implements [store.ContextBinder]: it makes the transaction of the attempt
+// available to [Tx].
+func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
+	return s.store.Bind(ctx, id, owner)
+}
+
+// Atomic implements [store.ContextBinder].
+func (s *TransactionalStore) Atomic() bool { return true }
+
+// Usage implements [store.Meter], with the connections of the pool, and the slots: how
+// many attempts run, and how many claims wait for one to end.
+func (s *TransactionalStore) Usage() []store.Usage { return s.store.Usage() }
