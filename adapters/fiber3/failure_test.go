@@ -100,7 +100,7 @@ func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
 	}
 }
 
-// A handler that sends its response itself has one, whatever it is.
+// A handler that sends its response itself has one, of any kind.
 func TestResponsesThatEndTheConnectionAreReplayed(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]fiber.Handler{

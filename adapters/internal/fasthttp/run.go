@@ -110,7 +110,7 @@ func (r *recording[C]) finish() {
 		r.x.Trailers(trailers(header))
 	}
 	reply := r.x.Finish(captured)
-	if !r.owns() { // nothing sends it any more
+	if !r.owns() { // it is not sent any more
 		if reply.Stream != nil {
 			_ = reply.Stream.Close()
 		}
@@ -156,7 +156,7 @@ func isClosed(conn net.Conn) bool {
 
 // lostLength reports whether fasthttp took no length with the stream of the response,
 // because the status at that time allowed no body, and would declare none now: it would
-// send nothing, and close the connection.
+// send no response, and close the connection.
 func (r *recording[C]) lostLength() bool {
 	h := &r.resp.Header
 	return h.ContentLength() == 0 && len(h.Peek(fasthttp.HeaderContentLength)) == 0

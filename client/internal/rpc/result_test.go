@@ -138,7 +138,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever the details are, the response has a wait that is none or positive.
+// For all details, the response has a wait that is none or positive.
 func FuzzResult(f *testing.F) {
 	f.Add(errorInfo("IN_PROGRESS", ours).Value)
 	f.Add(retryInfo(1, 2).Value)

@@ -16,7 +16,7 @@ type Detail struct {
 	Value []byte
 }
 
-// Refusal is what the details of an error say about a retry.
+// Refusal is the advice that the details of an error give about a retry.
 type Refusal struct {
 	Code       string        // with which Reprise refused the call, as key-reused; empty: it did not
 	Retry      bool          // there is a google.rpc.RetryInfo, of any service

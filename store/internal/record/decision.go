@@ -1,4 +1,4 @@
-// Package record decides what a claim makes of the row of a record that it finds in a
+// Package record decides about a claim by the row of a record that it finds in a
 // database, in the order of the Store contract. It is the part of a store that all
 // databases share; it knows no statement and no client.
 package record
@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The words for what a claim makes of the row that it sees: see [Seen.Decide].
+// The decisions of a claim about the row that it sees: see [Seen.Decide].
 const (
 	WordCorrupt    = "corrupt" // this release cannot read the row
 	WordNew        = "new"
@@ -24,7 +24,7 @@ const (
 	WordLapsed     = "lapsed"
 )
 
-// Decision is what a claim makes of the row that it sees.
+// Decision is that of a claim about the row that it sees.
 type Decision struct {
 	Word      string
 	Attempt   int
@@ -82,7 +82,7 @@ func Corrupt(db, op string) error {
 	return fmt.Errorf("%w: %s: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, db, op)
 }
 
-// EndedOwner is what the record of an unknown outcome has in the place of its owner: the
+// EndedOwner stands in the record of an unknown outcome in the place of its owner: the
 // owner with its bits inverted, which is that of no call but a repeated Unknown.
 func EndedOwner(owner store.Owner) []byte {
 	for i := range owner {

@@ -68,7 +68,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	})
 }
 
-// ending is what completes a record.
+// ending is the completion of a record.
 type ending struct {
 	owner              store.Owner
 	payload            []byte

@@ -47,7 +47,7 @@ func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest) (st
 	return t.put(ctx, on, r, found, &d)
 }
 
-// put writes what d made of the record that was found.
+// put writes the decision d about the record that was found.
 func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, d *record.Decision) (store.ClaimResult, error) {
 	now := found.Clock
 	claimed := now

@@ -1,5 +1,5 @@
 // Package sqlstore is a store in portable SQL over a *sql.DB. Every decision is taken
-// here, in Go; a [Dialect] has what differs between databases.
+// here, in Go; a [Dialect] has the differences between databases.
 //
 // # Algorithm
 //
@@ -8,7 +8,7 @@
 // was read: its fence and its revision, which every write raises, are the same. A write
 // that finds another row has lost a race, and the operation starts again. So the
 // statements are correct at every isolation level, with and without a transaction around
-// them. A claim reads without a transaction first: what the record answers needs no
+// them. A claim reads without a transaction first: an answer of the record needs no
 // write.
 //
 // Instants and durations are integers, in microseconds.
@@ -19,7 +19,7 @@ import (
 	"database/sql"
 )
 
-// Dialect is what differs between databases.
+// Dialect has the differences between databases.
 type Dialect struct {
 	// Name is the name of the database, in error texts and cursors.
 	Name string
@@ -53,8 +53,8 @@ type Dialect struct {
 	// Quote quotes an identifier.
 	Quote func(name string) string
 
-	// Schema are the statements that create what does not exist yet. {records} and {due}
-	// stand for the quoted names of the table and of its index.
+	// Schema are the statements that create the table and its index where they are missing.
+	// {records} and {due} stand for the quoted names of the table and of its index.
 	Schema []string
 
 	// Classify returns the sentinel of a driver's error, or [ErrLostRace]. committing says
@@ -90,7 +90,7 @@ type Conn interface {
 
 // A Writer executes operations that write.
 type Writer interface {
-	// Write calls f, and commits what it did before it returns nil. It calls f again where
+	// Write calls f, and commits its writes before it returns nil. It calls f again where
 	// what it did before was rolled back. An error of f that [IsResult] ends the operation,
 	// which has written nothing then, and no other of the same transaction. Write returns
 	// errors of this package's classes.

@@ -22,7 +22,7 @@ func (d *Dialect) Statements(table string) []string {
 	return list
 }
 
-// load puts the names of a table, and what else differs between databases, into a
+// load puts the names of a table, and the parts that databases write differently, into a
 // statement.
 func (d *Dialect) load(table, text string) string {
 	clock := cmp.Or(d.Clock, "0")

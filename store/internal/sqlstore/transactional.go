@@ -290,7 +290,7 @@ func (s *Transactional) Release(_ context.Context, id store.ID, owner store.Owne
 // errEnded says that the transaction of an attempt had ended before its completion.
 var errEnded = errors.New("the transaction had ended before the response was stored")
 
-// finish ends the attempt by what mark does with its record, and commits.
+// finish ends the attempt: mark writes its record, and finish commits.
 func (s *Transactional) finish(ctx context.Context, a *attempt, op string, discard bool, mark func(context.Context, *row) error) error {
 	a.unwatch()
 	statement := "RELEASE SAVEPOINT "
