@@ -1,5 +1,5 @@
-// Package labfasthttp has what the applications of frameworks on fasthttp share. It knows
-// fasthttp, and a framework by its interfaces.
+// Package labfasthttp has the common parts of the applications of frameworks on fasthttp.
+// It knows fasthttp, and a framework by its interfaces.
 package labfasthttp
 
 import (

@@ -23,7 +23,7 @@ import (
 // childEnv has the orders of a process that the tests start and that kills itself.
 const childEnv = "REPRISE_MYSQL_CHILD"
 
-// orders are what a child runs: one operation, with an effect of two rows.
+// orders are the work of a child: one operation, with an effect of two rows.
 type orders struct {
 	URL, Key string
 	Atomic   bool

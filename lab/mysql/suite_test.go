@@ -50,7 +50,7 @@ func TestMySQLTransactionalConformance(t *testing.T) {
 	})
 }
 
-// inFlight is what the transactional store cannot hold between processes.
+// inFlight is the promise that the transactional store cannot hold between processes.
 var inFlight = []conformance.Waiver{{
 	Case:   "claim-mismatch-in-flight",
 	Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",

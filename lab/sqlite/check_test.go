@@ -11,7 +11,7 @@ import (
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
-// TestOpenRefusesUnsafeSettings: and Check names what it finds.
+// TestOpenRefusesUnsafeSettings: and Check names them.
 func TestOpenRefusesUnsafeSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

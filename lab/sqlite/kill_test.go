@@ -23,7 +23,7 @@ import (
 // childEnv has the orders of a process that the tests start and that kills itself.
 const childEnv = "REPRISE_SQLITE_CHILD"
 
-// orders are what a child runs: one operation, with one effect.
+// orders are the work of a child: one operation, with one effect.
 type orders struct {
 	Driver, File, Key string
 	Atomic            bool

@@ -41,7 +41,7 @@ func Pool(tb testing.TB, raw string, conns int) *sql.DB {
 	return db
 }
 
-// Exec executes a statement over a connection of its own.
+// Exec executes a statement over a new connection.
 func Exec(tb testing.TB, raw, statement string, args ...any) {
 	tb.Helper()
 	db, err := serve.OpenMySQL(raw, 1)
@@ -54,7 +54,7 @@ func Exec(tb testing.TB, raw, statement string, args ...any) {
 	}
 }
 
-// Leased returns the leased store over a database, as a process of its own has it.
+// Leased returns the leased store over a database, as another process has it.
 func Leased(tb testing.TB, raw string) store.Store {
 	tb.Helper()
 	st, err := reprisemysql.New(Pool(tb, raw, 0), reprisemysql.Config{})
