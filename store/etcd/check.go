@@ -1,0 +1,111 @@
+package repriseetcd
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Check implements [store.Checker]. It asks each member that the client knows for its
+// status, and does not write. The codes that it reports are listed in docs/etcd.md.
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
+	members, err := s.client.MemberList(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var findings []store.Finding
+	add := func(code string, severity store.Severity, format string, args ...any) {
+		findings = append(findings, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	}
+	voters := 0
+	for _, m := range members.Members {
+		if !m.IsLearner {
+			voters++
+		}
+	}
+	switch {
+	case voters == 1:
+		add("single-member", store.Warning, "the cluster has one member: no operation runs while it is away, and its disk is the only copy of the records; use three or five members")
+	case voters%2 == 0:
+		add("even-members", store.Warning, "the cluster has %d members, which survives no more failures than %d; use an odd number", voters, voters-1)
+	}
+	alarms, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	for _, a := range alarms.Alarms {
+		switch a.Alarm {
+		case etcdserverpb.AlarmType_NOSPACE:
+			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/etcd.md)", a.MemberID)
+		case etcdserverpb.AlarmType_CORRUPT:
+			add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
+		}
+	}
+	for _, endpoint := range s.client.Endpoints() {
+		status, err := s.client.Status(ctx, endpoint)
+		if err != nil {
+			add("member-away", store.Warning, "an endpoint of the client does not answer: %v", classify(err))
+			continue
+		}
+		if status.IsLearner {
+			add("learner", store.Warning, "an endpoint of the client is a learner, which answers no writes; leave it out")
+		}
+		if !supported(status.Version) {
+			add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
+		}
+	}
+	return findings, nil
+}
+
+// supported reports whether a version of a server is 3.4 or newer.
+func supported(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > 3 || major == 3 && minor >= 4)
+}
+
+// report logs the warnings among findings, and returns the others as an error.
+func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) error {
+	var unsafe []string
+	for _, f := range findings {
+		if f.Severity == store.Unsafe {
+			unsafe = append(unsafe, f.Code+": "+f.Detail)
+			continue
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "repriseetcd: "+f.Detail, slog.String("code", f.Code))
+	}
+	if len(unsafe) > 0 {
+		return misconfigured("%s", strings.Join(unsafe, "; "))
+	}
+	return nil
+}
+
+// probe does to a record of its own what the store does to those of requests.
+func (s *Store) probe(ctx context.Context) error {
+	var id store.ID
+	var owner store.Owner
+	_, _ = rand.Read(id[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(owner[:])
+	policy := store.Policy{Retention: time.Minute}
+	held, err := s.Claim(ctx, store.ClaimRequest{ID: id, Owner: owner, Policy: policy, Lease: time.Minute})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: owner, Lease: time.Minute}}); err != nil {
+		return err
+	}
+	if err := s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Policy: policy, Attempt: held.Attempt, Fence: held.Fence}); err != nil {
+		return err
+	}
+	if _, err := s.Inspect(ctx, id); err != nil {
+		return err
+	}
+	return s.Resolve(ctx, id, store.Resolution{State: store.StateCompleted, Fence: held.Fence, Forget: true})
+}
