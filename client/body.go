@@ -35,13 +35,13 @@ func openBody(req *http.Request, limit int64) (requestBody, error) {
 func bufferBody(req *http.Request, limit int64) (requestBody, error) {
 	ctx := req.Context()
 	stop := context.AfterFunc(ctx, func() { _ = req.Body.Close() }) // ends a Read that would outlast the call
-	read, err := io.ReadAll(io.LimitReader(req.Body, limit+1))
+	read, more, err := readUpTo(req.Body, limit)
 	switch stopped := stop(); {
 	case !stopped:
 		return requestBody{}, context.Cause(ctx)
 	case err != nil:
 		return requestBody{}, errors.Join(fmt.Errorf("read the request body: %w", err), req.Body.Close())
-	case int64(len(read)) > limit:
+	case more:
 		return requestBody{first: restored(read, nil, req.Body), length: req.ContentLength}, nil
 	}
 	if err := req.Body.Close(); err != nil {

@@ -14,20 +14,26 @@ type Config struct {
 	// Service is the service's dialect: its header and its signs that a retry helps.
 	Service Service
 
-	// Methods lists the methods that are keyed and retried. The default is POST and PATCH.
-	// All others pass through untouched.
+	// Methods lists the methods that are retried. The default is POST and PATCH. All others
+	// pass through untouched. POST, PATCH, PUT and DELETE are keyed. GET and HEAD may be
+	// listed beside those: they are retried without a key, their errors are those of the
+	// base transport, and the Observer is not notified of them.
 	Methods []string
 
 	// NewKey returns the key of a call that has none. The default is [NewKey]. Keys must be
 	// unguessable (128 random bits) and never repeat.
 	NewKey func() string
 
-	// MaxAttempts is the largest number of attempts of a call, the first included. The
-	// default is 10; 1 turns retries off.
+	// MaxAttempts is the largest number of attempts of a call, the first included. Those
+	// that find the operation in progress do not count. The default is 10; 1 turns retries
+	// off.
 	MaxAttempts int
 
-	// MaxElapsed is how long after the beginning of a call another attempt may begin. The
-	// default is a minute. It ends no attempt; the context of the request does.
+	// MaxElapsed is how long after the beginning of a call another attempt may begin. It
+	// alone bounds the wait for an operation in progress, so it should be longer than the
+	// lease of the service (30 s is the default of Reprise) and the time that its
+	// operations take. The default is two minutes. It ends no attempt; the context of the
+	// request does.
 	MaxElapsed time.Duration
 
 	// AttemptTimeout is how long one attempt may take, until its response is complete (see
@@ -52,6 +58,13 @@ type Config struct {
 	// failed operation again (Reprise with its preset Recoverable, the default there).
 	RetryServerErrors bool
 
+	// Retry, if set, has the last word about whether an attempt may be repeated, within the
+	// bounds and the Budget. It gets the response, or the error if there is none, and the
+	// decision of all other rules. It must be safe for concurrent use, and leave the body of
+	// the response as it is, except for [ProblemOf]. A repeated attempt has the same key, so
+	// a response that was recorded will not change.
+	Retry func(resp *http.Response, err error, retry bool) bool
+
 	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
 	// the request has no GetBody. A request with a longer body is sent once, with its key
 	// and without retries. The default is 1 MiB; a negative value disables buffering, for
@@ -64,15 +77,24 @@ type Config struct {
 	// streams all.
 	MaxResponseBuffer int64
 
+	// AcceptOmitted returns the stand-in for a body that the service did not keep
+	// (Idempotency-Body: omitted) as the response, for callers that need its status and
+	// fields alone; [OutcomeOf] is then [AnsweredOmitted]. By default the call ends with a
+	// [BodyOmittedError].
+	AcceptOmitted bool
+
 	// Observer is notified of attempts and calls. The default is none.
 	Observer Observer
 }
 
 // Budget bounds the retries of a [Transport]: each retry takes one token from a bucket,
 // and each call puts a fraction of a token back. In a storm, when most calls fail, the
-// service then gets few more requests than there are calls.
+// service then gets few more requests than there are calls. A retry after a response that
+// the operation is in progress takes none.
 type Budget struct {
-	// Burst is how many tokens the bucket holds, and holds at the start. The default is 100.
+	// Burst is how many tokens the bucket holds, and holds at the start. When a process of
+	// the service dies, each call that it served takes one: let Burst be no less than the
+	// number of calls at a time. The default is 1000.
 	Burst int
 
 	// Ratio is how many tokens a call puts back: the retries for each call that go on for
@@ -85,12 +107,12 @@ type Budget struct {
 
 const (
 	defaultMaxAttempts   = 10
-	defaultMaxElapsed    = time.Minute
+	defaultMaxElapsed    = 2 * time.Minute
 	defaultDelay         = 200 * time.Millisecond
 	defaultMaxDelay      = 10 * time.Second
 	defaultMaxRetryAfter = 30 * time.Second
 	defaultBuffer        = 1 << 20
-	defaultBurst         = 100
+	defaultBurst         = 1000
 	defaultRatio         = 0.2
 	maxRatio             = 100
 )
@@ -111,18 +133,16 @@ func (c Config) complete() (Config, error) {
 	if c.NewKey == nil {
 		c.NewKey = NewKey
 	}
-	if c.MaxAttempts == 0 {
-		c.MaxAttempts = defaultMaxAttempts
+	b, err := Bounds{c.MaxAttempts, c.MaxElapsed}.within(Bounds{defaultMaxAttempts, defaultMaxElapsed})
+	if err != nil {
+		return c, fmt.Errorf("repriseclient: Config.%w", err)
 	}
-	if c.MaxAttempts < 1 {
-		return c, fmt.Errorf("repriseclient: Config.MaxAttempts is %d, want at least 1", c.MaxAttempts)
-	}
+	c.MaxAttempts, c.MaxElapsed = b.MaxAttempts, b.MaxElapsed
 	for _, d := range []struct {
 		field     string
 		value     *time.Duration
 		otherwise time.Duration
 	}{
-		{"MaxElapsed", &c.MaxElapsed, defaultMaxElapsed},
 		{"AttemptTimeout", &c.AttemptTimeout, 0},
 		{"Delay", &c.Delay, defaultDelay},
 		{"MaxDelay", &c.MaxDelay, max(defaultMaxDelay, c.Delay)},
@@ -148,6 +168,9 @@ func (c Config) complete() (Config, error) {
 }
 
 func (b *Budget) complete() error {
+	if b.Off && (b.Burst != 0 || b.Ratio != 0) {
+		return errors.New("repriseclient: Budget.Off is set together with Budget.Burst or Budget.Ratio; a budget that is off has no bounds")
+	}
 	if b.Burst == 0 {
 		b.Burst = defaultBurst
 	}
@@ -164,15 +187,22 @@ func (b *Budget) complete() error {
 }
 
 func checkMethods(methods []string) error {
-	if len(methods) == 0 {
-		return errors.New("repriseclient: Config.Methods is empty, so nothing would be keyed; leave it nil for POST and PATCH")
-	}
 	for _, m := range methods {
-		switch m {
-		case http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
-		default:
-			return fmt.Errorf("repriseclient: Config.Methods has %q, want POST, PATCH, PUT or DELETE", m)
+		if !isKeyed(m) && m != http.MethodGet && m != http.MethodHead {
+			return fmt.Errorf("repriseclient: Config.Methods has %q, want POST, PATCH, PUT, DELETE, GET or HEAD", m)
 		}
 	}
+	if !slices.ContainsFunc(methods, isKeyed) {
+		return errors.New("repriseclient: Config.Methods lists no method that is keyed; leave it nil for POST and PATCH")
+	}
 	return nil
+}
+
+// isKeyed reports whether a listed method is keyed.
+func isKeyed(method string) bool {
+	switch method {
+	case http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
 }

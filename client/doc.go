@@ -11,12 +11,13 @@
 // All attempts of a call carry one key and the same bytes. The key is that of [WithKey],
 // or of a header that the caller set, or a new random one. A response is returned as the
 // service sent it; a call that ends without a response ends with an error that says
-// whether the operation may have run: [UnknownOutcomeError], [NotSentError].
+// whether the operation may have run: [UnknownOutcomeError], [NotSentError],
+// [RedirectError], [BodyOmittedError]. Each has the key, for a call that goes on later.
 //
 // # Limits
 //
 // A key makes a retry safe only where the service honours it: put the transport in front
 // of services that document the header. Methods other than those of [Config].Methods
-// pass through untouched; safe retries of GET are not its business. A generated key dies
-// with the process: see [WithKey] for operations that must survive a restart.
+// pass through untouched. A generated key dies with the process unless it is stored: see
+// [WithKey] for operations that must survive a restart.
 package repriseclient

@@ -3,13 +3,15 @@ package repriseclient
 import (
 	"errors"
 	"fmt"
+	"net/http"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // UnknownOutcomeError says that a call ended without a response after at least one
 // attempt that may have reached the service: the operation may have run. Retry it later
-// with the same key and the same bytes, or look at the service's state first; only then
-// may it get a new key. The caller has the key if it was the caller's ([WithKey], or a
-// header); a generated key is lost.
+// with the key that Key returns (see [WithKey]) and the same bytes, or look at the
+// service's state first; only then may it get a new key.
 //
 // An [http.Client] wraps it, so use [errors.As]. (With [http.Client].Timeout, the client
 // replaces it by a timeout error: set a deadline on the context instead.)
@@ -17,6 +19,8 @@ type UnknownOutcomeError struct {
 	Attempts int    // how many were made
 	KeyHash  string // of the key: the first 12 hexadecimal digits of its SHA-256
 	Err      error  // of the last attempt, or of the context
+
+	secret.Keyed
 }
 
 // Error implements error.
@@ -36,6 +40,8 @@ type NotSentError struct {
 	Attempts int    // how many were made; 0: the request was refused before
 	KeyHash  string // as in [UnknownOutcomeError]; empty if there is no key
 	Err      error  // of the last attempt, of the context, or why the request was refused
+
+	secret.Keyed
 }
 
 // Error implements error.
@@ -51,6 +57,49 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 
 // Timeout reports whether Err is a timeout.
 func (e *NotSentError) Timeout() bool { return isTimeout(e.Err) }
+
+// RedirectError says that the service responded to a keyed call with a redirect to a
+// request that has no key (303, or 301 and 302 to a POST), and that this request failed:
+// the operation has a response, and only the document that the response names is missing.
+// Get that document, or repeat the call with the key that Key returns (see [WithKey]) to
+// be redirected again.
+type RedirectError struct {
+	Status  int    // of the response to the keyed call
+	KeyHash string // as in [UnknownOutcomeError]
+	Err     error  // of the request that followed
+
+	secret.Keyed
+}
+
+// Error implements error.
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("repriseclient: the service responded with the redirect %d (key %s), and the request that followed it failed: %v", e.Status, e.KeyHash, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RedirectError) Unwrap() error { return e.Err }
+
+// Timeout reports whether Err is a timeout.
+func (e *RedirectError) Timeout() bool { return isTimeout(e.Err) }
+
+// BodyOmittedError says that the operation ran to its end, and that the service did not
+// keep the body of its response: an earlier attempt had it and was lost, and this one got
+// a stand-in. The status and the fields are those of the response. A retry will not get
+// the body either; look up the result by other means, such as the field Location.
+// [Config].AcceptOmitted returns the stand-in instead.
+type BodyOmittedError struct {
+	Status   int         // of the operation's response
+	Header   http.Header // without the key
+	Attempts int         // how many were made
+	KeyHash  string      // as in [UnknownOutcomeError]
+
+	secret.Keyed
+}
+
+// Error implements error.
+func (e *BodyOmittedError) Error() string {
+	return fmt.Sprintf("repriseclient: the operation ran and responded with the status %d, and the service did not keep the body (key %s)", e.Status, e.KeyHash)
+}
 
 // ErrAttemptTimeout is the reason in the errors of attempts that took longer than
 // [Config].AttemptTimeout.

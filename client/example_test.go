@@ -63,7 +63,9 @@ func ExampleNewTransport() {
 func ExampleWithKey() {
 	server := unreliable()
 	defer server.Close()
-	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{
+		AcceptOmitted: true, // the status is enough
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -95,9 +97,14 @@ func ExampleWithKey() {
 	// Output: 201
 }
 
+// A call that ended without a response goes on later, with its key and the same bytes.
 func ExampleUnknownOutcomeError() {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler) // a service that takes requests and never responds
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests <= 3 {
+			panic(http.ErrAbortHandler) // takes the request and does not respond
+		}
+		w.WriteHeader(http.StatusCreated)
 	}))
 	defer server.Close()
 	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{
@@ -108,20 +115,57 @@ func ExampleUnknownOutcomeError() {
 		return
 	}
 	client := &http.Client{Transport: transport}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+	pay := func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		fmt.Println(resp.StatusCode)
+		return resp.Body.Close()
+	}
+
+	err = pay(context.Background())
+	var unknown *repriseclient.UnknownOutcomeError
+	if errors.As(err, &unknown) {
+		fmt.Printf("unknown after %d attempts\n", unknown.Attempts)
+		err = pay(repriseclient.WithKey(context.Background(), unknown.Key()))
+	}
+	fmt.Println(err)
+	// Output:
+	// unknown after 3 attempts
+	// 201
+	// <nil>
+}
+
+// A call in front of a user waits for less time than those of a job.
+func ExampleWithBounds() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{Delay: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	resp, err := client.Do(req)
-	if err == nil {
-		_ = resp.Body.Close()
+	ctx := repriseclient.WithBounds(context.Background(), repriseclient.Bounds{MaxAttempts: 2, MaxElapsed: 3 * time.Second})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("12 EUR"))
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	var unknown *repriseclient.UnknownOutcomeError
-	if errors.As(err, &unknown) {
-		fmt.Printf("unknown after %d attempts\n", unknown.Attempts)
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	// Output: unknown after 3 attempts
+	defer resp.Body.Close()
+	fmt.Println(repriseclient.OutcomeOf(resp), "after", repriseclient.Attempts(resp), "attempts")
+	// Output: gave-up after 2 attempts
 }
 
 func ExampleNotSent() {

@@ -25,8 +25,9 @@ func NewKey() string {
 type contextKey struct{ name string }
 
 var (
-	keyOfContext  = &contextKey{"key"}
-	callOfContext = &contextKey{"call"}
+	keyOfContext    = &contextKey{"key"}
+	callOfContext   = &contextKey{"call"}
+	boundsOfContext = &contextKey{"bounds"}
 )
 
 // WithKey returns a context whose keyed call carries key.

@@ -53,7 +53,7 @@ type Outcome uint8
 
 // The outcomes of calls.
 const (
-	// Answered calls have a response that is not a replay.
+	// Answered calls have the response of this run of the operation, or a refusal.
 	Answered Outcome = iota + 1
 
 	// AnsweredReplay calls have the response of an earlier request with the key.
@@ -67,9 +67,25 @@ const (
 
 	// OutcomeNotSent calls ended with a [NotSentError].
 	OutcomeNotSent
+
+	// AnsweredOmitted calls ended with a [BodyOmittedError], or with the stand-in that
+	// [Config].AcceptOmitted accepts.
+	AnsweredOmitted
+
+	// AnsweredUnprotected calls have the response of an operation that ran although the
+	// service could not look up the key: the operation may have run twice
+	// (Idempotency-Status: unprotected).
+	AnsweredUnprotected
+
+	// AnsweredUnrecorded calls have the response of an operation that the service could not
+	// record, or not yet: a further request with the key may run again
+	// (Idempotency-Status: unrecorded).
+	AnsweredUnrecorded
 )
 
-var outcomeNames = [...]string{"", "answered", "replayed", "gave-up", "unknown", "not-sent"}
+var outcomeNames = [...]string{
+	"", "answered", "replayed", "gave-up", "unknown", "not-sent", "omitted", "unprotected", "unrecorded",
+}
 
 // String returns the name of the outcome, for logs and metrics.
 func (o Outcome) String() string {
@@ -81,7 +97,9 @@ func (o Outcome) String() string {
 
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome {
-	return []Outcome{Answered, AnsweredReplay, GaveUpRetrying, OutcomeUnknown, OutcomeNotSent}
+	return []Outcome{
+		Answered, AnsweredReplay, GaveUpRetrying, OutcomeUnknown, OutcomeNotSent, AnsweredOmitted, AnsweredUnprotected, AnsweredUnrecorded,
+	}
 }
 
 // silent is the observer that there is by default.

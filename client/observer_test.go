@@ -61,6 +61,11 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{answer: status(201), key: "a", want: Answered},
 		{answer: status(201, "Idempotent-Replayed", "true"), key: "a", want: AnsweredReplay},
+		{answer: status(201, "Idempotent-Replayed", "true", "Idempotency-Body", "omitted"), key: "a", want: AnsweredOmitted},
+		{answer: status(201, "Idempotency-Status", "unprotected"), key: "a", want: AnsweredUnprotected},
+		{answer: status(201, "Idempotency-Status", "unrecorded"), key: "a", want: AnsweredUnrecorded},
+		{answer: status(201, "Idempotency-Status", "of tomorrow", "Idempotency-Body", "of tomorrow"), key: "a", want: Answered},
+		{answer: status(503, "Idempotency-Status", "unrecorded"), key: "a", want: GaveUpRetrying},
 		{answer: problem(409, CodeOutcomeUnknown), key: "a", want: Answered, code: CodeOutcomeUnknown},
 		{answer: problem(503, CodeStoreUnavailable), key: "a", want: GaveUpRetrying, code: CodeStoreUnavailable},
 		{answer: failure(errNetwork), key: "a", want: OutcomeUnknown},
@@ -70,6 +75,9 @@ func TestOutcomes(t *testing.T) {
 		resp, err := newTransport(t, always(test.answer), Config{Observer: &seen, MaxAttempts: 1}).RoundTrip(post(WithKey(t.Context(), test.key), t, nil))
 		if err == nil {
 			_ = resp.Body.Close()
+			if got := OutcomeOf(resp); got != test.want {
+				t.Errorf("OutcomeOf is %s, want %s", got, test.want)
+			}
 		}
 		if end := seen.ends[0]; end.Outcome != test.want || end.Code != test.code || (err != nil) != (end.Err != nil) {
 			t.Errorf("got %+v, want %s", end, test.want)
@@ -79,7 +87,7 @@ func TestOutcomes(t *testing.T) {
 	for _, o := range Outcomes() {
 		names[o.String()] = true
 	}
-	if len(names) != 5 || names[""] || Outcome(99).String() != "" {
+	if len(names) != 8 || names[""] || Outcome(99).String() != "" {
 		t.Errorf("names: %v", names)
 	}
 }
@@ -98,6 +106,10 @@ func TestConfigNamesItsInvalidField(t *testing.T) {
 		"Methods  ":             {Methods: []string{"GET"}},
 		"Budget.Burst":          {Budget: Budget{Burst: -1}},
 		"Budget.Ratio":          {Budget: Budget{Ratio: -1}},
+		"Methods   ":            {Methods: []string{"GET", "HEAD"}},
+		"Budget.Off":            {Budget: Budget{Off: true, Burst: 1}},
+		"Budget.Off ":           {Budget: Budget{Off: true, Ratio: 0.1}},
+		"RetryHeader and":       {Service: Service{RetryHeader: "idempotent-replayed"}},
 		"Service.Header":        {Service: Service{Header: "Idempotency Key"}},
 		"Service.Replayed":      {Service: Service{Replayed: "a:"}},
 		"Service.RetryHeader":   {Service: Service{RetryHeader: "\n"}},

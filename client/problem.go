@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"time"
@@ -38,9 +39,8 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {
 		return Problem{}, false
 	}
-	head, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem+1))
-	resp.Body = restored(head, err, resp.Body)
-	if err != nil || len(head) > maxProblem {
+	head, ok := peek(resp, maxProblem)
+	if !ok {
 		return Problem{}, false
 	}
 	p, ok := parseProblem(head)
@@ -50,6 +50,17 @@ func ProblemOf(resp *http.Response) (Problem, bool) {
 	p.Status = resp.StatusCode
 	p.RetryAfter, _ = retryAfter(resp.Header, time.Now())
 	return p, true
+}
+
+// peek returns the body of a response and puts it back. It returns false if the body
+// cannot be read, or has more bytes than a limit.
+func peek(resp *http.Response, limit int64) ([]byte, bool) {
+	if resp.Body == nil {
+		return nil, false
+	}
+	head, more, err := readUpTo(resp.Body, limit)
+	resp.Body = restored(head, err, resp.Body)
+	return head, err == nil && !more
 }
 
 // hasProblem reports whether a response says that it is a problem document.
@@ -75,6 +86,14 @@ func parseProblem(body []byte) (Problem, bool) {
 	}
 	p.Retryable = p.says != nil && *p.says
 	return p, true
+}
+
+// readUpTo reads r up to a limit, which is not negative, and one byte beyond where there
+// are more.
+func readUpTo(r io.Reader, limit int64) (head []byte, more bool, err error) {
+	limit = min(limit, math.MaxInt64-1)
+	head, err = io.ReadAll(io.LimitReader(r, limit+1))
+	return head, int64(len(head)) > limit, err
 }
 
 // restored returns a body that yields the bytes read so far, and then the rest, or the

@@ -3,9 +3,12 @@ package repriseclient
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // leadsAway reports whether req follows redirects to a host that is neither the one that
@@ -33,6 +36,65 @@ func hostname(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 func keyFor(key string, u *url.URL) string {
 	sum := sha256.Sum256([]byte("repriseclient/redirect/1\x00" + hostname(u) + "\x00" + key))
 	return hex.EncodeToString(sum[:16])
+}
+
+// follow makes a request that is not keyed. If redirects of a keyed call led to it, its
+// failure is not one of the operation.
+func (t *Transport) follow(req *http.Request) (*http.Response, error) {
+	redirect := redirectOf(req)
+	resp, err := t.unkeyed(t.withoutKey(req))
+	if redirect == nil {
+		return resp, err
+	}
+	fail := func(err error) error {
+		c := callOf(redirect)
+		return &RedirectError{redirect.StatusCode, c.hash, err, secret.Of(c.key)}
+	}
+	if err != nil {
+		return nil, fail(err)
+	}
+	if resp != nil && resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &followedBody{resp.Body, fail}
+	}
+	return resp, nil
+}
+
+// unkeyed makes a request that is not keyed, with retries if its method is listed.
+func (t *Transport) unkeyed(req *http.Request) (*http.Response, error) {
+	if _, retried := t.methods[req.Method]; !retried {
+		return t.base.RoundTrip(req)
+	}
+	bounds, err := t.boundsOf(req.Context())
+	if err != nil {
+		closeBody(req.Body)
+		return nil, err
+	}
+	r := &run{Transport: t, req: req, ctx: req.Context(), call: &call{replayed: t.service.Replayed}, bounds: bounds, observer: silent{}}
+	return r.run() //nolint:contextcheck // it is in r
+}
+
+// redirectOf returns the response of a keyed call that led to req, nil where none did.
+func redirectOf(req *http.Request) *http.Response {
+	for resp := req.Response; resp != nil && resp.Request != nil; resp = resp.Request.Response {
+		if KeyOf(resp) != "" {
+			return resp
+		}
+	}
+	return nil
+}
+
+// followedBody is a body whose errors are those of a followed redirect.
+type followedBody struct {
+	io.ReadCloser
+	fail func(error) error
+}
+
+func (b *followedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // as a Reader returns it
+		err = b.fail(err)
+	}
+	return n, err
 }
 
 // withoutKey returns a request that is not keyed without the key that an [http.Client]

@@ -12,7 +12,7 @@ type call struct {
 	hash     string
 	replayed string // the field that marks replays
 	attempts int
-	gaveUp   bool
+	outcome  Outcome
 }
 
 // callOf returns the call that led to resp, nil where resp is not of a [Transport].
@@ -33,13 +33,29 @@ func Attempts(resp *http.Response) int {
 	return 0
 }
 
+// KeyOf returns the key of the call that led to resp, also one that the [Transport]
+// generated, and an empty one where it was no keyed call of a [Transport]. It is for
+// [WithKey], when [GaveUp] asks for a retry later. Keep it out of logs.
+func KeyOf(resp *http.Response) string {
+	if c := callOf(resp); c != nil {
+		return c.key
+	}
+	return ""
+}
+
 // GaveUp reports whether resp is a response that the [Transport] would have retried if
 // the bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
 // response: the operation may run, may have run, or may never run. Retry it later with
 // the same key.
-func GaveUp(resp *http.Response) bool {
-	c := callOf(resp)
-	return c != nil && c.gaveUp
+func GaveUp(resp *http.Response) bool { return OutcomeOf(resp) == GaveUpRetrying }
+
+// OutcomeOf returns how the call ended that led to resp, and 0 where it was no keyed call
+// of a [Transport].
+func OutcomeOf(resp *http.Response) Outcome {
+	if c := callOf(resp); c != nil {
+		return c.outcome
+	}
+	return 0
 }
 
 // Replayed reports whether the service says that resp is the recorded response of an
@@ -58,4 +74,25 @@ func Replayed(resp *http.Response) bool {
 // isReplay reports whether a response has the mark of replays.
 func isReplay(h http.Header, name string) bool {
 	return name != "-" && strings.EqualFold(strings.TrimSpace(h.Get(name)), "true")
+}
+
+// The fields in which a service that uses Reprise speaks about the record of a response.
+const (
+	fieldBody   = "Idempotency-Body"
+	fieldStatus = "Idempotency-Status"
+)
+
+// outcomeOf returns the outcome of a call with a response that no retry would change.
+func (t *Transport) outcomeOf(h http.Header) Outcome {
+	switch status := strings.TrimSpace(h.Get(fieldStatus)); {
+	case strings.TrimSpace(h.Get(fieldBody)) == "omitted":
+		return AnsweredOmitted
+	case isReplay(h, t.service.Replayed):
+		return AnsweredReplay
+	case status == "unprotected":
+		return AnsweredUnprotected
+	case status == "unrecorded":
+		return AnsweredUnrecorded
+	}
+	return Answered
 }

@@ -16,22 +16,42 @@ import (
 // verdict is a [Transport]'s judgement of one attempt.
 type verdict struct {
 	retryable bool          // another attempt may end differently
+	running   bool          // because the operation is still in progress
 	after     time.Duration // Retry-After
 	code      Code          // of the problem document, if it is known
 }
 
 // judge decides about an attempt by its response, or by its error where there is none.
-func (t *Transport) judge(resp *http.Response, err error) verdict {
-	if err != nil {
-		return verdict{retryable: !permanent(err)}
+// The caller's own rule has the last word.
+func (t *Transport) judge(req *http.Request, resp *http.Response, err error) verdict {
+	v := verdict{retryable: err != nil && !permanent(err)}
+	if err == nil {
+		v = t.judgeResponse(req, resp)
 	}
-	var v verdict
-	if resp.StatusCode < 400 {
+	if t.config.Retry != nil {
+		v.retryable = t.config.Retry(resp, err, v.retryable)
+		v.running = v.running && v.retryable
+	}
+	return v
+}
+
+func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v verdict) {
+	status := resp.StatusCode
+	rpc, isRPC := rpcStatusOf(req, resp)
+	if isRPC {
+		status = rpc.http
+	}
+	if status < 400 {
 		return v
 	}
 	var known bool
-	if v.code, v.retryable, known = t.byProblem(resp); !known {
-		v.retryable = t.byStatus(resp)
+	if isRPC {
+		v.code, v.retryable, known = t.byCode(resp, Code(rpc.Code))
+	} else {
+		v.code, v.retryable, known = t.byProblem(resp)
+	}
+	if !known {
+		v.retryable = t.byStatus(resp, status)
 	}
 	if t.service.RetryHeader != "" {
 		switch word := strings.TrimSpace(resp.Header.Get(t.service.RetryHeader)); {
@@ -41,24 +61,24 @@ func (t *Transport) judge(resp *http.Response, err error) verdict {
 			v.retryable = false
 		}
 	}
-	v.after, _ = retryAfter(resp.Header, time.Now())
+	v.running = v.retryable && (v.code == CodeInProgress || !known && status == http.StatusConflict)
+	var waits bool
+	if v.after, waits = retryAfter(resp.Header, time.Now()); !waits {
+		v.after = rpc.RetryAfter
+	}
 	return v
 }
 
-// byProblem decides by the problem document of a response. The table of codes has the
-// last word about them; of other codes, the member retryable is believed where it
-// forbids, and where it allows and the status may be about this attempt. A problem in a
-// replay is one that the handler passed on, and final.
+// byProblem decides by the problem document of a response. Of codes that are not those of
+// the table, the member retryable is believed where it forbids, and where it allows and
+// the status may be about this attempt.
 func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
 	p, ok := ProblemOf(resp)
-	if !ok || p.Code == "" {
+	if !ok || p.Code == "" || t.isReplay(resp) {
 		return "", false, false
 	}
-	if t.isReplay(resp) {
-		return "", false, false
-	}
-	if retry, known = retryable[p.Code]; known {
-		return p.Code, retry, true
+	if code, retry, known = t.byCode(resp, p.Code); known {
+		return code, retry, true
 	}
 	if p.says == nil {
 		return "", false, false
@@ -66,14 +86,23 @@ func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool
 	return "", *p.says && mayRetry(resp.StatusCode), true
 }
 
+// byCode decides by the code of a problem, about which the table of codes has the last
+// word. A problem in a replay is one that the handler passed on, and final.
+func (t *Transport) byCode(resp *http.Response, code Code) (_ Code, retry, known bool) {
+	if retry, known = retryable[code]; !known || t.isReplay(resp) {
+		return "", false, false
+	}
+	return code, retry, true
+}
+
 // byStatus decides by the status. A replay is final with any status: the next response
 // would be the same.
-func (t *Transport) byStatus(resp *http.Response) bool {
+func (t *Transport) byStatus(resp *http.Response, status int) bool {
 	if t.isReplay(resp) {
 		return false
 	}
-	return slices.Contains(t.service.RetryStatuses, resp.StatusCode) ||
-		t.config.RetryServerErrors && resp.StatusCode == http.StatusInternalServerError
+	return slices.Contains(t.service.RetryStatuses, status) ||
+		t.config.RetryServerErrors && status == http.StatusInternalServerError
 }
 
 func (t *Transport) isReplay(resp *http.Response) bool {
@@ -119,13 +148,15 @@ func badRequest(err error) bool {
 // schedule plans the attempts of one call within its bounds.
 type schedule struct {
 	transport *Transport
+	bounds    Bounds
 	began     time.Time
+	counted   int // attempts, but for those that found the operation in progress
 	jitter    backoff.ExponentialBackOff
 }
 
-func (t *Transport) newSchedule() *schedule {
+func (t *Transport) newSchedule(b Bounds) *schedule {
 	return &schedule{
-		transport: t, began: time.Now(),
+		transport: t, bounds: b, began: time.Now(),
 		// Full jitter: with a factor of 1 a wait is anything up to twice the interval.
 		jitter: backoff.ExponentialBackOff{
 			InitialInterval: t.config.Delay / 2, RandomizationFactor: 1, Multiplier: 2, MaxInterval: t.config.MaxDelay / 2,
@@ -140,16 +171,21 @@ var ErrBudgetExhausted = errors.New("repriseclient: not retried, because the ret
 // errBounds says that the bounds of the call itself allow no other attempt.
 var errBounds = errors.New("repriseclient: the bounds of the call are reached")
 
-// next returns how long to wait before the attempt after n, or why there is none.
-func (s *schedule) next(ctx context.Context, n int, v verdict, body *requestBody) (time.Duration, error) {
+// next returns how long to wait before the attempt after the one with the verdict, or why
+// there is none. To wait for an operation in progress adds no load that grows with its
+// failures, and is bounded by time alone.
+func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time.Duration, error) {
 	c := &s.transport.config
-	if n >= c.MaxAttempts || v.after > c.MaxRetryAfter {
+	if !v.running {
+		s.counted++
+	}
+	if s.counted >= s.bounds.MaxAttempts || s.bounds.MaxAttempts == 1 || v.after > c.MaxRetryAfter {
 		return 0, errBounds
 	}
 	wait := s.jitter.NextBackOff()
 	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After do not return together
 	at := time.Now().Add(wait)
-	if at.Sub(s.began) > c.MaxElapsed {
+	if at.Sub(s.began) > s.bounds.MaxElapsed {
 		return 0, errBounds
 	}
 	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
@@ -158,7 +194,7 @@ func (s *schedule) next(ctx context.Context, n int, v verdict, body *requestBody
 	if body.again == nil {
 		return 0, ErrNotReplayable
 	}
-	if !s.transport.bucket.withdraw() {
+	if !v.running && !s.transport.bucket.withdraw() {
 		return 0, ErrBudgetExhausted
 	}
 	return wait, nil

@@ -61,6 +61,14 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 		"no JSON":                    {answer: body(503, `busy`, "Content-Type", mine), retry: true},
 		"in-progress in plain JSON":  {answer: body(409, `{"code":"in-progress"}`, "Content-Type", "application/json")},
 
+		"own rule, yes":             {config: Config{Retry: own(true)}, answer: status(422), retry: true},
+		"own rule, no":              {config: Config{Retry: own(false)}, answer: status(503)},
+		"own rule, in-progress":     {config: Config{Retry: own(false)}, answer: problem(409, CodeInProgress)},
+		"own rule, a failure":       {config: Config{Retry: own(false)}, answer: failure(errNetwork)},
+		"own rule, a wrong peer":    {config: Config{Retry: own(true)}, answer: failure(&tls.CertificateVerificationError{Err: errNetwork}), retry: true},
+		"own rule after the header": {config: Config{Service: Stripe(), Retry: own(false)}, answer: status(400, "Stripe-Should-Retry", "true")},
+		"own rule after 500":        {config: Config{RetryServerErrors: true, Retry: own(false)}, answer: status(500)},
+
 		"Stripe 409":             {config: Config{Service: Stripe()}, answer: status(409), retry: true},
 		"Stripe 400, true":       {config: Config{Service: Stripe()}, answer: status(400, "Stripe-Should-Retry", "true"), retry: true},
 		"Stripe 409, false":      {config: Config{Service: Stripe()}, answer: status(409, "Stripe-Should-Retry", "false")},
@@ -100,6 +108,16 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// own is a rule of the caller.
+func own(retry bool) func(*http.Response, error, bool) bool {
+	return func(resp *http.Response, err error, _ bool) bool {
+		if err == nil && resp.StatusCode == http.StatusCreated {
+			return false
+		}
+		return retry
 	}
 }
 
@@ -150,7 +168,7 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 		"Retry-After, too long":     {answer: status(503, "Retry-After", "31"), attempts: [2]int{1, 1}},
 		"Retry-After, past elapsed": {config: Config{MaxElapsed: 10 * time.Second}, answer: status(503, "Retry-After", "11"), attempts: [2]int{1, 1}},
 		"the retry budget":          {config: Config{Budget: Budget{Burst: 2}}, answer: status(503), attempts: [2]int{3, 3}, longest: time.Second},
-		"no retry budget":           {config: Config{Budget: Budget{Burst: 2, Off: true}}, answer: status(503), attempts: [2]int{10, 10}, longest: time.Minute},
+		"no retry budget":           {config: Config{Budget: Budget{Off: true}}, answer: status(503), attempts: [2]int{10, 10}, longest: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,9 +233,9 @@ func TestWaitsAreFullyJittered(t *testing.T) {
 	bounds := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second}
 	low, high := make([]time.Duration, len(bounds)), make([]time.Duration, len(bounds))
 	for range 2000 {
-		s := transport.newSchedule()
+		s := transport.newSchedule(Bounds{transport.config.MaxAttempts, transport.config.MaxElapsed})
 		for i := range bounds {
-			wait, err := s.next(t.Context(), i+1, verdict{}, &body)
+			wait, err := s.next(t.Context(), verdict{}, &body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +259,7 @@ func TestRetryAfterIsJittered(t *testing.T) {
 	body := requestBody{again: func() (io.ReadCloser, error) { return http.NoBody, nil }}
 	different := make(map[time.Duration]bool)
 	for range 100 {
-		wait, err := transport.newSchedule().next(t.Context(), 1, verdict{after: 4 * time.Second}, &body)
+		wait, err := transport.newSchedule(Bounds{transport.config.MaxAttempts, transport.config.MaxElapsed}).next(t.Context(), verdict{after: 4 * time.Second}, &body)
 		if err != nil || wait < 4*time.Second || wait > 5*time.Second {
 			t.Fatalf("wait %s, %v, want 4 s to 5 s", wait, err)
 		}

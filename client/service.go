@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Service is how a service spells the header, and which responses it wants retried. The
@@ -97,6 +98,9 @@ func (s Service) complete() (Service, error) {
 		if name.value != "" && !isToken(name.value) {
 			return s, fmt.Errorf("repriseclient: Service.%s is not the name of a header field: %q", name.field, name.value)
 		}
+	}
+	if strings.EqualFold(s.RetryHeader, s.Replayed) {
+		return s, fmt.Errorf("repriseclient: Service.RetryHeader and Service.Replayed are both %q: true would mean to retry, and that no retry helps", s.RetryHeader)
 	}
 	if s.MaxKey < minMaxKey {
 		return s, fmt.Errorf("repriseclient: Service.MaxKey is %d, want at least %d, the length of a UUID", s.MaxKey, minMaxKey)

@@ -1,6 +1,7 @@
 package repriseclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"time"
+
+	"github.com/reprise-go/reprise/client/internal/secret"
 )
 
 // Transport is an [http.RoundTripper] that keys calls and retries them. Make one with
@@ -18,7 +21,7 @@ type Transport struct {
 	config   Config
 	service  Service
 	newKey   func() string
-	keyed    map[string]bool
+	methods  map[string]bool // that are retried; true: and keyed
 	bucket   *bucket
 	observer Observer
 }
@@ -40,14 +43,14 @@ func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
 		base = http.DefaultTransport //nolint:forbidigo // what nil means everywhere in net/http
 	}
 	t := &Transport{
-		base: base, config: c, service: c.Service, newKey: c.NewKey, keyed: make(map[string]bool),
+		base: base, config: c, service: c.Service, newKey: c.NewKey, methods: make(map[string]bool),
 		bucket: newBucket(c.Budget), observer: c.Observer,
 	}
 	if t.observer == nil {
 		t.observer = silent{}
 	}
 	for _, m := range c.Methods {
-		t.keyed[m] = true
+		t.methods[m] = isKeyed(m)
 	}
 	return t, nil
 }
@@ -62,26 +65,28 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper]. It returns the first response that no retry
 // would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
-// true. Errors of keyed calls are of the types [UnknownOutcomeError] and [NotSentError].
+// true. Errors of keyed calls are of the types [UnknownOutcomeError], [NotSentError] and
+// [BodyOmittedError], and those of requests to which they were redirected
+// [RedirectError].
 //
 // The request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !t.keyed[req.Method] {
-		return t.base.RoundTrip(t.withoutKey(req))
+	if !t.methods[req.Method] {
+		return t.follow(req)
 	}
 	own, key, value, err := t.key(req)
-	if err != nil {
+	bounds, badBounds := t.boundsOf(req.Context())
+	if err = cmp.Or(err, badBounds); err != nil {
 		closeBody(req.Body)
 		return nil, &NotSentError{Err: err}
 	}
 	c := &call{key: own, hash: hashOf(key), replayed: t.service.Replayed}
 	began := time.Now()
-	t.bucket.deposit()
 	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})
-	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value}
+	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value, bounds: bounds, observer: t.observer}
 	resp, err := r.run() //nolint:contextcheck // it is in r
 
-	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: r.outcome(resp, err), Code: r.last.code, Err: err}
+	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: c.outcome, Code: r.last.code, Err: err}
 	if resp != nil {
 		end.Status = resp.StatusCode
 	}
@@ -100,17 +105,20 @@ func hostOf(req *http.Request) string {
 type run struct {
 	*Transport
 
-	req   *http.Request
-	ctx   context.Context // of the observer
-	call  *call
-	value string // of the header
-	body  requestBody
+	req      *http.Request
+	ctx      context.Context // of the observer
+	call     *call
+	value    string // of the header; empty: the call has no key
+	bounds   Bounds
+	observer Observer
+	body     requestBody
 
 	sent bool    // an attempt may have reached the service
 	last verdict // about the last attempt
 }
 
 func (r *run) run() (*http.Response, error) {
+	r.bucket.deposit()
 	body, err := openBody(r.req, r.config.MaxRequestBuffer)
 	if err != nil {
 		return nil, r.fail(err)
@@ -120,12 +128,12 @@ func (r *run) run() (*http.Response, error) {
 		closeBody(body.first)
 		return nil, r.fail(err)
 	}
-	plan := r.newSchedule()
+	plan := r.newSchedule(r.bounds)
 	for {
 		r.call.attempts++
 		began := time.Now()
 		a := r.attempt()
-		r.last = r.judge(a.resp, a.err)
+		r.last = r.judge(r.req, a.resp, a.err)
 		r.sent = r.sent || a.err == nil || a.sent(a.err)
 
 		var wait time.Duration
@@ -134,7 +142,7 @@ func (r *run) run() (*http.Response, error) {
 		case a.err != nil && r.ended() != nil:
 			why = r.ended()
 		case r.last.retryable:
-			wait, why = plan.next(r.ctx, r.call.attempts, r.last, &r.body)
+			wait, why = plan.next(r.ctx, r.last, &r.body)
 		}
 		retry := r.last.retryable && why == nil
 		r.observer.EndAttempt(r.ctx, a.end(r.call.attempts, time.Since(began), r.last.code, retry, wait))
@@ -171,32 +179,34 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 			return nil, r.fail(fmt.Errorf("%w; the last attempt: %w", why, a.err))
 		}
 	}
-	r.call.gaveUp = r.last.retryable
+	if r.call.outcome = Answered; r.value != "" {
+		r.call.outcome = r.outcomeOf(a.resp.Header)
+	}
+	switch {
+	case r.last.retryable:
+		r.call.outcome = GaveUpRetrying
+	case r.call.outcome == AnsweredOmitted && !r.config.AcceptOmitted:
+		a.discard()
+		header := a.resp.Header.Clone()
+		header.Del(r.service.Header) // some services send it back
+		return nil, &BodyOmittedError{a.resp.StatusCode, header, r.call.attempts, r.call.hash, secret.Of(r.call.key)}
+	}
 	// The request of the response leads the helpers to the call.
 	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
 	return a.resp, nil
 }
 
-// fail returns the typed error of a call without a response.
+// fail returns the error of a call without a response.
 func (r *run) fail(err error) error {
+	if r.value == "" {
+		return err
+	}
 	if r.sent {
-		return &UnknownOutcomeError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
+		r.call.outcome = OutcomeUnknown
+		return &UnknownOutcomeError{r.call.attempts, r.call.hash, err, secret.Of(r.call.key)}
 	}
-	return &NotSentError{Attempts: r.call.attempts, KeyHash: r.call.hash, Err: err}
-}
-
-func (r *run) outcome(resp *http.Response, err error) Outcome {
-	switch {
-	case err != nil && r.sent:
-		return OutcomeUnknown
-	case err != nil:
-		return OutcomeNotSent
-	case r.call.gaveUp:
-		return GaveUpRetrying
-	case r.isReplay(resp):
-		return AnsweredReplay
-	}
-	return Answered
+	r.call.outcome = OutcomeNotSent
+	return &NotSentError{r.call.attempts, r.call.hash, err, secret.Of(r.call.key)}
 }
 
 // attempt is one request and its result.
@@ -224,7 +234,9 @@ func (r *run) attempt() *attempt {
 	if a.req.Header == nil {
 		a.req.Header = make(http.Header)
 	}
-	a.req.Header.Set(r.service.Header, r.value)
+	if r.value != "" {
+		a.req.Header.Set(r.service.Header, r.value)
+	}
 	a.req.Body, a.req.GetBody, a.req.ContentLength = body, r.body.again, r.body.length
 	a.req.Trailer = r.req.Trailer // filled while the body is read; never changed here
 
@@ -273,11 +285,11 @@ func (r *run) receive(a *attempt) (whole bool, err error) {
 		resp.Body = &streamedBody{resp.Body, resp.Body, a.cancel}
 		return false, nil
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	read, more, err := readUpTo(resp.Body, limit)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("read the response body after %d bytes: %w", len(read), err)
-	case int64(len(read)) > limit:
+	case more:
 		rest := restored(read, nil, resp.Body)
 		resp.Body = &streamedBody{rest, rest, a.cancel}
 		return false, nil

@@ -36,30 +36,30 @@ type answerView struct {
 func showAnswer(payload []byte) *answerView {
 	if result := reprise.DescribeResult(payload); result != "" {
 		return &answerView{
-			Problem: "Not an HTTP answer: a result of reprise.Do, " + result + ". A later call of Do gets it. A guard that meets it answers 500 record-corrupt.",
+			Problem: "Not an HTTP answer: a result of reprise.Do, " + result + ".",
 			Result:  true, Size: len(payload),
 		}
 	}
 	answer, err := stored.Decode(payload)
 	switch {
 	case errors.Is(err, stored.ErrBodyOmitted):
-		return &answerView{Problem: "The body was not kept. A retry gets a summary, or 409 result-unavailable: see the policy.", Status: answer.Status}
+		return &answerView{Problem: "The body was not kept.", Status: answer.Status}
 	case errors.As(err, new(*stored.OffloadedError)):
 		var elsewhere *stored.OffloadedError
 		errors.As(err, &elsewhere)
 		return &answerView{
-			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ". A retry gets all of it, or 409 result-unavailable if the blob is missing or damaged.",
+			Problem:   "The body is in the blob store, as " + elsewhere.Blob.Name() + ".",
 			Elsewhere: true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Size: int(answer.Length),
 		}
 	case errors.Is(err, stored.ErrSealed):
 		return &answerView{
-			Problem: "The answer is sealed: only a request with the client's key opens it. A retry gets it.",
+			Problem: "The answer is sealed: only a request with the client's key opens it.",
 			Sealed:  true, Status: answer.Status, Header: slices.Collect(answer.Header.All()), Trailer: slices.Collect(answer.Trailer.All()),
 		}
 	case errors.Is(err, stored.ErrResultUnavailable):
-		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept. A retry gets 409 result-unavailable.", Status: answer.Status}
+		return &answerView{Problem: "The response was cut short, or a part of it cannot be kept.", Status: answer.Status}
 	case err != nil:
-		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ". A retry gets 500 record-corrupt.", Size: len(payload), Corrupt: true}
+		return &answerView{Problem: "The stored answer cannot be read: " + err.Error() + ".", Size: len(payload), Corrupt: true}
 	}
 	view := &answerView{Status: answer.Status, Size: len(answer.Body)}
 	for f := range answer.Header.All() {

@@ -5,26 +5,34 @@
 //	events := console.NewEvents()
 //	engine, err := reprise.New(store, reprise.Config{Observer: events})
 //	// …
-//	pages, err := console.Handler(console.Config{
-//		Stores:  []console.Store{{Name: "payments", Store: store}},
+//	access := func(r *http.Request) (string, console.Permission) {
+//		switch user := userOf(r); { // of the company's middleware
+//		case user.OnCall:
+//			return user.Name, console.Look | console.Reveal | console.Resolve
+//		default:
+//			return user.Name, console.Look
+//		}
+//	}
+//	pages, err := console.Handler([]console.Store{{Name: "payments", Store: store}}, access, console.Config{
 //		Engines: []console.Engine{{Name: "payments", Engine: engine}},
 //		Guards:  []*protocol.Guard{guard},
 //		Events:  events,
-//		Allow:   func(r *http.Request) bool { return isOperator(r) },
 //	})
 //	mux.Handle("/idempotency/", requireEmployee(http.StripPrefix("/idempotency", pages)))
 //
-// It has no authentication: mount it behind the company's. It is read-only unless
-// [Config].Allow grants a request to write. It needs no script, loads no resource from
-// another address, and refuses writes from another site's page.
+// It has no authentication: mount it behind the company's, and let [Access] name the
+// sender of a request and its permissions. Its pages can be read without their one
+// script, which refreshes them. It loads no resource from another address, and refuses
+// writes from another site's page.
 //
 // A listing looks at a bounded number of records for each page, so it does not load a
 // store that holds millions.
 package console
 
 import (
+	"crypto/sha256"
 	"embed"
-	"errors"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -44,10 +52,6 @@ type Config struct {
 	// Title stands at the top of every page. The default is "Idempotency".
 	Title string
 
-	// Stores are the stores that the console lists and resolves, at least one. Each must
-	// have the ability [store.Inspector].
-	Stores []Store
-
 	// Engines are the engines of this process, for the numbers of the home page. The engine
 	// with the name of a store reports the records resolved in it ([reprise.EventResolved]).
 	Engines []Engine
@@ -59,21 +63,19 @@ type Config struct {
 	// Events are the recent events of this process. Nil shows no events and no history.
 	Events *Events
 
-	// Allow, if not nil, grants a request the right to resolve records. Nil grants it to
-	// none.
-	Allow func(r *http.Request) bool
-
-	// Operator names who sent a request, for the log. The default is the address.
-	Operator func(r *http.Request) string
+	// TrustedOrigins are the origins of the console's own pages, such as
+	// "https://ops.example.com", behind a proxy that rewrites the Host field: browsers that
+	// send no Sec-Fetch-Site are told from another site by the host alone.
+	TrustedOrigins []string
 
 	// Hosts, if not empty, are the accepted values of the Host field. A console without
 	// authentication, on a loopback address, needs it: another site's name can be made to
 	// resolve to that address.
 	Hosts []string
 
-	// Log receives a record before and one after every resolution, and one for every body
-	// that was revealed. A resolution that cannot be logged is not made. The default is
-	// [slog.Default].
+	// Log receives a record before and one after every resolution, and one before a
+	// response is revealed. A change that cannot be logged is not made, and such a response
+	// is not shown. The default is [slog.Default].
 	Log *slog.Logger
 }
 
@@ -95,80 +97,115 @@ var templateFiles embed.FS
 //go:embed style.css
 var styleSheet []byte
 
+// refreshScript is the only script that a page may run: the policy of the pages has its
+// digest.
+//
+//go:embed refresh.js
+var refreshScript template.JS
+
+// contentPolicy is the Content-Security-Policy of every page.
+var contentPolicy = func() string {
+	digest := sha256.Sum256([]byte(refreshScript))
+	return "default-src 'none'; style-src 'self'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+		"'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}()
+
 // site is the console. Its methods are the pages.
 type site struct {
 	config Config
+	stores []Store
+	access Access
+	events *Events // the trail, also where Config.Events is nil
 	pages  map[string]*template.Template
 	origin *http.CrossOriginProtection
 }
 
-// Handler returns the console. It serves paths from the root: mount it with
-// [http.StripPrefix], with a slash at the end of the pattern. It is safe for concurrent
-// use and starts no goroutine. The error wraps [store.ErrInvalid] and names the invalid
-// field.
-func Handler(c Config) (http.Handler, error) {
-	if err := c.validate(); err != nil {
+// Handler returns the console over stores, at least one, each with the ability
+// [store.Inspector], for the requests that access grants. It serves paths from the root:
+// mount it with [http.StripPrefix], with a slash at the end of the pattern. It is safe
+// for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
+// names the invalid argument or field.
+func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
+	if err := validStores(stores); err != nil {
 		return nil, err
 	}
-	if c.Title == "" {
-		c.Title = "Idempotency"
+	if access == nil {
+		return nil, invalid("access is nil: say who may look, reveal and resolve")
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	if c.Operator == nil {
-		c.Operator = func(r *http.Request) string { return r.RemoteAddr }
-	}
-	pages, err := parsePages()
-	if err != nil {
+	s := &site{config: c, stores: stores, access: access, origin: http.NewCrossOriginProtection()}
+	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s := &site{config: c, pages: pages, origin: http.NewCrossOriginProtection()}
+	if s.config.Title == "" {
+		s.config.Title = "Idempotency"
+	}
+	if s.config.Log == nil {
+		s.config.Log = slog.Default()
+	}
+	if s.events = s.config.Events; s.events == nil {
+		s.events = NewEvents()
+	}
+	var err error
+	if s.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.home)
 	mux.HandleFunc("GET /records", s.list)
 	mux.HandleFunc("GET /records/{store}/{id}", s.record)
-	mux.HandleFunc("POST /records/{store}/{id}", s.resolve)
+	mux.HandleFunc("POST /records/{store}/{id}", s.change)
+	mux.HandleFunc("POST /several", s.several)
+	mux.HandleFunc("GET /trail", s.trail)
 	mux.HandleFunc("GET /find", s.findForm)
 	mux.HandleFunc("POST /find", s.find)
 	mux.HandleFunc("GET /policies", s.policies)
-	mux.HandleFunc("GET /style.css", serveStyle)
 	mux.HandleFunc("/", s.notFound)
 	return s.protect(mux), nil
 }
 
-func (c *Config) validate() error {
-	if len(c.Stores) == 0 {
-		return invalid("Stores is empty")
+// validStores reports the first store that is invalid.
+func validStores(stores []Store) error {
+	if len(stores) == 0 {
+		return invalid("stores is empty")
 	}
-	for i, st := range c.Stores {
+	for i, st := range stores {
 		if !validStoreName(st.Name) {
-			return invalid("Stores[%d].Name is %q, want 1 to 40 of a to z, 0 to 9, -, _ and .", i, st.Name)
+			return invalid("stores[%d].Name is %q, want 1 to 40 of a to z, 0 to 9, -, _ and .", i, st.Name)
 		}
-		if slices.ContainsFunc(c.Stores[:i], func(other Store) bool { return other.Name == st.Name }) {
-			return invalid("Stores: two are named %q", st.Name)
+		if slices.ContainsFunc(stores[:i], func(other Store) bool { return other.Name == st.Name }) {
+			return invalid("stores: two are named %q", st.Name)
 		}
 		if st.Store == nil {
-			return invalid("Stores[%d].Store is nil", i)
+			return invalid("stores[%d].Store is nil", i)
 		}
 		if _, ok := store.As[store.Inspector](st.Store); !ok {
-			return invalid("Stores[%d].Store is not a reprise.Inspector", i)
+			return invalid("stores[%d].Store is not a store.Inspector", i)
 		}
 	}
-	for i, engine := range c.Engines {
+	return nil
+}
+
+// validate reports the first invalid field of the configuration, and trusts its origins.
+func (s *site) validate() error {
+	for i, engine := range s.config.Engines {
 		if engine.Engine == nil {
-			return invalid("Engines[%d].Engine is nil", i)
+			return invalid("Config.Engines[%d].Engine is nil", i)
 		}
 	}
-	if i := slices.Index(c.Guards, nil); i >= 0 {
-		return invalid("Guards[%d] is nil", i)
+	if i := slices.Index(s.config.Guards, nil); i >= 0 {
+		return invalid("Config.Guards[%d] is nil", i)
+	}
+	for i, origin := range s.config.TrustedOrigins {
+		if err := s.origin.AddTrustedOrigin(origin); err != nil {
+			return invalid("Config.TrustedOrigins[%d]: %v", i, err)
+		}
 	}
 	return nil
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: console.Config.%s", store.ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: console: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
 func validStoreName(name string) bool {
@@ -178,39 +215,9 @@ func validStoreName(name string) bool {
 	return name != "" && len(name) <= 40 && strings.Trim(name, ".") != "" && !strings.ContainsFunc(name, other)
 }
 
-// protect sets the security headers for browsers, and refuses writes from another site's
-// page.
-func (s *site) protect(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, field := range [...][2]string{
-			{"Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"},
-			{"X-Content-Type-Options", "nosniff"},
-			{"X-Frame-Options", "DENY"},
-			{"Referrer-Policy", "same-origin"},
-			{"Cross-Origin-Opener-Policy", "same-origin"},
-			{"Cross-Origin-Resource-Policy", "same-origin"},
-			{"Cache-Control", "no-store"},
-		} {
-			w.Header().Set(field[0], field[1])
-		}
-		if len(s.config.Hosts) > 0 && !slices.Contains(s.config.Hosts, r.Host) {
-			s.fail(w, r, http.StatusMisdirectedRequest, "The console does not answer under this host name.")
-			return
-		}
-		if err := s.origin.Check(r); err != nil {
-			s.fail(w, r, http.StatusForbidden, "The request came from the page of another site. Nothing was changed.")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// may reports whether a request may change records.
-func (s *site) may(r *http.Request) bool { return s.config.Allow != nil && s.config.Allow(r) }
-
 // inspector returns the store that is called name.
 func (s *site) inspector(name string) (store.Inspector, bool) {
-	for _, st := range s.config.Stores {
+	for _, st := range s.stores {
 		if st.Name == name {
 			return store.As[store.Inspector](st.Store)
 		}
@@ -218,14 +225,9 @@ func (s *site) inspector(name string) (store.Inspector, bool) {
 	return nil, false
 }
 
-// policy returns the policy that is called label, nil where this process has none.
-func (s *site) policy(label string) *protocol.Config {
-	for _, guard := range s.config.Guards {
-		if c := guard.Config(); c.Name == label {
-			return &c
-		}
-	}
-	return nil
+// knows reports whether this process has the policy that is called label.
+func (s *site) knows(label string) bool {
+	return slices.ContainsFunc(s.config.Guards, func(g *protocol.Guard) bool { return g.Config().Name == label })
 }
 
 // redirect sends the browser to a page of the console, given relative to the page that it
@@ -238,38 +240,6 @@ func redirect(w http.ResponseWriter, relative string) {
 // recordPath returns the address of a record below the root of the console.
 func recordPath(store string, id store.ID) string {
 	return "records/" + url.PathEscape(store) + "/" + id.String()
-}
-
-func serveStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	w.Header().Set("Cache-Control", "max-age=300")
-	_, _ = w.Write(styleSheet)
-}
-
-func (s *site) notFound(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.fail(w, r, http.StatusMethodNotAllowed, "The console has no such form.")
-		return
-	}
-	s.fail(w, r, http.StatusNotFound, "The console has no such page.")
-}
-
-// storeFailure returns the status and the sentence for an error of a store.
-func storeFailure(err error) (status int, message string) {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return http.StatusNotFound, "There is no record with this ID. It was never claimed, was released, or its retention has ended."
-	case errors.Is(err, store.ErrRecordChanged):
-		return http.StatusConflict, "The record has changed since it was shown. Nothing was changed."
-	case errors.Is(err, store.ErrInvalid):
-		return http.StatusBadRequest, "The store refused the request: " + err.Error() + "."
-	case errors.Is(err, store.ErrMisconfigured):
-		return http.StatusBadGateway, "The store refused the operation. Its user may lack a permission: " + err.Error() + "."
-	case errors.Is(err, store.ErrUnknown):
-		return http.StatusBadGateway, "The store did not answer. A change may have been written: look at the record again. " + err.Error() + "."
-	default:
-		return http.StatusBadGateway, "The store could not be read. " + err.Error() + "."
-	}
 }
 
 // patience bounds the calls that one page makes to its stores.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // The bounds of [Events].
 const (
 	keptEvents = 4096             // the newest
+	keptDeeds  = 500              // the newest resolutions, which no flood of other events pushes out
 	slotLength = 15 * time.Minute // of the history
 	slotCount  = 96               // 24 hours
 )
@@ -21,8 +23,10 @@ const (
 // others by [reprise.Observers], and to [Config].Events. It is safe for concurrent use.
 type Events struct {
 	mu     sync.Mutex
+	began  time.Time
 	ring   []event
-	next   int // in the ring, once it is full
+	deeds  []event // the oldest first
+	next   int     // in the ring, once it is full
 	slots  [slotCount]slot
 	newest int64 // number of the newest slot: the time divided by slotLength
 	now    func() time.Time
@@ -43,7 +47,7 @@ type slot struct {
 }
 
 // NewEvents returns an empty Events.
-func NewEvents() *Events { return &Events{now: time.Now} }
+func NewEvents() *Events { return &Events{began: time.Now(), now: time.Now} }
 
 // Observe implements [reprise.Observer].
 func (e *Events) Observe(_ context.Context, observed reprise.Event) {
@@ -59,6 +63,9 @@ func (e *Events) Observe(_ context.Context, observed reprise.Event) {
 		s.Replayed++
 	default:
 		s.Refused++
+	}
+	if observed.Kind == reprise.EventResolved {
+		e.deeds = append(e.deeds[max(len(e.deeds)-keptDeeds+1, 0):], event{observed, at})
 	}
 	if len(e.ring) < keptEvents {
 		e.ring = append(e.ring, event{observed, at})
@@ -84,9 +91,6 @@ func (e *Events) slot(at time.Time) *slot {
 
 // of returns the events of an operation, the oldest first.
 func (e *Events) of(id store.ID) []event {
-	if e == nil {
-		return nil
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var found []event
@@ -98,11 +102,17 @@ func (e *Events) of(id store.ID) []event {
 	return found
 }
 
+// resolutions returns the events of resolutions, the newest first.
+func (e *Events) resolutions() []event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	deeds := slices.Clone(e.deeds)
+	slices.Reverse(deeds)
+	return deeds
+}
+
 // history returns the slots of the last 24 hours, the oldest first.
 func (e *Events) history() []slot {
-	if e == nil {
-		return nil
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.slot(e.now())

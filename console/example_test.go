@@ -18,8 +18,13 @@ func ExampleHandler() {
 		panic(err)
 	}
 	defer engine.Close(context.Background())
-	pages, err := console.Handler(console.Config{
-		Stores:  []console.Store{{Name: "payments", Store: store}},
+	access := func(r *http.Request) (string, console.Permission) {
+		if name := r.Header.Get("X-Employee"); name != "" { // of the middleware that authenticates employees
+			return name, console.Look | console.Reveal | console.Resolve
+		}
+		return "", 0
+	}
+	pages, err := console.Handler([]console.Store{{Name: "payments", Store: store}}, access, console.Config{
 		Engines: []console.Engine{{Name: "payments", Engine: engine}},
 		Events:  events,
 	})
@@ -27,9 +32,10 @@ func ExampleHandler() {
 		panic(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages)) // inside the middleware that authenticates employees
+	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages)) // inside that middleware
 
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost/idempotency/", http.NoBody)
+	r.Header.Set("X-Employee", "ada")
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, r)
 	fmt.Println(w.Code, w.Header().Get("Content-Type"))

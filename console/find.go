@@ -1,11 +1,19 @@
 package console
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
+
+// findLook bounds the reading of a store for the beginning of an ID.
+const findLook = 20 * time.Second
 
 // findForm asks for the parts of an ID, or for the ID.
 func (s *site) findForm(w http.ResponseWriter, r *http.Request) {
@@ -15,35 +23,52 @@ func (s *site) findForm(w http.ResponseWriter, r *http.Request) {
 // find sends the browser to a record. The key comes in the body of the form, so that it
 // is in no address, history or access log, and only the ID leaves this function.
 func (s *site) find(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusBadRequest, "The form could not be read.")
+	if !s.readForm(w, r, 64<<10) {
 		return
 	}
-	st, text := r.PostForm.Get("store"), r.PostForm.Get("id")
-	if _, ok := s.inspector(st); !ok {
+	st := r.PostForm.Get("store")
+	inspector, ok := s.inspector(st)
+	if !ok {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
 		return
 	}
-	again := func(message string) {
-		s.show(w, r, http.StatusUnprocessableEntity, "find", page{Heading: "Find a record", Notice: message, Failed: true})
-	}
-	if text != "" {
-		id, err := store.ParseID(text)
-		if err != nil {
-			again("An ID has 64 hexadecimal digits. Logs show the first 12 of them: find the record in the list, or by its key.")
-			return
-		}
+	ctx, cancel := context.WithTimeout(r.Context(), findLook)
+	defer cancel()
+	id, err := findID(ctx, inspector, r)
+	if err == nil {
 		redirect(w, recordPath(st, id))
 		return
 	}
-	scope, key := r.PostForm.Get("scope"), r.PostForm.Get("key")
-	if r.PostForm.Get("unscoped") != "" {
+	p := page{Heading: "Find a record", Failed: true}
+	status := http.StatusUnprocessableEntity
+	var several *stored.AmbiguousError
+	switch {
+	case errors.As(err, &several):
+		p.Notice, p.View = "Several records begin with these digits.", table{Root: root(r), Store: st, Rows: rows(several.Records)}
+	case ctx.Err() != nil:
+		status, p.Notice = http.StatusGatewayTimeout, "The store was not read to its end in "+duration(findLook)+". Give all 64 digits, or the scope and the key."
+	case errors.Is(err, store.ErrNotFound):
+		status, p.Notice = http.StatusNotFound, "No record begins with these digits. It was never claimed, was released, or its retention has ended."
+	case errors.Is(err, store.ErrInvalid):
+		p.Notice = sentence(err)
+	default:
+		status, p.Notice = storeFailure(err)
+	}
+	s.show(w, r, status, "find", p)
+}
+
+// findID returns the ID that a form names, by its digits or by its scope and key.
+func findID(ctx context.Context, inspector store.Inspector, r *http.Request) (store.ID, error) {
+	get := r.PostForm.Get
+	if text := strings.TrimSpace(get("id")); text != "" {
+		return stored.FindID(ctx, inspector, text, nil)
+	}
+	scope, key := get("scope"), strings.TrimSpace(get("key"))
+	if get("unscoped") != "" {
 		scope = stored.SharedScope
 	}
 	if scope == "" || key == "" {
-		again("Fill in the ID, or the scope and the key.")
-		return
+		return store.ID{}, fmt.Errorf("%w: fill in the ID, or the scope and the key", store.ErrInvalid)
 	}
-	redirect(w, recordPath(st, store.DeriveID(scope, r.PostForm.Get("endpoint"), key)))
+	return stored.KeyID(scope, get("endpoint"), key)
 }

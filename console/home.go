@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -11,8 +13,10 @@ import (
 
 // How much the home page reads of each store.
 const (
-	homeLook  = 400 * time.Millisecond // after which no further page of the listing is read
+	homeLook  = 400 * time.Millisecond // after which it looks no further for those that need a human
+	countLook = 200 * time.Millisecond // after which it counts no further
 	homeShown = 10                     // records that need a human
+	scanned   = 1000                   // records of one page of the store's listing
 )
 
 // homeView is the home page.
@@ -35,11 +39,20 @@ type storeView struct {
 	Problem  string // it could not be read
 	Latency  time.Duration
 	Findings []store.Finding
-	Needs    []store.Record // records that need a human
+	Needs    []row // records that need a human
 	Stuck    int
 	Scanned  int
 	Total    int64
 	More     string // cursor behind the records read; empty: all were read
+	Counts   []count
+	AtLeast  bool // the counts are of a part of the store
+	Counted  int  // records
+}
+
+// count is how many records of a policy there are, of all processes.
+type count struct {
+	Label                              string
+	Running, Stuck, Completed, Expired int
 }
 
 // bar is a slot of the history, drawn.
@@ -59,22 +72,22 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Running += stats.Running
 		view.Waiting += stats.Waiting
 	}
-	for _, store := range s.config.Stores {
+	for _, store := range s.stores {
 		shown := look(ctx, store)
 		view.Stuck += shown.Stuck
 		view.Partial = view.Partial || shown.More != ""
 		view.Stores = append(view.Stores, shown)
 	}
-	history := s.config.Events.history()
+	history := s.events.history()
 	view.Sum = total(history)
 	if view.Answered = view.Sum.Started + view.Sum.Replayed; view.Answered > 0 {
 		view.Share = int(100 * view.Sum.Replayed / view.Answered) //nolint:gosec // at most 100
 	}
 	view.Sparkline = sparkline(history)
-	s.show(w, r, http.StatusOK, "home", page{Heading: "Overview", View: view})
+	s.show(w, r, http.StatusOK, "home", page{Heading: "Overview", Live: true, View: view})
 }
 
-// look reads the records of a store for the home page: as many as fit into homeLook.
+// look reads the records of a store for the home page: as many as fit into its time.
 func look(ctx context.Context, st Store) storeView {
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)
@@ -90,23 +103,53 @@ func look(ctx context.Context, st Store) storeView {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	q := store.Query{States: needsHuman, Limit: 1000}
-	for {
-		page, err := inspector.List(ctx, q)
-		if err != nil {
-			_, view.Problem = storeFailure(err)
-			return view
-		}
+	view.More, err = scan(ctx, inspector, store.Query{States: needsHuman, Limit: scanned}, homeLook, func(page store.Page) int {
 		view.Stuck += len(page.Records)
-		view.Needs = append(view.Needs, page.Records[:min(len(page.Records), homeShown-len(view.Needs))]...)
+		view.Needs = append(view.Needs, rows(page.Records[:min(len(page.Records), homeShown-len(view.Needs))])...)
 		view.Scanned += page.Scanned
 		view.Total = max(view.Total, page.Total)
-		q.After = page.Next
-		if q.After == "" || time.Since(began) > homeLook {
-			view.More = q.After
-			return view
-		}
+		return scanned
+	})
+	if err == nil {
+		err = view.count(ctx, inspector)
 	}
+	if err != nil {
+		_, view.Problem = storeFailure(err)
+	}
+	return view
+}
+
+// count counts the records of a store by policy and state, as many as fit into its time.
+func (v *storeView) count(ctx context.Context, inspector store.Inspector) error {
+	counts := map[string]*count{}
+	more, err := scan(ctx, inspector, store.Query{Limit: scanned}, countLook, func(page store.Page) int {
+		v.Counted += len(page.Records)
+		for i := range page.Records {
+			r := &page.Records[i]
+			c := counts[r.Label]
+			if c == nil {
+				c = &count{Label: r.Label}
+				counts[r.Label] = c
+			}
+			switch {
+			case r.State == store.StateRunning:
+				c.Running++
+			case r.State == store.StateCompleted:
+				c.Completed++
+			case r.State == store.StateExpired:
+				c.Expired++
+			default:
+				c.Stuck++
+			}
+		}
+		return scanned
+	})
+	v.AtLeast = more != ""
+	for _, c := range counts {
+		v.Counts = append(v.Counts, *c)
+	}
+	slices.SortFunc(v.Counts, func(a, b count) int { return strings.Compare(a.Label, b.Label) })
+	return err
 }
 
 // The size of the sparkline, in its own units.

@@ -2,21 +2,55 @@ package console
 
 import (
 	"context"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
 const (
 	listShown = 50                     // records of a page
+	textLimit = 200                    // records that a page reads at once to look for a text, so it may show up to 249
 	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
+	smallBody = 64 << 10               // of a response whose status a listing reads, in bytes
 )
 
-// states are the choices of the filter.
+// states are the choices of the filter, besides stuckState.
 var states = []store.RecordState{store.StateLapsed, store.StateUnknown, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
+
+// stuckState is the choice of the states that need a human.
+const stuckState = "stuck"
+
+// row is a record of a listing.
+type row struct {
+	store.Record
+
+	Status int // of its response; 0: none, or not read
+}
+
+// Failed reports whether the record keeps a failure.
+func (r row) Failed() bool { return r.Status >= http.StatusBadRequest }
+
+// newRow returns a record with the status of its response, as far as it was read.
+func newRow(r *store.Record) row {
+	response, _ := stored.Decode(r.Payload) // the status that can be read
+	found := row{Record: *r, Status: response.Status}
+	found.Payload = nil // a page of many does not hold their responses
+	return found
+}
+
+func rows(records []store.Record) []row {
+	list := make([]row, len(records))
+	for i := range records {
+		list[i].Record = records[i]
+	}
+	return list
+}
 
 // listView is a listing.
 type listView struct {
@@ -24,76 +58,150 @@ type listView struct {
 	State   string
 	States  []store.RecordState
 	Label   string
+	Text    string
 	Older   string
-	Records []store.Record
+	Rows    []row
 	Scanned int
 	Total   int64
-	First   bool         // it starts at the beginning
+	First   bool // it starts at the beginning
+	All     bool // every record is selected
+	Start   template.URL
 	Next    template.URL // query of the next page
+	Select  template.URL // query of this page with every record selected
+}
+
+// query returns the query of a page of the same listing, with one more parameter.
+func (v *listView) query(name, value string) template.URL {
+	q := url.Values{"store": {v.Store}}
+	for name, value := range map[string]string{"state": v.State, "label": v.Label, "text": v.Text, "older": v.Older, name: value} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return template.URL(q.Encode()) //nolint:gosec // every value in it is escaped
+}
+
+// selects reports whether the text of the filter is in a record's description, reason or
+// ID.
+func (v *listView) selects(r *store.Record) bool {
+	text := strings.ToLower(v.Text)
+	return strings.HasPrefix(r.ID.String(), text) || strings.Contains(strings.ToLower(r.Description), text) ||
+		strings.Contains(strings.ToLower(r.Reason), text)
 }
 
 func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	form := r.URL.Query()
 	view := listView{
 		Store: form.Get("store"), State: form.Get("state"), States: states, Label: form.Get("label"), Older: form.Get("older"),
-		First: form.Get("after") == "",
+		Text: strings.TrimSpace(form.Get("text")), First: form.Get("after") == "", All: form.Has("all"),
 	}
 	if view.Store == "" {
-		view.Store = s.config.Stores[0].Name
+		view.Store = s.stores[0].Name
 	}
 	inspector, ok := s.inspector(view.Store)
 	if !ok {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
 		return
 	}
-	q := store.Query{Label: view.Label, After: form.Get("after"), Limit: listShown}
-	if state := stateNamed(view.State); state != 0 {
-		q.States = store.States(state)
-	}
-	if view.State != "" && q.States == 0 {
-		s.fail(w, r, http.StatusBadRequest, "The state is none of lapsed, unknown, unreadable, running, completed and expired.")
+	q, problem := view.parse(form.Get("after"))
+	if problem != "" {
+		s.fail(w, r, http.StatusBadRequest, problem)
 		return
-	}
-	if view.Older != "" {
-		d, err := time.ParseDuration(view.Older)
-		if err != nil || d < 0 {
-			s.fail(w, r, http.StatusBadRequest, `The age is not a duration such as "5m" or "36h".`)
-			return
-		}
-		q.OlderThan = d
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	for began := time.Now(); ; {
-		page, err := inspector.List(ctx, q)
-		if err != nil {
-			status, message := storeFailure(err)
-			s.fail(w, r, status, message)
-			return
-		}
-		view.Records = append(view.Records, page.Records...)
-		view.Scanned += page.Scanned
-		view.Total = max(view.Total, page.Total)
-		q.After = page.Next
-		q.Limit = listShown - len(view.Records)
-		if q.After == "" || q.Limit <= 0 || time.Since(began) > listLook {
-			break
-		}
-	}
-	if q.After != "" {
-		next := url.Values{"store": {view.Store}, "after": {q.After}}
-		for name, value := range map[string]string{"state": view.State, "label": view.Label, "older": view.Older} {
-			if value != "" {
-				next.Set(name, value)
+	began := time.Now()
+	next, err := scan(ctx, inspector, q, listLook, func(page store.Page) (limit int) {
+		for _, found := range rows(page.Records) {
+			if view.selects(&found.Record) {
+				view.Rows = append(view.Rows, found)
 			}
 		}
-		view.Next = template.URL(next.Encode()) //nolint:gosec // every value in it is escaped
+		view.Scanned += page.Scanned
+		view.Total = max(view.Total, page.Total)
+		if limit = listShown - len(view.Rows); limit > 0 && view.Text != "" {
+			limit = textLimit
+		}
+		return limit
+	})
+	if err == nil {
+		err = readStatus(ctx, inspector, view.Rows, began.Add(2*listLook))
+	}
+	if err != nil {
+		status, message := storeFailure(err)
+		s.fail(w, r, status, message)
+		return
+	}
+	view.Start, view.Select = view.query("", ""), view.query("all", "1")
+	if !view.First {
+		view.Select += template.URL("&after=" + url.QueryEscape(form.Get("after"))) //nolint:gosec // it is escaped
+	}
+	if next != "" {
+		view.Next = view.query("after", next)
 	}
 	notice := ""
 	if form.Has("forgotten") {
 		notice = "The record was forgotten. The next request with its key runs."
 	}
-	s.show(w, r, http.StatusOK, "list", page{Heading: "Records", Notice: notice, View: view})
+	s.show(w, r, http.StatusOK, "list", page{Heading: "Records", Notice: notice, Live: true, View: view})
+}
+
+// parse returns the query of a listing, or a sentence that says which field is invalid.
+func (v *listView) parse(after string) (q store.Query, problem string) {
+	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.Text != "" {
+		q.Limit = textLimit
+	}
+	switch state := stateNamed(v.State); {
+	case v.State == stuckState:
+		q.States = needsHuman
+	case state != 0:
+		q.States = store.States(state)
+	case v.State != "":
+		return q, "The state is none of stuck, lapsed, unknown, unreadable, running, completed and expired."
+	}
+	if v.Older != "" {
+		d, err := time.ParseDuration(v.Older)
+		if err != nil || d < 0 {
+			return q, `The age is not a duration such as "5m" or "36h".`
+		}
+		q.OlderThan = d
+	}
+	return q, ""
+}
+
+// scan reads pages of a listing for a time, or until use returns no limit for the next
+// page. It returns the cursor behind the pages read, empty at the end.
+func scan(ctx context.Context, inspector store.Inspector, q store.Query, during time.Duration, use func(store.Page) (limit int)) (string, error) {
+	for began := time.Now(); ; {
+		page, err := inspector.List(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		q.After, q.Limit = page.Next, use(page)
+		if q.After == "" || q.Limit <= 0 || time.Since(began) > during {
+			return q.After, nil
+		}
+	}
+}
+
+// readStatus reads the statuses of the responses that records keep, of small ones and
+// until an instant.
+func readStatus(ctx context.Context, inspector store.Inspector, list []row, until time.Time) error {
+	for i := range list {
+		r := &list[i]
+		if r.State != store.StateCompleted || r.Size > smallBody || time.Now().After(until) {
+			continue
+		}
+		record, err := inspector.Inspect(ctx, r.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it ended meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		*r = newRow(&record)
+	}
+	return nil
 }
 
 // stateNamed returns the state that is called name, zero for no state.

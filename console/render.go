@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // page is the data of every template.
@@ -17,7 +15,13 @@ type page struct {
 	Title   string // of the console
 	Heading string // of the page
 	Root    string // the way from this page to the root of the console
-	Writes  bool   // the request may change records
+	Name    string // of the template
+	Who     string // the sender
+	Reveals bool   // the sender may see responses
+	Live    bool   // it is refreshed: a page that was read, without a notice
+	Read    time.Time
+	Script  template.JS
+	Writes  bool // the sender may change records
 	Stores  []Store
 	Notice  string // the completed action, or the failure
 	Failed  bool   // the notice is about a failure
@@ -27,13 +31,14 @@ type page struct {
 // table is the data of the part "records".
 type table struct {
 	Root, Store string
-	Records     []store.Record
+	Rows        []row
+	Select, All bool // there are boxes to select records, checked
 }
 
 // confirmation is the data of the part "confirm".
-type confirmation struct{ For, Reason, Short string }
+type confirmation struct{ For, Reason, Text string }
 
-var pageNames = []string{"home", "list", "record", "find", "policies", "failure"}
+var pageNames = []string{"home", "list", "record", "several", "find", "policies", "trail", "failure"}
 
 func parsePages() (map[string]*template.Template, error) {
 	base, err := template.New("layout.html").Funcs(template.FuncMap{
@@ -42,8 +47,8 @@ func parsePages() (map[string]*template.Template, error) {
 		"duration": duration,
 		"bytes":    byteCount,
 		"recordAt": recordPath,
-		"confirm":  func(form, reason string, id store.ID) confirmation { return confirmation{form, reason, id.Short()} },
-		"records":  func(root, store string, list []store.Record) table { return table{root, store, list} },
+		"confirm":  func(form, reason, text string) confirmation { return confirmation{form, reason, text} },
+		"records":  func(root, store string, list []row, box, all bool) table { return table{root, store, list, box, all} },
 	}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
@@ -63,11 +68,9 @@ func parsePages() (map[string]*template.Template, error) {
 
 // show writes a page. The whole page is made before its first byte is sent.
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
-	p.Title, p.Stores, p.Writes = s.config.Title, s.config.Stores, s.may(r)
-	p.Root = strings.Repeat("../", max(strings.Count(r.URL.Path, "/")-1, 0))
-	if p.Root == "" {
-		p.Root = "./"
-	}
+	p.Title, p.Stores, p.Reveals, p.Writes = s.config.Title, s.stores, may(r, Reveal), may(r, Resolve)
+	p.Name, p.Who = name, visitorOf(r).who
+	p.Root, p.Read, p.Script, p.Live = root(r), time.Now(), refreshScript, p.Live && p.Notice == ""
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
 		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "console: a page could not be made",
@@ -80,6 +83,14 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(b.Bytes())
 	}
+}
+
+// root returns the way from the page of a request to the root of the console.
+func root(r *http.Request) string {
+	if depth := strings.Count(r.URL.Path, "/") - 1; depth > 0 {
+		return strings.Repeat("../", depth)
+	}
+	return "./"
 }
 
 // fail shows a page that explains the failure.

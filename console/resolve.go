@@ -18,10 +18,11 @@ import (
 // maxForm bounds a form in bytes: a response and its surroundings.
 const maxForm = 2 << 20
 
-// The actions of the form.
+// The actions of the forms.
 const (
 	actionAnswer = "answer"
 	actionForget = "forget"
+	actionReveal = "reveal"
 )
 
 // resolveForm is the input of an operator. State and Fence are those of the record as the
@@ -32,107 +33,95 @@ type resolveForm struct {
 	Status, ContentType, Header, Body, Retained string
 }
 
-func readForm(r *http.Request) resolveForm {
-	get := r.PostForm.Get
+// readForm reads the form of a request, or shows why it cannot.
+func (s *site) readForm(w http.ResponseWriter, r *http.Request, most int) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, int64(most))
+	err := r.ParseForm()
+	if err != nil {
+		s.fail(w, r, http.StatusRequestEntityTooLarge, "The form could not be read, or has more than "+byteCount(most)+". Nothing was changed.")
+	}
+	return err == nil
+}
+
+func newResolveForm(r *http.Request) resolveForm {
+	get := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	return resolveForm{
-		Action: get("action"), State: get("state"), Fence: get("fence"), Again: get("again"), Confirm: strings.TrimSpace(get("confirm")), Reason: strings.TrimSpace(get("reason")),
-		Status: strings.TrimSpace(get("status")), ContentType: strings.TrimSpace(get("content-type")), Header: get("header"),
-		// a browser sends all line ends as CRLF
-		Body: strings.ReplaceAll(get("body"), "\r\n", "\n"), Retained: strings.TrimSpace(get("retention")),
+		Action: get("action"), State: get("state"), Fence: get("fence"), Again: get("again"), Confirm: get("confirm"), Reason: get("reason"),
+		Status: get("status"), ContentType: get("content-type"), Header: r.PostForm.Get("header"), Body: bodyOf(r, "body"), Retained: get("retention"),
 	}
 }
 
-// resolve ends a lapsed record, or forgets one that is completed or unreadable, as an
-// operator typed it. It is fenced: a record that has changed since it was shown stays as
-// it is. A change that cannot be logged is not made.
-func (s *site) resolve(w http.ResponseWriter, r *http.Request) {
-	if !s.may(r) {
-		s.fail(w, r, http.StatusForbidden, "This console is read-only for you. Nothing was changed.")
-		return
-	}
-	store, inspector, id, ok := s.place(w, r)
-	if !ok {
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, http.StatusRequestEntityTooLarge, "The form could not be read, or has more than "+byteCount(maxForm)+". Nothing was changed.")
-		return
-	}
-	form := readForm(r)
-	resolution, problem := form.resolution(id)
+// bodyOf returns a body as it was typed: browsers send all line ends as CRLF.
+func bodyOf(r *http.Request, name string) string {
+	return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n")
+}
+
+// resolve ends or forgets a record, as an operator typed it.
+func (s *site) resolve(w http.ResponseWriter, r *http.Request, at place, form resolveForm) {
+	decision, problem := form.decision(at.id, form.State, form.Fence, at.id.Short(), "the first 12 digits of the ID")
 	if problem != "" {
-		s.showRecord(w, r, http.StatusUnprocessableEntity, store, inspector, id, page{Notice: problem + " Nothing was changed.", Failed: true}, form)
+		s.showRecord(w, r, http.StatusUnprocessableEntity, at, page{Notice: problem + " Nothing was changed.", Failed: true}, form)
 		return
 	}
-	if err := s.audit(r, "console: resolving a record", store, id, &form, nil); err != nil {
-		s.fail(w, r, http.StatusInternalServerError, "The log could not be written. Nothing was changed.")
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
-	err := inspector.Resolve(ctx, id, resolution)
-	outcome := "console: a record was resolved"
-	if err != nil {
-		outcome = "console: a record was not resolved"
-	}
-	_ = s.audit(r, outcome, store, id, &form, err) // the one before it is written
-	s.report(r.Context(), store, id, &resolution, form.Reason, err)
-	if err != nil {
-		status, message := storeFailure(err)
-		s.showRecord(w, r, status, store, inspector, id, page{Notice: message, Failed: true}, form)
-		return
-	}
-	if resolution.Forget {
-		redirect(w, "../../records?store="+store+"&state="+form.State+"&forgotten="+id.Short())
-		return
-	}
-	redirect(w, id.String()+"?done=answered")
-}
-
-// resolution returns the requested resolution, or a sentence that explains why the form
-// is invalid.
-func (f *resolveForm) resolution(id store.ID) (resolution store.Resolution, problem string) {
-	if !strings.EqualFold(f.Confirm, id.Short()) {
-		return resolution, "To confirm, type the first 12 digits of the ID."
-	}
-	if f.Reason == "" {
-		return resolution, "Say why, for the log."
-	}
-	fence, err := strconv.ParseUint(f.Fence, 10, 64)
-	if err != nil {
-		return resolution, "The form has no fence."
-	}
-	resolution.Fence = fence
-	if resolution.State = stateNamed(f.State); resolution.State == 0 {
-		return resolution, "The form has no state."
-	}
-	attempt := resolution.State == store.StateLapsed || resolution.State == store.StateUnknown
-	switch f.Action {
-	case actionForget:
-		resolution.Forget = true
-		if !attempt && f.Again == "" {
-			return resolution, "To forget this record, agree that the operation may run again."
-		}
-		return resolution, ""
-	case actionAnswer:
-		if !attempt {
-			return resolution, "A record in this state can only be forgotten."
-		}
+	err := s.decide(r, at, decision)
+	switch {
+	case err != nil:
+		status, message := changeFailure(err)
+		s.showRecord(w, r, status, at, page{Notice: message, Failed: true}, form)
+	case decision.Forget:
+		redirect(w, "../../records?store="+at.store+"&state="+form.State+"&forgotten="+at.id.Short())
 	default:
-		return resolution, "The form names neither an answer nor forgetting."
+		redirect(w, at.id.String()+"?done=answered")
 	}
-	if resolution.Retention, err = time.ParseDuration(f.Retained); err != nil {
-		return resolution, `The retention is not a duration such as "24h".`
+}
+
+// decide carries out a decision. It is logged before it is made, and the observer of the
+// store's engine is notified of it, or else the trail.
+func (s *site) decide(r *http.Request, at place, decision stored.Resolution) error {
+	decision.Operator, decision.Guards = visitorOf(r).who, s.config.Guards
+	if i := slices.IndexFunc(s.config.Engines, func(e Engine) bool { return e.Name == at.store }); i >= 0 {
+		decision.Engine = s.config.Engines[i].Engine
 	}
-	answer, problem := f.answer()
-	if problem != "" {
-		return resolution, problem
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience) // a browser that leaves stops no write midway
+	defer cancel()
+	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
+	err := stored.Resolve(ctx, at.inspector, decision, audit)
+	if err == nil && (decision.Engine == nil || s.config.Events == nil) { // no engine reports it to the trail
+		s.events.Observe(ctx, reprise.Event{
+			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,
+			Forgotten: decision.Forget, Reason: decision.Reason, Operator: decision.Operator,
+		})
 	}
-	if resolution.Payload, err = stored.Encode(answer); err != nil {
-		return resolution, "A replay could not serve this answer: " + err.Error() + "."
+	return err
+}
+
+// decision returns the decision of the form about a record that was seen in a state with
+// a fence, or a sentence that explains why the form is invalid. Its confirmation must be
+// confirm, which is named.
+func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string) (d stored.Resolution, problem string) {
+	d = stored.Resolution{ID: id, State: stateNamed(state), Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
+	var err error
+	switch d.Fence, err = strconv.ParseUint(fence, 10, 64); {
+	case !strings.EqualFold(f.Confirm, confirm):
+		return d, "To confirm, type " + named + "."
+	case f.Reason == "":
+		return d, "Say why, for the log."
+	case err != nil:
+		return d, "The form has no fence."
+	case d.State == 0:
+		return d, "The form has no state."
+	case d.Forget:
+		return d, ""
+	case f.Action != actionAnswer:
+		return d, "The form names neither an answer nor forgetting."
 	}
-	return resolution, ""
+	if f.Retained != "" {
+		if d.Retention, err = time.ParseDuration(f.Retained); err != nil {
+			return d, `The retention is not a duration such as "24h".`
+		}
+	}
+	d.Answer, problem = f.answer()
+	return d, problem
 }
 
 // answer returns the response of the form.
@@ -146,47 +135,17 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 		fields = append(fields, protocol.Field{Name: "Content-Type", Value: f.ContentType})
 	}
 	for line := range strings.Lines(f.Header) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) == "" {
+		line = strings.TrimSpace(line)
+		if line == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
 			return answer, `A header line is not of the form "Name: value".`
 		}
-		fields = append(fields, protocol.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value), Add: named(fields, name)})
+		name = strings.TrimSpace(name)
+		again := slices.ContainsFunc(fields, func(f protocol.Field) bool { return strings.EqualFold(f.Name, name) })
+		fields = append(fields, protocol.Field{Name: name, Value: strings.TrimSpace(value), Add: again})
 	}
 	return protocol.Response{Status: status, Header: protocol.NewHeader(fields...), Body: []byte(f.Body)}, ""
-}
-
-// report notifies the observer of the store's engine of a resolution.
-func (s *site) report(ctx context.Context, store string, id store.ID, made *store.Resolution, reason string, err error) {
-	if err != nil {
-		return
-	}
-	for _, engine := range s.config.Engines {
-		if engine.Name == store {
-			engine.Engine.Report(ctx, reprise.Event{
-				Kind: reprise.EventResolved, ID: id, Fence: made.Fence, State: made.State, Forgotten: made.Forget, Reason: reason,
-			})
-		}
-	}
-}
-
-// named reports whether one of fields is called name, in any case.
-func named(fields []protocol.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f protocol.Field) bool { return strings.EqualFold(f.Name, strings.TrimSpace(name)) })
-}
-
-// audit logs who resolves a record, and why. It logs no part of the response.
-func (s *site) audit(r *http.Request, message, store string, id store.ID, form *resolveForm, err error) error {
-	line := slog.NewRecord(time.Now(), slog.LevelWarn, message, 0)
-	line.AddAttrs(
-		slog.String("operator", s.config.Operator(r)), slog.String("store", store), slog.String("id", id.String()),
-		slog.String("state", form.State), slog.String("fence", form.Fence), slog.String("action", form.Action), slog.String("reason", form.Reason),
-	)
-	if err != nil {
-		line.AddAttrs(slog.String("error", err.Error()))
-	}
-	return s.config.Log.Handler().Handle(r.Context(), line)
 }

@@ -10,7 +10,7 @@ import (
 // auditLevel returns the level of a transition.
 func auditLevel(e *Event) slog.Level {
 	switch e.Kind {
-	case EventRenewed:
+	case EventRenewed, EventDeclared:
 		return slog.LevelDebug
 	case EventLeaseLost, EventRunTooLong, EventDescription:
 		return slog.LevelWarn
@@ -33,7 +33,8 @@ func auditLevel(e *Event) slog.Level {
 
 // NewAuditLog returns an [Observer] that logs every transition as one structured record:
 // the event as the message, and the attributes outcome, end, label, id (12 digits), scope
-// (hashed), attempt, fence, elapsed, reason and error where they apply. It logs no key. A
+// (hashed), attempt, fence, elapsed, state, forgotten, operator, reason and error where
+// they apply. It logs no key. A
 // nil logger means the default logger at the time of the call to NewAuditLog.
 func NewAuditLog(log *slog.Logger) Observer {
 	if log == nil {
@@ -44,7 +45,7 @@ func NewAuditLog(log *slog.Logger) Observer {
 		if !log.Enabled(ctx, level) {
 			return
 		}
-		attrs := make([]slog.Attr, 0, 10)
+		attrs := make([]slog.Attr, 0, 13)
 		if e.Counted && e.Outcome != 0 {
 			attrs = append(attrs, slog.String("outcome", e.Outcome.String()))
 		}
@@ -64,6 +65,9 @@ func NewAuditLog(log *slog.Logger) Observer {
 			attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Uint64("fence", e.Fence))
 		}
 		attrs = append(attrs, slog.Duration("elapsed", e.Elapsed))
+		if e.Kind == EventResolved {
+			attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten), slog.String("operator", e.Operator))
+		}
 		if e.Reason != "" {
 			attrs = append(attrs, slog.String("reason", e.Reason))
 		}

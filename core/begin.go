@@ -242,8 +242,11 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 }
 
 // pause sleeps about d before the next try, and reports whether there is time for one.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(jitter(d))
+func pause(ctx context.Context, d time.Duration) bool { return sleep(ctx, jitter(d)) }
+
+// sleep reports false when ctx ends before d has passed.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

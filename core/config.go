@@ -3,6 +3,7 @@ package reprise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -52,9 +53,17 @@ type Config struct {
 	// reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Observer is notified of every transition. See [NewAuditLog]. Nil is [NewOperatorLog]
-	// over [slog.Default]: important events are logged unless an observer replaces it.
-	// [Observers] without any disables it.
+	// Log gets what an operator must know, and no successes: a misconfigured or full store,
+	// unreadable records, requests that get 503, scopes that are unknown, records that
+	// lapsed and were taken over or need a decision, lost leases, responses that are not
+	// recorded, dropped work, handlers that ran twice or without a claim, and panics of the
+	// policy. Each message is logged at most every ten seconds, with the number of those
+	// skipped; the resolution of a record by an operator always is. Nil means the default
+	// logger at the time of each event; a logger over [slog.DiscardHandler] silences it.
+	Log *slog.Logger
+
+	// Observer is notified of every transition, beside the log. See [NewAuditLog] and
+	// [Observers]. Nil is none.
 	Observer Observer
 }
 

@@ -97,7 +97,11 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 				t.Errorf("%s: %v", field, err)
 			}
 			refused++
-			if e := b.events.list[refused-1]; len(b.events.list) != refused || e.Outcome != reprise.Failed || e.Label != "" {
+			want := reprise.Failed
+			if op.Key == "" {
+				want = reprise.KeyMissing
+			}
+			if e := b.events.list[refused-1]; len(b.events.list) != refused || e.Outcome != want || e.Label != "" {
 				t.Errorf("%s: %+v", field, b.events.list)
 			}
 		}

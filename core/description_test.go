@@ -66,7 +66,7 @@ func TestDoDescribesItsOperation(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b, op := setup(t, reprise.Config{}), order("k")
 		op.Description = "invoice 17 of acme"
-		_, _, err := reprise.Do(t.Context(), b.Engine, op, nil, func(context.Context) (int, error) { return 1, nil })
+		_, err := reprise.Do(t.Context(), b.Engine, op, nil, func(context.Context) (int, error) { return 1, nil })
 		if got := b.stored(t, op); err != nil || got.Description != "invoice 17 of acme" {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -24,8 +24,7 @@ import (
 // decoded from its record, in the first run too, so that a value of which the codec loses
 // a part fails the first test and not the first retry. Records have the bytes of the
 // codec, in the clear unless the codec seals them: the Seal of package protocol is for
-// responses only. replayed says that the result is that of another attempt. op.Decoder
-// must be nil.
+// responses only. op.Decoder must be nil.
 //
 // # Results of fn
 //
@@ -50,51 +49,72 @@ import (
 //
 // # Results of Do
 //
+// Do returns no error if there is a value: fn ran and returned it, or it was replayed.
+// That also holds where the record does not have the value: see DoResult.Unrecorded.
+//
 // Every error of Do is a [*DoError]. [SettlementOf] derives from it how the consumer
 // settles a message:
 //
 //	Do returned                                          the message
 //	no error: fn ran, or its result was replayed          ack
+//	no error, Unrecorded: the record may not have it      ack; another delivery could only repeat the effect
 //	Kept, Answer: fn said Keep, now or before             ack; the refusal is the result
-//	EndUnrecorded: fn ran, the record may not exist       ack; the value is returned beside the error
+//	Expired: it ended, and its result is forgotten        ack; the message is a late duplicate
 //	InProgress: another attempt runs                      nack, after Remaining
 //	a released error of fn                                nack, after a pause of the consumer's
 //	Unavailable: the store is, or the engine closed       nack, after a pause
 //	EndContested: the lease was lost to another           nack, after a pause; its result follows
 //	EndNotApplied: rolled back                            nack, after a pause
 //	EndUndecided: whether it was committed is open        nack, after a pause; the next delivery finds out
+//	Failed: op, or a call of Do, is a mistake             nack, after a pause of the consumer's; log it
 //	Kept, no Answer: a failure that AtMostOnce kept       park
-//	EndUnknown: fn said Unknown, or exceeded MaxRun       park, until an operator resolves it
+//	EndUnknown, no value: fn said Unknown                 park, until an operator resolves it
 //	Lapsed: the outcome of an attempt is unknown          park, until an operator resolves it
+//	KeyMissing: the message has no ID                     park
 //	Mismatch: the key belongs to another message          park
-//	Expired: it ended, and its result is forgotten        park
-//	Corrupt, Failed, ErrUnkept                            park
+//	Corrupt, ErrUnkept                                    park
 //
 // An attempt whose lease was lost to another that completed (EndSuperseded) returns the
 // other's result, as a replay.
-func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
+func Do[T any](ctx context.Context, e *Engine, op Operation, codec Codec[T], fn func(context.Context) (T, error)) (DoResult[T], error) {
 	switch {
 	case e == nil || fn == nil:
-		return value, false, &DoError{Outcome: Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
+		return DoResult[T]{}, &DoError{Outcome: Failed, Cause: fmt.Errorf("%w: Do needs an engine and a function", store.ErrInvalid)}
 	case op.Decoder != nil:
-		err = fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
+		err := fmt.Errorf("%w: Operation.Decoder belongs to Do, which reads the record with its codec", store.ErrInvalid)
 		e.Refuse(ctx, op.Label, Failed, err)
-		return value, false, &DoError{Outcome: Failed, Cause: err}
+		return DoResult[T]{}, &DoError{Outcome: Failed, Cause: err}
 	}
 	d := &doing[T]{codec: orJSON(codec), preset: op.Preset}
 	op.Decoder = d
 	res, err := e.Begin(ctx, op)
 	switch {
 	case err != nil:
-		return value, false, &DoError{Outcome: res.Outcome, Cause: err}
+		return DoResult[T]{}, &DoError{Outcome: res.Outcome, Cause: err}
 	case res.Attempt != nil:
 		d.attempt = res.Attempt
 		return d.run(fn) //nolint:contextcheck // the attempt has its own
 	case res.Outcome == Replayed:
-		return d.kept.value, true, d.kept.replayError()
+		return DoResult[T]{Value: d.kept.value, Replayed: true}, d.kept.replayError()
 	default:
-		return value, false, &DoError{Outcome: res.Outcome, Remaining: res.Remaining}
+		return DoResult[T]{}, &DoError{Outcome: res.Outcome, Remaining: res.Remaining}
 	}
+}
+
+// DoResult is the result of [Do].
+type DoResult[T any] struct {
+	// Value is that of fn. Beside an error it is zero, except in the run that ended with
+	// ErrUnkept.
+	Value T
+
+	// Replayed says that the value, or the kept error, is the result of another attempt.
+	Replayed bool
+
+	// Unrecorded is nil if the record has the value. Otherwise fn ran and its effects are
+	// done, but the record does not have the value, or not yet, and Unrecorded is a
+	// [*DoError] that says why. A later caller may run fn again under Recoverable or
+	// FailOpen, and gets Lapsed under AtMostOnce or after a run that exceeded MaxRun.
+	Unrecorded error
 }
 
 // doing is one call of [Do].
@@ -112,28 +132,26 @@ func (d *doing[T]) Decode(payload []byte) (annotation string, err error) {
 }
 
 // run runs fn and ends the attempt.
-func (d *doing[T]) run(fn func(context.Context) (T, error)) (value T, replayed bool, err error) {
+func (d *doing[T]) run(fn func(context.Context) (T, error)) (r DoResult[T], err error) {
 	ended := false
 	defer func() {
 		if !ended { // fn panicked, or an error of it whose methods are called below
 			d.abandon()
 		}
 	}()
-	value, err = fn(d.attempt.Context())
+	value, err := fn(d.attempt.Context())
 	switch {
 	case d.attempt.Unprotected():
-		value, err = d.unprotected(value, err)
+		r, err = d.unprotected(value, err)
 	case decisionOf(err) == unknownError:
-		var zero T
-		value, err = zero, d.unknown(err)
+		err = d.unknown(err)
 	case err != nil && !d.keeps(err):
-		var zero T
-		value, err = zero, d.release(err, nil)
+		err = d.release(err, nil)
 	default:
-		value, replayed, err = d.keep(value, err)
+		r, err = d.keep(value, err)
 	}
 	ended = true
-	return value, replayed, err
+	return r, err
 }
 
 // keeps reports whether an error of fn is kept.
@@ -173,69 +191,63 @@ func (d *doing[T]) unknown(err error) error {
 }
 
 // keep completes the attempt with the result of fn.
-func (d *doing[T]) keep(value T, err error) (_ T, replayed bool, _ error) {
+func (d *doing[T]) keep(value T, err error) (DoResult[T], error) {
 	payload, read, failed := encodeResult(d.codec, value, err)
 	switch {
 	case failed == nil:
 	case d.attempt.Atomic():
-		var zero T
-		return zero, false, d.release(err, failed)
+		return DoResult[T]{}, d.release(err, failed)
 	default:
 		payload, read = appendKept(keptNothing, nil), result[T]{kind: keptNothing, value: value, err: failed}
 	}
 	completed, invalid := d.attempt.Complete(Completion{Payload: payload, DiscardEffects: err != nil})
 	if invalid != nil { // the attempt was ended before, which Do never does
-		return value, false, &DoError{Outcome: Claimed, Err: read.err, Cause: invalid}
+		return DoResult[T]{Value: value}, &DoError{Outcome: Claimed, Err: read.err, Cause: invalid}
 	}
+	how := &DoError{Outcome: Claimed, End: completed.End, Cause: completed.Err}
 	switch completed.End {
-	case EndRecorded, EndUnrecorded:
-		return read.value, false, d.ended(read, completed)
+	case EndRecorded, EndUnrecorded, EndUnknown:
+		return read.done(how)
 	case EndSuperseded:
-		return d.superseded(completed)
+		other, err := decodeResult(d.codec, completed.Payload)
+		if err != nil {
+			how.Cause = err
+			return DoResult[T]{}, how
+		}
+		return other.done(how)
 	default:
-		var zero T
-		return zero, false, &DoError{Outcome: Claimed, End: completed.End, Cause: completed.Err}
+		return DoResult[T]{}, how
 	}
 }
 
-// ended returns the error, if there is one, for a result that is this attempt's own.
-func (d *doing[T]) ended(read result[T], by CompleteResult) error {
-	if read.err == nil && by.End == EndRecorded {
-		return nil
+// done returns the result of an attempt that ended as how says.
+func (r *result[T]) done(how *DoError) (DoResult[T], error) {
+	done := DoResult[T]{Value: r.value, Replayed: how.End == EndSuperseded}
+	switch {
+	case r.err != nil:
+		how.Kept, how.Answer, how.Err = true, r.kind == keptAnswer, r.err
+		return done, how
+	case how.End == EndUnrecorded, how.End == EndUnknown:
+		done.Unrecorded = how
 	}
-	return &DoError{
-		Outcome: Claimed, End: by.End, Kept: read.err != nil, Answer: read.kind == keptAnswer, Err: read.err, Cause: by.Err,
-	}
-}
-
-// superseded returns the result that another attempt kept instead.
-func (d *doing[T]) superseded(by CompleteResult) (value T, replayed bool, _ error) {
-	other, err := decodeResult(d.codec, by.Payload)
-	if err != nil {
-		return value, false, &DoError{Outcome: Claimed, End: by.End, Cause: err}
-	}
-	if other.err == nil {
-		return other.value, true, nil
-	}
-	return value, true, &DoError{
-		Outcome: Claimed, End: by.End, Kept: true, Answer: other.kind == keptAnswer, Err: other.err, Cause: by.Err,
-	}
+	return done, nil
 }
 
 // unprotected ends an attempt that ran without a claim. Its result is not kept.
-func (d *doing[T]) unprotected(value T, err error) (T, error) {
+func (d *doing[T]) unprotected(value T, err error) (DoResult[T], error) {
 	_ = d.attempt.Release() // there is no claim
-	failure := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
+	how := &DoError{Outcome: Unprotected, Err: undecided(err), Cause: d.attempt.claimErr}
 	switch {
 	case decisionOf(err) == unknownError:
-		failure.End = EndUnrecorded // no record refuses a retry
-		return value, failure
+		how.End = EndUnrecorded // no record refuses a retry
+		return DoResult[T]{}, how
 	case err != nil && !d.keeps(err):
-		return value, failure
+		return DoResult[T]{}, how
 	}
-	failure.End, failure.Kept, failure.Answer = EndUnrecorded, err != nil, err != nil
-	if _, read, failed := encodeResult(d.codec, value, err); failed == nil { // as with a claim
-		value, failure.Err = read.value, read.err
+	how.End = EndUnrecorded
+	_, read, failed := encodeResult(d.codec, value, err)
+	if failed != nil { // no record needs it
+		read = result[T]{kind: keptAnswer, value: value, err: how.Err}
 	}
-	return value, failure
+	return read.done(how)
 }

@@ -1,6 +1,7 @@
 package reprise_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type doer struct {
 	*bench
 	op    reprise.Operation
 	codec reprise.Codec[receipt]
+	takes time.Duration // of a run
 	runs  atomic.Int64
 }
 
@@ -45,8 +47,14 @@ func newDoer(b *bench, preset reprise.Preset) *doer {
 
 // do runs fn, whose receipt has the number of the run.
 func (d *doer) do(ctx context.Context, fn func(context.Context) error) (receipt, bool, error) {
+	done, err := d.result(ctx, fn)
+	return done.Value, done.Replayed, err
+}
+
+func (d *doer) result(ctx context.Context, fn func(context.Context) error) (reprise.DoResult[receipt], error) {
 	return reprise.Do(ctx, d.Engine, d.op, d.codec, func(ctx context.Context) (receipt, error) {
 		r := receipt{Number: int(d.runs.Add(1)), hidden: 1}
+		time.Sleep(d.takes)
 		return r, fn(ctx)
 	})
 }
@@ -236,13 +244,13 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		{"another message", func(ctx context.Context, d *doer) {
 			other := d.op
 			other.Fingerprint[0]++
-			_, _, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
+			_, _ = reprise.Do(ctx, d.Engine, other, nil, func(context.Context) (int, error) { return 1, nil })
 		}, nil, reprise.Mismatch, reprise.Park, 0},
 		{"ended long ago", func(ctx context.Context, d *doer) {
 			d.op.Horizon = time.Hour
-			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
+			_, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (receipt, error) { return receipt{}, nil })
 			time.Sleep(retention)
-		}, nil, reprise.Expired, reprise.Park, 0},
+		}, nil, reprise.Expired, reprise.Ack, 0},
 		{"unreachable", unavailable(store.ErrUnavailable), store.ErrUnavailable, reprise.Unavailable, reprise.Nack, 2 * time.Second},
 		{"unknown", unavailable(store.ErrUnknown), store.ErrUnknown, reprise.Unavailable, reprise.Nack, 2 * time.Second},
 		{"not replicated", unavailable(store.ErrNotReplicated), store.ErrNotReplicated, reprise.Unavailable, reprise.Nack, 2 * time.Second},
@@ -253,10 +261,14 @@ func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 		{"no payload", payload(""), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
 		{"a payload of a guard", payload("\x01\x00\x00\xc8\x00\x00"), store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
 		{"another type", func(ctx context.Context, d *doer) {
-			_, _, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
+			_, _ = reprise.Do(ctx, d.Engine, d.op, nil, func(context.Context) (string, error) { return "text", nil })
 		}, store.ErrCorrupt, reprise.Corrupt, reprise.Park, 0},
-		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.Failed, reprise.Park, 0},
-		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, reprise.Park, 0},
+		{"no key", func(_ context.Context, d *doer) { d.op.Key = "" }, store.ErrInvalid, reprise.KeyMissing, reprise.Park, 0},
+		{"no scope", func(_ context.Context, d *doer) { d.op.Scope = "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
+		{"neither", func(_ context.Context, d *doer) { d.op.Scope, d.op.Key = "", "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
+		{"a retention out of range", func(_ context.Context, d *doer) { d.op.Retention = 11 * 365 * 24 * time.Hour }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
+		{"a horizon out of range, and no key", func(_ context.Context, d *doer) { d.op.Horizon, d.op.Key = -1, "" }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
+		{"a decoder", func(_ context.Context, d *doer) { d.op.Decoder = new(decoder) }, store.ErrInvalid, reprise.Failed, reprise.Nack, 0},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
@@ -326,6 +338,7 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 			}
 		}
 	}
+	outran := func(d *doer) { d.takes = maxRun + 2*lease }
 	const second = time.Second
 	for _, r := range []struct {
 		name     string
@@ -355,6 +368,10 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		{"value/superseded by a failure", lost(kept(receipt{}, errSoldOut)), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, true, errSoldOut, reprise.Park, 0},
 		{"value/superseded by garbage", lost(store.ClaimResult{Outcome: store.Completed}), succeed, reprise.EndSuperseded, reprise.EndSuperseded, 0, false, store.ErrCorrupt, reprise.Park, 0},
 
+		{"value/after MaxRun", outran, succeed, reprise.EndUnknown, reprise.EndUnknown, 1, false, reprise.ErrRunTooLong, reprise.Ack, 0},
+		{"answer/after MaxRun", outran, answer, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, reprise.Ack, 0},
+		{"failure/after MaxRun", outran, failure, reprise.EndUnknown, reprise.EndUnknown, 0, false, errSoldOut, reprise.Park, 0},
+
 		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
@@ -369,15 +386,24 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 			if strings.HasPrefix(r.name, "failure/") {
 				preset = reprise.AtMostOnce
 			}
-			d := newDoer(setup(t, reprise.Config{}), preset)
+			d := newDoer(setup(t, reprise.Config{MaxRun: maxRun}), preset)
 			r.arrange(d)
-			got, replayed, err := d.do(t.Context(), r.fn)
+			got, err := d.result(t.Context(), r.fn)
+			wantSettlement(t, err, r.action, r.delay)
+			if strings.HasPrefix(r.name, "value/") && (r.status == reprise.EndUnrecorded || r.status == reprise.EndUnknown) {
+				if err != nil {
+					t.Fatalf("error %v beside a value", err)
+				}
+				err = got.Unrecorded
+			} else if got.Unrecorded != nil {
+				t.Errorf("unrecorded: %v, beside the error %v", got.Unrecorded, err)
+			}
 			if !errors.Is(err, r.is) || (err == nil) != (r.is == nil) {
 				t.Fatalf("error %v, want %v", err, r.is)
 			}
 			wantSettlement(t, err, r.action, r.delay)
-			if got.Number != r.number || replayed != r.replayed {
-				t.Errorf("%+v, replayed %v, want number %d, %v", got, replayed, r.number, r.replayed)
+			if got.Value.Number != r.number || got.Replayed != r.replayed {
+				t.Errorf("%+v, want number %d, replayed %v", got, r.number, r.replayed)
 			}
 			if err != nil {
 				if e := doError(t, err); e.End != r.status || e.Outcome != reprise.Claimed || e.Error() == "" {
@@ -398,8 +424,8 @@ func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 		d.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error { return store.ErrUnavailable }
-		got, _, err := d.do(t.Context(), succeed)
-		if e := doError(t, err); e.End != reprise.EndUnrecorded || e.Err != nil || got.Number != 1 {
+		got, err := d.result(t.Context(), succeed)
+		if e := doError(t, got.Unrecorded); e.End != reprise.EndUnrecorded || e.Err != nil || got.Value.Number != 1 || err != nil {
 			t.Fatalf("%+v %v", got, err)
 		}
 		_, _, err = d.do(t.Context(), succeed)
@@ -408,12 +434,41 @@ func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
 		}
 		d.store.heal()
 		time.Sleep(2 * budget)
-		got, replayed, err := d.do(t.Context(), succeed)
-		if err != nil || !replayed || got.Number != 1 {
-			t.Fatal(got, replayed, err)
+		got, err = d.result(t.Context(), succeed)
+		if err != nil || !got.Replayed || got.Value.Number != 1 || got.Unrecorded != nil {
+			t.Fatal(got, err)
 		}
 		d.wantRuns(t, 1)
 	})
+}
+
+// A message that is acknowledged with an unrecorded value may be published again: it runs
+// or parks, as its preset says of a lapsed record.
+func TestDoAfterAnUnrecordedValueIsDecidedByThePreset(t *testing.T) {
+	for _, preset := range presets {
+		inTimeNamed(t, preset.String(), func(t *testing.T) {
+			d := newDoer(setup(t, reprise.Config{}), preset)
+			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrCorrupt }
+			got, err := d.result(t.Context(), succeed)
+			if err != nil || got.Value.Number != 1 || !errors.Is(got.Unrecorded, store.ErrCorrupt) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			d.store.heal()
+			time.Sleep(lease)
+			got, err = d.result(t.Context(), succeed)
+			if preset == reprise.Recoverable {
+				if err != nil || got.Value.Number != 2 || got.Replayed || got.Unrecorded != nil {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return
+			}
+			if e := doError(t, err); e.Outcome != reprise.Lapsed {
+				t.Errorf("%+v, want lapsed", e)
+			}
+			wantSettlement(t, err, reprise.Park, 0)
+			d.wantRuns(t, 1)
+		})
+	}
 }
 
 // A release that is not confirmed is still a release to its caller.
@@ -468,16 +523,16 @@ func TestDoWithoutProtection(t *testing.T) {
 			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
 				return store.ClaimResult{}, store.ErrUnavailable
 			}
-			got, replayed, err := d.do(t.Context(), func(context.Context) error { return r.err })
-			e := doError(t, err)
-			if e.Outcome != reprise.Unprotected || e.End != r.status || replayed {
-				t.Errorf("%+v, replayed %v", e, replayed)
-			}
-			if r.err == nil && got != (receipt{Number: 1}) || r.err != nil && !errors.Is(err, errSoldOut) {
+			got, err := d.result(t.Context(), func(context.Context) error { return r.err })
+			wantSettlement(t, err, r.action, 0)
+			if r.err == nil && (err != nil || got.Value != (receipt{Number: 1})) || r.err != nil && !errors.Is(err, errSoldOut) {
 				t.Errorf("%+v, %v", got, err)
 			}
+			e := doError(t, cmp.Or(err, got.Unrecorded))
+			if e.Outcome != reprise.Unprotected || e.End != r.status || got.Replayed {
+				t.Errorf("%+v, replayed %v", e, got.Replayed)
+			}
 			wantError(t, "the cause", e.Cause, store.ErrUnavailable)
-			wantSettlement(t, err, r.action, 0)
 		})
 	}
 }
@@ -593,10 +648,10 @@ func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, memstore.New(), nil, reprise.Config{})
 	fn := func(context.Context) (int, error) { return 1, nil }
-	_, _, err := reprise.Do(t.Context(), nil, order("k"), nil, fn)
+	_, err := reprise.Do(t.Context(), nil, order("k"), nil, fn)
 	wantError(t, "no engine", err, store.ErrInvalid)
-	wantSettlement(t, err, reprise.Park, 0)
-	_, _, err = reprise.Do[int](t.Context(), e, order("k"), nil, nil)
+	wantSettlement(t, err, reprise.Nack, 0)
+	_, err = reprise.Do[int](t.Context(), e, order("k"), nil, nil)
 	wantError(t, "no function", err, store.ErrInvalid)
 	if reprise.Keep(nil) != nil || reprise.Retry(nil) != nil {
 		t.Error("no error is an error")
@@ -664,7 +719,7 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 			return nil
 		},
 		"inside of another operation": func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error {
-			_, _, err := reprise.Do(ctx, e, order("other"), nil, func(ctx context.Context) (string, error) {
+			_, err := reprise.Do(ctx, e, order("other"), nil, func(ctx context.Context) (string, error) {
 				again(ctx)
 				return "other", nil
 			})
@@ -677,11 +732,11 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 				return nil, store.ErrUnavailable
 			}
 			op := wait(order("k"), time.Hour)
-			value, _, err := reprise.Do(t.Context(), b.Engine, op, nil, func(ctx context.Context) (string, error) {
+			got, err := reprise.Do(t.Context(), b.Engine, op, nil, func(ctx context.Context) (string, error) {
 				again := func(ctx context.Context) {
 					for range 2 {
 						start := time.Now()
-						_, _, err := reprise.Do(ctx, b.Engine, op, nil, func(context.Context) (string, error) { return "", errors.New("ran inside of itself") })
+						_, err := reprise.Do(ctx, b.Engine, op, nil, func(context.Context) (string, error) { return "", errors.New("ran inside of itself") })
 						var failed *reprise.DoError
 						if took := time.Since(start); took > 0 || !errors.As(err, &failed) || failed.Outcome != reprise.InProgress {
 							t.Errorf("%v after %v, want in-progress at once", err, took)
@@ -692,15 +747,15 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 				if err := inside(ctx, b.Engine, again); err != nil {
 					t.Error(err)
 				}
-				_, _, err := reprise.Do(ctx, b.Engine, changed(op), nil, func(context.Context) (string, error) { return "", nil })
+				_, err := reprise.Do(ctx, b.Engine, changed(op), nil, func(context.Context) (string, error) { return "", nil })
 				var failed *reprise.DoError
 				if !errors.As(err, &failed) || failed.Outcome != reprise.Mismatch {
 					t.Errorf("another request with its key: %v, want mismatch", err)
 				}
 				return "answer", nil
 			})
-			if value != "answer" || err != nil {
-				t.Errorf("%q, %v", value, err)
+			if got.Value != "answer" || err != nil {
+				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}
@@ -711,17 +766,17 @@ func TestOperationInsideOfAnotherRuns(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b, elsewhere := setup(t, reprise.Config{}), setup(t, reprise.Config{})
 		var ended context.Context
-		_, _, err := reprise.Do(t.Context(), b.Engine, order("k"), nil, func(ctx context.Context) (string, error) {
+		_, err := reprise.Do(t.Context(), b.Engine, order("k"), nil, func(ctx context.Context) (string, error) {
 			ended = ctx //nolint:fatcontext // to use it when the run has ended
-			_, _, err := reprise.Do(ctx, elsewhere.Engine, order("k"), nil, func(context.Context) (string, error) { return "elsewhere", nil })
+			_, err := reprise.Do(ctx, elsewhere.Engine, order("k"), nil, func(context.Context) (string, error) { return "elsewhere", nil })
 			return "answer", err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, replayed, err := reprise.Do(ended, b.Engine, order("k"), nil, func(context.Context) (string, error) { return "again", nil })
-		if value != "answer" || !replayed || err != nil {
-			t.Errorf("after the run: %q, %t, %v, want its replay", value, replayed, err)
+		got, err := reprise.Do(ended, b.Engine, order("k"), nil, func(context.Context) (string, error) { return "again", nil })
+		if got.Value != "answer" || !got.Replayed || err != nil {
+			t.Errorf("after the run: %+v, %v, want its replay", got, err)
 		}
 	})
 }

@@ -20,7 +20,8 @@ var (
 
 // DoError is every error of [Do].
 type DoError struct {
-	// Outcome says whether fn ran: it did for Claimed and Unprotected.
+	// Outcome says whether fn ran: it did for Claimed and Unprotected, and for Replayed in
+	// an earlier call.
 	Outcome Outcome
 
 	// End says how the attempt ended by its completion, or by Unknown. It is zero where
@@ -29,7 +30,7 @@ type DoError struct {
 	End AttemptEnd
 
 	// Kept says that Err is the result of the operation, which every retry gets again.
-	// With EndUnrecorded a retry may run instead.
+	// With EndUnrecorded a retry may run instead, and with EndUnknown it is refused.
 	Kept bool
 
 	// Answer says that fn returned Err with [Keep]: it is a result, and no failure.
@@ -197,6 +198,11 @@ const (
 // delay is the pause before the next delivery of a Nack. Zero leaves it to the consumer,
 // whose own backoff should grow with the number of deliveries. An error that is not of Do
 // is a Nack.
+//
+// A message parks for what is wrong with the message or its record. Mistakes of the
+// program, such as a Retention out of its range, are a Nack: every message would park
+// until they are corrected. A message may park again, each time that a duplicate of it is
+// delivered, so name its dead letter after the message.
 func SettlementOf(err error) (action Action, delay time.Duration) {
 	if err == nil {
 		return Ack, 0
@@ -208,11 +214,9 @@ func SettlementOf(err error) (action Action, delay time.Duration) {
 	return e.settlement()
 }
 
-// isUnknown reports whether fn said that the outcome is unknown. Then its error is no
-// result, although no other attempt may run.
-func (e *DoError) isUnknown() bool {
-	return e.End == EndUnknown || e.End != 0 && e.Err != nil && !e.Kept
-}
+// isUnknown reports whether fn said that the outcome is unknown, or failed after MaxRun.
+// Then its error is no result, although no other attempt may run.
+func (e *DoError) isUnknown() bool { return e.End != 0 && e.Err != nil && !e.Kept }
 
 func (e *DoError) settlement() (action Action, delay time.Duration) {
 	switch {
@@ -224,14 +228,16 @@ func (e *DoError) settlement() (action Action, delay time.Duration) {
 		return Ack, 0
 	case e.Kept, e.isUnknown():
 		return Park, 0
-	case e.End == EndUnrecorded: // the effect is done, and another run could only repeat it
+	case e.End == EndUnrecorded, e.End == EndUnknown: // the effect is done, and another run could only repeat it
 		return Ack, 0
 	case errors.Is(e.Cause, store.ErrCorrupt), errors.Is(e.Cause, ErrUnkept):
 		return Park, 0
 	}
 	switch e.Outcome {
-	case Claimed, Unprotected: // released
+	case Claimed, Unprotected, Failed: // released, or a mistake of the program
 		return Nack, 0
+	case Expired: // its first delivery was settled by the result
+		return Ack, 0
 	case InProgress:
 		if e.Remaining > 0 {
 			return Nack, e.Remaining

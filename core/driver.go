@@ -16,7 +16,7 @@ type driver struct {
 	waiter store.Waiter        // likewise
 	meter  store.Meter         // likewise
 
-	maintainer store.Maintainer // likewise
+	maintain func(context.Context) // of a store.Maintainer; nil: it is none
 
 	ignoresValues bool
 }
@@ -28,7 +28,9 @@ func newDriver(s store.Store) driver {
 	d.binder, _ = store.As[store.ContextBinder](s)
 	d.waiter, _ = store.As[store.Waiter](s)
 	d.meter, _ = store.As[store.Meter](s)
-	d.maintainer, _ = store.As[store.Maintainer](s)
+	if m, ok := store.As[store.Maintainer](s); ok {
+		d.maintain = m.Maintain
+	}
 	d.ignoresValues = ignoresValues(s)
 	return d
 }

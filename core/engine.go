@@ -24,7 +24,9 @@ type Engine struct {
 	renewer     *renewer
 	waiters     waiters
 	background  background
-	maintenance maintenance
+	maintenance recurring
+	counting    recurring
+	stuck       stuckCounter
 	observing   observing
 	tallies     tallies
 
@@ -42,29 +44,30 @@ type Engine struct {
 }
 
 // New makes an engine over a store. It starts no goroutine. The error wraps
-// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine that
-// has neither an Observer nor a MaxRun logs the default of MaxRun.
+// [store.ErrInvalid] and names the field of cfg that is out of its range. An engine whose
+// MaxRun is unset logs the default.
 func New(st store.Store, cfg Config) (*Engine, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New: the store is nil", store.ErrInvalid)
 	}
-	unsaid := cfg.MaxRun == 0 && cfg.Observer == nil
+	unsaid := cfg.MaxRun == 0
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if unsaid {
-		slog.Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
-	}
 	e := &Engine{cfg: cfg, store: newDriver(st)}
+	e.observing.observer, e.observing.log.log = cfg.Observer, cfg.Log
+	if unsaid {
+		e.observing.log.logger().Info("reprise: handlers are cancelled after MaxRun; set reprise.Config.MaxRun, or -1 for no bound", slog.Duration("max_run", cfg.MaxRun))
+	}
 	e.work.closing, e.work.idle = make(chan struct{}), make(chan struct{})
 	e.claiming.d, e.completing.d = cfg.ClaimTimeout, cfg.CompleteTimeout
 	e.base, e.stop = context.WithCancel(context.Background())
 	e.renewer = newRenewer(&e.store, cfg.Lease)
 	e.waiters.limits = cfg.Waiting
 	e.background.engine, e.background.limits, e.background.wake = e, cfg.Background, make(chan struct{}, 1)
-	e.maintenance.done = make(chan struct{})
-	e.observing.init(cfg.Observer)
+	e.maintenance.done, e.counting.done = make(chan struct{}), make(chan struct{})
+	e.stuck.init(st, e)
 	return e, nil
 }
 
@@ -97,19 +100,23 @@ type Result struct {
 // the values of ctx, and neither its deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
-// is then Failed, with [store.ErrInvalid], for an operation with a field out of its
-// range, Corrupt for a record that cannot be read, and otherwise Unavailable: the failure
-// of the store, or [store.ErrClosed] after Close. A claim that may have been written
-// anyway is released in the background.
+// is then KeyMissing for an operation without a key and Failed for one with another field
+// out of its range, both with [store.ErrInvalid], Corrupt for a record that cannot be
+// read, and otherwise Unavailable: the failure of the store, or [store.ErrClosed] after
+// Close. A claim that may have been written anyway is released in the background.
 func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error) {
 	orDefault(&op.Retention, e.cfg.Retention)
-	err = op.validate()
-	if err == nil && op.FailOpen && e.Binds() {
+	outcome, err := Failed, op.validate()
+	switch {
+	case err != nil:
+	case op.FailOpen && e.Binds():
 		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	case op.Key == "":
+		outcome, err = KeyMissing, fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
 	}
 	if err != nil {
-		e.Refuse(ctx, op.Label, Failed, err)
-		return Result{Outcome: Failed}, err
+		e.Refuse(ctx, op.Label, outcome, err)
+		return Result{Outcome: outcome}, err
 	}
 	if !e.work.begin() {
 		e.Refuse(ctx, op.Label, Unavailable, store.ErrClosed)
@@ -120,9 +127,12 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 			e.work.done()
 		}
 	}()
-	e.maintenance.start(e.base, e.store.maintainer) //nolint:contextcheck // it outlives the request
+	e.maintain()
 	return e.begin(ctx, &op)
 }
+
+// maintain starts the maintenance of the store.
+func (e *Engine) maintain() { e.maintenance.start(e.base, &e.observing.log, e.store.maintain) }
 
 // Refuse counts a request that its caller refuses before Begin, under the label of the
 // policy, and notifies the observer of it: it is how the package protocol reports the
@@ -164,6 +174,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.renewer.abandon()
 	e.renewer.wait(ctx)
 	e.maintenance.wait(ctx)
+	e.counting.wait(ctx)
 	e.observing.wait(ctx)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/reprise-go/reprise/core/internal/bounds"
 	"github.com/reprise-go/reprise/core/internal/text"
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -90,9 +91,10 @@ type Event struct {
 
 	// State, of EventResolved, is the one in which the operator found the record, and
 	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
-	// a result.
+	// a result. Operator is who resolved it: [Reconcile] is "reconciler".
 	State     store.RecordState
 	Forgotten bool
+	Operator  string
 }
 
 // EventKind names a transition that ends neither a request nor an attempt.
@@ -108,6 +110,7 @@ const (
 	EventResolved                         // an operator resolved a record: see Engine.Report
 	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offloading
 	EventDescription                      // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
+	EventDeclared                         // a policy exists, which has served no request yet: see Engine.Declare
 )
 
 // String returns the kind as it appears in logs.
@@ -116,6 +119,7 @@ func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
 var kindNames = [...]string{
 	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
 	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error", EventDescription: "description-withheld",
+	EventDeclared: "declared",
 }
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over
@@ -140,6 +144,24 @@ func (e Event) Name() string {
 }
 
 func (e Event) isTakeover() bool { return e.Outcome == Claimed && e.Attempt > 1 }
+
+// Declare says that there is a policy with this label, before its first request: [Stats]
+// then has its counts, which are zero, and the observer gets EventDeclared, so that it
+// can make a series at zero for each outcome. Metrics that begin with the first lapsed
+// request have not increased, and no alert would see it.
+//
+// The package protocol declares its guards. Call it for the labels of [Do] and
+// [Engine.Begin], once for each, when the program starts. An invalid label is not
+// declared.
+func (e *Engine) Declare(label string) {
+	if bounds.Label("label", label) != nil {
+		return
+	}
+	e.tallies.of(label)
+	if event := (Event{Kind: EventDeclared, Label: label}); e.observing.wants(&event) {
+		e.observing.notify(e.base, event)
+	}
+}
 
 // Report notifies the engine's observer of an event that its caller saw or caused: a
 // panic beside a request, or the resolution of a record by an operator. It is not

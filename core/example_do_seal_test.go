@@ -64,9 +64,10 @@ func ExampleDo_sealedCodec() {
 	}
 	op := reprise.Operation{Scope: "transfers", Key: "message-1"}
 	for range 2 {
-		fmt.Println(reprise.Do(context.Background(), engine, op, sealed{aead, op.Key}, func(context.Context) (transfer, error) {
+		done, err := reprise.Do(context.Background(), engine, op, sealed{aead, op.Key}, func(context.Context) (transfer, error) {
 			return transfer{Number: 1, Amount: 5}, nil
-		}))
+		})
+		fmt.Println(done.Value, done.Replayed, err)
 	}
 	record, err := st.Inspect(context.Background(), store.DeriveID(op.Scope, "", op.Key))
 	fmt.Println("in the clear:", bytes.Contains(record.Payload, []byte("Amount")), err)

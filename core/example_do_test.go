@@ -35,12 +35,12 @@ func ExampleDo() {
 			Scope: "transfers", // the consumer: another consumer of the same messages has another
 			Key:   id, Fingerprint: store.FingerprintOf([]byte(id), message),
 		}
-		done, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
+		done, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (transfer, error) {
 			numbers++
 			return transfer{Number: numbers, Amount: len(message)}, nil
 		})
 		action, _ := reprise.SettlementOf(err)
-		fmt.Println(done, replayed, err, action)
+		fmt.Println(done.Value, done.Replayed, err, action)
 	}
 	consume("message-1", []byte("five!"))
 	consume("message-1", []byte("five!"))
@@ -64,11 +64,11 @@ func ExampleDo_content() {
 	consume := func(message string) {
 		digest := store.FingerprintOf([]byte(message))
 		op := reprise.Operation{Scope: "transfers", Key: hex.EncodeToString(digest[:]), Retention: 10 * time.Minute}
-		run, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
+		run, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) {
 			runs++
 			return runs, nil
 		})
-		fmt.Println(message, run, replayed, err)
+		fmt.Println(message, run.Value, run.Replayed, err)
 	}
 	consume("five to Ann")
 	consume("five to Ann")
@@ -92,11 +92,11 @@ func ExampleKeep() {
 	}
 	try := func(outcome error) {
 		op := reprise.Operation{Scope: "transfers", Key: "message-1"}
-		_, replayed, err := reprise.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
+		done, err := reprise.Do(context.Background(), engine, op, transfers, func(context.Context) (transfer, error) {
 			return transfer{}, outcome
 		})
 		action, _ := reprise.SettlementOf(err)
-		fmt.Println(err, errors.Is(err, errInsufficient), replayed, action)
+		fmt.Println(err, errors.Is(err, errInsufficient), done.Replayed, action)
 	}
 	try(errors.New("the bank is away"))
 	try(reprise.Keep(fmt.Errorf("account 7: %w", errInsufficient)))

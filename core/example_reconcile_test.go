@@ -22,12 +22,12 @@ func ExampleReconcile() {
 	booked := map[string]int{} // by key: the bank's
 	pay := func() {
 		op := reprise.Operation{Scope: "payments", Key: "order-1"}
-		number, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
+		paid, err := reprise.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
 			attempt, _ := reprise.AttemptFrom(ctx)
 			booked[attempt.Key("charge")] = 8812
 			return 0, reprise.Unknown(errors.New("no answer from the bank"))
 		})
-		fmt.Println(number, replayed, err)
+		fmt.Println(paid.Value, paid.Replayed, err)
 	}
 	pay()
 	pay()

@@ -148,11 +148,11 @@ func TestBytesAreTheCallersOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		for range 3 {
-			got, _, err := reprise.Do(t.Context(), b.Engine, order("k"), reprise.Bytes(), func(context.Context) ([]byte, error) { return []byte("answer"), nil })
-			if err != nil || string(got) != "answer" {
-				t.Fatalf("%q, %v", got, err)
+			got, err := reprise.Do(t.Context(), b.Engine, order("k"), reprise.Bytes(), func(context.Context) ([]byte, error) { return []byte("answer"), nil })
+			if err != nil || string(got.Value) != "answer" {
+				t.Fatalf("%q, %v", got.Value, err)
 			}
-			copy(got, "AAAAAA")
+			copy(got.Value, "AAAAAA")
 		}
 	})
 }

@@ -12,13 +12,13 @@ const (
 	slowObservation = 100 * time.Millisecond
 )
 
-// observing calls the observer of an engine. The goroutine of a request reports its
-// events at once. An event that no request waits for, such as a renewal, goes through a
-// bounded queue with a separate goroutine, so that an observer that blocks delays only
-// other events.
+// observing calls the observer of an engine, and its log for operators. The goroutine of
+// a request reports its events at once. An event that no request waits for, such as a
+// renewal, goes through a bounded queue with a separate goroutine, so that an observer
+// that blocks delays only other events.
 type observing struct {
-	observer Observer
-	notices  bool // the observer is the log of an engine without one, which few events concern
+	observer Observer // nil: none
+	log      operatorLog
 
 	slow    atomic.Uint64
 	dropped atomic.Uint64
@@ -33,27 +33,20 @@ type queuedEvent struct {
 	event Event
 }
 
-// init takes the configured observer, or the log that an engine without one has.
-func (o *observing) init(configured Observer) {
-	o.observer = configured
-	if configured == nil {
-		o.observer, o.notices = NewOperatorLog(nil), true
-	}
-}
-
-// wants reports whether to notify the observer of an event, of which the caller has set
-// the kind.
+// wants reports whether the observer or the log wants an event, of which the caller has
+// set the kind. Few events concern the log.
 func (o *observing) wants(e *Event) bool {
-	if !o.notices {
+	if o.observer != nil {
 		return true
 	}
 	_, message := notice(e)
 	return message != ""
 }
 
-// notify calls the observer and counts the call if it was slow.
+// notify calls the log and the observer, and counts the call if it was slow.
 func (o *observing) notify(ctx context.Context, e Event) {
 	start := now().mono
+	o.log.report(ctx, &e)
 	notify(ctx, o.observer, e)
 	if now().mono-start > slowObservation {
 		o.slow.Add(1)

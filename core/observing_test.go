@@ -180,7 +180,7 @@ func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
-	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Observer: reprise.Observers()}, {Lease: 1}} {
+	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Log: slog.New(slog.DiscardHandler)}, {Lease: 1}} {
 		if _, err := reprise.New(memstore.New(), cfg); (err == nil) == (cfg.Lease == 1) {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
 }
 
 // Not parallel: it replaces the default logger.
-func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
+func TestEngineLogsForOperators(t *testing.T) {
 	log := &buffer{}
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
@@ -205,7 +205,7 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &hooked{Store: memstore.New()}
 		st.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrFull }
-		quiet, loud := newEngine(t, st, reprise.Observers(), reprise.Config{}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
+		quiet, loud := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)}), newEngine(t, st, nil, reprise.Config{MaxRun: time.Hour})
 		cause := errors.New("cause-of-this-test")
 		fail := func(err error) {
 			st.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
@@ -237,9 +237,9 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 				t.Error(err)
 			}
 			if e == quiet && log.String() != "" {
-				t.Errorf("an observer that does nothing is not silent: %s", log)
+				t.Errorf("a discarding logger is not silent: %s", log)
 			}
-			a := newEngine(t, st, reprise.Observers(), reprise.Config{})
+			a := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 			res, err = a.Begin(t.Context(), order("unrecorded"))
 			if err != nil {
 				t.Fatal(err)
@@ -262,12 +262,37 @@ func TestEngineWithoutAnObserverLogsForOperators(t *testing.T) {
 	}
 }
 
+// Not parallel: it replaces the default logger. An observer, such as that of a console or
+// of metrics, does not replace the log.
+func TestEngineWithAnObserverLogsForOperators(t *testing.T) {
+	log := &buffer{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	observed := 0
+	e, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { observed++ })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Report(t.Context(), reprise.Event{Kind: reprise.EventPanic, Err: errors.New("a mistake")})
+	slog.SetDefault(slog.New(panicking{}))
+	e.Report(t.Context(), reprise.Event{Kind: reprise.EventLeaseLost})
+	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 2 {
+		t.Errorf("observed %d times, logged %q", observed, text)
+	}
+}
+
+// panicking is a handler that breaks no request.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool { panic("a bug in the handler") }
+
 // Every event is either logged for operators or decided to be of no interest.
 func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	t.Parallel()
 	silent := map[string]bool{
 		"claimed": true, "replayed": true, "in-progress": true, "mismatch": true, "expired": true,
-		"renewed": true, "completed": true, "released": true, "not-applied": true,
+		"renewed": true, "completed": true, "released": true, "not-applied": true, "declared": true,
 	}
 	list := []reprise.Event{{Outcome: reprise.Claimed, Attempt: 2}}
 	for _, outcome := range reprise.Outcomes() {
@@ -292,7 +317,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%s is logged as %q", name, text)
 		}
 	}
-	if len(names) != 26 {
+	if len(names) != 27 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
 	if text := logged(reprise.Event{End: reprise.EndNotApplied, Reason: "the bank timed out"}); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the bank timed out") {
@@ -305,7 +330,6 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 		{Outcome: reprise.Corrupt, Err: store.ErrCorrupt},
 		{Outcome: reprise.KeyMissing},
 		{Outcome: reprise.KeyInvalid},
-		{Outcome: reprise.ScopeMissing},
 		{Outcome: reprise.RequestTooLarge},
 		{Outcome: reprise.RequestInvalid},
 	} {
@@ -316,6 +340,13 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 	if text := logged(reprise.Event{Outcome: reprise.Unavailable, Err: store.ErrUnknown}); !strings.Contains(text, "no definite result") {
 		t.Errorf("an outage is logged as %q", text)
 	}
+	for cause, says := range map[error]string{
+		errors.New("tenant database: connection refused"): "scope function failed", store.ErrInvalid: "scope is empty or invalid",
+	} {
+		if text := logged(reprise.Event{Outcome: reprise.ScopeMissing, Err: cause}); !strings.Contains(text, "level=WARN") || !strings.Contains(text, says) {
+			t.Errorf("an unknown scope is logged as %q", text)
+		}
+	}
 	forgotten := reprise.Event{Kind: reprise.EventResolved, State: store.StateCompleted, Forgotten: true, Reason: "ticket 7"}
 	if text := logged(forgotten, reprise.Event{Kind: reprise.EventResolved, State: store.StateLapsed, Reason: "ticket 8"}); strings.Count(text, "ticket") != 2 ||
 		!strings.Contains(text, "state=completed forgotten=true") || !strings.Contains(text, "state=lapsed forgotten=false") {
@@ -325,9 +356,12 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 
 func logged(list ...reprise.Event) string {
 	log := &buffer{}
-	o := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(log, nil)))
-	for _, e := range list {
-		o.Observe(context.Background(), e)
+	e, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(log, nil)), MaxRun: time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	for _, event := range list {
+		e.Report(context.Background(), event)
 	}
 	return log.String()
 }
@@ -356,24 +390,27 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}
-		log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(text, nil)))
+		e, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
 		panicked := reprise.Event{Kind: reprise.EventPanic}
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		if got := text.String(); strings.Contains(got, "skipped") || strings.Count(got, "\n") != 1 {
 			t.Errorf("first: %s", got)
 		}
-		log.Observe(t.Context(), panicked)
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		time.Sleep(10 * time.Second)
-		log.Observe(t.Context(), panicked)
+		e.Report(t.Context(), panicked)
 		if got := text.String(); strings.Count(got, "skipped=2") != 1 || strings.Count(got, "\n") != 2 {
 			t.Errorf("later: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected})
+		e.Report(t.Context(), reprise.Event{Outcome: reprise.Unprotected})
 		if got := text.String(); !strings.Contains(got, "cannot be protected") || strings.Contains(got, "the store is unavailable") {
 			t.Errorf("a stream: %s", got)
 		}
-		log.Observe(t.Context(), reprise.Event{Outcome: reprise.Unprotected, Counted: true})
+		e.Refuse(t.Context(), "", reprise.Unprotected, nil)
 		if got := text.String(); !strings.Contains(got, "the store is unavailable") {
 			t.Errorf("fail open: %s", got)
 		}

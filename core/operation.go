@@ -106,12 +106,11 @@ func (p Preset) String() string {
 	return "recoverable"
 }
 
+// validate checks every field but Key, which Begin checks last.
 func (op *Operation) validate() error {
 	switch {
 	case op.Scope == "":
 		return fmt.Errorf("%w: Operation.Scope is empty", store.ErrInvalid)
-	case op.Key == "":
-		return fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
 	case op.Preset > AtMostOnce:
 		return fmt.Errorf("%w: Operation.Preset is %d, which is not a preset", store.ErrInvalid, op.Preset)
 	case op.MaxAttempts < 0:

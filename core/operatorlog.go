@@ -13,7 +13,7 @@ import (
 // operatorLogPause is how long one message of an [operatorLog] is not repeated.
 const operatorLogPause = 10 * time.Second
 
-// operatorLog is the observer of an engine that has none: see [NewOperatorLog].
+// operatorLog logs the events of [Config].Log.
 type operatorLog struct {
 	log *slog.Logger // nil: slog.Default at the time of the event
 
@@ -27,28 +27,28 @@ type logPause struct {
 	skipped int
 }
 
-// NewOperatorLog returns an [Observer] that logs the events that an operator must know,
-// and no successes: a misconfigured or full store, unreadable records, requests that get
-// 503, records that lapsed and were taken over or need a decision, lost leases, responses
-// that are not recorded, dropped work, handlers that ran twice or without a claim, and
-// panics of the policy. Each message is logged at most every ten seconds, with the number
-// of those skipped. The resolution of a record by an operator is always logged.
-//
-// It is the observer of an engine whose Config.Observer is nil. Combine it with others by
-// [Observers]. A nil logger means the default logger at the time of each event.
-func NewOperatorLog(log *slog.Logger) Observer { return &operatorLog{log: log} }
+func (l *operatorLog) logger() *slog.Logger {
+	if l.log == nil {
+		return slog.Default()
+	}
+	return l.log
+}
 
-// Observe implements [Observer].
-func (l *operatorLog) Observe(ctx context.Context, e Event) {
-	level, message := notice(&e)
-	if message == "" {
+// report logs an event that an operator must know, unless its message was logged a moment
+// ago. The resolution of a record is always logged. A panic of the logger's handler is
+// swallowed, as that of an observer is.
+func (l *operatorLog) report(ctx context.Context, e *Event) {
+	defer func() { _ = recover() }()
+	level, message := notice(e)
+	log := l.logger()
+	if message == "" || !log.Enabled(ctx, level) {
 		return
 	}
 	skipped, due := l.due(message)
 	if !due && e.Kind != EventResolved {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 7)
+	attrs := make([]slog.Attr, 0, 8)
 	if e.Label != "" {
 		attrs = append(attrs, slog.String("label", e.Label))
 	}
@@ -56,7 +56,7 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.String("id", e.ID.Short()))
 	}
 	if e.State != 0 {
-		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten))
+		attrs = append(attrs, slog.String("state", e.State.String()), slog.Bool("forgotten", e.Forgotten), slog.String("operator", e.Operator))
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))
@@ -66,10 +66,6 @@ func (l *operatorLog) Observe(ctx context.Context, e Event) {
 	}
 	if skipped > 0 {
 		attrs = append(attrs, slog.Int("skipped", skipped))
-	}
-	log := l.log
-	if log == nil {
-		log = slog.Default()
 	}
 	log.LogAttrs(ctx, level, message, attrs...)
 }
@@ -120,10 +116,14 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelWarn, "reprise: the store is unavailable, and operations run without a claim"
 	case e.Outcome == Unprotected:
 		return slog.LevelWarn, "reprise: a call that cannot be protected came with a key"
+	case e.Outcome == ScopeMissing && errors.Is(e.Err, store.ErrInvalid):
+		return slog.LevelWarn, "reprise: a request was refused because its scope is empty or invalid"
+	case e.Outcome == ScopeMissing:
+		return slog.LevelWarn, "reprise: a request was refused because its scope function failed"
 	case e.Outcome == Failed:
 		return slog.LevelError, "reprise: a request was refused because of a mistake in its policy"
 	case e.Outcome == Unavailable && !errors.Is(e.Err, store.ErrClosed) && storeNotice(e.Err) == "": // reported as an EventStoreError before
-		return slog.LevelError, "reprise: a request was refused because the store gave no definite result"
+		return slog.LevelError, "reprise: a request was refused because the store, or the scope function, gave no definite result"
 	default:
 		return 0, ""
 	}

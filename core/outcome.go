@@ -30,7 +30,7 @@ const (
 	Unprotected     Outcome = iota + 1 + Expired // an attempt started without a claim: see Operation.FailOpen
 	Unavailable                                  // refused: the store gave no definite result, or the engine is closed
 	Corrupt                                      // refused: the record is unreadable
-	KeyMissing                                   // refused: the policy requires a key
+	KeyMissing                                   // refused: the policy requires a key, or the operation has none
 	KeyInvalid                                   // refused: the key is malformed
 	ScopeMissing                                 // refused: the caller is unknown
 	RequestTooLarge                              // refused: the body is over the limit

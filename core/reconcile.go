@@ -41,6 +41,10 @@ type ReconcileConfig struct {
 
 	// Timeout bounds each call: of ask, and of the store. Default 10 s; 1 ms to 10 years.
 	Timeout time.Duration
+
+	// Engine, if not nil, reports each resolution to its observer ([EventResolved]). Without
+	// it they are logged as the log of an engine has them: see [Config].
+	Engine *Engine
 }
 
 // Reconciled is the result of a round of [Reconcile]. Each selected record is counted
@@ -154,6 +158,7 @@ type reconciling struct {
 	inspector store.Inspector
 	ask       func(context.Context, store.Record) (*store.Resolution, error)
 	cfg       ReconcileConfig
+	log       operatorLog
 
 	mu   sync.Mutex
 	done Reconciled
@@ -211,7 +216,7 @@ func (x *reconciling) question(ctx context.Context, r store.Record) (answer *sto
 // errNoPayload refuses a payload that no retry could read.
 var errNoPayload = fmt.Errorf("%w: the resolution has neither Forget nor a Payload", store.ErrInvalid)
 
-// resolve resolves a record, unless it changed since it was listed.
+// resolve resolves a record, unless it changed since it was listed, and reports that.
 func (x *reconciling) resolve(ctx context.Context, r *store.Record, answer store.Resolution) error {
 	if !answer.Forget && len(answer.Payload) == 0 {
 		return errNoPayload
@@ -220,5 +225,20 @@ func (x *reconciling) resolve(ctx context.Context, r *store.Record, answer store
 	orDefault(&answer.Retention, r.Retention)
 	ctx, cancel := context.WithTimeout(ctx, x.cfg.Timeout)
 	defer cancel()
-	return x.inspector.Resolve(ctx, r.ID, answer)
+	if err := x.inspector.Resolve(ctx, r.ID, answer); err != nil {
+		return err
+	}
+	event := Event{
+		Kind: EventResolved, Label: r.Label, ID: r.ID, Attempt: r.Attempt, Fence: r.Fence, State: r.State, Forgotten: answer.Forget,
+		Operator: "reconciler", Reason: "the last attempt executed it",
+	}
+	if answer.Forget {
+		event.Reason = "the last attempt did not execute it"
+	}
+	if x.cfg.Engine == nil {
+		x.log.report(ctx, &event)
+	} else {
+		x.cfg.Engine.Report(ctx, event)
+	}
+	return nil
 }

@@ -1,13 +1,16 @@
 package reprise_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -349,4 +352,52 @@ func TestReconcileRefusesAnInvalidCall(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A resolution of the reconciler is as visible as an operator's: to the observer, or in
+// the log where no engine is at hand.
+func TestReconcileReportsItsResolutions(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer    *store.Resolution
+		forgotten bool
+		reports   int
+	}{
+		"executed": {executed, false, 1}, "not executed": {notExecuted, true, 1}, "not known": {nil, false, 0},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			var events []reprise.Event
+			b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+				if e.Kind == reprise.EventResolved {
+					events = append(events, e)
+				}
+			})})
+			op := order("k")
+			op.Label = "payments"
+			b.unknown(t, op)
+			b.reconcile(t, c.answer, reprise.ReconcileConfig{Engine: b.Engine})
+			if len(events) != c.reports {
+				t.Fatalf("reported %+v", events)
+			}
+			for _, e := range events {
+				if e.Operator != "reconciler" || e.Reason == "" || e.Label != "payments" || e.Forgotten != c.forgotten || e.State != store.StateUnknown || e.Fence == 0 {
+					t.Errorf("reported %+v", e)
+				}
+			}
+		})
+	}
+}
+
+func TestReconcileLogsWithoutAnEngine(t *testing.T) {
+	text := new(bytes.Buffer)
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(text, nil)))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Observer: reprise.Observers()})
+		b.unknown(t, order("k"))
+		b.reconcile(t, executed, reprise.ReconcileConfig{})
+	})
+	if !strings.Contains(text.String(), "operator=reconciler") || !strings.Contains(text.String(), "state=unknown") {
+		t.Errorf("the log has %q", text)
+	}
 }

@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,9 @@ func newEngine(t *testing.T, store store.Store, observer reprise.Observer, cfg r
 	t.Helper()
 	if cfg.Observer == nil {
 		cfg.Observer = observer
+	}
+	if cfg.Log == nil && cfg.Observer != nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	e, err := reprise.New(store, cfg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package reprise_test
 
 import (
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -63,6 +64,23 @@ func TestLabelsAreBounded(t *testing.T) {
 	})
 }
 
+// A policy has its counts, and observers their series, before its first request.
+func TestDeclaredLabelsAreCountedFromZero(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for _, label := range []string{"orders", "orders", "caf\u00e9"} {
+			b.Declare(label)
+		}
+		labels := b.Stats().Labels
+		if n, ok := labels["orders"].Outcomes[reprise.Lapsed]; len(labels) != 1 || !ok || n != 0 {
+			t.Errorf("counted are %v", labels)
+		}
+		if names := b.events.names(); len(names) != 2 || b.events.list[0].Label != "orders" || names[0] != "declared" {
+			t.Errorf("observed are %v", names)
+		}
+	})
+}
+
 // meter is a store with the ability Meter.
 type meter struct {
 	store.Store
@@ -73,7 +91,7 @@ func (m meter) Usage() []store.Usage { return m.usage() }
 
 func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		e := newEngine(t, memstore.New(), nil, reprise.Config{Observer: reprise.Observers()})
+		e := newEngine(t, memstore.New(), nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 		res, err := e.Begin(t.Context(), order("k"))
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +100,7 @@ func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		release(t, res.Attempt)
-		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Observer: reprise.Observers()})
+		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 		if u := bad.Stats().Store; u != nil {
 			t.Errorf("%+v", u)
 		}

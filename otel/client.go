@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -81,6 +84,7 @@ type clientSet struct {
 	outcome repriseclient.Outcome // of a call; 0: an attempt
 	result  string
 	retry   bool
+	err     string // error.type; empty: none
 }
 
 // about returns the attributes of a measurement, which are made once.
@@ -93,6 +97,9 @@ func (o *Client) about(k clientSet) metric.MeasurementOption {
 		list = append(list, keyOutcome.String(k.outcome.String()))
 	} else {
 		list = append(list, keyResult.String(k.result), keyRetry.Bool(k.retry))
+	}
+	if k.err != "" {
+		list = append(list, keyError.String(k.err))
 	}
 	made, _ := o.sets.LoadOrStore(k, metric.WithAttributeSet(attribute.NewSet(list...)))
 	return made.(metric.MeasurementOption)
@@ -110,15 +117,26 @@ func (o *Client) StartCall(ctx context.Context, e repriseclient.CallStart) conte
 	if o.tracer == nil {
 		return ctx
 	}
-	ctx, _ = o.tracer.Start(ctx, "reprise.call", trace.WithAttributes( //nolint:spancheck // EndCall ends it
-		keyLabel.String(o.name), attribute.String("http.request.method", e.Method),
-		attribute.String("server.address", e.Host), attribute.String("reprise.key.hash", e.KeyHash)))
+	attributes := []attribute.KeyValue{
+		keyLabel.String(o.name), attribute.String("http.request.method", e.Method), attribute.String("reprise.key.hash", e.KeyHash),
+	}
+	ctx, _ = o.tracer.Start(ctx, "reprise.call", trace.WithAttributes(append(attributes, serverOf(e.Host)...)...)) //nolint:spancheck // EndCall ends it
 	return ctx
+}
+
+// serverOf returns the attributes of a host, which may have a port.
+func serverOf(host string) []attribute.KeyValue {
+	name, port, err := net.SplitHostPort(host)
+	number, _ := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 {
+		return []attribute.KeyValue{attribute.String("server.address", strings.Trim(host, "[]"))}
+	}
+	return []attribute.KeyValue{attribute.String("server.address", name), attribute.Int("server.port", int(number))}
 }
 
 // EndAttempt implements [repriseclient.Observer].
 func (o *Client) EndAttempt(ctx context.Context, e repriseclient.AttemptEnd) {
-	o.attempts.Add(ctx, 1, o.about(clientSet{result: resultOf(e), retry: e.Retry}))
+	o.attempts.Add(ctx, 1, o.about(clientSet{result: resultOf(e), retry: e.Retry, err: failureOf(e.Status, e.Err)}))
 	if o.tracer == nil {
 		return
 	}
@@ -145,25 +163,46 @@ func (o *Client) EndAttempt(ctx context.Context, e repriseclient.AttemptEnd) {
 // resultOf names the result of an attempt: the code of a problem, the class of a status,
 // or the kind of error.
 func resultOf(e repriseclient.AttemptEnd) string {
-	var late interface{ Timeout() bool }
 	switch {
 	case e.Code != "":
 		return string(e.Code)
 	case e.Err == nil && e.Status >= 100 && e.Status < 600:
 		return string(rune('0'+e.Status/100)) + "xx"
-	case errors.Is(e.Err, repriseclient.ErrAttemptTimeout), errors.As(e.Err, &late) && late.Timeout():
+	}
+	return errorOf(e.Err)
+}
+
+// errorOf names the kind of an error.
+func errorOf(err error) string {
+	var late interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, repriseclient.ErrAttemptTimeout), errors.As(err, &late) && late.Timeout():
 		return "timeout"
-	case errors.Is(e.Err, context.Canceled):
+	case errors.Is(err, context.Canceled):
 		return "canceled"
+	}
+	return "error"
+}
+
+// failureOf returns the error.type of an attempt or a call: the kind of its error, or the
+// status of a response that is one. It is empty for a success.
+func failureOf(status int, err error) string {
+	switch {
+	case err != nil:
+		return errorOf(err)
+	case status < 400:
+		return ""
+	case status < 600:
+		return strconv.Itoa(status)
 	}
 	return "error"
 }
 
 // EndCall implements [repriseclient.Observer].
 func (o *Client) EndCall(ctx context.Context, e repriseclient.CallEnd) {
-	about := o.about(clientSet{outcome: e.Outcome})
-	o.calls.Add(ctx, 1, about)
-	o.duration.Record(ctx, e.Duration.Seconds(), about)
+	failure := failureOf(e.Status, e.Err)
+	o.calls.Add(ctx, 1, o.about(clientSet{outcome: e.Outcome})) // without error.type: its series begin at zero
+	o.duration.Record(ctx, e.Duration.Seconds(), o.about(clientSet{outcome: e.Outcome, err: failure}))
 	if o.tracer == nil {
 		return
 	}
@@ -174,6 +213,9 @@ func (o *Client) EndCall(ctx context.Context, e repriseclient.CallEnd) {
 	}
 	if e.Code != "" {
 		span.SetAttributes(keyResult.String(string(e.Code)))
+	}
+	if failure != "" {
+		span.SetAttributes(keyError.String(failure))
 	}
 	switch {
 	case e.Err != nil:

@@ -9,8 +9,8 @@
 //	stop, err := telemetry.Watch("payments", guard.Engine())
 //
 // It makes no spans: put otelhttp, otelgin or otelecho outside the middleware of Reprise,
-// and the instrumentation of the database client below the store. An engine with an
-// observer has no default log; [reprise.Observers] joins several observers.
+// and the instrumentation of the database client below the store. An engine has one
+// observer; [reprise.Observers] joins several.
 //
 // # Metrics
 //
@@ -27,15 +27,28 @@
 //	reprise.background.tasks     gauge      completions and releases that are still to be made: reprise.engine
 //	reprise.background.bytes     gauge      of their responses: reprise.engine
 //	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
+//	reprise.stuck                gauge      records that wait for an operator: reprise.engine, reprise.label, reprise.state (lapsed, unknown)
+//	reprise.store.used           gauge      use of a resource of the store, in this process: reprise.engine, reprise.resource (connections, slots, records, bytes)
+//	reprise.store.limit          gauge      its limit, where it has one: the same
+//	reprise.store.waiting        gauge      calls that wait for some of it: the same
+//
+// Each outcome, end and event of a policy is a series from the making of its guard on,
+// with the value zero: about forty for each policy. Set the MeterProvider up before. For
+// labels of [reprise.Do], which has no guard, call [reprise.Engine.Declare].
+//
+// reprise.stuck comes from the records themselves, so it also has those whose client does
+// not come back. One process counts at a time, and the others report nothing: take the
+// maximum over processes, as the alerts do. [reprise.Engine.Stuck] says how, and how
+// often.
 //
 // # The client's end
 //
 // [NewClient] makes an observer for [repriseclient.Config]: a span "reprise.call" for
 // each call, with an event for each attempt, and these metrics:
 //
-//	reprise.client.calls         counter    calls: reprise.label, reprise.outcome (answered, replayed, gave-up, unknown, not-sent)
-//	reprise.client.attempts      counter    attempts: reprise.label, reprise.result (2xx … 5xx, a problem's code, error, timeout, canceled), reprise.retry
-//	reprise.client.call.duration histogram  seconds of a call with all attempts: reprise.label, reprise.outcome
+//	reprise.client.calls         counter    calls: reprise.label, reprise.outcome (answered, replayed, gave-up, unknown, not-sent, omitted, unprotected, unrecorded)
+//	reprise.client.attempts      counter    attempts: reprise.label, reprise.result (2xx … 5xx, a problem's code, error, timeout, canceled), reprise.retry, error.type
+//	reprise.client.call.duration histogram  seconds of a call with all attempts: reprise.label, reprise.outcome, error.type
 //
 // It makes no spans of attempts and propagates no trace: put otelhttp below the
 // transport, as its base, and its spans are children of "reprise.call".

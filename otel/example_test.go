@@ -27,8 +27,8 @@ func ExampleNew() {
 
 	for range 2 {
 		op := reprise.Operation{Scope: "tenant-1", Key: "7c1f"}
-		paid, replayed, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) { return 42, nil })
-		fmt.Println(paid, replayed, err)
+		paid, err := reprise.Do(context.Background(), engine, op, nil, func(context.Context) (int, error) { return 42, nil })
+		fmt.Println(paid.Value, paid.Replayed, err)
 	}
 	fmt.Println(stop(), engine.Close(context.Background()))
 	// Output:

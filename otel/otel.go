@@ -23,6 +23,8 @@ const (
 	keyEvent     = attribute.Key("reprise.event")
 	keyEngine    = attribute.Key("reprise.engine")
 	keyOperation = attribute.Key("reprise.operation")
+	keyResource  = attribute.Key("reprise.resource")
+	keyState     = attribute.Key("reprise.state")
 	keyError     = attribute.Key("error.type")
 )
 
@@ -44,8 +46,9 @@ type Telemetry struct {
 	requests, attempts, events            metric.Int64Counter
 	claim, wait, handler, complete, store metric.Float64Histogram
 
-	running, waiting, tasks, bytes metric.Int64ObservableGauge
-	dropped                        metric.Int64ObservableCounter
+	running, waiting, tasks, bytes, stuck metric.Int64ObservableGauge
+	used, limit, queued                   metric.Int64ObservableGauge // of the store's resources
+	dropped                               metric.Int64ObservableCounter
 
 	sets   sync.Map // of setKey to metric.MeasurementOption
 	labels sync.Map // that were seen
@@ -97,6 +100,10 @@ func New(c Config) (*Telemetry, error) {
 	t.waiting = gauge("reprise.waiting", "{request}", "Duplicates that wait for another attempt.")
 	t.tasks = gauge("reprise.background.tasks", "{task}", "Completions and releases that are still to be made.")
 	t.bytes = gauge("reprise.background.bytes", "By", "Size of the answers that are still to be recorded.")
+	t.stuck = gauge("reprise.stuck", "{record}", "Records of the store that wait for an operator, as the one process that counts them has found.")
+	t.used = gauge("reprise.store.used", "", "How much the store uses of a resource in this process.")
+	t.limit = gauge("reprise.store.limit", "", "How much of a resource the store may use; absent without a limit.")
+	t.queued = gauge("reprise.store.waiting", "{call}", "Calls that wait for some of a resource.")
 	dropped, err := t.meter.Int64ObservableCounter("reprise.events.dropped", metric.WithUnit("{event}"),
 		metric.WithDescription("Events that an observer was too slow for."))
 	note(err)
@@ -128,9 +135,9 @@ func (t *Telemetry) about(label string, key attribute.Key, value string) metric.
 	return made.(metric.MeasurementOption)
 }
 
-// start adds 0 to every counter of a label. A counter that first appears with the value 1
-// has not increased, to Prometheus, and an alert on its increase would stay silent the
-// first time.
+// start adds 0 to every counter of a label, from its [reprise.EventDeclared] on. A
+// counter that first appears with the value 1 has not increased, to Prometheus, and an
+// alert on its increase would stay silent the first time.
 func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return
@@ -159,6 +166,9 @@ var otherEvents = []string{
 // Observe implements [reprise.Observer].
 func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	t.start(ctx, e.Label)
+	if e.Kind == reprise.EventDeclared {
+		return
+	}
 	if e.Counted && e.Outcome != 0 {
 		about := t.about(e.Label, keyOutcome, e.Outcome.String())
 		t.requests.Add(ctx, 1, about)
@@ -184,7 +194,9 @@ func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 }
 
 // Watch reports the gauges of an engine under a name, until stop is called. The error is
-// that of the meter.
+// that of the meter. The first collection starts the count of stuck records, which one
+// process at a time makes and reports, also where no request comes: see
+// [reprise.Engine.Stuck].
 func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() error, err error) {
 	about := metric.WithAttributeSet(attribute.NewSet(keyEngine.String(name)))
 	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -194,8 +206,20 @@ func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() erro
 		o.ObserveInt64(t.tasks, int64(stats.Background), about)
 		o.ObserveInt64(t.bytes, stats.BackgroundBytes, about)
 		o.ObserveInt64(t.dropped, int64(stats.EventsDropped), about) //nolint:gosec // no engine lives that long
+		for _, u := range stats.Store {
+			of := metric.WithAttributes(keyEngine.String(name), keyResource.String(u.Name))
+			o.ObserveInt64(t.used, u.Used, of)
+			o.ObserveInt64(t.queued, u.Waiting, of)
+			if u.Limit > 0 {
+				o.ObserveInt64(t.limit, u.Limit, of)
+			}
+		}
+		counts, _ := engine.Stuck()
+		for _, c := range counts {
+			o.ObserveInt64(t.stuck, int64(c.Count), metric.WithAttributes(keyEngine.String(name), keyLabel.String(c.Label), keyState.String(c.State.String())))
+		}
 		return nil
-	}, t.running, t.waiting, t.tasks, t.bytes, t.dropped)
+	}, t.running, t.waiting, t.tasks, t.bytes, t.dropped, t.stuck, t.used, t.limit, t.queued)
 	if err != nil {
 		return nil, fmt.Errorf("repriseotel: %w", err)
 	}

@@ -3,6 +3,7 @@ package reprisetest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func (a *App) start(cfg protocol.Config) {
 	a.tb.Helper()
 	store, faults := faultstore.New(a.store)
 	cfg.Engine.Lease, cfg.Engine.ClaimTimeout, cfg.Engine.CompleteTimeout = lease, attempt, attempt
-	cfg.Engine.Observer = reprise.Observers()
+	cfg.Engine.Log = slog.New(slog.DiscardHandler)
 	guard, err := protocol.New(store, cfg)
 	if err != nil {
 		a.tb.Fatal(err)

@@ -2,8 +2,10 @@ package reprisetest_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +24,7 @@ import (
 // guarded returns a handler with its middleware, over a new store.
 func guarded(tb testing.TB, cfg protocol.Config, h http.HandlerFunc) http.Handler {
 	tb.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,6 +62,36 @@ func TestReplayOfAGoodHandler(t *testing.T) {
 	}
 	if body, err := io.ReadAll(r.Body); err != nil || string(body) != "book" {
 		t.Errorf("the request has the body %q, %v", body, err)
+	}
+}
+
+// Middlewares before the guard leave the principal in the context, and a client that
+// disconnects cancels it.
+func TestRequestKeepsItsContext(t *testing.T) {
+	t.Parallel()
+	type tenant struct{}
+	ctx, disconnect := context.WithCancel(context.WithValue(t.Context(), tenant{}, "tenant-1"))
+	disconnect()
+	var seen []context.Context
+	build := func(guard *protocol.Guard) http.Handler {
+		h := once(guard, func(http.ResponseWriter, *http.Request) {})
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen = append(seen, r.Context())
+			h.ServeHTTP(w, r)
+		})
+	}
+	app := reprisetest.New(t, protocol.Config{}, build)
+	request := func() *http.Request { return order().WithContext(ctx) }
+	app.Send(request())
+	reprisetest.Replay(t, app.Handler(), request())
+	app.Crash(request())
+	if len(seen) != 6 {
+		t.Errorf("%d requests were served, want 6", len(seen))
+	}
+	for n, ctx := range seen {
+		if ctx.Value(tenant{}) != "tenant-1" || ctx.Err() == nil {
+			t.Errorf("request %d has the tenant %v, and its context ended with %v", n+1, ctx.Value(tenant{}), ctx.Err())
+		}
 	}
 }
 

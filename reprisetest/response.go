@@ -86,7 +86,7 @@ var keys atomic.Uint64
 // Post returns a POST request with a JSON body and a key that no other request of the
 // process has. Set other fields that the handler needs, such as Authorization.
 func Post(target, body string) *http.Request {
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body)) //nolint:noctx // send gives it the test's
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body)) //nolint:noctx // the caller gives it its own
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", fmt.Sprintf("reprisetest-%d", keys.Add(1)))
 	return r
@@ -116,7 +116,7 @@ func read(tb testing.TB, r *http.Request) message {
 // send serves the request once, with a copy of it.
 func (m message) send(tb testing.TB, h http.Handler) (a *Response) {
 	tb.Helper()
-	r := m.r.Clone(tb.Context())
+	r := m.r.Clone(m.r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(m.body))
 	r.ContentLength = int64(len(m.body))
 	if r.RequestURI == "" {

@@ -124,6 +124,9 @@ func TestReusedContextIsNotRead(t *testing.T) {
 	values := make(map[string]map[any]bool) // by the digest of the scope
 	completed := make(chan struct{}, 100)
 	observer := reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+		if e.Kind == reprise.EventDeclared {
+			return // of no request
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if values[e.Scope] == nil {

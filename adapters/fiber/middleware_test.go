@@ -239,6 +239,9 @@ func TestScopeIsCopied(t *testing.T) {
 	var mu sync.Mutex
 	seen := make(map[string]bool)
 	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+		if e.Kind == reprise.EventDeclared {
+			return // of no request
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		seen[e.Scope] = true

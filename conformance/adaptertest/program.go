@@ -34,10 +34,11 @@ type InnerGuard func(outer *protocol.Guard) (*protocol.Guard, error)
 // The header fields of requests to the test server and of its responses.
 const (
 	ProgramHeader = "X-Test-Program" // a Program as JSON; not part of the fingerprint
-	TenantHeader  = "X-Test-Tenant"  // the scope; DefaultTenant without it, a scope error when empty
+	TenantHeader  = "X-Test-Tenant"  // the scope; DefaultTenant without it, a scope error when empty, and one that wraps store.ErrUnavailable for AwayTenant
 	ExecHeader    = "X-Exec"         // of a response: n, if it was the n-th run of its operation in the process
 
 	DefaultTenant = "public"
+	AwayTenant    = "away"
 )
 
 // The response of a handler without a program, besides its ExecHeader. Benchmarks measure

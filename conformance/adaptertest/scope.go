@@ -69,12 +69,13 @@ var scopeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R44", Rule: "A request without a known principal is refused: nothing runs and nothing is stored.", Source: "profile"},
+		conformance.Case{ID: "R44", Rule: "A request without a known principal is refused, with 503 if the principal cannot be determined at the moment: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(created)
 			for _, method := range []string{"POST", "PATCH"} {
 				srv.refuses(c.withTenant("").withMethod(method), protocol.CodeScopeMissing)
+				srv.refuses(c.withTenant(AwayTenant).withMethod(method), protocol.CodeStoreUnavailable)
 			}
 			srv.ran(0)
 			srv.wantNoStoreCall()

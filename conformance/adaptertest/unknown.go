@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -43,7 +44,10 @@ var unknownCases = []testCase{
 			srv.run(answered)
 			srv.run(forgotten)
 			id, fence := srv.unknownRecord(answered)
-			err := stored.Resolve(srv.Context(), srv.store, id, fence, protocol.Response{Status: 201, Body: []byte("paid")}, long)
+			err := stored.Resolve(srv.Context(), srv.inspector(), stored.Resolution{
+				ID: id, State: store.StateUnknown, Fence: fence, Answer: protocol.Response{Status: 201, Body: []byte("paid")}, Retention: long,
+				Reason: "the bank says that it paid", Operator: "suite",
+			}, slog.DiscardHandler)
 			if err != nil {
 				srv.Fatal(err)
 			}

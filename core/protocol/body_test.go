@@ -40,6 +40,7 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		told = nil
 		guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},
 			Body: io.MultiReader(strings.NewReader("half"), failing{cause}),

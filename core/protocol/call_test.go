@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -304,7 +305,7 @@ func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
 	away := awayStore{memstore.New()}
-	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Observer: reprise.Observers()})
+	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,8 +367,8 @@ func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 		"chosen": {func(context.Context, *Request) *Guard { return nil }, Field{Name: "Idempotency-Status", Value: "unprotected"}, "unprotected"},
 		"panics": {func(context.Context, *Request) *Guard { panic("bug") }, Field{}, "panic"},
 	} {
-		events = nil
 		g := callGuard(t, Config{Select: c.choose}, observer)
+		events = nil
 		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []string{c.kind}) {
 			t.Errorf("%s: %v, %v", name, mark, events)
 		}
@@ -379,6 +380,7 @@ func TestStreamWithKey(t *testing.T) {
 	t.Parallel()
 	var events []reprise.Event
 	g := callGuard(t, Config{Required: true, Name: "orders"}, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) }))
+	events = nil
 	if mark := g.PassStream(t.Context(), callOf("", "")); mark.Name != "" || len(events) != 0 {
 		t.Errorf("without a key: %v, %v", mark, events)
 	}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -134,7 +135,7 @@ func (c *checking) caller(ctx context.Context, req *Request, scope func() (strin
 	}
 	var err error
 	if c.principal, err = c.g.principalFor(scope, c.key); err != nil {
-		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeScopeMissing), err))
+		return c.decided(c.g.refuseCaller(ctx, req, c.key, err))
 	}
 	return true
 }
@@ -184,6 +185,18 @@ func (g *Guard) principalFor(scope func() (string, error), key string) (name str
 		return "", errScopeShared
 	}
 	return name, err
+}
+
+// refuseCaller refuses a request because its scope function failed or named no principal.
+// The error may have anything of the request in it; the observer and the log get none
+// that has the key.
+func (g *Guard) refuseCaller(ctx context.Context, req *Request, key string, err error) Admission {
+	code := codeOf(err, CodeScopeMissing)
+	reported := withoutKey(err, key)
+	if code == CodeScopeMissing && errors.Is(err, store.ErrUnavailable) {
+		code, reported = CodeStoreUnavailable, fmt.Errorf("the scope function: %w", reported)
+	}
+	return g.refuse(ctx, req, code, reported)
 }
 
 // errKeysDiffer is the error of a request with two keys that are not the same.

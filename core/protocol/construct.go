@@ -70,6 +70,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
+	engine.Declare(cfg.Name)
 	return &Guard{
 		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		omit:     omit,

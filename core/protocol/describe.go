@@ -19,13 +19,9 @@ func (g *Guard) description(ctx context.Context, req *Request, key string) strin
 		return ""
 	}
 	text, err := g.ownDescription(ctx, *req)
-	var panicked *panicError
 	switch {
-	case errors.As(err, &panicked):
-		if holdsKey(fmt.Sprint(panicked.value), key) {
-			panicked.value = withheld
-		}
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
+	case err != nil: // it panicked
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, key)})
 	case holdsKey(text, key):
 		g.report(ctx, reprise.Event{Kind: reprise.EventDescription})
 		return withheld
@@ -36,6 +32,22 @@ func (g *Guard) description(ctx context.Context, req *Request, key string) strin
 func (g *Guard) ownDescription(ctx context.Context, req Request) (text string, err error) {
 	defer recovered("Config.Describe", &err)
 	return g.cfg.Describe(ctx, &req), nil
+}
+
+// withoutKey returns the error of a function of the policy, for the observer, without its
+// text if that has the key in it. The key is empty where it is not known yet.
+func withoutKey(err error, key string) error {
+	var panicked *panicError
+	switch {
+	case key == "":
+	case errors.As(err, &panicked):
+		if holdsKey(fmt.Sprint(panicked.value), key) {
+			panicked.value = withheld
+		}
+	case holdsKey(err.Error(), key):
+		return errors.New(withheld)
+	}
+	return err
 }
 
 // quoted escapes a key as a quoted string of RFC 9651 has it.

@@ -22,7 +22,7 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 	t.Helper()
 	log, st, out := new(eventLog), memstore.New(), new(strings.Builder)
 	logger := slog.New(slog.NewTextHandler(out, nil))
-	engine, err := reprise.New(st, reprise.Config{Observer: reprise.Observers(log, reprise.NewOperatorLog(logger), reprise.NewAuditLog(logger))})
+	engine, err := reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, reprise.NewAuditLog(logger))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 		t.Errorf("a response is read as a result: %v", err)
 	}
 
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 		}, func() (string, error) { return "tenant", nil })
 	}
 	do := func(key string) error {
-		_, _, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
+		_, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
 		return err
 	}
 	if err := do("do"); err != nil {

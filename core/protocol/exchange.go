@@ -316,7 +316,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	default:
 		s.Fields, s.Trailers, s.Body = kept[:fields], kept[fields:], c.Body
 	}
-	if g.withholds(x.request, s) {
+	if g.formOf(x.request, s) == formUnavailable {
 		x.announced = withoutExpiry(x.announced)
 	}
 	return ok

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -193,7 +194,7 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		t.Errorf("outside of a handler: %v", err)
 	}
 
-	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Observer: reprise.Observers()})
+	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

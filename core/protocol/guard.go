@@ -70,10 +70,11 @@ type Admission struct {
 // no scope function, and reads no body, unless that is where its key would be.
 //
 // scope names the authenticated principal that the key belongs to. An error, an empty
-// name, or one with a control byte refuses the request with 403; [ErrUnscoped] puts the
-// key in the key space that all clients share. It is called at most once, before Admit
-// returns. ctx bounds the wait for another attempt, if the policy waits, and its values
-// are the handler's; see [reprise.Engine.Begin].
+// name, or one with a control byte refuses the request with 403, and one that wraps
+// [store.ErrUnavailable] with 503, which clients retry; [ErrUnscoped] puts the key in the
+// key space that all clients share. It is called at most once, before Admit returns. ctx
+// bounds the wait for another attempt, if the policy waits, and its values are the
+// handler's; see [reprise.Engine.Begin].
 //
 // A function of the policy that panics refuses the request with 500 internal-error.
 func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, error)) Admission {
@@ -153,7 +154,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	}
 	replay := s.decoded
 	s.free()
-	return Admission{Response: g.answer(ctx, req, res.Outcome, &replay)}
+	return Admission{Response: g.answer(ctx, req, &res, &replay)}
 }
 
 var errUnchecked = errors.New("reprise: the request was not checked to its end: its body, or the scope function, ended the goroutine")
@@ -177,11 +178,18 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 
 // answer returns the client's response if the handler does not run. The engine has
 // counted it.
-func (g *Guard) answer(ctx context.Context, req *Request, outcome reprise.Outcome, replay *stored) Response {
-	if outcome == reprise.Replayed {
+func (g *Guard) answer(ctx context.Context, req *Request, res *reprise.Result, replay *stored) Response {
+	if res.Outcome == reprise.Replayed {
 		return g.replay(ctx, req, replay)
 	}
-	return g.problem(ctx, req, codeOfOutcome(outcome))
+	if res.Outcome == reprise.InProgress {
+		if wait := retryInProgress(res.Remaining, g.engine.Config().Lease); wait != retryRunning {
+			p := g.problems.of(CodeInProgress)
+			p.RetryAfter = wait
+			return g.write(ctx, req, p)
+		}
+	}
+	return g.problem(ctx, req, codeOfOutcome(res.Outcome))
 }
 
 // refuse answers a request before Begin, and counts it.

@@ -3,7 +3,9 @@ package protocol_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"strings"
@@ -139,6 +141,45 @@ func TestR44ScopeIsNeverGuessed(t *testing.T) {
 		v := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 		if v.Response.Status != 403 || strings.Contains(string(v.Response.Body), "token") {
 			t.Errorf("admission %d %s", v.Response.Status, v.Response.Body)
+		}
+	}
+}
+
+// R44: a failure of the scope function is logged once in a while, and one that may pass
+// is for a client to retry. No key is in the log.
+func TestR44FailuresOfTheScopeFunction(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		logged string
+	}{
+		{nil, 403, "the scope function returned an empty name"},
+		{errors.New("tenant database: connection refused"), 403, "tenant database: connection refused"},
+		{fmt.Errorf("%w: tenant database: connection refused", store.ErrUnavailable), 503, "tenant database: connection refused"},
+		{errors.New(`no tenant for {"secret-key"}`), 403, "withheld"},
+		{fmt.Errorf("%w: GET /tenants?key=secret%%2Dkey", store.ErrUnavailable), 503, "withheld"},
+	} {
+		log, seen := new(strings.Builder), new(eventLog)
+		guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{
+			Log: slog.New(slog.NewTextHandler(log, nil)), MaxRun: time.Hour, Observer: seen,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {`"secret-key"`}}},
+				func() (string, error) { return "", c.err })
+			_, retried := a.Response.Header.Get("Retry-After")
+			if got := a.Response; got.Status != c.status || retried != (c.status == 503) {
+				t.Errorf("%v: status %d, to be retried: %t", c.err, got.Status, retried)
+			}
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, c.logged) || strings.Contains(text, "secret") {
+			t.Errorf("%v is logged as %q", c.err, text)
+		}
+		if got, err := seen.outcomes(); len(got) != 2 || err == nil {
+			t.Errorf("%v: the observer got %q, %v", c.err, got, err)
 		}
 	}
 }

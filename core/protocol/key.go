@@ -61,6 +61,13 @@ const (
 	errKeyDiffers keyError = "are not the same key"
 )
 
+// ParseKey returns the decoded key of the value of a header field, in quotes or bare, as
+// a guard with [Compat] and the longest keys reads it: the key of a person who pastes a
+// log or a transcript. The error wraps [store.ErrInvalid] and does not have the key.
+func ParseKey(value string) (string, error) {
+	return keyGrammar{mode: Compat, max: maxKeyLength}.parse(value)
+}
+
 // keyGrammar reads keys.
 type keyGrammar struct {
 	mode KeyMode

@@ -23,10 +23,10 @@ type nested struct {
 }
 
 // nest makes two guards, of which change makes the inner one from the outer.
-func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, reprise.Observer) (*protocol.Guard, error)) *nested {
+func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, *slog.Logger) (*protocol.Guard, error)) *nested {
 	t.Helper()
 	n := new(nested)
-	log := reprise.NewOperatorLog(slog.New(slog.NewTextHandler(&n.log, nil)))
+	log := slog.New(slog.NewTextHandler(&n.log, nil))
 	outer, err := protocol.New(memstore.New(), with(cfg, log))
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, repris
 	return n
 }
 
-func with(cfg protocol.Config, log reprise.Observer) protocol.Config {
-	cfg.Engine.Observer = log
+func with(cfg protocol.Config, log *slog.Logger) protocol.Config {
+	cfg.Engine.Log = log
 	return cfg
 }
 
@@ -50,17 +50,17 @@ func with(cfg protocol.Config, log reprise.Observer) protocol.Config {
 // whatever part of the identity it adds.
 func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*protocol.Guard, reprise.Observer) (*protocol.Guard, error){
-		"a stricter policy": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+	for name, change := range map[string]func(*protocol.Guard, *slog.Logger) (*protocol.Guard, error){
+		"a stricter policy": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
 			return g.With(func(c *protocol.Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce })
 		},
-		"the same policy": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+		"the same policy": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
 			return g.With(func(c *protocol.Config) { c.Name = "payments" })
 		},
-		"another endpoint, and so another ID": func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+		"another endpoint, and so another ID": func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
 			return g.With(func(c *protocol.Config) { c.Name, c.Endpoint = "payments", "payments" })
 		},
-		"another engine and store": func(_ *protocol.Guard, log reprise.Observer) (*protocol.Guard, error) {
+		"another engine and store": func(_ *protocol.Guard, log *slog.Logger) (*protocol.Guard, error) {
 			return protocol.New(memstore.New(), with(protocol.Config{Name: "payments"}, log))
 		},
 	} {
@@ -90,7 +90,7 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 // A run without a claim is a run, too: its guard lets nothing else decide.
 func TestGuardInsideAnUnprotectedRun(t *testing.T) {
 	t.Parallel()
-	outer, err := protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, reprise.Observers()))
+	outer, err := protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestGuardInsideAnUnprotectedRun(t *testing.T) {
 // outer policy that keeps failures keeps this one.
 func TestRefusalOfAGuardInsideReleasesNothing(t *testing.T) {
 	t.Parallel()
-	n := nest(t, protocol.Config{Preset: reprise.AtMostOnce}, func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+	n := nest(t, protocol.Config{Preset: reprise.AtMostOnce}, func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
 		return g.With(func(c *protocol.Config) { c.Name = "payments" })
 	})
 	runs := 0
@@ -144,7 +144,7 @@ func TestRefusalOfAGuardInsideReleasesNothing(t *testing.T) {
 // A handler may call another part of its process, with a key for that call.
 func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	t.Parallel()
-	n := nest(t, protocol.Config{}, func(g *protocol.Guard, _ reprise.Observer) (*protocol.Guard, error) {
+	n := nest(t, protocol.Config{}, func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
 		return g.With(func(c *protocol.Config) { c.Preset = reprise.AtMostOnce })
 	})
 	n.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
@@ -163,7 +163,7 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	op := reprise.Operation{Scope: "tenant", Key: "key"}
-	_, _, err := reprise.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
+	_, err := reprise.Do(t.Context(), b.guard.Engine(), op, nil, func(ctx context.Context) (int, error) {
 		if a := b.admitIn(ctx, "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
 			t.Errorf("a guard inside of the same operation of Do: %+v", a)
 		}

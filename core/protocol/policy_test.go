@@ -24,6 +24,9 @@ type eventLog struct {
 }
 
 func (l *eventLog) Observe(_ context.Context, e reprise.Event) {
+	if e.Kind == reprise.EventDeclared {
+		return // one for each guard
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
@@ -96,7 +99,7 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 		{"no key", nil, nil, scope, 400, "refused key-missing", nil},
 		{"bad key", []string{"not a key"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
 		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
-		{"no scope", []string{"k"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
+		{"no scope", []string{"key"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
 		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", store.ErrInvalid},
 		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused too-large", nil},
 		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},

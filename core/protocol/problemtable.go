@@ -46,12 +46,6 @@ type Problem struct {
 	RetryAfter time.Duration   // how long the client should wait before; 0: the response does not say
 }
 
-// How long a client is asked to wait before it tries again.
-const (
-	retryRunning = time.Second
-	retryStore   = 2 * time.Second
-)
-
 // problemRow is a problem whose Type is not set, and whose Detail has "{source}" for the
 // place of the key, such as "Idempotency-Key header", and "{key}" for the key itself.
 type problemRow struct {
@@ -124,7 +118,7 @@ var problemTable = [...]problemRow{
 	}},
 	{Problem: Problem{
 		Code: CodeStoreUnavailable, Status: 503, GRPC: grpcUnavailable, Outcome: reprise.Unavailable, Title: "Store unavailable",
-		When:   "The store cannot say whether the operation ran, or its response cannot be read at the moment.",
+		When:   "The store cannot say whether the operation ran, or its response or the caller cannot be read at the moment.",
 		Detail: "The server could not determine whether this {key} was used before. Retry with the same {key}.",
 
 		Retryable: true, RetryAfter: retryStore,

@@ -23,22 +23,41 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 
 // replay returns the response from a record (R12 to R19, R35).
 func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
-	switch {
-	case g.withholds(req, s):
+	switch g.formOf(req, s) {
+	case formUnavailable:
 		return g.problem(ctx, req, CodeResultUnavailable)
-	case s.Flags&record.Omitted != 0:
+	case formSummary:
 		return g.summary(s)
-	case s.Flags&record.Offloaded != 0:
+	case formBlob:
 		return g.replayBlob(ctx, req, s)
+	default:
+		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body, Trailer: Header{stored: s.Trailer}}
 	}
-	return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body, Trailer: Header{stored: s.Trailer}}
 }
 
-// withholds reports whether retries get 409 result-unavailable instead of the stored
-// response.
-func (g *Guard) withholds(req *Request, s *stored) bool {
-	return s.Flags&record.Cut != 0 || s.Flags&record.Offloaded != 0 && req.isCall() ||
-		s.Flags&record.Omitted != 0 && (g.cfg.Oversize == Unavailable || req.isCall())
+// replayForm is the form in which a stored response is replayed.
+type replayForm uint8
+
+const (
+	formWhole       replayForm = iota
+	formUnavailable            // 409 result-unavailable instead
+	formSummary                // with the substitute for its body
+	formBlob                   // with its body from the blob store
+)
+
+// formOf is the table of the forms. A nil req is that of HTTP.
+func (g *Guard) formOf(req *Request, s *stored) replayForm {
+	switch {
+	case s.Flags&record.Cut != 0, s.Flags&(record.Offloaded|record.Omitted) != 0 && req.isCall(),
+		s.Flags&record.Omitted != 0 && g.cfg.Oversize == Unavailable:
+		return formUnavailable
+	case s.Flags&record.Omitted != 0:
+		return formSummary
+	case s.Flags&record.Offloaded != 0:
+		return formBlob
+	default:
+		return formWhole
+	}
 }
 
 // summary returns the substitute for a response whose body was not kept, without the

@@ -178,24 +178,34 @@ func (c *Sealing) open(payload []byte, who *record.SealedFor) ([]byte, error) {
 		}
 		return payload, nil
 	}
-	e, err := record.ParseEnvelope(payload)
+	e, secret, err := c.envelope(payload)
 	if err != nil {
 		return nil, err
-	}
-	secret, known := c.secret(e.Secret)
-	switch {
-	case !known:
-		return nil, record.Corrupt(fmt.Sprintf("is sealed with the secret %q, which Config.Seal does not have", e.Secret))
-	case c.Strict && e.Secret == "" && c.Secret.held != nil:
-		return nil, errEnvelopeWeak
-	case c.MaxAge > 0 && time.Since(e.Time) > c.MaxAge:
-		return nil, errEnvelopeAge
 	}
 	var key []byte
 	if secret.held != nil {
 		key = secret.held.Key
 	}
 	return e.Open(key, who)
+}
+
+// envelope returns the envelope of a sealed payload and its secret, unless the policy
+// refuses it whatever the key of the client. The error wraps [store.ErrCorrupt].
+func (c *Sealing) envelope(payload []byte) (record.Envelope, Secret, error) {
+	e, err := record.ParseEnvelope(payload)
+	if err != nil {
+		return e, Secret{}, err
+	}
+	secret, known := c.secret(e.Secret)
+	switch {
+	case !known:
+		err = record.Corrupt(fmt.Sprintf("is sealed with the secret %q, which Config.Seal does not have", e.Secret))
+	case c.Strict && e.Secret == "" && c.Secret.held != nil:
+		err = errEnvelopeWeak
+	case c.MaxAge > 0 && time.Since(e.Time) > c.MaxAge:
+		err = errEnvelopeAge
+	}
+	return e, secret, err
 }
 
 // Seal returns the envelope of a payload of package stored, which is not sealed: a guard

@@ -72,11 +72,19 @@ type Purger interface {
 }
 
 // A Maintainer has recurring work while an engine uses it, such as a purge. The engine
-// calls Maintain with its first operation, in a separate goroutine. Maintain returns soon
-// after ctx has ended, and Close of the engine waits for that. Several engines, in one
-// process or in many, may call it at once.
+// calls Maintain with its first operation, or when its metrics are first read
+// (Engine.Stuck of package reprise), in a separate goroutine. Maintain returns soon after
+// ctx has ended, and Close of the engine waits for that. Several engines, in one process
+// or in many, may call it at once.
 type Maintainer interface {
 	Maintain(ctx context.Context)
+}
+
+// A Leaser has claims that are Atomic, and another store over the same records whose
+// claims are leased. The engine then holds a lock there while it counts stuck records,
+// which would take a transaction of the store itself; without it, they are not counted.
+type Leaser interface {
+	Leased() Store
 }
 
 // A Checker examines the server's configuration and reports settings that would break a

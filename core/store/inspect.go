@@ -122,10 +122,22 @@ func (r *Record) Key(name string) string {
 	return digest.DownstreamKey(r.ID, r.Fingerprint, name)
 }
 
+// ProbeLabel is the label of the records on which a store tries its operations. A listing
+// shows them only to a query for this label, so that no operator takes one for the record
+// of a request.
+const ProbeLabel = "reprise:probe"
+
+// Stuck reports whether the record waits for an operator: its outcome is unknown, and no
+// retry runs the operation again. A record that lapsed and is not AtMostOnce is not, even
+// if its last request was refused because of its MaxAttempts, which no record keeps.
+func (r *Record) Stuck() bool {
+	return r.State == StateUnknown || r.State == StateLapsed && r.AtMostOnce
+}
+
 // Query selects records. See [Inspector].
 type Query struct {
 	States    RecordStates  // only these; zero is all
-	Label     string        // only records with this label; empty is all
+	Label     string        // only records with this label; empty is all but those of ProbeLabel
 	OlderThan time.Duration // only records whose last attempt claimed them at least this long ago; unreadable ones always
 	After     string        // [Page].Next of the page before; empty starts at the beginning
 	Limit     int           // records in the page, 1 to [MaxPage]
@@ -133,7 +145,7 @@ type Query struct {
 
 // Selects reports whether q selects r at the instant at, by the store's clock.
 func (q *Query) Selects(r *Record, at time.Time) bool {
-	if !q.States.Has(r.State) || (q.Label != "" && q.Label != r.Label) {
+	if !q.States.Has(r.State) || q.Label != r.Label && (q.Label != "" || r.Label == ProbeLabel) {
 		return false
 	}
 	return q.OlderThan <= 0 || r.State == StateUnreadable || at.Sub(r.ClaimedAt) >= q.OlderThan

@@ -28,6 +28,8 @@ func TestQuerySelects(t *testing.T) {
 		{"its label", store.Query{Label: "orders"}, r, true},
 		{"another label", store.Query{Label: "order"}, r, false},
 		{"its state, another label", store.Query{States: store.States(store.StateLapsed), Label: "refunds"}, r, false},
+		{"a probe", store.Query{}, store.Record{Policy: store.Policy{Label: store.ProbeLabel}}, false},
+		{"a probe, by its label", store.Query{Label: store.ProbeLabel}, store.Record{Policy: store.Policy{Label: store.ProbeLabel}}, true},
 		{"as old as it is", store.Query{OlderThan: time.Hour}, r, true},
 		{"older", store.Query{OlderThan: time.Hour + 1}, r, false},
 		{"younger", store.Query{OlderThan: time.Hour - 1}, r, true},

@@ -41,7 +41,9 @@ var results = reprise.NamedErrors[booked](nil, map[string]error{
 // bookkeeper books payments.
 type bookkeeper struct {
 	engine          *reprise.Engine
+	dead            deadLetters
 	heartbeat, work time.Duration
+	retention       time.Duration // longer than a message may be delivered again
 	slots           chan struct{} // one for each worker
 	running         sync.WaitGroup
 }
@@ -58,20 +60,22 @@ func (b *bookkeeper) take(msg jetstream.Msg) {
 
 // consume works on a delivery of a message.
 func (b *bookkeeper) consume(msg jetstream.Msg) {
-	id := msg.Headers().Get(jetstream.MsgIDHeader)
+	ctx, id := context.Background(), msg.Headers().Get(jetstream.MsgIDHeader)
+	fingerprint := store.FingerprintOf([]byte(id), msg.Data())
 	stop := b.keepAlive(msg)
-	_, replayed, err := reprise.Do(context.Background(), b.engine, reprise.Operation{
+	done, err := reprise.Do(ctx, b.engine, reprise.Operation{
 		// Another consumer of this stream has another scope, or one of the two would not
 		// run.
 		Scope: "bookkeeping",
 
 		// The publisher's ID of the message, not its number in the stream: a message that is
 		// published twice has two numbers.
-		Key: id, Fingerprint: store.FingerprintOf([]byte(id), msg.Data()),
+		Key: id, Fingerprint: fingerprint,
 
-		// Longer than a message may be published again.
-		Retention: 7 * 24 * time.Hour,
-		Label:     "bookkeeping",
+		// A duplicate that comes after the retention is acknowledged and does not run, for
+		// a year.
+		Retention: b.retention, Horizon: 365 * 24 * time.Hour,
+		Label: "bookkeeping",
 	}, results, func(ctx context.Context) (booked, error) {
 		if b.work > 0 {
 			<-time.After(rand.N(b.work)) //nolint:gosec // nobody gains by guessing it
@@ -79,8 +83,8 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 		return book(ctx, id, msg.Data())
 	})
 	stop()
-	log := slog.With(slog.String("id", id), slog.Bool("replayed", replayed), slog.Any("error", err))
-	if err := settle(msg, err); err != nil {
+	log := slog.With(slog.String("id", id), slog.Bool("replayed", done.Replayed), slog.Any("error", err))
+	if err := b.settle(ctx, msg, fingerprint, err); err != nil {
 		log.Warn("not settled: it is delivered again", slog.Any("settling", err))
 	}
 }
@@ -134,14 +138,15 @@ func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 //
 // An acknowledgement that is lost does no harm: the message is delivered again, and its
 // result replayed.
-func settle(msg jetstream.Msg, err error) error {
+func (b *bookkeeper) settle(ctx context.Context, msg jetstream.Msg, fingerprint store.Fingerprint, err error) error {
 	switch action, delay := reprise.SettlementOf(err); action {
 	case reprise.Ack:
 		return msg.Ack()
 	case reprise.Park:
-		// JetStream publishes an advisory with the number of the message, which stays in the
-		// stream; "reprise show" shows the state of its operation.
-		return msg.TermWithReason(err.Error())
+		if failed := b.dead.park(ctx, msg, fingerprint, err); failed != nil {
+			return errors.Join(fmt.Errorf("no dead letter: %w", failed), msg.NakWithDelay(backoff(msg)))
+		}
+		return msg.TermWithReason(err.Error()) // with an advisory; "reprise show" shows the state of its operation
 	default:
 		if delay == 0 {
 			delay = backoff(msg)

@@ -6,6 +6,9 @@
 // id, and the row that it books commits together with the record that it was booked, in
 // one PostgreSQL transaction. Kill the process at any moment.
 //
+// A payment that is parked is a message of the stream PAYMENTS_DEAD. To process it again,
+// publish it with its ID, and delete it there once it is booked.
+//
 // Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
 // unless a process dies, or is stopped for longer than its lease, between the row and the
 // record. docs/consumers.md describes the remedy.
@@ -47,6 +50,7 @@ type options struct {
 	workers        int
 	ackWait        time.Duration // until JetStream delivers a message again
 	heartbeat      time.Duration // how often a running payment asks for more time
+	retention      time.Duration // how long the result of a payment is kept
 	publish        string        // the id of a payment to publish, instead of consuming
 	work           time.Duration // how long a payment takes at most, to watch redeliveries
 }
@@ -59,6 +63,7 @@ func main() {
 	flag.DurationVar(&o.ackWait, "ack-wait", 30*time.Second, "deliver a message again after this time")
 	flag.DurationVar(&o.heartbeat, "heartbeat", 10*time.Second, "ask for more time this often; a third of -ack-wait")
 	flag.DurationVar(&o.work, "work", 0, "make each payment take up to this long")
+	flag.DurationVar(&o.retention, "retention", 7*24*time.Hour, "keep the result of a payment this long: longer than its message may be delivered again")
 	flag.StringVar(&o.publish, "publish", "", "publish a payment to account 7 under this message `ID`, and exit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -105,11 +110,19 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer conn.Close()
-	source, err := subscribe(ctx, conn, o)
+	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
 	}
-	b := &bookkeeper{engine: engine, heartbeat: o.heartbeat, work: o.work, slots: make(chan struct{}, o.workers)}
+	source, err := subscribe(ctx, js, o)
+	if err != nil {
+		return err
+	}
+	dead, err := openDeadLetters(ctx, js)
+	if err != nil {
+		return err
+	}
+	b := &bookkeeper{engine: engine, dead: dead, heartbeat: o.heartbeat, work: o.work, retention: o.retention, slots: make(chan struct{}, o.workers)}
 	consuming, err := source.Consume(b.take, jetstream.PullMaxMessages(o.workers))
 	if err != nil {
 		return err
@@ -153,13 +166,9 @@ func publishOne(ctx context.Context, o options) error {
 
 // subscribe makes the stream and the consumer that all processes of this program share.
 // How often a message is delivered is not limited: a message that cannot be worked off is
-// terminated, and any other is not to be lost because a database was away.
-func subscribe(ctx context.Context, conn *nats.Conn, o options) (jetstream.Consumer, error) {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+// parked, and any other must not be lost because a database was away.
+func subscribe(ctx context.Context, js jetstream.JetStream, o options) (jetstream.Consumer, error) {
+	stream, err := openStream(ctx, js, jetstream.StreamConfig{
 		Name: "PAYMENTS", Subjects: []string{"payments.>"}, Duplicates: 100 * time.Millisecond, // short, so that the example sees duplicates
 	})
 	if err != nil {
@@ -168,6 +177,16 @@ func subscribe(ctx context.Context, conn *nats.Conn, o options) (jetstream.Consu
 	return stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: "bookkeeping", AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.ackWait, MaxDeliver: -1,
 	})
+}
+
+// openStream opens a stream, and creates it if it is missing. One that an operator
+// created keeps its configuration.
+func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := js.Stream(ctx, config.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return js.CreateStream(ctx, config)
+	}
+	return stream, err
 }
 
 // migrate creates the missing tables. Of processes that start at once, one does it and

@@ -135,6 +135,19 @@ func publish(ctx context.Context, t *testing.T, js jetstream.JetStream) {
 // deliveries it took.
 func drained(ctx context.Context, t *testing.T, js jetstream.JetStream) (deliveries uint64) {
 	t.Helper()
+	info := until(ctx, t, js, "messages are left", settled)
+	if info.AckFloor.Stream != 2*messages {
+		t.Errorf("messages up to number %d are settled, want %d", info.AckFloor.Stream, 2*messages)
+	}
+	return info.Delivered.Consumer
+}
+
+// settled reports whether nothing is left to be delivered.
+func settled(c *jetstream.ConsumerInfo) bool { return c.NumPending == 0 && c.NumAckPending == 0 }
+
+// until waits until the consumer has reached a state.
+func until(ctx context.Context, t *testing.T, js jetstream.JetStream, otherwise string, reached func(*jetstream.ConsumerInfo) bool) *jetstream.ConsumerInfo {
+	t.Helper()
 	source, err := js.Consumer(ctx, "PAYMENTS", "bookkeeping")
 	if err != nil {
 		t.Fatal(err)
@@ -142,13 +155,10 @@ func drained(ctx context.Context, t *testing.T, js jetstream.JetStream) (deliver
 	for {
 		info, err := source.Info(ctx)
 		if err != nil {
-			t.Fatalf("messages are left: %v", err)
+			t.Fatalf("%s: %v", otherwise, err)
 		}
-		if info.NumPending == 0 && info.NumAckPending == 0 {
-			if info.AckFloor.Stream != 2*messages {
-				t.Errorf("messages up to number %d are settled, want %d", info.AckFloor.Stream, 2*messages)
-			}
-			return info.Delivered.Consumer
+		if reached(info) {
+			return info
 		}
 		pause(ctx, 20*time.Millisecond)
 	}

@@ -1,5 +1,5 @@
-// Grpc is a service of gRPC whose responses get lost, and a client that gRPC itself lets
-// retry: every order is taken once. The generated code of a service of gRPC's own tests
+// Grpc is a service of gRPC whose responses get lost, and a client that retries with one
+// key: every order is taken once. The generated code of a service of gRPC's own tests
 // stands for that of yours.
 //
 //	go run ./examples/grpc
@@ -23,15 +23,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	reprisegrpc "github.com/reprise-go/reprise/adapters/grpc"
+	repriseclient "github.com/reprise-go/reprise/client"
+	reprisegrpcclient "github.com/reprise-go/reprise/client/grpc"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-// retries is the service config of the client. ABORTED is the response to a retry that
-// arrives while the first call still runs.
-const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
-	"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "1s", "backoffMultiplier": 2,
-	"retryableStatusCodes": ["UNAVAILABLE", "ABORTED"]}}]}`
 
 type orders struct {
 	pb.UnimplementedTestServiceServer
@@ -74,8 +70,11 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 	go func() { _ = server.Serve(listener) }() // until Stop
 	defer server.Stop()
 
-	conn, err := grpc.NewClient(listener.Addr().String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(retries))
+	options, err := reprisegrpcclient.DialOptions(reprisegrpcclient.Config{})
+	if err != nil {
+		return nil, 0, err
+	}
+	conn, err := grpc.NewClient(listener.Addr().String(), append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -83,13 +82,12 @@ func run(ctx context.Context, n int) (answers []string, taken int32, err error) 
 	client := pb.NewTestServiceClient(conn)
 	for i := range n {
 		key := fmt.Sprintf("cart-%d", i) // of the business: the same for every attempt, and after a restart
-		ctx := metadata.AppendToOutgoingContext(ctx, "idempotency-key", key)
 		var header metadata.MD
-		order, err := client.UnaryCall(ctx, &pb.SimpleRequest{}, grpc.Header(&header))
+		order, err := client.UnaryCall(repriseclient.WithKey(ctx, key), &pb.SimpleRequest{}, grpc.Header(&header))
 		if err != nil {
 			return nil, 0, err
 		}
-		answers = append(answers, fmt.Sprintf("%s: %s (replayed: %v)", key, order.GetUsername(), header.Get("idempotent-replayed")))
+		answers = append(answers, fmt.Sprintf("%s: %s (replayed: %v)", key, order.GetUsername(), reprisegrpcclient.Replayed(header)))
 	}
 	return answers, service.taken.Load(), nil
 }

@@ -2,8 +2,9 @@
 //
 // One PostgreSQL transaction holds the order, the job that charges the bank, and the
 // response that retries get: all of them commit, or none. The job is River's, so it runs
-// until the bank has answered; and it sends a key that is derived from the client's, so
-// the bank charges once however often it is asked. Kill the process at any moment.
+// until the bank has answered. It sends a key that is derived from the client's, so the
+// bank charges once however often it is asked, and books the charge once, by reprise.Do,
+// however often River works on it. Kill the process at any moment.
 //
 //	GOWORK=off go run -C examples/payments-river . -postgres-url postgres://localhost/postgres -bank-url http://localhost:9090
 //	curl -i localhost:8080/orders -H 'Idempotency-Key: 7c1f' -d '{"amount":500,"note":"lunch"}'
@@ -32,6 +33,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -78,7 +80,7 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := newJobs(pool, bank)
+	jobs, err := newJobs(pool, guard.Engine(), bank)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(server.Shutdown(closing), guard.Close(closing), jobs.Stop(closing))
+	return errors.Join(server.Shutdown(closing), jobs.Stop(closing), guard.Close(closing))
 }
 
 // migrate creates the missing tables: the orders, River's tables and Reprise's. Of
@@ -138,9 +140,9 @@ var errorsOnly = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Le
 
 // newJobs returns River with the one job of this service. A job that was running when its
 // process died is found again by the process that leads River by then.
-func newJobs(pool *pgxpool.Pool, bank string) (*river.Client[pgx.Tx], error) {
+func newJobs(pool *pgxpool.Pool, engine *reprise.Engine, bank string) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, &charger{pool: pool, bank: bank}); err != nil {
+	if err := river.AddWorkerSafely(workers, &charger{engine: engine, bank: bank}); err != nil {
 		return nil, err
 	}
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
@@ -149,6 +151,8 @@ func newJobs(pool *pgxpool.Pool, bank string) (*river.Client[pgx.Tx], error) {
 		JobTimeout:           5 * time.Second,
 		RescueStuckJobsAfter: 6 * time.Second, // longer than a job may take
 		Logger:               errorsOnly,
+
+		CancelledJobRetentionPeriod: -1, // a parked job is kept until a person has seen it
 	})
 }
 

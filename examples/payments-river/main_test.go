@@ -26,14 +26,20 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
-// The service is killed again and again, and the bank loses a third of its responses. In
-// the end every order is there once, and the bank was charged once for it.
-func TestKilledAtRandomTheBankIsChargedOnceForEachOrder(t *testing.T) {
+// The service is killed again and again, the bank loses a third of its responses, and
+// every job is inserted twice. In the end every order is there once, the bank was charged
+// once for it, and the charge is booked once.
+func TestKilledAtRandomEachOrderIsChargedAndBookedOnce(t *testing.T) {
 	t.Parallel()
 	const kills = 12
 	bank := newBank(t)
 	service := build(t, servers.StartPostgres(t, "fsync=on").URL(), bank.server.URL)
 	service.start(t)
+	conn, err := pgx.Connect(t.Context(), service.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
 
 	work, stop := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer stop()
@@ -60,32 +66,47 @@ func TestKilledAtRandomTheBankIsChargedOnceForEachOrder(t *testing.T) {
 		pause(work, time.Duration(50+rand.IntN(250))*time.Millisecond)
 		service.kill(t)
 		service.start(t)
+		if _, err := conn.Exec(work, insertAgain); err != nil {
+			t.Error(err)
+		}
 		killed.Add(1)
 	}
 	wg.Wait()
-
-	conn, err := pgx.Connect(t.Context(), service.url)
-	if err != nil {
+	if _, err := conn.Exec(work, insertAgain); err != nil { // the rest of them
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	var rows, notes, charged int64
+
+	var jobs, open, tries int64
 	for { // jobs that a killed process held are found again within a minute
-		err := conn.QueryRow(work, `SELECT count(*), count(DISTINCT note), count(charge) FROM orders`).Scan(&rows, &notes, &charged)
-		if err != nil {
-			t.Fatalf("%d of %d orders are paid: %v", charged, rows, err)
+		const count = `SELECT count(*), count(*) FILTER (WHERE state <> 'completed'), sum(attempt) FROM river_job`
+		if err := conn.QueryRow(work, count).Scan(&jobs, &open, &tries); err != nil {
+			t.Fatalf("%d of %d jobs are open: %v", open, jobs, err)
 		}
-		if charged == rows {
+		if open == 0 {
 			break
 		}
 		pause(work, 100*time.Millisecond)
+	}
+	var rows, notes, charged, bookings, booked int64
+	const count = `SELECT count(*), count(DISTINCT note), count(charge), (SELECT count(*) FROM bookings),
+		(SELECT count(*) FROM bookings b JOIN orders o ON (b.order_id, b.charge, b.amount) = (o.id, o.charge, o.amount)) FROM orders`
+	if err := conn.QueryRow(work, count).Scan(&rows, &notes, &charged, &bookings, &booked); err != nil {
+		t.Fatal(err)
+	}
+	if charged != rows || bookings != rows || booked != rows || jobs != 2*rows {
+		t.Errorf("%d orders: %d are charged, with %d bookings, of which %d are theirs, in %d jobs", rows, charged, bookings, booked, jobs)
 	}
 	if want := answered.Load(); rows != want || notes != want || want == 0 {
 		t.Errorf("%d rows for %d orders, want %d of each and some", rows, notes, want)
 	}
 	asked := bank.check(t, rows)
-	t.Logf("%d orders, %d kills, the bank was asked %d times", rows, kills, asked)
+	t.Logf("%d orders, %d kills, %d tries of %d jobs, the bank was asked %d times", rows, kills, tries, jobs, asked)
 }
+
+// insertAgain inserts each job a second time, as a program does that got no answer from
+// the database. Each gets its own number.
+const insertAgain = `INSERT INTO river_job (args, kind, max_attempts, queue, priority)
+	SELECT args, kind, max_attempts, queue, priority FROM river_job GROUP BY args, kind, max_attempts, queue, priority HAVING count(*) = 1`
 
 // bank charges once for each key, and returns the same number to every repetition. It
 // loses responses, as networks do.

@@ -97,7 +97,7 @@ func TestInsertsCommitWithTheRecord(t *testing.T) {
 				rows     int   // afterwards
 				replayed bool
 			}{{errRefused, 0, false}, {nil, 1, false}, {nil, 1, true}} {
-				_, replayed, err := reprise.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
+				done, err := reprise.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
 					tx, err := bank.Tx(ctx)
 					if err == nil {
 						err = insert(ctx, tx, &transfer{Source: "alice", Target: "bob", Amount: 1, Note: name})
@@ -107,8 +107,8 @@ func TestInsertsCommitWithTheRecord(t *testing.T) {
 					}
 					return name, c.result
 				})
-				if replayed != c.replayed || !errors.Is(err, c.result) {
-					t.Fatalf("call %d: replayed %t, %v", call, replayed, err)
+				if done.Replayed != c.replayed || !errors.Is(err, c.result) {
+					t.Fatalf("call %d: replayed %t, %v", call, done.Replayed, err)
 				}
 				var rows int
 				if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM reprise_example.transfers WHERE note = $1", name).Scan(&rows); err != nil || rows != c.rows {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -112,7 +113,7 @@ func serve(t *testing.T, bucket *blob.Bucket) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.Observers()})
+	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -126,7 +127,7 @@ func (s *shop) serve(tb testing.TB, open stores) []*url.URL {
 	store := open(tb)
 	var addresses []*url.URL
 	for _, wait := range []time.Duration{200 * time.Millisecond, 0} {
-		guard, err := protocol.New(store(), protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}, Required: true, Wait: wait})
+		guard, err := protocol.New(store(), protocol.Config{Engine: reprise.Config{Log: slog.New(slog.DiscardHandler)}, Required: true, Wait: wait})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -81,7 +82,9 @@ func (w *world) operate(act operatorAct) {
 			err = w.store.Resolve(ctx, rec.ID, store.Resolution{Fence: rec.Fence, Forget: true})
 		} else {
 			answer := protocol.Response{Status: http.StatusAccepted, Body: []byte(operatorsBody)}
-			err = stored.Resolve(ctx, w.store, rec.ID, rec.Fence, answer, act.retention)
+			err = stored.Resolve(ctx, w.store, stored.Resolution{
+				ID: rec.ID, State: rec.State, Fence: rec.Fence, Answer: answer, Retention: act.retention, Reason: "looked at", Operator: "lab",
+			}, slog.DiscardHandler)
 		}
 		w.mu.Lock()
 		if act.at = w.now(); err == nil {

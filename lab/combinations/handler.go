@@ -156,7 +156,7 @@ func (w *world) doItself(ctx context.Context, q *request) {
 	key, _ := q.keyUnder(c)
 	op := reprise.Operation{Scope: q.scope, Key: key, Endpoint: c.Endpoint, Wait: 8 * time.Second}
 	op.Fingerprint = q.fingerprint(&q.process.settings, c, key)
-	_, _, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context) ([]byte, error) {
+	_, err := reprise.Do(ctx, q.process.guard.Engine(), op, reprise.Bytes(), func(context.Context) ([]byte, error) {
 		return nil, nil
 	})
 	w.mu.Lock()

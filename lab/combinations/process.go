@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
@@ -41,6 +42,7 @@ func (w *world) start(name string, options service) (*process, error) {
 	inner, faults := faultstore.New(w.store)
 	p.faults = faults
 	s := &p.settings
+	s.guard.Engine.Log = slog.New(slog.DiscardHandler)
 	s.guard.Engine.Observer = reprise.Observers(s.guard.Engine.Observer, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
 		if e.End == reprise.EndDropped || e.End == reprise.EndUnknown {
 			w.mu.Lock()

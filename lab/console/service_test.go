@@ -49,6 +49,8 @@ type service struct {
 	free    func()
 	answer  string // of the handler
 	status  atomic.Int64
+	about   atomic.Pointer[string] // describes the requests
+	unsure  atomic.Bool            // handlers do not know their outcome
 	log     *logged
 }
 
@@ -78,29 +80,43 @@ func serve(t *testing.T, store store.Store) *service {
 	s := &service{T: t, started: make(chan struct{}, 16), hold: make(chan struct{}), answer: `{"by":"handler"}`, log: &logged{}}
 	s.free = sync.OnceFunc(func() { close(s.hold) })
 	s.writes.Store(true)
+	s.about.Store(new(string))
 	s.status.Store(http.StatusOK)
 	events := console.NewEvents()
 	var err error
 	if s.engine, err = reprise.New(store, reprise.Config{Lease: time.Second, Observer: events}); err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protocol.Over(s.engine, protocol.Config{Name: "orders", Preset: reprise.AtMostOnce})
+	guard, err := protocol.Over(s.engine, protocol.Config{
+		Name: "orders", Preset: reprise.AtMostOnce,
+		Describe: func(context.Context, *protocol.Request) string { return *s.about.Load() },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := console.Handler(console.Config{
-		Stores:  []console.Store{{Name: "main", Store: store}},
+	access := func(*http.Request) (string, console.Permission) {
+		may := console.Look | console.Reveal
+		if s.writes.Load() {
+			may |= console.Resolve
+		}
+		return "ada", may
+	}
+	pages, err := console.Handler([]console.Store{{Name: "main", Store: store}}, access, console.Config{
 		Engines: []console.Engine{{Name: "main", Engine: s.engine}},
 		Guards:  []*protocol.Guard{guard},
 		Events:  events,
-		Allow:   func(*http.Request) bool { return s.writes.Load() },
 		Log:     slog.New(slog.NewTextHandler(s.log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	order := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.runs.Add(1)
+		if s.unsure.Load() {
+			protocol.Unknown(r.Context(), "the bank did not answer within 10 s")
+			w.WriteHeader(http.StatusGatewayTimeout)
+			return
+		}
 		s.started <- struct{}{}
 		<-s.hold
 		w.Header().Set("Content-Type", "application/json")
@@ -162,6 +178,17 @@ func stuck(t *testing.T, st store.Store, key string) store.ID {
 		return fmt.Sprintf("%+v, %v", record, err), err == nil && record.State == store.StateLapsed
 	})
 	return id
+}
+
+// unknown leaves a payment whose handler did not learn whether the bank took it.
+func (s *service) unknown(key, about string) store.ID {
+	s.Helper()
+	s.about.Store(&about)
+	s.unsure.Store(true)
+	s.wants(key, http.StatusGatewayTimeout)
+	s.unsure.Store(false)
+	s.runs.Add(-1)
+	return store.DeriveID("shop", "", key)
 }
 
 // await polls until a condition holds.

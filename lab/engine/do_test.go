@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -55,7 +56,7 @@ func newMessages(t *testing.T, preset reprise.Preset, seed uint64) *messages {
 	}
 	store := memstore.New()
 	for range 2 {
-		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Observer: reprise.Observers(), Lease: 5 * time.Second}))
+		q.processes = append(q.processes, newFaultyEngine(t, store, reprise.Config{Log: slog.New(slog.DiscardHandler), Lease: 5 * time.Second}))
 	}
 	return q
 }
@@ -147,7 +148,7 @@ func (q *messages) deliver(id string) (action reprise.Action, delay time.Duratio
 	p := q.processes[q.draw(len(q.processes))]
 	op := reprise.Operation{Scope: "consumer", Key: id, Preset: q.preset, Fingerprint: store.FingerprintOf([]byte(id))}
 	codec := reprise.NamedErrors[int](nil, map[string]error{"refused": errRefused})
-	value, _, err := reprise.Do(context.Background(), p.Engine, op, codec, func(context.Context) (int, error) {
+	done, err := reprise.Do(context.Background(), p.Engine, op, codec, func(context.Context) (int, error) {
 		fate, takes := q.draw(10), time.Duration(q.draw(800))*time.Millisecond
 		if fate == 9 {
 			takes *= 20 // for some longer than the lease
@@ -172,12 +173,12 @@ func (q *messages) deliver(id string) (action reprise.Action, delay time.Duratio
 			return q.runs[id], nil
 		}
 	})
-	q.look(id, value, err)
+	q.look(id, done, err)
 	return reprise.SettlementOf(err)
 }
 
 // look compares the result of a delivery with those before it.
-func (q *messages) look(id string, value int, err error) {
+func (q *messages) look(id string, done reprise.DoResult[int], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.preset == reprise.AtMostOnce && q.runs[id] > 1 {
@@ -192,7 +193,11 @@ func (q *messages) look(id string, value int, err error) {
 			q.t.Errorf("%s: an answer without its name: %v", id, err)
 		}
 	}
-	got := fmt.Sprint(value, err)
+	if done.Unrecorded != nil {
+		q.status[reprise.EndUnrecorded]++
+		return
+	}
+	got := fmt.Sprint(done.Value, err)
 	if before, ok := q.kept[id]; ok && before != got {
 		q.t.Errorf("%s ended as %s, and then as %s", id, before, got)
 	}

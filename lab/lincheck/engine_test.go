@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -102,7 +103,7 @@ func engines(t *testing.T, d *deployment) *deployment {
 	d.pace.lease = cmp.Or(d.pace.lease, longLease)
 	for i, st := range d.stores {
 		below, _ := st.(*wire)
-		engine, err := reprise.New(st, reprise.Config{Lease: d.pace.lease, Observer: reprise.Observers()})
+		engine, err := reprise.New(st, reprise.Config{Lease: d.pace.lease, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -48,7 +49,7 @@ func serve(t *testing.T, cfg protocol.Config) *api {
 	a := &api{T: t, store: memstore.New(), held: make(chan struct{}), release: make(chan struct{})}
 	var store store.Store
 	store, a.faults = faultstore.New(a.store)
-	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Observer: reprise.Observers()})
+	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,6 +120,7 @@ func TestACallIsTheParentOfItsAttempts(t *testing.T) {
 	}
 	for key, want := range map[attribute.Key]string{
 		"reprise.outcome": "replayed", "reprise.attempts": "3", "reprise.label": "shop", "http.request.method": "POST", "http.response.status_code": "201",
+		"server.address": "127.0.0.1", "server.port": url[strings.LastIndex(url, ":")+1:], "error.type": "",
 	} {
 		if got := valueOf(top.Attributes, key); got != want {
 			t.Errorf("the call has %s=%s, want %s", key, got, want)
@@ -133,12 +134,12 @@ func TestACallIsTheParentOfItsAttempts(t *testing.T) {
 
 	sums := sumsOf(t, reader)
 	for name, want := range map[string]int64{
-		"reprise.client.calls reprise.label=shop,reprise.outcome=replayed":                         1,
-		"reprise.client.calls reprise.label=shop,reprise.outcome=unknown":                          0,
-		"reprise.client.attempts reprise.label=shop,reprise.result=error,reprise.retry=true":       1,
-		"reprise.client.attempts reprise.label=shop,reprise.result=in-progress,reprise.retry=true": 1,
-		"reprise.client.attempts reprise.label=shop,reprise.result=2xx,reprise.retry=false":        1,
-		"reprise.client.call.duration reprise.label=shop,reprise.outcome=replayed":                 1,
+		"reprise.client.calls reprise.label=shop,reprise.outcome=replayed":                                        1,
+		"reprise.client.calls reprise.label=shop,reprise.outcome=unknown":                                         0,
+		"reprise.client.attempts error.type=error,reprise.label=shop,reprise.result=error,reprise.retry=true":     1,
+		"reprise.client.attempts error.type=409,reprise.label=shop,reprise.result=in-progress,reprise.retry=true": 1,
+		"reprise.client.attempts reprise.label=shop,reprise.result=2xx,reprise.retry=false":                       1,
+		"reprise.client.call.duration reprise.label=shop,reprise.outcome=replayed":                                1,
 	} {
 		if got, ok := sums[name]; !ok || got != want {
 			t.Errorf("%s is %d (there: %v), want %d; there are %v", name, got, ok, want, sums)
@@ -160,8 +161,8 @@ func TestCallWithoutAResponseIsAnError(t *testing.T) {
 		for _, span := range exporter.GetSpans() {
 			if span.Name == "reprise.call" {
 				calls++
-				if span.Status.Code != codes.Error || span.Status.Description != "unknown" {
-					t.Errorf("the status of the call is %v", span.Status)
+				if span.Status.Code != codes.Error || span.Status.Description != "unknown" || valueOf(span.Attributes, "error.type") != "error" {
+					t.Errorf("the status of the call is %v, %v", span.Status, span.Attributes)
 				}
 			}
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/teststorage"
+	"github.com/reprise-go/reprise/core/protocol/stored"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // rules returns the alerts, as Prometheus reads them.
@@ -37,61 +39,136 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return all
 }
 
+// monitor scrapes services every 15 s, and evaluates the alerts, with the parts of
+// Prometheus.
+type monitor struct {
+	*testing.T
+
+	storage *teststorage.TestStorage
+	engine  *promql.Engine
+	at      time.Time // of the next scrape
+}
+
+func watch(t *testing.T) *monitor {
+	t.Helper()
+	m := &monitor{
+		T: t, storage: teststorage.New(t), engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute}),
+		at: time.Unix(1_800_000_000, 0),
+	}
+	t.Cleanup(func() {
+		_ = m.engine.Close()
+		_ = m.storage.Close()
+	})
+	return m
+}
+
+// pass scrapes the present metrics of a service for two and a half minutes.
+func (m *monitor) pass(s *service) {
+	m.Helper()
+	for range 10 {
+		st(m.T, m.storage, s.scrape(), m.at)
+		m.at = m.at.Add(15 * time.Second)
+	}
+}
+
+// fires returns the alerts that fire.
+func (m *monitor) fires() (names []string) {
+	m.Helper()
+	for _, rule := range rules(m.T) {
+		query, err := m.engine.NewInstantQuery(m.Context(), m.storage, nil, rule.Expr, m.at.Add(-15*time.Second))
+		if err != nil {
+			m.Fatalf("%s: %v", rule.Alert, err)
+		}
+		result := query.Exec(m.Context())
+		if result.Err != nil {
+			m.Fatalf("%s: %v", rule.Alert, result.Err)
+		}
+		vector, err := result.Vector()
+		if err != nil {
+			m.Fatal(err)
+		}
+		if len(vector) > 0 {
+			names = append(names, rule.Alert)
+		}
+		query.Close()
+	}
+	return names
+}
+
 // Each alert fires when its condition occurs in a real service, and none in the traffic
 // of a good day.
 func TestAlertsFireForTheirConditions(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	storage := teststorage.New(t)
-	defer storage.Close()
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute})
-	defer engine.Close()
-
-	at := time.Unix(1_800_000_000, 0)
-	// A scrape every 15 s, for two and a half minutes, of the present metrics.
-	pass := func() {
-		for range 10 {
-			st(t, storage, s.scrape(), at)
-			at = at.Add(15 * time.Second)
-		}
-	}
-	fires := func() (names []string) {
-		for _, rule := range rules(t) {
-			query, err := engine.NewInstantQuery(t.Context(), storage, nil, rule.Expr, at.Add(-15*time.Second))
-			if err != nil {
-				t.Fatalf("%s: %v", rule.Alert, err)
-			}
-			result := query.Exec(t.Context())
-			if result.Err != nil {
-				t.Fatalf("%s: %v", rule.Alert, result.Err)
-			}
-			vector, err := result.Vector()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(vector) > 0 {
-				names = append(names, rule.Alert)
-			}
-			query.Close()
-		}
-		return names
-	}
-
-	s.want("the first request of a day", s.send("zero", "", ""), 201)
-	pass()
+	s, m := serve(t), watch(t)
+	m.pass(s)
 	s.traffic()
-	pass()
-	if got := fires(); len(got) > 0 {
+	m.pass(s)
+	if got := m.fires(); len(got) > 0 {
 		t.Errorf("on a good day: %q", got)
 	}
 	s.trouble()
 	s.stuck()
-	pass()
-	got := fires()
+	m.pass(s)
+	got := m.fires()
 	for _, name := range []string{"RepriseOutcomeUnknown", "RepriseUnrecorded", "RepriseLeaseLost", "RepriseStoreDown", "RepriseRecordUnreadable", "RepriseKeyReuse"} {
 		if !slices.Contains(got, name) {
 			t.Errorf("%s does not fire; these do: %q", name, got)
 		}
+	}
+}
+
+// A process dies in an operation, and the only retry comes to the next process as its
+// first request. There is no second one: a client does not retry outcome-unknown.
+func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
+	t.Parallel()
+	before, m := serve(t), watch(t)
+	before.die()
+	s := serveOver(t, before.store)
+	m.pass(s)
+	s.want("the only retry", s.send("stuck", "", ""), 409)
+	m.pass(s)
+	if got := m.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
+		t.Errorf("RepriseOutcomeUnknown does not fire; these do: %q", got)
+	}
+}
+
+// A process dies in an operation, and its client never comes back: no request of the next
+// process finds the record. The alert ends when an operator resolves it.
+func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
+	t.Parallel()
+	before, m := serve(t), watch(t)
+	before.die()
+	s := serveOver(t, before.store)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	m.pass(s)
+	if got := m.fires(); !slices.Equal(got, []string{"RepriseStuck"}) {
+		t.Errorf("these alerts fire: %q", got)
+	}
+	for _, c := range []struct {
+		label, state string
+		want         float64
+	}{{"orders", "lapsed", 1}, {"orders", "unknown", 0}, {"patient", "lapsed", 0}} {
+		got, ok := value(s.scrape()["reprise_stuck"], "reprise_engine", "main", "reprise_label", c.label, "reprise_state", c.state)
+		if !ok || got != c.want {
+			t.Errorf("%s %s: %v (there: %t), want %v", c.label, c.state, got, ok, c.want)
+		}
+	}
+
+	id := store.DeriveID(stored.SharedScope, "", "stuck")
+	r, err := before.store.Inspect(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.store.Resolve(t.Context(), id, store.Resolution{State: r.State, Fence: r.Fence, Forget: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	m.at = m.at.Add(time.Hour)
+	last := serveOver(t, before.store) // its first count is at once
+	await(t, "the next count", func() bool { return last.scrape()["reprise_stuck"] != nil })
+	m.pass(last)
+	if got := m.fires(); len(got) > 0 {
+		t.Errorf("after the resolution: %q", got)
 	}
 }
 
@@ -136,50 +213,115 @@ func st(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto
 func TestQueriesSelectExistingSeries(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
 	s.traffic()
 	s.trouble()
 	families := s.scrape()
 	for _, rule := range rules(t) {
 		check(t, rule.Alert, rule.Expr, families)
 	}
-	queries := dashboard(t)
-	if len(queries) < 15 {
+	b := readBoard(t)
+	queries := b.queries()
+	if len(queries) < 20 {
 		t.Errorf("the dashboard has only %d queries", len(queries))
 	}
 	for title, query := range queries {
-		check(t, title, query, families)
+		check(t, title, variables.Replace(query), families)
+	}
+	for _, v := range b.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		selector, name, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Query.Query, "label_values("), ")"), ", ")
+		check(t, v.Name, variables.Replace(selector), families)
+		if name != v.Name && name != "reprise_"+v.Name {
+			t.Errorf("the variable %s has the values of %s", v.Name, name)
+		}
 	}
 }
 
-// dashboard returns the queries of the dashboard, with values for its variables.
-func dashboard(t *testing.T) map[string]string {
+// One installation of Prometheus has several services: each query selects by the job and
+// the namespace that a person chose.
+func TestDashboardSelectsJobAndNamespace(t *testing.T) {
+	t.Parallel()
+	for title, query := range readBoard(t).queries() {
+		expr, err := parser.ParseExpr(strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(query))
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+			continue
+		}
+		for _, selector := range parser.ExtractSelectors(expr) {
+			if text := fmt.Sprint(selector); !strings.Contains(text, `job=~"$job"`) || !strings.Contains(text, `namespace=~"$namespace"`) {
+				t.Errorf("%s asks for %s", title, text)
+			}
+		}
+	}
+	for _, rule := range rules(t) {
+		if !strings.Contains(rule.Expr, "by (job, namespace, ") {
+			t.Errorf("%s does not keep the services apart: %s", rule.Alert, rule.Expr)
+		}
+	}
+}
+
+// variables gives the variables of the dashboard the values that select everything.
+var variables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*", "$job", ".*", "$namespace", ".*")
+
+// board is the dashboard.
+type board struct {
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      query
+		}
+	}
+	Panels []struct {
+		Title, Description, Type string
+		Links                    []struct{ URL string }
+		Targets                  []struct {
+			Expr  string
+			RefID string `json:"refId"`
+		}
+	}
+}
+
+// query is that of a variable; a data source has only a text.
+type query struct{ Query string }
+
+func (q *query) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return nil
+	}
+	type plain query
+	return json.Unmarshal(text, (*plain)(q))
+}
+
+// queries returns those of the panels by their titles.
+func (b *board) queries() map[string]string {
+	all := map[string]string{}
+	for _, p := range b.Panels {
+		for _, target := range p.Targets {
+			all[p.Title+" "+target.RefID] = target.Expr
+		}
+	}
+	return all
+}
+
+func readBoard(t *testing.T) *board {
 	t.Helper()
 	text, err := os.ReadFile("../../otel/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var board struct {
-		Panels []struct {
-			Title, Description, Type string
-			Targets                  []struct {
-				Expr  string
-				RefID string `json:"refId"`
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
+	b := new(board)
+	if err := json.Unmarshal(text, b); err != nil {
 		t.Fatal(err)
 	}
-	queries := map[string]string{}
-	for _, p := range board.Panels {
+	for _, p := range b.Panels {
 		if p.Type != "row" && p.Description == "" {
 			t.Errorf("the panel %s does not say what it shows", p.Title)
 		}
-		for _, target := range p.Targets {
-			queries[p.Title+" "+target.RefID] = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$label", ".*").Replace(target.Expr)
-		}
 	}
-	return queries
+	return b
 }
 
 // check demands that a series matches each selector of a query, for the matchers with a
@@ -227,7 +369,8 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 	return false
 }
 
-// Every alert names its severity, the problem, and an existing heading to read on.
+// Every alert names its severity, the problem, and an existing heading to read on. So do
+// the panels that a person looks at because of an alert.
 func TestAlertsLeadToARunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operating.md")
@@ -240,6 +383,12 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(heading)), " ", "-"))
 		}
 	}
+	leads := func(from, url string) {
+		t.Helper()
+		if _, anchor, _ := strings.Cut(url, "blob/main/docs/operating.md#"); !slices.Contains(anchors, anchor) {
+			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", from, anchor, anchors)
+		}
+	}
 	for _, rule := range rules(t) {
 		if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
 			t.Errorf("%s has the severity %q", rule.Alert, severity)
@@ -247,9 +396,16 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 		if rule.Annotations["summary"] == "" {
 			t.Errorf("%s does not say what happened", rule.Alert)
 		}
-		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operating.md#")
-		if !slices.Contains(anchors, anchor) {
-			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", rule.Alert, anchor, anchors)
+		leads(rule.Alert, rule.Annotations["runbook_url"])
+	}
+	links := 0
+	for _, p := range readBoard(t).Panels {
+		for _, link := range p.Links {
+			links++
+			leads(p.Title, link.URL)
 		}
+	}
+	if links < 10 {
+		t.Errorf("%d panels lead to a runbook", links)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,9 +41,16 @@ type service struct {
 	guard   *protocol.Guard
 	started chan struct{} // receives when a slow handler has started
 	hold    chan struct{} // slow handlers end when it closes
+	close   func()        // ends the process
 }
 
 func serve(t *testing.T) *service {
+	t.Helper()
+	return serveOver(t, memstore.New())
+}
+
+// serveOver starts a process over a store that another one may have used.
+func serveOver(t *testing.T, st *memstore.Store) *service {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
@@ -54,7 +62,7 @@ func serve(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{T: t, store: memstore.New(), started: make(chan struct{}, 1), hold: make(chan struct{})}
+	s := &service{T: t, store: st, started: make(chan struct{}, 1), hold: make(chan struct{})}
 	faulty, faults := faultstore.New(s.store)
 	s.faults = faults
 	s.engine, err = reprise.New(telemetry.Store(faulty), reprise.Config{
@@ -82,8 +90,9 @@ func serve(t *testing.T) *service {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	server := httptest.NewServer(mux)
 	s.url = server.URL
-	t.Cleanup(func() {
+	s.close = sync.OnceFunc(func() {
 		close(s.hold)
+		faults.Clear()
 		faults.Close()
 		server.Close()
 		client.CloseIdleConnections()
@@ -99,6 +108,7 @@ func serve(t *testing.T) *service {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(s.close)
 	return s
 }
 
@@ -122,15 +132,7 @@ func (s *service) send(key, body, test string) int {
 
 func (s *service) sendTo(path, key, body, test string) int {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	if key != "" {
-		r.Header.Set("Idempotency-Key", `"`+key+`"`)
-	}
-	r.Header.Set("X-Test", test)
-	got, err := client.Do(r)
+	got, err := client.Do(s.request(s.Context(), path, key, body, test))
 	if err != nil {
 		s.Error(err)
 		return 0
@@ -140,6 +142,19 @@ func (s *service) sendTo(path, key, body, test string) int {
 	return got.StatusCode
 }
 
+func (s *service) request(ctx context.Context, path, key, body, test string) *http.Request {
+	s.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	r.Header.Set("X-Test", test)
+	return r
+}
+
 func (s *service) want(what string, got, want int) {
 	s.Helper()
 	if got != want {
@@ -147,27 +162,35 @@ func (s *service) want(what string, got, want int) {
 	}
 }
 
+// die cuts the process off from its store while an attempt runs, until its lease has
+// lapsed.
+func (s *service) die() {
+	s.Helper()
+	for _, op := range []faultstore.Op{faultstore.Renew, faultstore.Complete, faultstore.Release} {
+		s.faults.Always(op, faultstore.FailBefore(store.ErrUnavailable))
+	}
+	go func() { // until the test has ended
+		got, err := client.Do(s.request(context.WithoutCancel(s.Context()), "/orders", "stuck", "", "slow"))
+		if err == nil {
+			_ = got.Body.Close()
+		}
+	}()
+	<-s.started
+	await(s.T, "the lease to be lost", func() bool { return s.engine.Stats().Leases == 0 })
+	await(s.T, "the record to lapse", func() bool {
+		page, err := s.store.List(s.Context(), store.Query{States: store.States(store.StateLapsed), Limit: 1})
+		return err == nil && len(page.Records) == 1
+	})
+}
+
 // stuck makes an attempt lose its lease while it runs, and its client retry.
 func (s *service) stuck() {
 	s.Helper()
-	s.faults.Always(faultstore.Renew, faultstore.FailBefore(store.ErrUnavailable))
-	s.faults.Always(faultstore.Complete, faultstore.FailBefore(store.ErrUnavailable))
-	first := make(chan int, 1)
-	go func() { first <- s.send("stuck", "", "slow") }()
-	<-s.started
-	await(s.T, "the lease to be lost", func() bool { return s.engine.Stats().Leases == 0 })
-	await(s.T, "the record to lapse", func() bool { return s.outcomeUnknown("stuck") })
+	s.die()
+	s.want("a retry", s.send("stuck", "", ""), 409)
 	s.hold <- struct{}{}
-	<-first
+	await(s.T, "the attempt to end", func() bool { return s.engine.Stats().Background > 0 })
 	s.faults.Clear()
-}
-
-// outcomeUnknown reports whether a retry is refused because the last attempt lapsed.
-func (s *service) outcomeUnknown(key string) bool {
-	s.Helper()
-	before := s.engine.Stats().Outcomes[reprise.Lapsed]
-	s.send(key, "", "")
-	return s.engine.Stats().Outcomes[reprise.Lapsed] > before
 }
 
 // scrape returns the metrics as Prometheus gets them, by name.

@@ -19,7 +19,7 @@ func TestAmbiguousID(t *testing.T) {
 		f.lapse(t, first, "refunds")
 		f.lapse(t, second, "refunds")
 		out := runProgram(t, f.env, 1, "show", "deadbeef")
-		for _, want := range []string{first.String(), second.String(), "the ID deadbeef is ambiguous: 2 records begin with it; give more digits"} {
+		for _, want := range []string{first.String(), second.String(), "the ID deadbeef is ambiguous: 2 records or more begin with it; give more digits"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q is not in\n%s", want, out)
 			}
@@ -38,12 +38,12 @@ func TestResolutionInDoubt(t *testing.T) {
 		t.Helper()
 		warm, id := store.DeriveID("tests", t.Name(), "warm"), store.DeriveID("tests", t.Name(), "lost reply")
 		f.lapse(t, warm, "refunds") // its resolution brings the script to the server
-		runProgram(t, f.env, 0, "resolve", warm.String(), "--forget", "--yes", "--fence", strconv.FormatUint(f.inspect(t, warm).Fence, 10))
+		runProgram(t, f.env, 0, "resolve", warm.String(), "--reason", "looked at", "--forget", "--yes", "--fence", strconv.FormatUint(f.inspect(t, warm).Fence, 10))
 		f.lapse(t, id, "refunds")
 		fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
 		p.On(string(binary.BigEndian.AppendUint64(nil, f.inspect(t, id).Fence)), servers.LoseReply)
-		out := runProgram(t, f.env, 3, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
-		if !strings.Contains(out, "whether it was written is not certain; run: reprise show "+id.String()) || !strings.Contains(out, `"level":"ERROR","msg":"reprise: resolved"`) {
+		out := runProgram(t, f.env, 3, "resolve", id.String(), "--reason", "looked at", "--forget", "--yes", "--fence", fence)
+		if !strings.Contains(out, "whether it was written is not certain; run: reprise show "+id.String()) || !strings.Contains(out, `"level":"ERROR","msg":"reprise: a record was not resolved"`) {
 			t.Errorf("the program wrote:\n%s", out)
 		}
 		if out := runProgram(t, f.env, 1, "show", id.String()); !strings.Contains(out, "there is no record with the ID") {

@@ -115,14 +115,14 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 				fence := f.inspect(t, id).Fence
 				resolve := func(code int, fence uint64, args ...string) string {
 					t.Helper()
-					return runProgram(t, f.env, code, append([]string{"resolve", id.String(), "--yes", "--fence", strconv.FormatUint(fence, 10)}, args...)...)
+					return runProgram(t, f.env, code, append([]string{"resolve", id.String(), "--yes", "--reason", "nothing was sent", "--fence", strconv.FormatUint(fence, 10)}, args...)...)
 				}
 				for what, out := range map[string]string{
-					"completed (a failure)":                       runProgram(t, f.env, 0, "show", id.String()),
-					"503 Service Unavailable, marked as a replay": runProgram(t, f.env, 0, "show", id.String()),
-					"it can only be forgotten":                    resolve(1, fence, "--answer", "201"),
-					"pass --run-again if it should":               resolve(1, fence, "--forget"),
-					"changed: its fence is":                       resolve(1, fence+1, "--forget", "--run-again"),
+					"completed (a failure)":              runProgram(t, f.env, 0, "show", id.String()),
+					"gets next: 503, marked as a replay": runProgram(t, f.env, 0, "show", id.String()),
+					"it can only be forgotten":           resolve(1, fence, "--answer", "201"),
+					"--forget --run-again forgets it":    resolve(1, fence, "--forget"),
+					"with the fence":                     resolve(1, fence+1, "--forget", "--run-again"),
 				} {
 					if !strings.Contains(out, what) {
 						t.Errorf("%q is not in\n%s", what, out)
@@ -131,7 +131,7 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 				s.want(t, key, 503, "run 1", true)
 
 				log := filepath.Join(t.TempDir(), "audit.json")
-				out := resolve(0, fence, "--forget", "--run-again", "--reason", "nothing was sent", "--audit-log", log)
+				out := resolve(0, fence, "--forget", "--run-again", "--audit-log", log)
 				if !strings.Contains(out, "the key would be remembered for") || !strings.Contains(out, "The client gets next: a new run: there is no record") {
 					t.Error(out)
 				}
@@ -166,10 +166,10 @@ func TestWhatNobodyCanReadIsForgotten(t *testing.T) {
 			if out := runProgram(t, f.env, 0, "show", id.String()); !strings.Contains(out, fence) {
 				t.Errorf("the fence %s is not shown:\n%s", fence, out)
 			}
-			runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
-			runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", "1")
+			runProgram(t, f.env, 1, "resolve", id.String(), "--reason", "looked at", "--forget", "--yes", "--fence", fence)
+			runProgram(t, f.env, 1, "resolve", id.String(), "--reason", "looked at", "--forget", "--run-again", "--yes", "--fence", "1")
 			s.want(t, "ruined", 500, "record-corrupt", false)
-			out := runProgram(t, f.env, 0, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
+			out := runProgram(t, f.env, 0, "resolve", id.String(), "--reason", "looked at", "--forget", "--run-again", "--yes", "--fence", fence)
 			if !strings.Contains(out, `"state":"unreadable"`) {
 				t.Errorf("the audit log does not say what was forgotten:\n%s", out)
 			}
@@ -194,8 +194,8 @@ func TestALiveAttemptIsNotForgotten(t *testing.T) {
 			go func() { first <- s.pay(t.Context(), "live") }()
 			<-s.started
 			fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
-			out := runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
-			if !strings.Contains(out, "is running: its lease has") {
+			out := runProgram(t, f.env, 1, "resolve", id.String(), "--reason", "looked at", "--forget", "--run-again", "--yes", "--fence", fence)
+			if !strings.Contains(out, "is running: its attempt still runs") {
 				t.Error(out)
 			}
 			s.want(t, "live", 409, "in-progress", false)
@@ -217,14 +217,14 @@ func TestWhoSawALapsedRecordDoesNotForgetItsResult(t *testing.T) {
 		f.claim(t, id, "refunds", time.Millisecond)
 		f.awaitState(t, id, store.StateLapsed)
 		fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
-		out := runProgram(t, f.env, 1, "resolve", id.String(), "--forget", "--run-again", "--yes", "--fence", fence)
-		if !strings.Contains(out, "without --run-again") {
+		out := runProgram(t, f.env, 1, "resolve", id.String(), "--reason", "looked at", "--forget", "--run-again", "--yes", "--fence", fence)
+		if !strings.Contains(out, "RunAgain is for forgetting one that is completed") {
 			t.Error(out)
 		}
 		if state := f.inspect(t, id).State; state != store.StateLapsed {
 			t.Errorf("the record is %v", state)
 		}
-		runProgram(t, f.env, 0, "resolve", id.String(), "--forget", "--yes", "--fence", fence)
+		runProgram(t, f.env, 0, "resolve", id.String(), "--reason", "looked at", "--forget", "--yes", "--fence", fence)
 	})
 }
 
@@ -236,7 +236,7 @@ func TestAttemptCompletesWhileAPersonReads(t *testing.T) {
 		id := store.DeriveID("tests", t.Name(), "late")
 		claim := f.claim(t, id, "refunds", time.Millisecond)
 		f.awaitState(t, id, store.StateLapsed)
-		s := f.start(t, "resolve", id.Short(), "--forget")
+		s := f.start(t, "resolve", id.Short(), "--reason", "looked at", "--forget")
 		s.await("Before", "After", "Type "+id.String()[:8]+" to forget the record:")
 		payload, err := stored.Encode(protocol.Response{Status: 201})
 		if err != nil {

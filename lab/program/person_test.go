@@ -68,7 +68,7 @@ func TestUnknownOutcomeIsShownWithItsReason(t *testing.T) {
 				s.await(id.Short(), "unknown", "the bank timed out")
 				s.exits(map[bool]int{true: 1}[command[0] == "stuck"])
 			}
-			s := f.start(t, "resolve", id.Short(), "--forget")
+			s := f.start(t, "resolve", id.Short(), "--reason", "looked at", "--forget")
 			s.await("Before", "After", "it may still run: make sure that it has ended", "Type "+id.String()[:8]+" to forget the record:")
 			s.typeIn(id.String()[:8] + keyEnter)
 			s.exits(0)
@@ -80,7 +80,7 @@ func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease 
 	t.Helper()
 	id := store.DeriveID("tests", t.Name(), state.String())
 	f.lapse(t, id, "refunds")
-	s := f.start(t, "resolve", id.Short(), "--forget")
+	s := f.start(t, "resolve", id.Short(), "--reason", "looked at", "--forget")
 	s.await("Before", "After", "no record: the next request with the key runs the operation", "its handler may still run", "Type "+id.String()[:8]+" to forget the record:")
 	takeover, err := f.store.Claim(t.Context(), store.ClaimRequest{
 		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Policy: store.Policy{Retention: time.Hour}, Takeover: true,

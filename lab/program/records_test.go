@@ -26,13 +26,17 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 		"COMPLETED": store.DeriveID(knownScope, "", knownKey),
 		"SHARED":    store.DeriveID("\x00unscoped", "", sharedKey),
 	}
-	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED"} {
+	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED", "DAMAGED"} {
 		ids[name] = store.DeriveID("tests", tb.Name(), name)
 	}
 	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
-	for _, name := range []string{"LAPSED", "LAPSED2", "LAPSED3"} {
+	for _, name := range []string{"LAPSED", "LAPSED3"} {
 		f.lapse(tb, ids[name], "refunds")
 	}
+	once := claimRequest(ids["LAPSED2"], "refunds", time.Millisecond)
+	once.AtMostOnce = true
+	f.claims(tb, once)
+	f.awaitState(tb, once.ID, store.StateLapsed)
 	described := claimRequest(ids["DESCRIBED"], "described", time.Hour)
 	described.Description = `POST /orders?tenant=acme of "a long-winded client, trace 4bf92f"`
 	f.claims(tb, described)
@@ -44,6 +48,7 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 	f.complete(tb, ids["FAILED"], "payouts", protocol.Response{Status: 503})
 	f.complete(tb, ids["HOSTILE"], "hostile", hostile())
 	f.complete(tb, ids["HUGE"], "huge", protocol.Response{Status: 200, Body: make([]byte, 1<<20)})
+	f.keep(tb, ids["DAMAGED"], "payments", []byte("no answer of any release"))
 	f.claim(tb, ids["UNREADABLE"], "", time.Hour)
 	f.ruin(tb, ids["UNREADABLE"])
 	return ids
@@ -112,10 +117,16 @@ func (f *fixture) complete(tb testing.TB, id store.ID, label string, response pr
 	if err != nil {
 		tb.Fatal(err)
 	}
+	f.keep(tb, id, label, payload)
+}
+
+// keep claims an ID and completes it with a payload.
+func (f *fixture) keep(tb testing.TB, id store.ID, label string, payload []byte) {
+	tb.Helper()
 	claim := f.claim(tb, id, label, time.Hour)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
-	err = f.store.Complete(ctx, store.CompleteRequest{
+	err := f.store.Complete(ctx, store.CompleteRequest{
 		ID: id, Owner: claim.Owner, Payload: payload, Policy: store.Policy{Retention: 24 * time.Hour, Label: label}, Fingerprint: claim.Fingerprint,
 	})
 	if err != nil {

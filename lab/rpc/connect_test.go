@@ -55,8 +55,14 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 		}
 		return nil
 	}, interceptors))
+	return serveHTTP(t, mux)
+}
+
+// serveHTTP serves h over HTTP/1.1 and HTTP/2, and returns its address.
+func serveHTTP(t *testing.T, h http.Handler) string {
+	t.Helper()
 	ln := listen(t)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan error, 1)
@@ -196,9 +202,9 @@ func (c connectClient) stream(ctx context.Context, with call) answer {
 func connectError(err error) answer {
 	var failed *connect.Error
 	if !errors.As(err, &failed) {
-		return answer{code: 2, message: err.Error()}
+		return answer{code: 2, message: err.Error(), err: err}
 	}
-	a := answer{code: uint32(failed.Code()), message: failed.Message(), header: lower(failed.Meta()), trailer: lower(failed.Meta())}
+	a := answer{code: uint32(failed.Code()), message: failed.Message(), header: lower(failed.Meta()), trailer: lower(failed.Meta()), err: err}
 	for _, d := range failed.Details() {
 		a.details = append(a.details, d.Type()+" "+hex.EncodeToString(d.Bytes()))
 	}
@@ -232,7 +238,7 @@ func connectTarget(name string, h2 bool, options ...connect.ClientOption) target
 }
 
 var targets = []target{
-	overGRPC, overGzip, grpcToConnect,
+	overGRPC, overGzip, overHTTP, grpcToConnect,
 	connectTarget("Connect over HTTP 1.1", false),
 	connectTarget("Connect with JSON over HTTP 2", true, connect.WithProtoJSON(), connect.WithSendGzip()),
 	connectTarget("gRPC by Connect", true, connect.WithGRPC(), connect.WithSendGzip()),

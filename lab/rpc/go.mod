@@ -7,6 +7,9 @@ require (
 	github.com/reprise-go/reprise/adapters/connect v0.0.0
 	github.com/reprise-go/reprise/adapters/grpc v0.0.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/client v0.0.0
+	github.com/reprise-go/reprise/client/connect v0.0.0
+	github.com/reprise-go/reprise/client/grpc v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
@@ -18,6 +21,7 @@ require (
 )
 
 require (
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
@@ -40,6 +44,9 @@ replace (
 	github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/client => ../../client
+	github.com/reprise-go/reprise/client/connect => ../../client/connect
+	github.com/reprise-go/reprise/client/grpc => ../../client/grpc
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..

@@ -37,6 +37,21 @@ func listen(t *testing.T) net.Listener {
 // startGRPC serves s with grpc-go, and returns its address.
 func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 	t.Helper()
+	server := newGRPC(s, scope)
+	ln := listen(t)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// newGRPC returns a server of s.
+func newGRPC(s *service, scope scopeOf) *grpc.Server {
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(s.outerUnary, reprisegrpc.UnaryServerInterceptor(s.guard, func(ctx context.Context) (string, error) {
 			return scope(ctx, func(name string) string {
@@ -83,16 +98,7 @@ func startGRPC(t *testing.T, s *service, scope scopeOf) string {
 		}}},
 	}, s)
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "grpc.health.v1.Health", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{unary(check)}}, s)
-	ln := listen(t)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		server.Stop()
-		if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Error(err)
-		}
-	})
-	return ln.Addr().String()
+	return server
 }
 
 // outerUnary sets another header, and recovers from panics.
@@ -160,12 +166,17 @@ type grpcClient struct {
 
 func dialGRPC(t *testing.T, addr string, options ...grpc.CallOption) client {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return grpcClient{connectGRPC(t, addr), options}
+}
+
+func connectGRPC(t *testing.T, addr string, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return grpcClient{conn, options}
+	return conn
 }
 
 func (c grpcClient) call(ctx context.Context, with call) answer {
@@ -177,7 +188,7 @@ func (c grpcClient) call(ctx context.Context, with call) answer {
 }
 
 func grpcAnswer(body []byte, header, trailer metadata.MD, err error) answer {
-	a := answer{body: body, header: header, trailer: trailer}
+	a := answer{body: body, header: header, trailer: trailer, err: err}
 	s := status.Convert(err)
 	a.code, a.message = uint32(s.Code()), s.Message()
 	for _, d := range s.Proto().GetDetails() {
@@ -252,6 +263,10 @@ var (
 	overGzip = target{"grpc-go with gzip", func(t *testing.T, s *service, scope scopeOf) client {
 		t.Helper()
 		return dialGRPC(t, startGRPC(t, s, scope), grpc.UseCompressor(gzip.Name))
+	}}
+	overHTTP = target{"grpc-go in a server of net/http", func(t *testing.T, s *service, scope scopeOf) client {
+		t.Helper()
+		return dialGRPC(t, serveHTTP(t, newGRPC(s, scope)))
 	}}
 	grpcToConnect = target{"grpc-go to Connect", func(t *testing.T, s *service, scope scopeOf) client {
 		t.Helper()

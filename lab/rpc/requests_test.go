@@ -3,11 +3,13 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 func keyHeader(e *env) {
@@ -161,6 +163,10 @@ func scopeMissing(e *env) {
 		s := e.serve(setup{scope: scope})
 		e.refused(s, keyed("k"), permissionDenied, "SCOPE_MISSING")
 	}
+	s := e.serve(setup{scope: func(context.Context, func(string) string) (string, error) {
+		return "", fmt.Errorf("%w: tenant database: connection refused", store.ErrUnavailable)
+	}})
+	e.refused(s, keyed("k"), unavailable, "STORE_UNAVAILABLE")
 }
 
 func duplicates(e *env) {

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,7 @@ type answer struct {
 	message         string
 	details         []string
 	header, trailer map[string][]string
+	err             error // as the client returned it
 }
 
 // get returns the values of a name, from the header or from the trailer.
@@ -212,9 +214,7 @@ func (e *env) serve(with setup) *service {
 	default:
 		with.store = memstore.New()
 	}
-	if with.engine.Observer == nil {
-		with.engine.Observer = reprise.Observers()
-	}
+	with.engine.Log = slog.New(slog.DiscardHandler)
 	if with.scope == nil {
 		with.scope = unscoped
 	}

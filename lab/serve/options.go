@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func (o *Options) check() error {
 	}
 	policy := o.Guard
 	policy.Engine = o.Engine
-	policy.Engine.Observer = reprise.Observers() // which logs nothing
+	policy.Engine.Log = slog.New(slog.DiscardHandler)
 	_, err := protocol.New(memstore.New(), policy)
 	return err
 }

@@ -3,6 +3,7 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"log/slog"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -29,7 +30,7 @@ func TestOnlyTheTransactionalStoreBindsEffects(t *testing.T) {
 		store store.Store
 		want  bool
 	}{{leased, false}, {transactional, true}} {
-		engine, err := reprise.New(c.store, reprise.Config{Observer: reprise.Observers()})
+		engine, err := reprise.New(c.store, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

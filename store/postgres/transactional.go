@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/leased"
 	"github.com/reprise-go/reprise/store/postgres/internal/transactional"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -28,7 +29,7 @@ import (
 // See [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a
-// [store.Inspector], a [store.Purger] and a [store.Maintainer].
+// [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Leaser].
 type TransactionalStore struct {
 	operations
 	store *transactional.Store
@@ -41,6 +42,7 @@ var (
 	_ store.Inspector     = (*TransactionalStore)(nil)
 	_ store.Purger        = (*TransactionalStore)(nil)
 	_ store.Maintainer    = (*TransactionalStore)(nil)
+	_ store.Leaser        = (*TransactionalStore)(nil)
 )
 
 // NewTransactional returns the transactional store over pool, which needs at least
@@ -157,6 +159,11 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 // Atomic implements [store.ContextBinder]. It is true: the transaction of the attempt has
 // both its claim and the effects of its handler.
 func (s *TransactionalStore) Atomic() bool { return true }
+
+// Leased implements [store.Leaser]: the leased store over the same table and pool.
+func (s *TransactionalStore) Leased() store.Store {
+	return &Store{operations{s.table}, leased.New(s.table)}
+}
 
 // Check implements [store.Checker]: beside the checks of the leased store, it looks
 // at the size of the pool.

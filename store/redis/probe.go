@@ -38,7 +38,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return err
 	}
 	const payload = "probe"
-	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Retention: probeTime, Horizon: probeTime}}
+	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Label: store.ProbeLabel, Retention: probeTime, Horizon: probeTime}}
 	var held store.ClaimResult
 	try := func(r store.ClaimRequest, want store.Outcome) error {
 		got, err := s.Claim(ctx, r)

@@ -28,10 +28,11 @@ var imported = map[string]string{
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
 	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisegrpc": ours + "adapters/grpc",
 	"repriseconnect": ours + "adapters/connect", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
-	"repriseclient": ours + "client", "repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
+	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
+	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
 
-	"blob": "gocloud.dev/blob", "connect": "connectrpc.com/connect", "grpc": "google.golang.org/grpc", "emptypb": "google.golang.org/protobuf/types/known/emptypb", "metadata": "google.golang.org/grpc/metadata",
+	"blob": "gocloud.dev/blob", "connect": "connectrpc.com/connect", "grpc": "google.golang.org/grpc", "credentials": "google.golang.org/grpc/credentials", "emptypb": "google.golang.org/protobuf/types/known/emptypb", "metadata": "google.golang.org/grpc/metadata",
 	"gin": "github.com/gin-gonic/gin", "fiber": "github.com/gofiber/fiber/v2", "cors": "github.com/gin-contrib/cors", "gzip": "github.com/gin-contrib/gzip", "requestid": "github.com/gin-contrib/requestid",
 	"otelgin":  "go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin",
 	"otelecho": "go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho",

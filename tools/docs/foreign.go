@@ -25,6 +25,9 @@ var foreignPackages = map[string]bool{
 	"river":       true,
 	"asynq":       true,
 	"grpc":        true, // grpc-go
+	"credentials": true, // grpc-go
+	"stats":       true, // grpc-go
+	"status":      true, // grpc-go
 	"connect":     true, // connect-go
 	"dynamicpb":   true, // protocol buffers
 	"blob":        true, // gocloud.dev's
@@ -40,7 +43,7 @@ var foreignNames = map[string]bool{
 	"Makefile":          true, // a file
 
 	// The alerts of otel/alerts.yaml.
-	"RepriseOutcomeUnknown": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
+	"RepriseOutcomeUnknown": true, "RepriseStuck": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
 	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
 
@@ -54,10 +57,12 @@ var foreignNames = map[string]bool{
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 
 	// The queues of docs/consumers.md.
-	"AckWait": true, "NakWithDelay": true, "TermWithReason": true, // JetStream
+	"AckWait": true, "MaxDeliver": true, "NakWithDelay": true, "Term": true, "TermWithReason": true, // JetStream
+	"WithExpectLastSequencePerSubject": true,
+	"MaxExtension":                     true, "RetryPolicy": true, // Pub/Sub
 	"ChangeMessageVisibility": true, "MessageId": true, // SQS
-	"RescueStuckJobsAfter": true, // River
-	"RetryDelayFunc":       true, // asynq
+	"RescueStuckJobsAfter": true, "CancelledJobRetentionPeriod": true, // River
+	"RetryDelayFunc": true, "IsFailure": true, "ErrTaskIDConflict": true, // asynq
 
 	// The options of go-redis.
 	"ContextTimeoutEnabled": true, "MaxRetries": true, "Dialer": true, "OnConnect": true, "ConnMaxIdleTime": true,

@@ -3,12 +3,14 @@ package testapp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // App is the programmable application behind a native server of any framework. Each
@@ -94,7 +96,10 @@ func (g *Guarded[M]) Of(method, rawPath string) M {
 // Report is the body of the response to GET /executions/{op}, as JSON.
 func (a *App) Report(op string) []byte { return a.runs.report(op) }
 
-var errNoTenant = errors.New("the tenant header is empty")
+var (
+	errNoTenant    = errors.New("the tenant header is empty")
+	errTenantsAway = fmt.Errorf("%w: tenant database: connection refused", store.ErrUnavailable)
+)
 
 // TenantOf returns the scope of a request from the lines of its tenant header.
 func TenantOf(lines []string) (string, error) {
@@ -103,6 +108,8 @@ func TenantOf(lines []string) (string, error) {
 		return adaptertest.DefaultTenant, nil
 	case lines[0] == "":
 		return "", errNoTenant
+	case lines[0] == adaptertest.AwayTenant:
+		return "", errTenantsAway
 	default:
 		return lines[0], nil
 	}

@@ -32,6 +32,7 @@ func InTest(build func(*App) Server) func(testing.TB, adaptertest.Options) (addr
 	return func(tb testing.TB, o adaptertest.Options) string {
 		tb.Helper()
 		seen := newCounted()
+		o.Engine.Log = slog.New(slog.DiscardHandler)
 		o.Engine.Observer = reprise.Observers(o.Engine.Observer, seen)
 		a, err := New(o, slog.New(slog.DiscardHandler))
 		if err != nil {

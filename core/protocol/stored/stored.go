@@ -1,17 +1,18 @@
 // Package stored reads and writes the responses that records keep, for operators, their
 // tools, and tests. A service that only uses a guard does not need it.
 //
-// A payload is the form of a response in a record. [Encode] makes one, [Decode] reads it,
-// and [Resolve] ends a lapsed record with one. A sealed payload is opened and made by the
-// methods of [protocol.Sealing], with the key of the client.
+// A payload is the form of a response in a record. [Encode] makes one and [Decode] reads
+// it. A sealed payload is opened and made by the methods of [protocol.Sealing], with the
+// key of the client.
+//
+// [Resolve] ends a record by the decision of an operator, [FindID] and [KeyID] read what
+// an operator types, and [protocol.NextOf] says what the client gets next.
 package stored
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
@@ -170,23 +171,6 @@ func Annotation(payload []byte) string {
 	}
 	s, _ := record.Decode[protocol.Field](payload) // the zero value with an error
 	return s.Annotation
-}
-
-// Resolve ends a lapsed record whose fence is still fence, with r as the response to its
-// retries for the given time: see [store.Inspector]. It is the way to resolve a record
-// whose requests a guard reads, because it refuses a response that a replay could not
-// serve: then the error wraps [store.ErrInvalid]. [store.ErrRecordChanged] says that the
-// record is not the one that was inspected. A store without an Inspector is ErrInvalid.
-func Resolve(ctx context.Context, st store.Store, id store.ID, fence uint64, r protocol.Response, retention time.Duration) error {
-	inspector, ok := store.As[store.Inspector](st)
-	if !ok {
-		return fmt.Errorf("%w: this store has no Inspector, so its records cannot be resolved", store.ErrInvalid)
-	}
-	payload, err := Encode(r)
-	if err != nil {
-		return err
-	}
-	return inspector.Resolve(ctx, id, store.Resolution{Fence: fence, Payload: payload, Retention: retention})
 }
 
 // BlobRef is a record's reference to a body in a [protocol.BlobStore].

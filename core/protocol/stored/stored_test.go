@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -111,7 +112,12 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 			t.Fatalf("%+v, %v", rec, err)
 		}
 		bad := protocol.Response{Body: []byte(`{"id":7}`)} // the status is missing
-		if err := stored.Resolve(t.Context(), st, id, rec.Fence, bad, time.Hour); !errors.Is(err, store.ErrInvalid) {
+		resolve := func(fence uint64, answer protocol.Response) error {
+			return stored.Resolve(t.Context(), st, stored.Resolution{
+				ID: id, State: rec.State, Fence: fence, Answer: answer, Retention: time.Hour, Reason: "looked at", Operator: "test",
+			}, slog.DiscardHandler)
+		}
+		if err := resolve(rec.Fence, bad); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("resolved with what no replay can serve: %v", err)
 		}
 		if a := begin(); a.Response.Status != 409 {
@@ -121,10 +127,10 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 			Status: 201, Body: []byte(`{"id":7}`),
 			Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
 		}
-		if err := stored.Resolve(t.Context(), st, id, rec.Fence+1, answer, time.Hour); !errors.Is(err, store.ErrRecordChanged) {
+		if err := resolve(rec.Fence+1, answer); !errors.Is(err, store.ErrRecordChanged) {
 			t.Errorf("resolved with another fence: %v", err)
 		}
-		if err := stored.Resolve(t.Context(), st, id, rec.Fence, answer, time.Hour); err != nil {
+		if err := resolve(rec.Fence, answer); err != nil {
 			t.Fatal(err)
 		}
 		got := begin().Response
@@ -192,15 +198,6 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 	}
 	if _, err := stored.Decode([]byte(`{"id":7}`)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("JSON is decoded: %v", err)
-	}
-}
-
-func TestResolveNeedsAnInspector(t *testing.T) {
-	t.Parallel()
-	bare := struct{ store.Store }{memstore.New()}
-	err := stored.Resolve(t.Context(), bare, store.ID{1}, 1, protocol.Response{Status: 200}, time.Hour)
-	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Inspector") {
-		t.Error(err)
 	}
 }
 

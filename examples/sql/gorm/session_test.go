@@ -56,7 +56,7 @@ func setup(tb testing.TB, prepare bool) *fixture {
 func (f *fixture) do(tb testing.TB, key string, handler func(db *gorm.DB) error) error {
 	tb.Helper()
 	op := reprise.Operation{Scope: "sessions", Key: key, Fingerprint: store.Fingerprint{1}}
-	_, _, err := reprise.Do(tb.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) {
+	_, err := reprise.Do(tb.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) {
 		db, err := session(ctx, f.shared)
 		if err != nil {
 			tb.Error(err)
@@ -197,7 +197,7 @@ func BenchmarkHandle(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			op := reprise.Operation{Scope: "benchmark", Key: name, Fingerprint: store.Fingerprint{1}}
-			_, _, err := reprise.Do(b.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) {
+			_, err := reprise.Do(b.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) {
 				b.ReportAllocs()
 				for b.Loop() {
 					db, err := handle(ctx)

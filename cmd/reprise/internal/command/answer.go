@@ -26,17 +26,15 @@ type answer struct {
 	err      error // why the whole response is missing
 }
 
-// errResult says that a record was written by reprise.Do.
-var errResult = errors.New("not an HTTP response, but a result of reprise.Do")
-
-// answerOf reads the response of a record; nil means that it has none.
+// answerOf reads the response of a record; nil means that it has none, or is of a
+// listing.
 func answerOf(r *store.Record) *answer {
-	if r.State != store.StateCompleted {
+	if r.State != store.StateCompleted || r.Payload == nil && r.Size > 0 {
 		return nil
 	}
 	var a answer
 	if result := reprise.DescribeResult(r.Payload); result != "" {
-		a.err = fmt.Errorf("%w: it is %s", errResult, result)
+		a.err = fmt.Errorf("not an HTTP response, but a result of reprise.Do: it is %s", result)
 	} else {
 		a.response, a.err = stored.Decode(r.Payload)
 	}
@@ -53,41 +51,7 @@ func statusText(status int) string {
 }
 
 // nextFor describes the response to the client's next request with the key.
-func nextFor(r *store.Record) string {
-	switch r.State { //nolint:exhaustive // a completed record follows
-	case store.StateRunning:
-		return "409 in-progress, or it waits for the attempt that runs, as the policy says"
-	case store.StateLapsed:
-		if r.AtMostOnce {
-			return "409 outcome-unknown, until the record is resolved or ends"
-		}
-		return "a new run, unless its policy allows no more attempts: then 409 outcome-unknown"
-	case store.StateUnknown:
-		return "409 outcome-unknown, until the record is resolved or ends"
-	case store.StateExpired:
-		return "409 result-expired, until the record ends"
-	case store.StateUnreadable:
-		return "500 record-corrupt, until the record is forgotten"
-	}
-	a := answerOf(r)
-	var elsewhere *stored.OffloadedError
-	switch {
-	case errors.As(a.err, &elsewhere):
-		return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(elsewhere.Blob.Size) +
-			" from the blob store (or 409 result-unavailable, if the blob is missing or damaged)"
-	case errors.Is(a.err, errResult):
-		return "the result, through reprise.Do; a guard answers 500 record-corrupt"
-	case errors.Is(a.err, stored.ErrResultUnavailable):
-		return "409 result-unavailable: the response was cut short, and is not kept"
-	case errors.Is(a.err, stored.ErrSealed):
-		return "the sealed answer, if the guard that reads it has the secret that it was sealed with"
-	case errors.Is(a.err, stored.ErrBodyOmitted):
-		return statusText(a.response.Status) + " with a summary in place of its body, which was not kept (or 409 result-unavailable, as the policy says)"
-	case a.err != nil:
-		return "500 record-corrupt: the answer cannot be read"
-	}
-	return statusText(a.response.Status) + ", marked as a replay, with a body of " + ui.Bytes(int64(len(a.response.Body)))
-}
+func nextFor(r *store.Record) string { return protocol.NextOf(r).Text }
 
 // fieldJSON is a field of a response in the output for programs.
 type fieldJSON struct {

@@ -23,7 +23,7 @@ func TestOffloadedResponseIsShown(t *testing.T) {
 	if out.Status != 200 || out.BodySize != 43 || out.Blob != name || len(out.Header) != 1 || out.Body != nil {
 		t.Errorf("shows %+v", out)
 	}
-	if next := nextFor(&r); !strings.Contains(next, "43 B from the blob store") || !strings.HasPrefix(next, "200 OK") {
+	if next := nextFor(&r); !strings.Contains(next, "43 bytes from the blob store") || !strings.HasPrefix(next, "200, marked") {
 		t.Errorf("says %q", next)
 	}
 	if lines := answerLines(answerOf(&r), true); len(lines) != 3 {

@@ -1,87 +1,58 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"os/user"
 	"syscall"
-	"time"
 
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 
-	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
 )
 
-// audit is the log of operators' decisions: a line before a change, and one after it with
-// its result.
-type audit struct {
-	log  *slog.Logger
-	file *os.File
-}
-
-// openAudit opens the audit log. A change that cannot be logged is not made.
-func (c *session) openAudit(name string) (*audit, error) {
-	if name == "" {
-		return newAudit(c.err.Raw()), nil
+// openAudit opens the log of operators' decisions: a file, or standard error without a
+// name.
+func (c *session) openAudit(name string) (log slog.Handler, file io.Closer, err error) {
+	w := &auditWriter{out: c.err.Raw(), redact: c.store.Redact}
+	if name != "" {
+		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the operator's own file
+		if err != nil {
+			return nil, nil, usage("%w: %w", stored.ErrNotAudited, err)
+		}
+		w.out, w.file = f, f
 	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the operator's own file
-	if err != nil {
-		return nil, usage("the audit log cannot be written, so nothing was changed: %w", err)
+	return slog.NewJSONHandler(w, nil).WithAttrs([]slog.Attr{slog.String("store", c.store.Name)}), w, nil
+}
+
+// auditWriter writes the lines of the log: harmless to a terminal and without passwords.
+// A line that goes to a file is on its disk when Write returns.
+type auditWriter struct {
+	out    io.Writer
+	file   *os.File // nil: standard error
+	redact func(string) string
+}
+
+// Write implements [io.Writer].
+func (a *auditWriter) Write(p []byte) (int, error) {
+	if _, err := a.out.Write(safe.JSON([]byte(a.redact(string(p))))); err != nil || a.file == nil {
+		return len(p), err
 	}
-	a := newAudit(f)
-	a.file = f
-	return a, nil
-}
-
-func newAudit(w io.Writer) *audit {
-	return &audit{log: slog.New(slog.NewJSONHandler(jsonWriter{w}, nil))}
-}
-
-// jsonWriter makes JSON harmless to a terminal.
-type jsonWriter struct{ w io.Writer }
-
-func (j jsonWriter) Write(p []byte) (int, error) {
-	_, err := j.w.Write(safe.JSON(p))
+	err := a.file.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) { // a pipe or a device has nothing to sync
+		err = nil
+	}
 	return len(p), err
 }
 
-// line logs a step of a decision. A file has the line on its disk when line returns.
-func (a *audit) line(ctx context.Context, step string, store *connect.Store, r *store.Record, d *decision, err error) error {
-	attrs := []slog.Attr{
-		slog.String("id", r.ID.String()), slog.String("store", store.Name), slog.String("state", r.State.String()), slog.String("label", r.Label),
-		slog.Int("attempt", r.Attempt), slog.Uint64("fence", r.Fence),
+// Close implements [io.Closer].
+func (a *auditWriter) Close() error {
+	if a.file == nil {
+		return nil
 	}
-	if d.forget {
-		attrs = append(attrs, slog.String("action", "forget"))
-	} else {
-		attrs = append(attrs, slog.String("action", "answer"), slog.Int("status", d.status),
-			slog.Int("body_bytes", len(d.answer.response.Body)), slog.String("retention", d.retention.String()))
-	}
-	attrs = append(attrs, slog.String("reason", d.reason), slog.String("operator", operator()))
-	level := slog.LevelInfo
-	if err != nil {
-		level = slog.LevelError
-		attrs = append(attrs, slog.String("error", store.Redact(err.Error())))
-	}
-	entry := slog.NewRecord(time.Now(), level, "reprise: "+step, 0)
-	entry.AddAttrs(attrs...)
-	if err := a.log.Handler().Handle(ctx, entry); err != nil || a.file == nil {
-		return err
-	}
-	if err := a.file.Sync(); !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) { // a pipe or a device has nothing to sync
-		return err
-	}
-	return nil
-}
-
-func (a *audit) close() {
-	if a.file != nil {
-		_ = a.file.Close()
-	}
+	return a.file.Close()
 }
 
 // operator returns who runs the program, as far as the machine knows.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -24,8 +25,8 @@ const defaultListen = "127.0.0.1:0"
 // console is the command "console".
 func (c *session) console() *cobra.Command {
 	var (
-		listen string
-		write  bool
+		listen, auditLog string
+		write            bool
 	)
 	cmd := &cobra.Command{
 		Use:   "console",
@@ -40,11 +41,17 @@ Counters and policies are those of a process, so these pages do not have them.`,
 			if err != nil {
 				return err
 			}
-			return c.serve(ctx, store, address, write)
+			log, file, err := c.openAudit(auditLog)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			return c.serve(ctx, store, address, write, slog.New(log))
 		}),
 	}
 	cmd.Flags().StringVar(&listen, "listen", defaultListen, "the loopback `address` to serve on; port 0 is any free one")
 	cmd.Flags().BoolVar(&write, "write", false, "let the pages resolve records")
+	cmd.Flags().StringVar(&auditLog, "audit-log", "", "append the audit log to this `file` instead of standard error")
 	return cmd
 }
 
@@ -65,23 +72,21 @@ func loopback(listen string) (string, error) {
 }
 
 // serve serves the pages until ctx ends.
-func (c *session) serve(ctx context.Context, store *connect.Store, address string, write bool) error {
+func (c *session) serve(ctx context.Context, store *connect.Store, address string, write bool, log *slog.Logger) error {
 	var listening net.ListenConfig
 	l, err := listening.Listen(ctx, "tcp", address)
 	if err != nil {
 		return unsafe("the pages cannot be served: %w", err)
 	}
-	config := console.Config{
-		Stores:   []console.Store{{Name: store.Kind.String(), Store: store.Store}},
-		Title:    store.Name,
-		Hosts:    []string{l.Addr().String()},
-		Operator: func(*http.Request) string { return operator() },
-		Log:      newAudit(c.err.Raw()).log,
-	}
+	may := console.Look | console.Reveal
 	if write {
-		config.Allow = func(*http.Request) bool { return true }
+		may |= console.Resolve
 	}
-	pages, err := console.Handler(config)
+	pages, err := console.Handler(
+		[]console.Store{{Name: store.Kind.String(), Store: store.Store}},
+		func(*http.Request) (string, console.Permission) { return operator(), may },
+		console.Config{Title: store.Name, Hosts: []string{l.Addr().String()}, Log: log},
+	)
 	if err != nil {
 		_ = l.Close()
 		return unsafe("the pages cannot be served: %w", err)

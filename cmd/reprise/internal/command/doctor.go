@@ -24,7 +24,7 @@ type diagnosis struct {
 	Trial    string        `json:"trial"` // passed, failed or skipped
 	Latency  float64       `json:"latency_seconds,omitempty"`
 
-	NotExamined []string `json:"not_examined,omitempty"` // codes of findings about the pool of the service
+	NotExamined []string `json:"not_examined,omitempty"` // codes of findings about the pool of the service, which this program does not know
 }
 
 // findingJSON is a finding with its remedy.
@@ -50,12 +50,16 @@ func (c *session) doctor() *cobra.Command {
 		Short: "Check the server, and say what to change",
 		Long: `doctor examines the server: what would break a guarantee (✗), what costs safety
 margin or time (!), and for each the line to paste. It runs every operation
-once: on Redis on records that last ten seconds, on PostgreSQL on one that it
-deletes again. It does not know the service's pool of connections to PostgreSQL,
-which Open in the service examines.
+once, on records that it deletes again and that no listing shows.
 
-It makes a readiness probe: exit code 0 when all is well, 1 for warnings, 3 when
-a guarantee does not hold or the store does not answer within --timeout.`,
+It is a gate for deployments: run it with the settings of the new release before
+that gets requests. Exit code 0: all is well; 1: warnings; 2: the command line
+is wrong; 3: a guarantee does not hold, or the store does not answer within
+--timeout. It is no readiness probe of a running process.
+
+A pool of connections to PostgreSQL is the service's: doctor has its own, and
+judges none. With --service-pool the URL has the settings of the service, such as
+?pool_max_conns=16&default_query_exec_mode=exec, which are judged.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			bounded, cancel := store.Bounded(ctx)
@@ -74,6 +78,7 @@ a guarantee does not hold or the store does not answer within --timeout.`,
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&c.settings.ServicePool, "service-pool", false, "judge the pool settings in the PostgreSQL URL, which are those of the service")
 	cmd.Flags().BoolVar(&untried, "no-trial", false, "write nothing: leave out the trial of the operations")
 	return cmd
 }
@@ -168,7 +173,7 @@ func (c *session) report(d *diagnosis) {
 		c.out.Line(ui.Paint(ui.Faint, "- the operations were not tried"))
 	}
 	if len(d.NotExamined) > 0 {
-		c.out.Line(ui.Paint(ui.Faint, "- the pool of the service is not examined: Open in the service reports %s", strings.Join(d.NotExamined, ", ")))
+		c.out.Line(ui.Paint(ui.Faint, "- of the pool of the service this is not examined; Open in the service reports it: %s", strings.Join(d.NotExamined, ", ")))
 	}
 	if d.Latency > 0 {
 		c.out.Line(good, "a read takes ", ui.Duration(time.Duration(d.Latency*float64(time.Second))))

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +14,6 @@ import (
 // maxKey bounds the length of a typed key: the longest that a policy may allow, quoted.
 const maxKey = 2*4096 + 2
 
-// unscoped is the scope of policies whose scope function is Unscoped. Its first byte is
-// in no other scope.
-const unscoped = stored.SharedScope
-
 // find is the command "find".
 func (c *session) find() *cobra.Command {
 	var (
@@ -29,8 +24,9 @@ func (c *session) find() *cobra.Command {
 		Use:   "find",
 		Short: "Find the record of a client's key",
 		Long: `find derives the ID of a key on this machine and shows its record. The key is
-asked for without echo, or read from standard input. It is never printed, and
-never sent: a store knows only IDs.
+asked for without echo, or read from standard input, with or without the quotes
+that it has on the wire. It is never printed, and never sent: a store knows only
+IDs.
 
   reprise find --scope tenant-17
   pbpaste | reprise find --scope tenant-17 --id-only`,
@@ -44,7 +40,7 @@ never sent: a store knows only IDs.
 			case cmd.Flags().Changed("scope") && scope == "":
 				return usage("--scope is empty, which no policy allows")
 			case shared:
-				scope = unscoped
+				scope = stored.SharedScope
 			}
 			id, err := c.deriveID(cmd.Context(), scope, endpoint)
 			if err != nil {
@@ -88,37 +84,9 @@ func (c *session) deriveID(ctx context.Context, scope, endpoint string) (store.I
 	case err != nil:
 		return store.ID{}, usage("reading the key: %w", err)
 	}
-	key, ok := decodeKey(text)
-	if !ok {
-		return store.ID{}, usage("the key is empty, or has a character that no key has")
+	id, err := stored.KeyID(scope, endpoint, text)
+	if err != nil {
+		return id, usage("%w", err)
 	}
-	return store.DeriveID(scope, endpoint, key), nil
-}
-
-// decodeKey returns the key in the value of a header field: without the quotes and the
-// escapes of a String of RFC 9651. A key without quotes stays as it is.
-func decodeKey(text string) (string, bool) {
-	text = strings.TrimSpace(text)
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return "", false
-		}
-	}
-	inner, quoted := strings.CutPrefix(text, `"`)
-	if !quoted {
-		return text, text != ""
-	}
-	var b strings.Builder
-	for i := 0; i < len(inner); i++ {
-		switch inner[i] {
-		case '"':
-			return b.String(), b.Len() > 0 && i == len(inner)-1
-		case '\\':
-			if i++; i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
-				return "", false
-			}
-		}
-		b.WriteByte(inner[i])
-	}
-	return "", false
+	return id, nil
 }

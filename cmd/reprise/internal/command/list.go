@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,43 +13,41 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// selection are the flags that say which records a listing shows.
-type selection struct {
+// choice are the flags that say which records a listing shows.
+type choice struct {
 	states []string
 	label  string
 	older  time.Duration
-	after  string
 	limit  int
 	wide   bool
 }
 
-func (s *selection) register(cmd *cobra.Command, limit int) {
+func (s *choice) register(cmd *cobra.Command, limit int) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&s.label, "label", "", "only records of the policy with this `name`")
 	flags.DurationVar(&s.older, "older", 0, "only records claimed at least this long ago, such as 5m")
-	flags.IntVar(&s.limit, "limit", limit, "stop after this many records; 0 shows all")
-	flags.StringVar(&s.after, "after", "", "go on at this `cursor`, which an earlier listing printed")
+	flags.IntVar(&s.limit, "limit", limit, "show the first so many of all records; 0 shows all")
 	flags.BoolVar(&s.wide, "wide", false, "print IDs in full")
 }
 
-// query returns the query of the flags.
-func (s *selection) query() (store.Query, error) {
-	q := store.Query{Label: s.label, OlderThan: s.older, After: s.after, Limit: 1}
+// selection returns the selection of the flags.
+func (s *choice) selection() (*selection, error) {
+	q := store.Query{Label: s.label, OlderThan: s.older, Limit: 1}
 	if s.limit < 0 {
-		return q, usage("--limit is %d, want 0 or more", s.limit)
+		return nil, usage("--limit is %d, want 0 or more", s.limit)
 	}
 	for _, name := range s.states {
 		state, ok := stateNamed(name)
 		if !ok {
-			return q, usage("--state is %q, want running, lapsed, unknown, completed, expired or unreadable", name)
+			return nil, usage("--state is %q, want running, lapsed, unknown, completed, expired or unreadable", name)
 		}
 		q.States |= store.States(state)
 	}
 	if err := q.Validate(); err != nil {
-		return q, usage("%w", err)
+		return nil, usage("%w", err)
 	}
-	return q, nil
+	return &selection{query: q, limit: s.limit}, nil
 }
 
 func stateNamed(name string) (store.RecordState, bool) {
@@ -64,82 +61,97 @@ func stateNamed(name string) (store.RecordState, bool) {
 
 // list is the command "list".
 func (c *session) list() *cobra.Command {
-	var s selection
+	var choice choice
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List records",
-		Long: `list shows the records of the store: first those that need a person, then those
-that run, then the answers. It looks at the store in small steps and can be
-interrupted; what was found so far is printed then. Exit code 1: there is none.`,
+		Long: `list looks at all records of the store, in small steps, and shows the first 100:
+first those that need a person, then those that a retry takes over, then those
+that run, the oldest first, and then the latest answers. It can be interrupted;
+what was found so far is printed then. Exit code 1: there is none.
+
+--state unreadable reads the answer of every completed record, too, and shows
+those whose retries get 500 record-corrupt. Of a sealed answer it sees its form,
+and not whether the key of its client opens it.`,
 		Args: cobra.NoArgs,
-		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-			q, err := s.query()
+		RunE: c.withStore(func(ctx context.Context, st *connect.Store, _ []string) error {
+			s, err := choice.selection()
 			if err != nil {
 				return err
 			}
-			l := scan(ctx, store, q, s.limit, c.err.Progress())
-			c.show(l, s.wide)
+			s.answers = s.query.States != 0 && s.query.States.Has(store.StateUnreadable)
+			l := scan(ctx, st, s, c.err.Progress())
+			c.show(l, choice.wide)
 			if err := c.failed(ctx, l); err != nil {
 				return err
 			}
-			c.goOn(l, "list")
 			if len(l.records) == 0 {
-				c.say("no such record in ", store.Name)
+				c.say("no such record in ", st.Name)
 				return ended(ExitFindings)
 			}
 			return nil
 		}),
 	}
-	s.register(cmd, 100)
-	cmd.Flags().StringSliceVar(&s.states, "state", nil, "only records in these `states`: running, lapsed, unknown, completed, expired, unreadable")
+	choice.register(cmd, 100)
+	cmd.Flags().StringSliceVar(&choice.states, "state", nil, "only records in these `states`: running, lapsed, unknown, completed, expired, unreadable")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"running", "lapsed", "unknown", "completed", "expired", "unreadable"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // stuck is the command "stuck".
 func (c *session) stuck() *cobra.Command {
-	s := selection{states: []string{"lapsed", "unknown", "unreadable"}}
+	choice := choice{states: []string{"lapsed", "unknown", "unreadable"}}
+	all := false
 	cmd := &cobra.Command{
 		Use:   "stuck",
 		Short: "Find the operations that need a person",
-		Long: `stuck finds the lapsed records: their last attempt ended without an answer, so
-it is unknown whether its effects happened. It finds those whose handler said so,
-with its reason, or ran longer than MaxRun and may still run, and unreadable
-records too. Find out what the attempt did, and tell the store with "reprise
-resolve".
+		Long: `stuck finds the operations whose outcome is unknown, and that nothing runs again
+before a person resolves them: those of AtMostOnce policies whose last attempt
+ended without an answer, and those whose handler said that it does not know the
+outcome, with its reason, or ran longer than MaxRun and may still run. It finds
+unreadable records, too. Find out what the attempt did, and tell the store with
+"reprise resolve".
 
-Exit code 0: nothing is stuck; 1: something is.`,
+A lapsed record of a Recoverable policy waits for a retry, which takes it over,
+unless its policy allows no more attempts (MaxAttempts). They are counted, and
+--all shows them.
+
+Exit code 0: nothing is stuck; 1: something is, for a job that runs it every few
+minutes.`,
 		Args: cobra.NoArgs,
-		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
-			q, err := s.query()
+		RunE: c.withStore(func(ctx context.Context, st *connect.Store, _ []string) error {
+			s, err := choice.selection()
 			if err != nil {
 				return err
 			}
+			s.persons = !all
 			progress := c.err.Progress()
-			l := scan(ctx, store, q, s.limit, progress)
-			c.show(l, s.wide)
+			l := scan(ctx, st, s, progress)
+			c.show(l, choice.wide)
 			if err := c.failed(ctx, l); err != nil {
 				return err
 			}
-			c.goOn(l, "stuck")
-			if len(l.records) == 0 {
+			found := int64(len(l.records) + l.left)
+			switch {
+			case found == 0:
 				c.say("nothing is stuck: ", ui.Noun(l.scanned, "record", "records"), " looked at in ", ui.Duration(progress.Elapsed()))
-				return nil
+			case all:
+				c.say(ui.Noun(found, "record needs a person or a retry", "records need a person or a retry"))
+			default:
+				c.say(ui.Noun(found, "record needs", "records need"), " a person: reprise show ID, then reprise resolve ID")
 			}
-			c.say("")
-			c.say(ui.Noun(int64(len(l.records)), "record needs", "records need"), " a person: reprise show ID, then reprise resolve ID")
-			return ended(ExitFindings)
+			if l.waiting > 0 {
+				c.say(ui.Noun(int64(l.waiting), "lapsed record waits", "lapsed records wait"), " for a retry, which takes over: reprise stuck --all")
+			}
+			if found > 0 {
+				return ended(ExitFindings)
+			}
+			return nil
 		}),
 	}
-	s.register(cmd, 1000)
+	choice.register(cmd, 1000)
+	cmd.Flags().BoolVar(&all, "all", false, "also show, and exit with 1 for, those that a retry takes over")
 	return cmd
-}
-
-// goOn says how to see the rest of a listing that its limit ended.
-func (c *session) goOn(l *listing, command string) {
-	if l.next != "" && !c.json {
-		c.err.Line(fmt.Sprintf("there may be more: reprise %s --after %s", command, l.next))
-	}
 }
 
 // say prints a line for a person; it is silent for a program.

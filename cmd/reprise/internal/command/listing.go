@@ -1,131 +1,187 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// listing is the records found so far for a query.
+// listing is the result of a scan: of the records found so far, those that come first in
+// the order of sortByNeed.
 type listing struct {
 	records []store.Record
+	left    int // how many were found and are not among them, because of the limit
+	waiting int // of those left out, how many wait for a retry only
 	scanned int64
-	total   int64  // an estimate; 0 is unknown
-	next    string // where it goes on; empty: everything was looked at
-	err     error  // why it stopped
+	total   int64 // an estimate; 0 is unknown
+	over    bool  // all records were looked at
+	err     error // why it stopped
 }
 
 // pageSize is the number of records of one call: small enough that an error or an
 // interrupt loses little.
 const pageSize = 1000
 
-// scan looks for up to limit records that q selects, 0 being all, and shows how far it
-// is. A record that two pages show counts once.
-func scan(ctx context.Context, store *connect.Store, q store.Query, limit int, progress *ui.Progress) *listing {
-	return scanPages(ctx, store, q, limit, progress, nil)
+// selection says which records a scan looks for.
+type selection struct {
+	query   store.Query
+	limit   int  // records to keep; 0 is all
+	persons bool // keep only those that need a person, and count those that wait for a retry
+	answers bool // read the answers of completed records, and keep those that cannot be read
 }
 
-// scanFor looks at every record, and keeps those that want selects.
-func scanFor(ctx context.Context, st *connect.Store, progress *ui.Progress, want func(*store.Record) bool) *listing {
-	return scanPages(ctx, st, store.Query{}, 0, progress, want)
-}
-
-func scanPages(ctx context.Context, st *connect.Store, q store.Query, limit int, progress *ui.Progress, want func(*store.Record) bool) *listing {
+// scan looks at all records, and shows how far it is. It keeps up to the limit, and
+// holds little more in memory. A record that two pages show is kept once.
+func scan(ctx context.Context, st *connect.Store, s *selection, progress *ui.Progress) *listing {
 	defer progress.Clear()
-	l := &listing{next: q.After}
-	seen := make(map[store.ID]bool)
+	l, q := new(listing), s.query
+	if q.Limit = pageSize; s.answers {
+		q.States |= store.States(store.StateCompleted)
+	}
 	for {
-		q.Limit = pageSize
-		if limit > 0 {
-			q.Limit = min(pageSize, limit-len(l.records))
-		}
-		q.After = l.next
-		page, err := onePage(ctx, st, q)
-		if err != nil {
-			l.err = err
-			return l
-		}
-		for i := range page.Records {
-			r := &page.Records[i]
-			if seen[r.ID] || want != nil && !want(r) {
-				continue
+		page, err := st.Look.List(ctx, q)
+		for i := 0; err == nil && i < len(page.Records); i++ {
+			var keep bool
+			if keep, err = l.wants(ctx, st, s, &page.Records[i]); keep {
+				l.records = append(l.records, page.Records[i])
 			}
-			seen[r.ID] = true
-			l.records = append(l.records, *r)
+		}
+		if s.limit > 0 && len(l.records) > 2*s.limit+pageSize {
+			l.compact(s.limit)
 		}
 		l.scanned += int64(page.Scanned)
-		l.total = max(page.Total, l.scanned)
-		if page.Total == 0 {
+		if l.total = max(page.Total, l.scanned); page.Total == 0 {
 			l.total = 0
 		}
-		l.next = page.Next
-		if l.next == "" || limit > 0 && len(l.records) >= limit {
+		q.After = page.Next
+		if l.over = err == nil && q.After == ""; l.over || err != nil {
+			l.err = err
+			l.compact(s.limit)
 			return l
 		}
-		progress.Show(l.scanned, l.total, "%s looked at, %s found", ui.Count(l.scanned), ui.Count(int64(len(l.records))))
+		progress.Show(l.scanned, l.total, "%s looked at, %s found", ui.Count(l.scanned), ui.Count(int64(len(l.records)+l.left)))
 	}
 }
 
-func onePage(ctx context.Context, st *connect.Store, q store.Query) (store.Page, error) {
-	if err := ctx.Err(); err != nil {
-		return store.Page{}, err
+// wants reports whether the scan keeps a record.
+func (l *listing) wants(ctx context.Context, st *connect.Store, s *selection, r *store.Record) (bool, error) {
+	switch {
+	case s.answers && r.State == store.StateCompleted:
+		return unreadableAnswer(ctx, st, r, s.query.States.Has(store.StateCompleted))
+	case s.persons && needOf(r) == needsRetry:
+		l.waiting++
+		return false, nil
+	default:
+		return true, nil
 	}
-	ctx, cancel := st.Bounded(ctx)
-	defer cancel()
-	return st.Look.List(ctx, q)
 }
 
-// sortByNeed sorts records that need a person first: lapsed, unknown and unreadable ones,
-// the oldest claims first, then running ones, then the latest completed.
+// unreadableAnswer reads the answer of a completed record, and notes in its Reason that a
+// retry could not have it. Of a sealed one it sees no more than its form.
+func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, other bool) (bool, error) {
+	whole, err := st.Look.Inspect(ctx, r.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && whole.State != store.StateCompleted:
+		return false, nil // it ended meanwhile
+	case err != nil:
+		return false, err
+	case protocol.NextOf(&whole).Code == protocol.CodeRecordCorrupt:
+		r.Reason = unreadable
+		return true, nil
+	default:
+		return other, nil
+	}
+}
+
+// unreadable is the Reason of a completed record whose answer cannot be read. Stores give
+// a completed record none.
+const unreadable = "its answer cannot be read"
+
+// compact keeps the first records, each once.
+func (l *listing) compact(limit int) {
+	seen := make(map[store.ID]bool, len(l.records))
+	l.records = slices.DeleteFunc(l.records, func(r store.Record) bool {
+		again := seen[r.ID]
+		seen[r.ID] = true
+		return again
+	})
+	sortByNeed(l.records)
+	if limit > 0 && len(l.records) > limit {
+		l.left += len(l.records) - limit
+		l.records = slices.Delete(l.records, limit, len(l.records))
+	}
+}
+
+// need says who goes on with a record.
+type need uint8
+
+const (
+	needsPerson need = iota + 1
+	needsRetry       // the next retry takes it over, unless its policy allows no more attempts
+	needsNone
+)
+
+// String returns the need as a listing shows it.
+func (n need) String() string { return [...]string{"", "person", "retry", "-"}[n] }
+
+func needOf(r *store.Record) need {
+	switch {
+	case r.Stuck(), r.State == store.StateUnreadable, r.State == store.StateCompleted && r.Reason == unreadable:
+		return needsPerson
+	case r.State == store.StateLapsed:
+		return needsRetry
+	default:
+		return needsNone
+	}
+}
+
+// sortByNeed sorts records that need a person first, then those that wait for a retry,
+// running ones, each with the oldest claim first, and the latest completed. Those whose
+// claim is not known follow the others of their kind.
 func sortByNeed(list []store.Record) {
 	rank := func(r *store.Record) int {
-		switch r.State {
-		case store.StateLapsed, store.StateUnknown:
-			return 0
-		case store.StateUnreadable:
-			return 1
-		case store.StateRunning:
-			return 2
+		switch n := needOf(r); {
+		case n == needsNone && r.State.WasCompleted():
+			return 2*int(n) + 2
+		case r.ClaimedAt.IsZero():
+			return 2*int(n) + 1
 		default:
-			return 3
+			return 2 * int(n)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b store.Record) int {
-		if d := rank(&a) - rank(&b); d != 0 {
-			return d
+		at := cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.Lease, b.Lease))
+		if needOf(&a) == needsNone && a.State.WasCompleted() {
+			at = b.CompletedAt.Compare(a.CompletedAt)
 		}
-		if a.State == store.StateCompleted || a.State == store.StateExpired {
-			return b.CompletedAt.Compare(a.CompletedAt)
-		}
-		if d := a.ClaimedAt.Compare(b.ClaimedAt); d != 0 {
-			return d
-		}
-		return int(min(max(a.Lease-b.Lease, -1), 1))
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), at)
 	})
 }
 
 // listingJSON is a listing in the output for programs.
 type listingJSON struct {
 	Records  []recordJSON `json:"records"`
-	Scanned  int64        `json:"scanned"`
-	Total    int64        `json:"total_estimate,omitempty"`
-	Complete bool         `json:"complete"`
-	Next     string       `json:"next,omitempty"`
+	Left     int          `json:"not_shown"`                // found, and left out because of the limit
+	Waiting  int          `json:"waiting_for_retry"`        // found by stuck, and left out because a retry takes them over
+	Scanned  int64        `json:"scanned"`                  // records looked at
+	Total    int64        `json:"total_estimate,omitempty"` // records to look at
+	Complete bool         `json:"complete"`                 // all were looked at
 }
 
-// show prints a listing, and says where it stopped short.
+// show prints a listing, and says what it left out.
 func (c *session) show(l *listing, wide bool) {
-	sortByNeed(l.records)
 	if c.json {
 		out := listingJSON{
-			Records: make([]recordJSON, len(l.records)), Scanned: l.scanned, Total: l.total,
-			Complete: l.next == "" && l.err == nil, Next: l.next,
+			Records: make([]recordJSON, len(l.records)), Left: l.left, Waiting: l.waiting, Scanned: l.scanned, Total: l.total, Complete: l.over,
 		}
 		for i := range l.records {
 			out.Records[i] = newRecordJSON(&l.records[i])
@@ -137,17 +193,20 @@ func (c *session) show(l *listing, wide bool) {
 		return
 	}
 	now := time.Now()
-	t := ui.NewTable("ID", "STATE", "LABEL", ">AGE", "LEASE", ">ATTEMPT", ">FENCE", ">SIZE", ">KEPT FOR", "REQUEST")
+	t := ui.NewTable("ID", "STATE", "NEEDS", "LABEL", ">AGE", "LEASE", ">ATTEMPT", ">FENCE", ">SIZE", ">KEPT FOR", "REQUEST")
 	for i := range l.records {
 		r := &l.records[i]
 		id := r.ID.Short()
 		if wide {
 			id = r.ID.String()
 		}
-		t.Row(ui.Piece{Text: id}, stateOf(r), orNone(r.Label), age(r, now), lease(r),
+		t.Row(ui.Piece{Text: id}, stateOf(r), ui.Piece{Text: needOf(r).String()}, orNone(r.Label), age(r, now), lease(r),
 			ui.Paint(ui.Plain, "%d", r.Attempt), ui.Paint(ui.Plain, "%d", r.Fence), ui.Piece{Text: ui.Bytes(int64(r.Size))}, validity(r), excerpt(r.Description, maxDescription))
 	}
 	c.out.Table(t)
+	if l.left > 0 {
+		c.say(fmt.Sprintf("these are the first %d; about %d more were found: --limit 0 shows all", len(l.records), l.left))
+	}
 }
 
 // failed returns how a command ends after a listing that was cut short, and nil after one
@@ -156,16 +215,12 @@ func (c *session) failed(ctx context.Context, l *listing) error {
 	if l.err == nil {
 		return nil
 	}
-	if errors.Is(l.err, store.ErrInvalid) && l.scanned == 0 {
-		return usage("--after has no cursor of this store: start the listing again without it (%w)", l.err)
-	}
 	after := ui.Noun(l.scanned, "record", "records")
 	if l.total > l.scanned {
 		after += " of about " + ui.Count(l.total)
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		c.err.Line("interrupted after ", after, "; what is shown is incomplete")
-		return ended(ExitInterrupted)
+		return &failure{code: ExitInterrupted, err: fmt.Errorf("interrupted after %s; what is shown is incomplete", after)}
 	}
 	return storeFailed(ctx, "listing stopped after "+after, l.err)
 }

@@ -17,6 +17,7 @@ import (
 type recordJSON struct {
 	ID           string     `json:"id"`
 	State        string     `json:"state"`
+	Needs        string     `json:"needs,omitempty"` // person or retry
 	Label        string     `json:"label"`
 	Description  string     `json:"description,omitempty"`
 	Attempt      int        `json:"attempt"`
@@ -34,8 +35,13 @@ type recordJSON struct {
 }
 
 func newRecordJSON(r *store.Record) recordJSON {
+	needs := ""
+	if n := needOf(r); n != needsNone {
+		needs = n.String()
+	}
 	return recordJSON{
-		ID: r.ID.String(), State: r.State.String(), Label: r.Label, Description: r.Description, Attempt: r.Attempt, Fence: r.Fence,
+		Needs: needs,
+		ID:    r.ID.String(), State: r.State.String(), Label: r.Label, Description: r.Description, Attempt: r.Attempt, Fence: r.Fence,
 		ClaimedAt: instant(r.ClaimedAt), CompletedAt: instant(r.CompletedAt), Resolved: r.Resolved,
 		Preset: presetOf(r).String(), Retention: seconds(r.Retention), Horizon: seconds(r.Horizon),
 		LeaseSeconds: seconds(r.Lease), ValidSeconds: seconds(r.Validity), Size: r.Size, Reason: r.Reason,
@@ -71,31 +77,36 @@ func instant(t time.Time) *time.Time {
 // seconds returns a duration in seconds, to the millisecond.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
-// keepsFailure reports whether every retry for a record gets a failure of the service. A
-// listing has no answers, and shows none.
-func keepsFailure(r *store.Record) bool {
-	if r.Payload == nil {
-		return false
+// failureKept returns the failure that every retry for a completed record gets; empty: it
+// gets none, or the record is of a listing, which has no answers.
+func failureKept(r *store.Record) string {
+	switch a := answerOf(r); {
+	case r.Reason == unreadable, a != nil && errors.Is(a.err, store.ErrCorrupt):
+		return " (unreadable)"
+	case a != nil && a.response.Status >= http.StatusInternalServerError:
+		return " (a failure)"
+	default:
+		return ""
 	}
-	a := answerOf(r)
-	return a != nil && (a.response.Status >= http.StatusInternalServerError || errors.Is(a.err, store.ErrCorrupt))
 }
 
 // stateOf paints the state of a record.
 func stateOf(r *store.Record) ui.Piece {
 	style := ui.Plain
+	text := r.State.String()
 	switch r.State {
 	case store.StateLapsed, store.StateUnreadable, store.StateUnknown:
-		style = ui.Bad
+		if style = ui.Bad; needOf(r) == needsRetry {
+			style = ui.Warn
+		}
 	case store.StateRunning:
 		style = ui.Warn
 	case store.StateCompleted:
 		style = ui.Good
+		if failure := failureKept(r); failure != "" {
+			style, text = ui.Bad, text+failure
+		}
 	case store.StateExpired:
-	}
-	text := r.State.String()
-	if keepsFailure(r) {
-		style, text = ui.Bad, text+" (a failure)"
 	}
 	if r.Resolved {
 		text += " (resolved)"

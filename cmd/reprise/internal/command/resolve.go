@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,20 +18,13 @@ import (
 
 // decision is the operator's decision about a record.
 type decision struct {
-	forget    bool
-	again     bool
-	status    int
-	headers   []string
-	body      string
-	retention time.Duration
-	reason    string
-	yes       bool
-	fence     uint64
-	auditLog  string
-
-	fenced  bool // --fence was passed
-	answer  *answer
-	payload []byte
+	stored.Resolution
+	status   int
+	headers  []string
+	body     string
+	yes      bool
+	auditLog string
+	fenced   bool // --fence was passed
 }
 
 // resolve is the command "resolve".
@@ -58,7 +50,8 @@ for nothing else.
   reprise resolve 3f2a9c41e07b --answer 201 --header 'Content-Type: application/json' \
     --body @receipt.json --reason 'bank confirms payment 8812, INC-204'
 
-What was decided goes to an audit log, as JSON to standard error or to a file.
+Say why with --reason: what was decided, by whom and why goes to an audit log, as
+JSON to standard error or to a file, before the record is changed and after it.
 Exit code 1: the record is not one to resolve, or changed; nothing was written.`,
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,28 +64,30 @@ Exit code 1: the record is not one to resolve, or changed; nothing was written.`
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&d.forget, "forget", false, "forget the record: the next request with the key runs")
-	flags.BoolVar(&d.again, "run-again", false, "with --forget: the operation may run again, though the record is completed or unreadable")
+	flags.BoolVar(&d.Forget, "forget", false, "forget the record: the next request with the key runs")
+	flags.BoolVar(&d.RunAgain, "run-again", false, "with --forget: the operation may run again, though the record is completed or unreadable")
 	flags.IntVar(&d.status, "answer", 0, "keep an answer with this `status`")
 	flags.StringArrayVar(&d.headers, "header", nil, "a field of the answer, `'Name: value'`; may be repeated")
 	flags.StringVar(&d.body, "body", "", "the body of the answer: `text`, @file, or @- for standard input")
-	flags.DurationVar(&d.retention, "retention", 0, "how long the answer is replayed; by default as long as the policy of the record says")
-	flags.StringVar(&d.reason, "reason", "", "why, for the audit log")
+	flags.DurationVar(&d.Retention, "retention", 0, "how long the answer is replayed; by default as long as the policy of the record says")
+	flags.StringVar(&d.Reason, "reason", "", "why, for the audit log; required")
 	flags.StringVar(&d.auditLog, "audit-log", "", "append the audit log to this `file`")
 	flags.BoolVar(&d.yes, "yes", false, "do not ask; needs --fence")
-	flags.Uint64Var(&d.fence, "fence", 0, "refuse a record that has another fence")
+	flags.Uint64Var(&d.Fence, "fence", 0, "refuse a record that has another fence")
 	return cmd
 }
 
 // check refuses a decision that could not be carried out, before any server is contacted.
 func (d *decision) check(c *session, answered bool) error {
 	switch {
-	case d.forget == answered:
+	case d.Forget == answered:
 		return usage("pass either --forget or --answer STATUS")
-	case d.again && !d.forget:
+	case d.RunAgain && !d.Forget:
 		return usage("--run-again belongs to --forget")
-	case d.forget && (d.body != "" || len(d.headers) > 0):
+	case d.Forget && (d.body != "" || len(d.headers) > 0):
 		return usage("--header and --body belong to --answer")
+	case d.Reason == "":
+		return usage("pass --reason: the audit log says why")
 	case d.yes && !d.fenced:
 		return usage("--yes needs --fence N, the fence of the record that you decided about (reprise show ID --json)")
 	case !d.yes && c.json:
@@ -101,25 +96,19 @@ func (d *decision) check(c *session, answered bool) error {
 		return usage("standard input is not a terminal, so nobody can confirm: pass --yes and --fence N")
 	case !d.yes && d.body == "@-":
 		return usage("--body @- takes standard input, which the confirmation needs: pass a file, or --yes and --fence N")
-	case d.forget:
+	case d.Forget:
 		return nil
-	case d.retention == 0:
-	case d.retention < store.MinDuration || d.retention > store.MaxDuration:
-		return usage("--retention is %v, want %v to %v", d.retention, store.MinDuration, store.MaxDuration)
+	case d.Retention == 0:
+	case d.Retention < store.MinDuration || d.Retention > store.MaxDuration:
+		return usage("--retention is %v, want %v to %v", d.Retention, store.MinDuration, store.MaxDuration)
 	}
-	response, err := d.response(c.streams.In)
-	if err != nil {
+	var err error
+	if d.Answer, err = d.response(c.streams.In); err != nil {
 		return err
 	}
-	return d.encode(response)
-}
-
-// encode encodes a response, unless a replay could not serve it.
-func (d *decision) encode(response protocol.Response) (err error) {
-	if d.payload, err = stored.Encode(response); err != nil {
+	if _, err := stored.Encode(d.Answer); err != nil {
 		return usage("a replay could not serve this answer: %w", err)
 	}
-	d.answer = &answer{response: response}
 	return nil
 }
 
@@ -152,39 +141,54 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	if err != nil {
 		return err
 	}
-	if err := refusal(&before, d); err != nil {
-		return err
+	d.ID, d.State, d.Operator = before.ID, before.State, operator()
+	if !d.fenced {
+		d.Fence = before.Fence
 	}
-	if d.retention == 0 && !d.forget {
-		d.retention = before.Retention
+	next, err := d.Check(&before)
+	if err != nil {
+		return refused(&before, err)
+	}
+	if d.Retention == 0 && !d.Forget {
+		d.Retention = before.Retention
 	}
 	if !c.json {
-		c.preview(&before, d)
+		c.preview(&before, d, &next)
 	}
 	if !d.yes {
 		if err := c.confirm(ctx, &before, d); err != nil {
 			return err
 		}
 	}
-	log, err := c.openAudit(d.auditLog)
+	log, file, err := c.openAudit(d.auditLog)
 	if err != nil {
 		return err
 	}
-	defer log.close()
-	if err := log.line(ctx, "resolving", st, &before, d, nil); err != nil {
-		return usage("the audit log cannot be written, so nothing was changed: %w", err)
-	}
+	defer file.Close()
 	// From here on a signal waits: a write must not stop midway.
 	ctx = context.WithoutCancel(ctx)
-	err = carryOut(ctx, st, &before, d, log)
+	err = stored.Resolve(ctx, st.Look, d.Resolution, log)
 	switch {
+	case errors.Is(err, stored.ErrNotAudited):
+		return usage("%w", err)
 	case errors.Is(err, store.ErrRecordChanged):
 		return c.changed(ctx, st, &before)
 	case err != nil:
-		c.err.Line(ui.Piece{Style: ui.Warn, Text: leftBehind(&before, err)})
-		return storeFailed(ctx, "resolving the record "+before.ID.Short(), err)
+		return storeFailed(ctx, "resolving the record "+before.ID.Short()+" ("+leftBehind(&before, err)+")", err)
 	}
 	return c.readBack(ctx, st, &before, d)
+}
+
+// refused reports that a record is not one to resolve in this way.
+func refused(r *store.Record, err error) error {
+	if errors.Is(err, store.ErrRecordChanged) {
+		return findings("the record %s changed: %w; nothing was changed", r.ID.Short(), err)
+	}
+	advice := ""
+	if !(r.State == store.StateRunning || r.State == store.StateLapsed || r.State == store.StateUnknown) {
+		advice = "; --forget --run-again forgets it"
+	}
+	return findings("%w%s; nothing was changed: its client gets %s", err, advice, nextFor(r))
 }
 
 // leftBehind describes the state that a failed write may have left in the store.
@@ -198,42 +202,14 @@ func leftBehind(r *store.Record, err error) string {
 	return "nothing was changed"
 }
 
-// carryOut writes a decision, and its result to the audit log.
-func carryOut(ctx context.Context, st *connect.Store, r *store.Record, d *decision, log *audit) error {
-	ctx, cancel := st.Bounded(ctx)
-	defer cancel()
-	err := st.Look.Resolve(ctx, r.ID, store.Resolution{State: r.State, Fence: r.Fence, Forget: d.forget, Payload: d.payload, Retention: d.retention})
-	_ = log.line(ctx, "resolved", st, r, d, err) // the one before it is written
-	return err
-}
-
-// refusal says why a record is not one to resolve; nil means that it is.
-func refusal(r *store.Record, d *decision) error {
-	attempt := r.State == store.StateLapsed || r.State == store.StateUnknown
-	switch {
-	case r.State == store.StateRunning:
-		return findings("the record %s is running: its lease has %s left; nothing was changed", r.ID.Short(), ui.Duration(r.Lease))
-	case !attempt && !d.forget:
-		return findings("the record %s is %v: its client gets %s; it can only be forgotten; nothing was changed", r.ID.Short(), r.State, nextFor(r))
-	case d.fenced && d.fence != r.Fence:
-		return findings("the record %s changed: its fence is %d, not %d; nothing was changed", r.ID.Short(), r.Fence, d.fence)
-	case attempt && d.again: // who saw an attempt has not agreed to forget the result that it may get late, with the same fence
-		return findings("the record %s is %v: forget it without --run-again, which is for what is completed, expired or unreadable; nothing was changed", r.ID.Short(), r.State)
-	case !attempt && !d.again:
-		return findings("the record %s is %v: its client gets %s; once it is forgotten, the next request runs the operation, maybe for the second time; "+
-			"pass --run-again if it should; nothing was changed", r.ID.Short(), r.State, nextFor(r))
-	}
-	return nil
-}
-
 // preview shows the record, and the effect of the decision.
-func (c *session) preview(r *store.Record, d *decision) {
+func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "Before"})
 	c.printFacts(r)
 	c.out.Line(ui.Paint(ui.Faint, "%-*s", factWidth, "client gets"), " ", nextFor(r))
 	c.out.Line()
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "After"})
-	if d.forget {
+	if d.Forget {
 		c.out.Line("  no record: the next request with the key runs the operation")
 		switch {
 		case r.State == store.StateUnreadable:
@@ -248,12 +224,13 @@ func (c *session) preview(r *store.Record, d *decision) {
 		c.out.Line()
 		return
 	}
-	c.printAnswer(d.answer, true)
-	if _, typed := d.answer.response.Header.Get("Content-Type"); !typed && len(d.answer.response.Body) > 0 {
+	c.printAnswer(&answer{response: d.Answer}, true)
+	if _, typed := d.Answer.Header.Get("Content-Type"); !typed && len(d.Answer.Body) > 0 {
 		c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the answer has a body and no Content-Type"})
 	}
-	c.out.Line(ui.Paint(ui.Faint, "  replayed for %s", ui.Duration(d.retention)))
-	if d.retention < r.Retention {
+	c.out.Line(ui.Paint(ui.Faint, "  client gets %s", next.Text))
+	c.out.Line(ui.Paint(ui.Faint, "  replayed for %s", ui.Duration(d.Retention)))
+	if d.Retention < r.Retention {
 		c.out.Line(ui.Paint(ui.Warn, "  the policy promises %s: until then a retry gets 409 result-expired instead", ui.Duration(r.Retention)))
 	}
 	if r.Horizon > 0 {
@@ -264,12 +241,12 @@ func (c *session) preview(r *store.Record, d *decision) {
 
 // confirm asks for a part of the ID, which is not typed by accident.
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
-	want := r.ID.String()[:minDigits]
+	want := r.ID.String()[:stored.MinDigits]
 	verb := "keep this answer"
 	switch {
-	case d.again:
+	case d.RunAgain:
 		verb = "forget the record, and let the operation run again"
-	case d.forget:
+	case d.Forget:
 		verb = "forget the record"
 	}
 	typed, err := c.prompt.Line(ctx, "Type "+want+" to "+verb+": ")
@@ -304,14 +281,12 @@ type resolvedJSON struct {
 
 // readBack shows the record as the store has it now.
 func (c *session) readBack(ctx context.Context, st *connect.Store, before *store.Record, d *decision) error {
-	bounded, cancel := st.Bounded(ctx)
-	defer cancel()
-	after, err := st.Look.Inspect(bounded, before.ID)
+	after, err := st.Look.Inspect(ctx, before.ID)
 	gone := errors.Is(err, store.ErrNotFound)
 	if err != nil && !gone {
 		return storeFailed(ctx, "the record is resolved, and reading it back", err)
 	}
-	out := resolvedJSON{Before: newRecordJSON(before), Next: "a new run: there is no record"}
+	out := resolvedJSON{Before: newRecordJSON(before), Next: nextFor(nil)}
 	if !gone {
 		view := newRecordJSON(&after)
 		out.After, out.Next = &view, nextFor(&after)
@@ -322,9 +297,9 @@ func (c *session) readBack(ctx context.Context, st *connect.Store, before *store
 	}
 	done := "The answer is kept."
 	switch {
-	case d.forget && gone:
+	case d.Forget && gone:
 		done = "The record is forgotten."
-	case d.forget:
+	case d.Forget:
 		done = "The record is forgotten, and a client claimed it again already."
 	}
 	c.out.Line(ui.Paint(ui.Good, "✓ "), done)

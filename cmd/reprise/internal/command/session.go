@@ -8,8 +8,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reprise-go/reprise/core/store"
 
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/safe"
@@ -47,22 +51,36 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if c.store != nil {
 		c.store.Close()
 	}
-	if err == nil {
-		return ExitFine
-	}
-	c.open() // the flags may ask for no colour
-	if text := err.Error(); text != "" {
-		if c.store != nil {
-			text = c.store.Redact(text)
-		}
-		text = safe.Fold(text)
-		c.err.Line(ui.Paint(ui.Bad, "reprise:"), " ", text)
-	}
-	var f *failure
-	if !errors.As(err, &f) {
-		c.err.Line("reprise --help shows the commands and flags")
+	if err != nil {
+		c.open()                                           // the flags may ask for no colour
+		c.json = c.json || slices.Contains(args, "--json") // a wrong flag before it ends the parsing
+		c.explain(err)
 	}
 	return codeOf(err)
+}
+
+// errorJSON is an error in the output for programs, on standard error.
+type errorJSON struct {
+	Error string `json:"error"`
+	Exit  int    `json:"exit_code"`
+}
+
+// explain prints why a command ended, unless the command did.
+func (c *session) explain(err error) {
+	text := strings.TrimPrefix(err.Error(), "reprise: ")
+	if c.store != nil {
+		text = c.store.Redact(text)
+	}
+	switch text = safe.Fold(text); {
+	case c.json && text != "":
+		writeJSON(c.err, errorJSON{text, codeOf(err)})
+		return
+	case text != "":
+		c.err.Line(ui.Paint(ui.Bad, "reprise:"), " ", text)
+	}
+	if f := new(failure); !errors.As(err, &f) {
+		c.err.Line("reprise --help shows the commands and flags")
+	}
 }
 
 // open makes the streams, once the flags are known.
@@ -107,26 +125,29 @@ func (c *session) withStore(run func(ctx context.Context, store *connect.Store, 
 		if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
 			return usage("%w", err)
 		}
-		store, err := connect.Open(cmd.Context(), &c.settings)
-		if err != nil {
+		st, err := connect.Open(cmd.Context(), &c.settings)
+		switch {
+		case c.settings.ServicePool && errors.Is(err, store.ErrInvalid): // the service could not start either
+			return unsafe("%w", err)
+		case err != nil:
 			return usage("%w", err)
 		}
-		c.store = store
-		return run(cmd.Context(), store, args)
+		c.store = st
+		return run(cmd.Context(), st, args)
 	}
 }
 
-// printJSON prints a value as JSON that a terminal can show.
-func (c *session) printJSON(value any) {
+// printJSON prints the result of a command.
+func (c *session) printJSON(value any) { writeJSON(c.out, value) }
+
+// writeJSON writes a value as JSON that a terminal can show.
+func writeJSON(to *ui.Stream, value any) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(value); err != nil {
-		c.err.Line("reprise: ", err.Error())
-		return
-	}
-	_, _ = c.out.Raw().Write(safe.JSON(b.Bytes()))
+	_ = e.Encode(value) // of strings, numbers and their lists: it cannot fail
+	_, _ = to.Raw().Write(safe.JSON(b.Bytes()))
 }
 
 // writeFile writes a file that only its owner may read.

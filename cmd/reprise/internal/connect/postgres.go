@@ -34,15 +34,20 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		}
 	}
 	// A statement is sent whole each time, which works behind every pooler.
-	if !strings.Contains(s.PostgresURL, "default_query_exec_mode") {
+	if !s.ServicePool && !strings.Contains(s.PostgresURL, "default_query_exec_mode") {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
-	// What the URL asks for is the service's; a person needs few connections.
-	c.MaxConns, c.MinConns, c.MinIdleConns = maxConns, 0, 0
+	// What the URL asks for is the service's; a person needs few connections. A pool opens
+	// no more than are used, so one of the service's size can be judged.
+	sized := s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")
+	if !sized {
+		c.MaxConns = maxConns
+	}
+	c.MinConns, c.MinIdleConns = 0, 0
 	st.User = c.ConnConfig.User
 	st.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
 
@@ -69,8 +74,11 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		pool.Close()
 		return nil, st.redacted(err)
 	}
-	st.Pool, st.Unexamined = pool, []string{"notices", "statement-cache"}
-	if s.Transactional {
+	st.Pool, st.Unexamined = pool, []string{"notices"}
+	if !s.ServicePool {
+		st.Unexamined = append(st.Unexamined, "statement-cache")
+	}
+	if s.Transactional && !sized {
 		st.Unexamined = append(st.Unexamined, "pool-size")
 	}
 	st.attach(inner)

@@ -29,6 +29,7 @@ type Settings struct {
 	Schema        string
 	Table         string
 	Transactional bool
+	ServicePool   bool // the pool settings in PostgresURL are the service's, to be judged
 
 	Timeout time.Duration
 }

@@ -43,7 +43,7 @@ type Store struct {
 	Config reprisepg.Config // of a PostgreSQL store
 	Pool   *pgxpool.Pool    // of a PostgreSQL store
 	Store  store.Store      // as the application has it
-	Look   store.Inspector  // lists, inspects and resolves
+	Look   store.Inspector  // lists, inspects and resolves, each call within Settings.Timeout
 	Check  store.Checker    // examines the server
 	Purger store.Purger     // nil: the server deletes expired records
 
@@ -67,6 +67,8 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 		return nil, errors.New("two stores: pass one of --redis-url and --postgres-url (REPRISE_REDIS_URL and REPRISE_POSTGRES_URL count too)")
 	case s.RedisURL != "" && (s.Schema != "" || s.Table != "" || s.Transactional):
 		return nil, errors.New("--schema, --table and --transactional are of a PostgreSQL store")
+	case s.RedisURL != "" && s.ServicePool:
+		return nil, errors.New("--service-pool is for a PostgreSQL store")
 	case s.PostgresURL != "" && (s.Prefix != "" || s.RedisCluster || s.SentinelMaster != "" || s.Durability != ""):
 		return nil, errors.New("--prefix, --durability, --redis-cluster and --redis-sentinel-master are of a Redis store")
 	case s.RedisURL != "":
@@ -79,9 +81,34 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 // attach finds the abilities of the store.
 func (s *Store) attach(inner store.Store) {
 	s.Store = inner
-	s.Look, _ = store.As[store.Inspector](inner)
+	look, _ := store.As[store.Inspector](inner)
+	s.Look = bounded{look, s}
 	s.Check, _ = store.As[store.Checker](inner)
 	s.Purger, _ = store.As[store.Purger](inner)
+}
+
+// bounded bounds each call of an inspector.
+type bounded struct {
+	store.Inspector
+	in *Store
+}
+
+func (b bounded) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	ctx, cancel := b.in.Bounded(ctx)
+	defer cancel()
+	return b.Inspector.Inspect(ctx, id)
+}
+
+func (b bounded) List(ctx context.Context, q store.Query) (store.Page, error) {
+	ctx, cancel := b.in.Bounded(ctx)
+	defer cancel()
+	return b.Inspector.List(ctx, q)
+}
+
+func (b bounded) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	ctx, cancel := b.in.Bounded(ctx)
+	defer cancel()
+	return b.Inspector.Resolve(ctx, id, r)
 }
 
 // Prove runs every operation on short-lived records.
@@ -121,8 +148,6 @@ func (e redactedError) Unwrap() error { return e.err }
 
 // Latency returns how long one read of the store takes.
 func (s *Store) Latency(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
 	start := time.Now()
 	_, err := s.Look.Inspect(ctx, store.ID{})
 	if errors.Is(err, store.ErrNotFound) {

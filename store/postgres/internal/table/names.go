@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -83,6 +84,7 @@ func (n *Names) fill(text string) string {
 		"{migrations}", n.migrations,
 		"{expiry_index}", n.expiry,
 		"{scanned_at_once}", strconv.Itoa(scannedAtOnce),
+		"{probe_label}", "'" + store.ProbeLabel + "'",
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])

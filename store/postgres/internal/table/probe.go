@@ -25,7 +25,7 @@ func (t *Table) probe(ctx context.Context, st, rival store.Store) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	const payload = "probe"
-	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Retention: probeTime, Horizon: probeTime}}
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Label: store.ProbeLabel, Retention: probeTime, Horizon: probeTime}}
 	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
 	second := r
 	second.Owner = store.NewOwner()

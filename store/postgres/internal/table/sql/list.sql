@@ -1,4 +1,4 @@
--- List: $1 the ID behind which it begins, $2 the set of the states, $3 the label or '', $4 the least age in µs, $5 how many records it
+-- List: $1 the ID behind which it begins, $2 the set of the states, $3 the label or '' (all but that of probes), $4 the least age in µs, $5 how many records it
 -- answers.
 --
 -- It answers one row at least: how many records it looked at, the last of them, and an estimate of how many the table has. The others say
@@ -20,7 +20,7 @@ WITH looked AS MATERIALIZED (
 			WHEN lease_until > now() THEN 1 << 1
 			WHEN reason IS NOT NULL THEN 1 << 6
 			ELSE 1 << 2 END
-		AND ($3::text = '' OR (readable AND label = $3::text))
+		AND CASE $3::text WHEN '' THEN NOT readable OR label <> {probe_label} ELSE readable AND label = $3::text END
 		AND ($4::bigint = 0 OR NOT readable OR created_at <= now() - $4::bigint * interval '1 microsecond')
 	ORDER BY n
 	LIMIT $5::bigint

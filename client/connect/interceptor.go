@@ -1,0 +1,139 @@
+package repriseconnectclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/client/internal/rpc"
+	"github.com/reprise-go/reprise/client/internal/rpcstatus"
+)
+
+// Config says how calls are made.
+type Config struct {
+	// Client has the rules of retries. Its Methods, MaxRequestBuffer and MaxResponseBuffer
+	// have no meaning here.
+	Client repriseclient.Config
+
+	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
+	// untouched, because the service does not protect it. By default none is left out.
+	Skip func(procedure string) bool
+}
+
+// NewInterceptor returns an interceptor for clients that keys and retries unary calls. It
+// is inactive in handlers. Interceptors after it run once for each attempt, with a
+// request that is not a [connect.Request] but has its message and its header. The error
+// names the invalid field of c.
+func NewInterceptor(c Config) (connect.Interceptor, error) {
+	caller, err := rpc.NewCaller(c.Client)
+	if err != nil {
+		return nil, err
+	}
+	return &interceptor{caller, c.Skip}, nil
+}
+
+// Replayed reports whether the header of a response, or the metadata of an error, says
+// that the result is the recorded one of an earlier call with the key.
+func Replayed(header http.Header) bool { return header.Get("Idempotent-Replayed") == "true" }
+
+// RefusalOf returns the code with which Reprise refused a call, and an empty one for any
+// other error.
+func RefusalOf(err error) repriseclient.Code {
+	var failed *connect.Error
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	return repriseclient.Code(rpcstatus.RefusalOf(detailsOf(failed)).Code)
+}
+
+type interceptor struct {
+	caller *rpc.Caller
+	skip   func(string) bool
+}
+
+// WrapUnary implements [connect.Interceptor].
+func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (res connect.AnyResponse, err error) {
+		spec := req.Spec()
+		if !spec.IsClient || spec.IdempotencyLevel == connect.IdempotencyNoSideEffects || i.skip != nil && i.skip(spec.Procedure) {
+			return next(ctx, req)
+		}
+		err = i.caller.Do(ctx, &rpc.Call{
+			Host: req.Peer().Addr, Procedure: spec.Procedure, Keys: req.Header().Values(i.caller.Header()),
+			Attempt: func(ctx context.Context, key string) rpc.Result {
+				own := attempt{req, req.Header().Clone()}
+				own.header.Set(i.caller.Header(), key)
+				var err error
+				if res, err = next(ctx, own); err != nil {
+					return failure(err)
+				}
+				return rpc.Result{Metadata: res.Header()}
+			},
+		})
+		if err != nil {
+			return nil, withCode(err)
+		}
+		return res, nil
+	}
+}
+
+// WrapStreamingClient implements [connect.Interceptor].
+func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler implements [connect.Interceptor].
+func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// attempt is the request of one attempt. Its header is a copy, because an attempt that
+// was given up may still read it, and the caller may use the request again.
+type attempt struct {
+	connect.AnyRequest
+
+	header http.Header
+}
+
+// Header implements [connect.AnyRequest].
+func (a attempt) Header() http.Header { return a.header }
+
+// failure returns the result of an attempt that failed.
+func failure(err error) rpc.Result {
+	r := rpc.Result{Err: err, Code: uint32(connect.CodeOf(err))}
+	var failed *connect.Error
+	if errors.As(err, &failed) {
+		r.Metadata, r.Details = failed.Meta(), detailsOf(failed)
+	}
+	return r
+}
+
+// detailsOf returns the details of an error.
+func detailsOf(err *connect.Error) []rpcstatus.Detail {
+	var details []rpcstatus.Detail
+	for _, d := range err.Details() {
+		details = append(details, rpcstatus.Detail{Type: d.Type(), Value: d.Bytes()})
+	}
+	return details
+}
+
+// withCode returns an error with a code of Connect, as every error of a call has.
+func withCode(err error) error {
+	var coded *connect.Error
+	var not *repriseclient.NotSentError
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, context.Canceled):
+		return connect.NewError(connect.CodeCanceled, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.NewError(connect.CodeDeadlineExceeded, err)
+	case errors.As(err, &not): // the key was refused here
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	default:
+		return connect.NewError(connect.CodeUnknown, err)
+	}
+}

@@ -1,0 +1,92 @@
+// Package rpc makes unary calls of gRPC and Connect by the rules of a
+// [repriseclient.Transport]. Each attempt is shown to the transport as the exchange of
+// HTTP that it stands for, so keys, retries, bounds, the budget, errors and events have
+// one implementation for all protocols.
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+
+	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/client/internal/secret"
+)
+
+// Caller makes the calls of one service. It is safe for concurrent use.
+type Caller struct {
+	transport *repriseclient.Transport
+	header    string
+}
+
+// NewCaller returns a caller with the rules of c, whose Methods do not matter.
+func NewCaller(c repriseclient.Config) (*Caller, error) {
+	if c.Service.Header == "" {
+		c.Service.Header = "Idempotency-Key"
+	}
+	c.Methods = []string{http.MethodPost}
+	transport, err := repriseclient.NewTransport(exchange{c.Service.Header}, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Caller{transport, c.Service.Header}, nil
+}
+
+// Header returns the name of the metadata that has the key.
+func (c *Caller) Header() string { return c.header }
+
+// Call is a unary call.
+type Call struct {
+	Host, Procedure string
+	Keys            []string // in the metadata that the caller set
+
+	// Attempt makes one attempt with a key, in the form in which it is sent. Its context is
+	// a descendant of the call's, and has a trace of package httptrace, which says how far
+	// the attempt got.
+	Attempt func(ctx context.Context, key string) Result
+
+	last Result
+}
+
+type callOfContext struct{}
+
+// Do makes the attempts of a call. It returns the error of the last one, or a
+// [repriseclient.UnknownOutcomeError] or [repriseclient.NotSentError] if the service did
+// not say what became of the operation.
+func (c *Caller) Do(ctx context.Context, call *Call) error {
+	req := &http.Request{
+		Method: http.MethodPost, Host: call.Host,
+		URL:    &url.URL{Scheme: "http", Host: call.Host, Path: call.Procedure},
+		Header: http.Header{http.CanonicalHeaderKey(c.header): call.Keys},
+	}
+	resp, err := c.transport.RoundTrip(req.WithContext(context.WithValue(ctx, callOfContext{}, call)))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if repriseclient.GaveUp(resp) {
+		key := repriseclient.KeyOf(resp)
+		return &repriseclient.UnknownOutcomeError{
+			Attempts: repriseclient.Attempts(resp), KeyHash: hashOf(key), Err: call.last.Err, Keyed: secret.Of(key),
+		}
+	}
+	return call.last.Err
+}
+
+// hashOf returns the form of a key in errors.
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:6])
+}
+
+// exchange is the base of the transport, and makes attempts.
+type exchange struct{ header string }
+
+// RoundTrip implements [http.RoundTripper].
+func (e exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	call := req.Context().Value(callOfContext{}).(*Call)
+	call.last = call.Attempt(req.Context(), req.Header.Get(e.header))
+	return call.last.response(req)
+}

@@ -1,0 +1,60 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// A key is found as a transcript prints it, in its quotes, and as the client knows it.
+func TestFindReadsAKeyWithItsQuotes(t *testing.T) {
+	inTime(t, func(b *bench) {
+		for typed, key := range map[string]string{
+			`"order-17"`: "order-17", `order-17`: "order-17", "\"order-17\"\n": "order-17", `"a\"b"`: `a"b`,
+		} {
+			want := "records/main/" + store.DeriveID("tenant", "", key).String()
+			got := b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {typed}})
+			if got.status != 303 || got.header.Get("Location") != want {
+				b.Errorf("%s: %d to %q, want %q", typed, got.status, got.header.Get("Location"), want)
+			}
+		}
+		b.want("a key that is none", b.post("/find", url.Values{"store": {"main"}, "scope": {"tenant"}, "key": {`"order`}}), 422, "key")
+	})
+}
+
+// Logs show 12 digits of an ID. 8 or more of them are enough to find it, unless several
+// records begin with them: then these are listed.
+func TestFindTakesTheBeginningOfAnID(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, _ := b.lapsed("stuck")
+		twins := []store.ID{{0xaa, 0xbb, 0xcc, 0xdd, 1}, {0xaa, 0xbb, 0xcc, 0xdd, 2}}
+		for _, twin := range twins {
+			b.claimed(twin, store.ClaimRequest{})
+		}
+		find := func(digits string) page { return b.post("/find", url.Values{"store": {"main"}, "id": {digits}}) }
+		for _, digits := range []string{id.Short(), strings.ToUpper(id.Short()), " " + id.String()[:8] + " ", id.String()} {
+			if got := find(digits); got.status != 303 || got.header.Get("Location") != "records/main/"+id.String() {
+				b.Errorf("%q: %d to %q: %s", digits, got.status, got.header.Get("Location"), got.text)
+			}
+		}
+		b.want("two", find("aabbccdd"), 422, "Several records begin with these digits", "records/main/"+twins[0].String(), "records/main/"+twins[1].String())
+		b.want("seven", find(id.String()[:7]), 422, "at least the first 8")
+		b.want("none", find("0123456789ab"), 404, "No record begins with these digits")
+	})
+}
+
+// claimed claims an operation as another process does, for an hour unless r says more.
+func (b *bench) claimed(id store.ID, r store.ClaimRequest) store.Owner {
+	b.Helper()
+	r.ID, r.Owner, r.Retention = id, store.NewOwner(), time.Hour
+	if r.Lease == 0 {
+		r.Lease = time.Hour
+	}
+	if granted, err := b.store.Claim(b.Context(), r); err != nil || granted.Outcome != store.Claimed {
+		b.Fatalf("claim: %+v, %v", granted, err)
+	}
+	return r.Owner
+}

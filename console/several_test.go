@@ -1,0 +1,136 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/console"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Several records are resolved by one form. Each is fenced and logged as if it were
+// alone, and the page has the result of each.
+func TestSeveralRecordsAreResolvedByOneForm(t *testing.T) {
+	inTime(t, func(b *bench) {
+		first, fence := b.lapsed("first")
+		second, _ := b.lapsed("second")
+		gone, goneFence := b.lapsed("gone")
+		kept := b.answered("kept", protocol.Response{Status: 503})
+		value := func(id store.ID) string {
+			record, err := b.store.Inspect(b.Context(), id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return fmt.Sprint(id, " ", record.State, " ", record.Fence)
+		}
+		form := url.Values{"store": {"main"}, "record": {value(first), value(second), value(gone), value(kept)}}
+		got := b.get("/records?all=1")
+		for _, picked := range form["record"] {
+			if !strings.Contains(got.raw, `value="`+picked+`" aria-label="Select `+picked[:12]+`" checked`) {
+				b.Errorf("%s is not selected: %s", picked, got.raw)
+			}
+		}
+		if err := b.store.Resolve(b.Context(), gone, store.Resolution{State: store.StateLapsed, Fence: goneFence, Forget: true}); err != nil {
+			b.Fatal(err)
+		}
+		b.want("form", b.post("/several", form), 200, first.Short(), second.Short(), kept.Short(), "There is no record with this ID", "type <code>answer 3</code>", "409 outcome-unknown")
+
+		typed := answerForm(first, fence)
+		for _, name := range []string{"status", "content-type", "header", "body", "reason", "action"} {
+			form.Set(name, typed.Get(name))
+		}
+		form.Set("body-"+second.String(), `{"id":18}`)
+		for what, change := range map[string]func(url.Values){
+			"another number":    func(v url.Values) { v.Set("confirm", "answer 4") },
+			"another action":    func(v url.Values) { v.Set("confirm", "forget 3") },
+			"no reason":         func(v url.Values) { v.Set("confirm", "answer 3"); v.Del("reason") },
+			"no status":         func(v url.Values) { v.Set("confirm", "answer 3"); v.Set("status", "") },
+			"no record":         func(v url.Values) { v.Set("confirm", "answer 0"); v.Del("record") },
+			"what is no record": func(v url.Values) { v.Set("record", first.String()) },
+			"too many":          func(v url.Values) { v.Set("confirm", "answer 250"); v["record"] = slices.Repeat(v["record"][:1], 250) },
+		} {
+			wrong := maps.Clone(form)
+			change(wrong)
+			b.want(what, b.post("/several", wrong), 422, "Nothing was changed")
+		}
+		form.Set("confirm", "answer 3")
+		b.may = console.Look | console.Reveal
+		b.want("read-only", b.post("/several", form), 403, "read-only")
+		b.may |= console.Resolve
+		b.full = true
+		b.want("without a log", b.post("/several", form), 200, "0 of 4 records were resolved", "The log could not be written")
+		b.full = false
+		if b.log.Len() > 0 {
+			b.Errorf("the log: %s", &b.log)
+		}
+
+		b.want("answer", b.post("/several", form), 200, "2 of 4 records were resolved", "The answer was recorded", "it can only be forgotten", "There is no record with this ID")
+		for _, key := range []string{"first", "second"} {
+			retry, err := b.engine.Begin(b.Context(), operation(key))
+			if body := map[string]string{"first": "{\"id\":\n17}", "second": `{"id":18}`}[key]; err != nil || !strings.Contains(string(retry.Payload), body) {
+				b.Errorf("%s: the retry gets %q, %v", key, retry.Payload, err)
+			}
+		}
+		if n := strings.Count(b.log.String(), `operator=ada reason="ledger entry 17"`); n != 4 {
+			b.Errorf("%d lines, want one before and after each change: %s", n, &b.log)
+		}
+		b.want("answer again", b.post("/several", form), 422, "To confirm")
+
+		third, thirdFence := b.lapsed("third")
+		form = url.Values{"store": {"main"}, "record": {value(kept), value(third)}, "action": {"forget"}, "reason": {"nothing was sent"}, "confirm": {"forget 2"}}
+		b.want("form", b.post("/several", url.Values{"store": {"main"}, "record": form["record"]}), 200, "may then run a second time", "<code>forget 2</code>")
+		b.want("of an earlier attempt", b.post("/several", url.Values{"store": {"main"}, "record": {fmt.Sprint(third, " lapsed ", thirdFence-1)}}), 200, "has changed since it was shown")
+		b.want("without the agreement", b.post("/several", url.Values{
+			"store": {"main"}, "record": form["record"][:1], "action": {"forget"}, "reason": {"x"}, "confirm": {"forget 1"},
+		}), 200, "0 of 1", "needs to be agreed to")
+		form.Set("again", "yes")
+		b.want("forget", b.post("/several", form), 200, "2 of 2", "It was forgotten")
+		b.want("trail", b.get("/trail"), 200, "ada", "nothing was sent", "forgot it, as it was completed", "recorded an answer, as it was lapsed", kept.Short())
+	})
+}
+
+// unsteady is a store in which a record cannot be read at first.
+type unsteady struct {
+	*memstore.Store
+
+	id    store.ID
+	times int
+}
+
+func (u *unsteady) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	if id == u.id && u.times > 0 {
+		u.times--
+		return store.Record{}, store.ErrUnavailable
+	}
+	return u.Store.Inspect(ctx, id)
+}
+
+// A record that could not be shown is not resolved with the others: the operator did not
+// confirm it.
+func TestOnlyShownRecordsAreResolved(t *testing.T) {
+	inTime(t, func(b *bench) {
+		shown, fence := b.lapsed("shown")
+		hidden, hiddenFence := b.lapsed("hidden")
+		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
+		pages, err := console.Handler([]console.Store{{Name: "main", Store: &unsteady{b.store, hidden, 1}}}, access, console.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.handler = http.StripPrefix(mount, pages)
+		b.want("several", b.post("/several", url.Values{
+			"store": {"main"}, "record": {fmt.Sprint(shown, " lapsed ", fence), fmt.Sprint(hidden, " lapsed ", hiddenFence)},
+			"action": {"forget"}, "reason": {"x"}, "confirm": {"forget 1"},
+		}), 200, "1 of 2 records were resolved", "The store could not be read")
+		if _, err := b.store.Inspect(b.Context(), hidden); err != nil {
+			b.Errorf("the record that was not shown: %v", err)
+		}
+	})
+}

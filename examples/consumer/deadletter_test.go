@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// bookkeeping is the program with its servers.
+type bookkeeping struct {
+	*program
+	js jetstream.JetStream
+	db *pgx.Conn
+}
+
+// startOver starts the program over a stream that was made before it, as an operator
+// makes one.
+func startOver(t *testing.T, policy jetstream.RetentionPolicy, args ...string) *bookkeeping {
+	t.Helper()
+	queue, database := startNATS(t), servers.StartPostgres(t, "fsync=on").URL()
+	b := &bookkeeping{js: newJetStream(t, queue)}
+	_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "PAYMENTS", Subjects: []string{"payments.>"}, Retention: policy, Duplicates: 100 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.program = &program{args: append(args, "-nats-url", queue.ClientURL(), "-postgres-url", database)}
+	b.start(t)
+	b.db = connect(t, database)
+	open(t.Context(), t, b.db, 0, 1)
+	return b
+}
+
+// send publishes a payment to the account outside of the stream's window for duplicates.
+func (b *bookkeeping) send(t *testing.T, id string, amount int64) {
+	t.Helper()
+	data, err := json.Marshal(payment{Account: accountOf(0), Amount: amount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var options []jetstream.PublishOpt
+	if id != "" {
+		options = append(options, jetstream.WithMsgID(id))
+	}
+	for {
+		ack, err := b.js.Publish(t.Context(), "payments.in", data, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ack.Duplicate {
+			return
+		}
+		pause(t.Context(), 20*time.Millisecond) // until the window for duplicates has passed
+	}
+}
+
+// settled waits until nothing is left to be delivered.
+func (b *bookkeeping) settled(t *testing.T) { b.until(t, "messages are left", settled) }
+
+func (b *bookkeeping) redelivered(t *testing.T) {
+	b.until(t, "no message is delivered again", func(c *jetstream.ConsumerInfo) bool { return c.NumRedelivered > 0 })
+}
+
+func (b *bookkeeping) until(t *testing.T, otherwise string, reached func(*jetstream.ConsumerInfo) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	until(ctx, t, b.js, otherwise, reached)
+}
+
+// kept returns how many messages a stream has. No stream has none.
+func (b *bookkeeping) kept(t *testing.T, stream string) uint64 {
+	t.Helper()
+	s, err := b.js.Stream(t.Context(), stream)
+	if err != nil {
+		return 0
+	}
+	return s.CachedInfo().State.Msgs
+}
+
+// letters returns each dead letter, as its ID, its data and its reason.
+func (b *bookkeeping) letters(t *testing.T) (all []string) {
+	t.Helper()
+	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := dead.CachedInfo().State.FirstSeq; seq <= dead.CachedInfo().State.LastSeq; seq++ {
+		letter, err := dead.GetMsg(t.Context(), seq)
+		if err != nil {
+			continue // it was removed
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", letter.Header.Get("Payment-Id"), letter.Data, letter.Header.Get("Reason")))
+	}
+	return all
+}
+
+func (b *bookkeeping) wantBooked(t *testing.T, entries int, balance int64) {
+	t.Helper()
+	var n int
+	var has int64
+	err := b.db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM entries), balance FROM accounts WHERE id = $1`, accountOf(0)).Scan(&n, &has)
+	if err != nil || n != entries || has != balance {
+		t.Errorf("%d entries and a balance of %d (%v), want %d and %d", n, has, err, entries, balance)
+	}
+}
+
+// Under a retention policy that deletes settled messages, a parked one would be gone.
+func TestParkedMessagesAreKeptUnderEachRetentionPolicy(t *testing.T) {
+	t.Parallel()
+	for policy, left := range map[jetstream.RetentionPolicy]uint64{
+		jetstream.LimitsPolicy: 3, jetstream.WorkQueuePolicy: 0, jetstream.InterestPolicy: 0,
+	} {
+		t.Run(policy.String(), func(t *testing.T) {
+			t.Parallel()
+			b := startOver(t, policy)
+			b.send(t, "payment-1", 5)
+			b.settled(t)
+			b.send(t, "payment-1", 7)
+			b.send(t, "", 9)
+			b.settled(t)
+			letters := strings.Join(b.letters(t), "\n")
+			for _, want := range []string{
+				`payment-1 {"account":"account-0","amount":7} reprise: the operation did not run: the key belongs to another operation`,
+				` {"account":"account-0","amount":9} reprise: invalid argument: Operation.Key is empty`,
+			} {
+				if !strings.Contains(letters, want) {
+					t.Errorf("there is no dead letter %q", want)
+				}
+			}
+			if n := b.kept(t, "PAYMENTS_DEAD"); n != 2 {
+				t.Errorf("%d dead letters, want 2:\n%s", n, letters)
+			}
+			if n := b.kept(t, "PAYMENTS"); n != left {
+				t.Errorf("the stream has %d messages, want %d", n, left)
+			}
+			b.wantBooked(t, 1, opening+5)
+		})
+	}
+}
+
+// A message is not settled before its dead letter is stored.
+func TestMessageWhoseDeadLetterIsRefusedIsDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	b := startOver(t, jetstream.WorkQueuePolicy)
+	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := dead.CachedInfo().Config
+	config.MaxMsgs, config.Discard = 1, jetstream.DiscardNew
+	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	b.send(t, "", 1)
+	b.settled(t)
+	b.send(t, "", 2)
+	b.redelivered(t)
+	if n := b.kept(t, "PAYMENTS"); n != 1 {
+		t.Errorf("the stream has %d messages, want the one that was not parked", n)
+	}
+	config.MaxMsgs = -1
+	if _, err := b.js.UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	b.settled(t)
+	if letters := b.letters(t); len(letters) != 2 {
+		t.Errorf("dead letters %q, want 2", letters)
+	}
+}
+
+const late = 1000 // duplicates
+
+// A duplicate of a parked message is the same dead letter, and one of a message that
+// ended long ago is none.
+func TestLateDuplicatesDoNotFloodTheDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := startOver(t, jetstream.WorkQueuePolicy, "-retention", "1ms")
+	for range late {
+		b.send(t, "", 1)
+	}
+	b.settled(t)
+	if letters := b.letters(t); len(letters) != 1 {
+		t.Errorf("%d dead letters of a message that was published %d times, want 1", len(letters), late)
+	}
+	for range 2 {
+		for n := range late {
+			b.send(t, idOf(n), 1)
+		}
+		b.settled(t)
+	}
+	if letters := b.letters(t); len(letters) != 1 {
+		t.Errorf("%d dead letters after %d late duplicates, want the 1 of before", len(letters), late)
+	}
+	b.wantBooked(t, late, opening+late)
+
+	dead, err := b.js.Stream(t.Context(), "PAYMENTS_DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.Purge(t.Context()); err != nil { // a person removes it, and publishes the message again
+		t.Fatal(err)
+	}
+	b.send(t, "", 1)
+	b.settled(t)
+	if letters := b.letters(t); len(letters) != 1 {
+		t.Errorf("%d dead letters of a message that was parked again, want 1", len(letters))
+	}
+}
+
+// A constant that is out of its range would park every message.
+func TestMistakeOfTheProgramParksNoMessage(t *testing.T) {
+	t.Parallel()
+	b := startOver(t, jetstream.WorkQueuePolicy, "-retention", "100000h")
+	b.send(t, "payment-1", 5)
+	b.redelivered(t)
+	b.terminate(t)
+	if n := b.kept(t, "PAYMENTS_DEAD"); n != 0 {
+		t.Errorf("%d dead letters, want none", n)
+	}
+	b.args = b.args[2:] // it is corrected
+	b.start(t)
+	b.settled(t)
+	b.wantBooked(t, 1, opening+5)
+}

@@ -1,0 +1,99 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	repriseclient "github.com/reprise-go/reprise/client"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// mortal is the store of a process that dies: from then on it has no effect.
+type mortal struct {
+	store.Store
+	dead *atomic.Bool
+}
+
+func (m mortal) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if m.dead.Load() {
+		return store.ClaimResult{}, store.ErrUnavailable
+	}
+	return m.Store.Claim(ctx, r)
+}
+
+func (m mortal) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	if m.dead.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return m.Store.Renew(ctx, rs)
+}
+
+func (m mortal) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if m.dead.Load() {
+		return store.ErrUnavailable
+	}
+	return m.Store.Complete(ctx, r)
+}
+
+func (m mortal) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	if m.dead.Load() {
+		return store.ErrUnavailable
+	}
+	return m.Store.Release(ctx, id, owner)
+}
+
+// The crash of the README in virtual time, with the default configuration of both sides:
+// a lease lasts 30 s. The process dies soon after a claim, just before a renewal, or
+// after several.
+func TestEveryCallOutlivesTheDefaultLeaseOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for _, lived := range []time.Duration{time.Second, 8500 * time.Millisecond, 45 * time.Second} {
+		t.Run(lived.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				records, dead, died := memstore.New(), new(atomic.Bool), make(chan struct{})
+				dies, stays := shopOver(t, mortal{records, dead}), shopOver(t, records)
+				transport, err := repriseclient.NewTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+					w := httptest.NewRecorder()
+					if dead.Load() {
+						stays.ServeHTTP(w, r)
+						return w.Result(), nil
+					}
+					go dies.ServeHTTP(w, r)
+					<-died
+					return nil, errors.New("connection reset by peer")
+				}), repriseclient.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(lived, func() {
+					dead.Store(true)
+					close(died)
+				})
+				placeAll(t, &http.Client{Transport: transport})()
+			})
+		})
+	}
+}
+
+// shopOver is the shop of serveShop.
+func shopOver(t *testing.T, st store.Store) http.Handler {
+	t.Helper()
+	guard, err := protocol.New(st, protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
+	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(counter(io.Discard))
+}

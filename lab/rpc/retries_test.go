@@ -1,0 +1,383 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	repriseclient "github.com/reprise-go/reprise/client"
+	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// begun waits for the run of a call, which must not have ended before.
+func begun(t *testing.T, running <-chan struct{}, got <-chan answer) {
+	t.Helper()
+	select {
+	case <-running:
+	case a := <-got:
+		t.Fatalf("the client got %+v", a)
+	}
+}
+
+// The connection breaks while the handler runs, and its result reaches the client with
+// the retry, which has the caller's metadata.
+func TestBrokenConnectionIsRetriedWithTheKey(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		h, running, letGo := hold()
+		tenant := func(_ context.Context, metadata func(string) string) (string, error) {
+			return metadata("x-tenant"), nil
+		}
+		s := c.start(t, setup{Config: protocol.Config{Required: true}, scope: tenant, handler: h}, callerConfig{Client: quick()})
+		var once sync.Once
+		s.log.each = func(int, repriseclient.AttemptEnd) { once.Do(letGo) }
+		got := make(chan answer, 1)
+		go func() { got <- s.service.call(t.Context(), call{metadata: []pair{{"x-tenant", "1"}}}) }()
+		begun(t, running, got)
+		s.proxy.Cut()
+		if a := <-got; a.err != nil || string(a.body) != "done" || !a.replayed() {
+			t.Errorf("the client got %+v", a)
+		}
+		s.wantRuns(s.service, 1)
+	})
+}
+
+// An operation in progress is waited for by time alone: the answers are neither attempts
+// nor retries of the budget.
+func TestCallWaitsForTheOneInProgress(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		h, running, letGo := hold()
+		cfg := quick()
+		cfg.MaxAttempts, cfg.Budget = 2, repriseclient.Budget{Burst: 1}
+		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
+		var once sync.Once
+		s.log.each = func(n int, e repriseclient.AttemptEnd) {
+			if n == 3 {
+				once.Do(letGo)
+			}
+			if e.Retry && e.Wait < time.Second {
+				t.Errorf("attempt %d is followed after %s, and the service said 1 s", n, e.Wait)
+			}
+		}
+		first := dialGRPC(t, s.proxy.Addr())
+		ended := make(chan answer, 1)
+		go func() { ended <- first.call(t.Context(), keyed(`"k"`)) }()
+		<-running
+		a := s.service.call(repriseclient.WithKey(t.Context(), "k"), call{})
+		if a.err != nil || string(a.body) != "done" || !a.replayed() {
+			t.Errorf("the client got %+v", a)
+		}
+		s.log.want(t, repriseclient.AnsweredReplay, 4)
+		once.Do(letGo) // if the client did not wait
+		if a := <-ended; string(a.body) != "done" {
+			t.Errorf("the first client got %+v", a)
+		}
+	})
+}
+
+// A client whose deadline ends while the handler runs does not know its outcome, and says
+// so beside the status.
+func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		h, running, letGo := hold()
+		defer letGo()
+		s := c.start(t, setup{handler: h}, callerConfig{Client: quick()})
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, nil)
+		defer cancel()
+		go func() { <-running; cancel() }()
+		a := s.service.call(ctx, call{})
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || unknown.KeyHash == "" || repriseclient.NotSent(a.err) || a.code != 1 {
+			t.Errorf("the client got %+v", a)
+		}
+		s.log.want(t, repriseclient.OutcomeUnknown, 1)
+	})
+}
+
+// A call that got no connection did not run.
+func TestRefusedConnectionIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		cfg := quick()
+		cfg.MaxAttempts = 3
+		s := c.start(t, setup{}, callerConfig{Client: cfg})
+		s.proxy.Set(t, servers.Refuse)
+		a := s.service.call(t.Context(), call{})
+		var not *repriseclient.NotSentError
+		if !errors.As(a.err, &not) || !repriseclient.NotSent(a.err) || not.Attempts != 3 || a.code != unavailable {
+			t.Errorf("the client got %+v", a)
+		}
+		s.wantRuns(s.service, 0)
+	})
+}
+
+// One attempt is enough for the outcome to be unknown, although all later ones get no
+// connection.
+func TestBrokenConnectionIsUnknownWithoutAServer(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		h, running, letGo := hold()
+		defer letGo()
+		cfg := quick()
+		cfg.MaxAttempts = 4
+		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
+		got := make(chan answer, 1)
+		go func() { got <- s.service.call(t.Context(), call{}) }()
+		begun(t, running, got)
+		s.proxy.Set(t, servers.Refuse)
+		s.proxy.Cut()
+		a := <-got
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || a.code != unavailable {
+			t.Errorf("the client got %+v", a)
+		}
+		s.log.want(t, repriseclient.OutcomeUnknown, 4)
+	})
+}
+
+// A server that accepts connections and never answers leaves grpc-go without one.
+func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
+	t.Parallel()
+	silent := listen(t)
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	a := dialGRPCCaller(t, silent.Addr().String(), callerConfig{Client: quick()}).call(ctx, call{})
+	if !repriseclient.NotSent(a.err) || a.code != deadlineExceeded {
+		t.Errorf("the client got %+v", a)
+	}
+}
+
+// A refusal that no retry changes is returned as the service sent it.
+func TestReusedKeyIsNotRetried(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{}, callerConfig{Client: quick()})
+		ctx := repriseclient.WithKey(t.Context(), "k")
+		s.service.call(ctx, call{in: "book"})
+		a := s.service.call(ctx, call{in: "boot"})
+		if a.code != failedPrecondition || c.refusalOf(a.err) != repriseclient.CodeKeyReused || reasonOf(a) != "KEY_REUSED" {
+			t.Errorf("the client got %+v", a)
+		}
+		s.log.want(t, repriseclient.Answered, 1)
+	})
+}
+
+// A service that has no store refuses, and says when to come back; a client that may not
+// wait as long does not know the outcome.
+func TestRefusalAtTheBoundsIsUnknown(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		st, faults := faultstore.New(memstore.New())
+		faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
+		cfg := quick()
+		cfg.MaxRetryAfter = time.Second // the service says 2
+		s := c.start(t, setup{store: st}, callerConfig{Client: cfg})
+		a := s.service.call(t.Context(), call{})
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || a.code != unavailable || c.refusalOf(a.err) != repriseclient.CodeStoreUnavailable {
+			t.Errorf("the client got %+v", a)
+		}
+		s.log.want(t, repriseclient.GaveUpRetrying, 1)
+		s.log.mu.Lock()
+		defer s.log.mu.Unlock()
+		if e := s.log.ended[0]; e.Code != repriseclient.CodeStoreUnavailable {
+			t.Errorf("the observer got %+v", e)
+		}
+	})
+}
+
+// Every code of a handler is retried, returned or unknown by the status of HTTP that it
+// stands for; a replay is final with any.
+func TestCodesAreRetriedByTheirStatus(t *testing.T) {
+	t.Parallel()
+	retried := map[uint32]bool{1: true, 4: true, aborted: true, 14: true}
+	eachCaller(t, func(t *testing.T, c caller) {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			for code := uint32(1); code <= 16; code++ {
+				cfg := quick()
+				cfg.MaxAttempts = 3
+				s := c.start(t, setup{
+					Config:  protocol.Config{Preset: preset},
+					handler: always(outcome{code: code, message: "as told", details: []proto.Message{new(errdetails.BadRequest)}}),
+				}, callerConfig{Client: cfg})
+				a := s.service.call(t.Context(), call{})
+				if a.code != code || !strings.HasSuffix(a.message, "as told") || len(a.details) != 1 {
+					t.Errorf("code %d: the client got %+v", code, a)
+				}
+				switch {
+				case !retried[code]:
+					s.log.want(t, repriseclient.Answered, 1)
+					s.wantRuns(s.service, 1)
+				case preset == reprise.AtMostOnce || code == aborted: // kept
+					s.log.want(t, repriseclient.AnsweredReplay, 2)
+					s.wantRuns(s.service, 1)
+				default:
+					s.log.want(t, repriseclient.GaveUpRetrying, 3)
+					s.wantRuns(s.service, 3)
+				}
+			}
+		}
+	})
+}
+
+// An attempt that takes too long is given up, and its result reaches the client with the
+// retry.
+func TestSlowAttemptIsGivenUp(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		h, running, letGo := hold()
+		cfg := quick()
+		cfg.AttemptTimeout = 500 * time.Millisecond
+		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
+		var once sync.Once
+		s.log.each = func(_ int, e repriseclient.AttemptEnd) {
+			if !errors.Is(e.Err, repriseclient.ErrAttemptTimeout) {
+				return
+			}
+			select { // a machine under load may not have sent the first one at all
+			case <-running:
+				once.Do(letGo)
+			default:
+			}
+		}
+		if a := s.service.call(t.Context(), call{}); a.err != nil || string(a.body) != "done" || !a.replayed() {
+			t.Errorf("the client got %+v", a)
+		}
+		s.wantRuns(s.service, 1)
+	})
+}
+
+// Two calls with one message are two operations, and one key in the metadata and in the
+// context is one.
+func TestEachCallHasItsKey(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{Config: protocol.Config{Required: true, KeyMode: protocol.Strict}}, callerConfig{Client: quick()})
+		for n := byte(1); n <= 2; n++ {
+			if a := s.service.call(t.Context(), call{}); a.err != nil || a.body[0] != n {
+				t.Errorf("call %d got %+v", n, a)
+			}
+		}
+		ctx := repriseclient.WithKey(t.Context(), "k")
+		for range 2 {
+			for _, c := range []call{{}, keyed(`"k"`)} {
+				if a := s.service.call(ctx, c); a.err != nil || a.body[0] != 3 {
+					t.Errorf("the call with the key of the context got %+v", a)
+				}
+			}
+		}
+		for _, wrong := range []call{keyed(`"other"`), {keys: []string{`"k"`, `"k"`}}} {
+			a := s.service.call(ctx, wrong)
+			if !repriseclient.NotSent(a.err) || a.code != invalidArgument || strings.Contains(a.message, "other") {
+				t.Errorf("%v: the client got %+v", wrong, a)
+			}
+		}
+		s.wantRuns(s.service, 3)
+	})
+}
+
+// A request of Connect has no key of an earlier call, and the interceptor does nothing in
+// a handler.
+func TestConnectRequestIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	interceptor, err := repriseconnectclient.NewInterceptor(repriseconnectclient.Config{Client: quick()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := connect.WithInterceptors(interceptor)
+	var keys []string
+	addr := serveHTTP(t, connect.NewUnaryHandler(create, func(_ context.Context, req *connect.Request[request]) (*connect.Response[response], error) {
+		keys = append(keys, req.Header().Get("Idempotency-Key"))
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("no"))
+	}, options))
+	transport := new(http.Transport)
+	t.Cleanup(transport.CloseIdleConnections)
+	client := connect.NewClient[request, response](&http.Client{Transport: transport}, "http://"+addr+create, options)
+	req := connect.NewRequest(call{}.order())
+	for range 2 {
+		if _, err := client.CallUnary(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Error(err)
+		}
+	}
+	if len(keys) != 2 || keys[0] == "" || keys[1] == "" || keys[0] == keys[1] {
+		t.Errorf("the calls have the keys %q", keys)
+	}
+}
+
+// Streams, reads and procedures that the service does not protect get no key and no
+// retry.
+func TestOtherCallsPassThrough(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{
+			Config:  protocol.Config{Skip: func(_ context.Context, r *protocol.Request) bool { return r.Path == cancel }},
+			handler: always(outcome{code: unavailable, message: "down"}),
+		}, callerConfig{Client: quick(), Skip: func(procedure string) bool { return procedure == cancel }})
+		for n, procedure := range []string{read, cancel} {
+			if a := s.service.call(t.Context(), call{procedure: procedure}); a.code != unavailable || a.message != "down" {
+				t.Errorf("%s got %+v", procedure, a)
+			}
+			s.wantRuns(s.service, int32(n)+1)
+		}
+		if a := s.stream(t.Context(), call{}); a.err != nil || a.get("idempotency-status") != "" {
+			t.Errorf("the stream got %+v", a)
+		}
+		if len(s.log.ended) != 0 {
+			t.Errorf("the observer got %+v", s.log.ended)
+		}
+	})
+}
+
+// The retries that a service config makes below the interceptor have the key of the call.
+func TestRetriesOfAServiceConfigHaveTheKey(t *testing.T) {
+	t.Parallel()
+	const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+		"maxAttempts": 5, "initialBackoff": "0.01s", "maxBackoff": "0.1s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
+	var keys []string
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		keys = append(keys, metadata.ValueFromIncomingContext(stream.Context(), "idempotency-key")...)
+		if len(keys) < 3 {
+			return status.Error(codes.Unavailable, "down")
+		}
+		if err := stream.RecvMsg(new(request)); err != nil {
+			return err
+		}
+		return stream.SendMsg(wrapperspb.Bytes([]byte("done")))
+	}))
+	ln := listen(t)
+	go func() { _ = server.Serve(ln) }() // until Stop
+	t.Cleanup(server.Stop)
+	cfg, log := quick(), new(attempts)
+	cfg.MaxAttempts, cfg.Observer = 1, log
+	options := append(keying(t, callerConfig{Client: cfg}), grpc.WithDefaultServiceConfig(retries))
+	client := grpcClient{conn: connectGRPC(t, ln.Addr().String(), options...)}
+	if a := client.call(t.Context(), call{}); a.err != nil || string(a.body) != "done" {
+		t.Errorf("the client got %+v", a)
+	}
+	if len(keys) != 3 || keys[0] == "" || keys[1] != keys[0] || keys[2] != keys[0] {
+		t.Errorf("the attempts have the keys %q", keys)
+	}
+	log.want(t, repriseclient.Answered, 1)
+}
