@@ -150,6 +150,7 @@ var descriptionCases = []testCase{
 				granted := first.claimNew()
 				first.description = description
 				e.wantInvalid("complete with an invalid description", first.tryCompleteAs(granted, "answer"))
+				first.release()
 			}
 		},
 	},

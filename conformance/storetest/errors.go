@@ -169,7 +169,9 @@ var errorCases = []testCase{
 			last.claimNew()
 			_ = e.wantPrompt("release", func(ctx context.Context) error { return last.store.Release(ctx, last.id, last.owner) })
 			last.release()
-			last.rival().claimNewSoon()
+			last = last.rival()
+			last.claimNewSoon()
+			last.release()
 
 			unknown := e.caller()
 			unknown.claimNew()

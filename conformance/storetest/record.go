@@ -78,6 +78,7 @@ var recordCases = []testCase{
 				first.claimNew()
 				first.label = label
 				e.wantInvalid("complete with an invalid label", first.tryCompleteAs(store.ClaimResult{Attempt: 1, Fence: 1}, "answer"))
+				first.release()
 			}
 		},
 	},

@@ -55,4 +55,5 @@ replace (
 	github.com/reprise-go/reprise/lab => ../../lab
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
+	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )

@@ -31,7 +31,7 @@ func (s shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "1. %s\n   The client retries:\n", s.records.crashed())
+	fmt.Fprintf(out, "1. %s\n   The client retries:\n", crashed)
 	got, err := send(ctx, a.url, stuck, false)
 	if err != nil {
 		return err

@@ -4,8 +4,8 @@
 //	go run ./examples/operators          # serve the console, to find and resolve the stuck one
 //	go run ./examples/operators -demo    # do that, print each step, and check it
 //
-// The records are in a private Redis if redis-server is installed, or else in memory; or
-// in the Redis of -redis-url.
+// The records are in a file of SQLite that ends with the program, or in the Redis of
+// -redis-url.
 //
 //run:background until 8080
 package main
@@ -34,7 +34,8 @@ func main() {
 
 func start() error {
 	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
-	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: one that ends with the program, or memory)")
+	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: a file)")
+	file := flag.String("sqlite-file", "", "`file` of SQLite that keeps the records (default: one that ends with the program)")
 	prefix := flag.String("prefix", "", "prefix of the keys in Redis (default: a new one, so that no other run is seen)")
 	demo := flag.Bool("demo", false, "find and resolve the stuck operation, check it, and exit")
 	browse := flag.Bool("open", false, "open the console in the browser")
@@ -46,7 +47,7 @@ func start() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	records, err := open(ctx, os.Stdout, *redisURL, cmp.Or(*prefix, "operators-"+rand.Text()+":"))
+	records, err := open(ctx, *redisURL, cmp.Or(*prefix, "operators-"+rand.Text()+":"), *file)
 	if err != nil {
 		return err
 	}
@@ -62,26 +63,21 @@ func start() error {
 	return errors.Join(err, records.Close())
 }
 
-const anyPort = "127.0.0.1:0"
+const (
+	anyPort = "127.0.0.1:0"
+	crashed = "A process was killed while it ran an order."
+)
 
-// open returns where the records are: in the Redis of a URL, in one of this program, or
-// in memory if there is none that works.
-func open(ctx context.Context, out io.Writer, redisURL, prefix string) (backend, error) {
-	if redisURL != "" {
-		records, err := openRedis(ctx, redisURL, prefix)
-		if err != nil {
-			return nil, fmt.Errorf("-redis-url: %w", err)
-		}
-		return records, nil
+// open returns where the records are: in the Redis of a URL, or in a file.
+func open(ctx context.Context, redisURL, prefix, file string) (backend, error) {
+	if redisURL == "" {
+		return openFile(ctx, file)
 	}
-	records, err := startRedis(ctx, prefix)
-	if err == nil {
-		return records, nil
+	records, err := openRedis(ctx, redisURL, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("-redis-url: %w", err)
 	}
-	if !errors.Is(err, exec.ErrNotFound) {
-		fmt.Fprintf(out, "redis-server cannot be used: %v\n", err)
-	}
-	return newMemory(), nil
+	return records, nil
 }
 
 // serve serves the console until ctx ends.
@@ -103,7 +99,7 @@ Its client gets 409 outcome-unknown. Try it, resolve the operation in the consol
   curl -i %s/orders -H 'Idempotency-Key: "%s"' -H 'Content-Type: application/json' -d '%s'
 
 Ctrl-C ends everything.
-`, address, left.Short(), s.records.crashed(), api.url, stuck, order)
+`, address, left.Short(), crashed, api.url, stuck, order)
 	if browse {
 		browser(out, address)
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,61 +23,35 @@ func TestMain(m *testing.M) {
 	os.Exit(servers.Main{M: program.Main{M: m}}.Run())
 }
 
-// The sentences that say how an instance of the service crashed.
-const (
-	processKilled = "A process was killed while it ran an order."
-	engineCut     = "There is no redis-server to use, so an engine of this process crashed: its link to the store was cut while it ran an order."
-)
-
-// A machine is the servers that the program can find for its records.
-type machine struct {
-	env     []string
-	args    []string
-	crashed string
+// machines are the places of the records, as arguments of the program.
+var machines = map[string]func(*testing.T) []string{
+	"file": func(*testing.T) []string { return nil },
+	"redis-url": func(t *testing.T) []string {
+		t.Helper()
+		return []string{"-redis-url", servers.Redis.Shared(t).URL()}
+	},
 }
 
-var machines = map[string]func(*testing.T) machine{
-	"no server": func(*testing.T) machine { return machine{program.WithoutServers(), nil, engineCut} },
-	"a server that does not start": func(t *testing.T) machine {
-		t.Helper()
-		return machine{withProgram(t, "redis-server", "echo no memory\nexit 1"), nil, engineCut}
-	},
-	"redis-server": func(t *testing.T) machine {
-		t.Helper()
-		if _, err := exec.LookPath("redis-server"); err != nil {
-			if servers.Required(t, "redis") {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-		return machine{append(os.Environ(), "TMPDIR="+emptyAfter(t)), nil, processKilled}
-	},
-	"redis-url": func(t *testing.T) machine {
-		t.Helper()
-		return machine{program.WithoutServers(), []string{"-redis-url", servers.Redis.Shared(t).URL()}, processKilled}
-	},
+// environment is that of a machine without servers, and with a folder for temporary files
+// that must be empty at the end.
+func environment(t *testing.T) []string {
+	t.Helper()
+	return append(program.WithoutServers(), "TMPDIR="+emptyAfter(t))
 }
 
 // The demo checks itself. In a Redis that stays, a second run is not confused by the
 // records of the first.
-func TestDemoSaysHowTheInstanceCrashed(t *testing.T) {
+func TestDemoKillsAProcess(t *testing.T) {
 	t.Parallel()
 	path := program.Build(t)
 	for name, find := range machines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := find(t)
-			runs := 1
-			if name == "redis-url" {
-				runs = 2
-			}
-			for range runs {
-				said, status := program.Run(t, path, m.env, append(m.args, "-demo")...)
-				if status != 0 || !strings.Contains(said, "1. "+m.crashed+"\n") || !strings.HasSuffix(said, "\nThe order was not run a second time.\n") {
+			args, env := find(t), environment(t)
+			for range 2 {
+				said, status := program.Run(t, path, env, append(args, "-demo")...)
+				if status != 0 || !strings.Contains(said, "1. "+crashed+"\n") || !strings.HasSuffix(said, "\nThe order was not run a second time.\n") {
 					t.Errorf("exit status %d: %s", status, said)
-				}
-				if broken := strings.Contains(name, "does not start"); broken != strings.Contains(said, "redis-server cannot be used: it ended early: no memory\n") {
-					t.Errorf("said of the server: %s", said)
 				}
 			}
 		})
@@ -91,10 +64,9 @@ func TestConsoleShowsARecordInEveryState(t *testing.T) {
 	for name, find := range machines {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := find(t)
-			process := program.Start(t, path, m.env, append(m.args, "-addr", "127.0.0.1:0")...)
+			process := program.Start(t, path, environment(t), append(find(t), "-addr", "127.0.0.1:0")...)
 			base := process.Await(`The console: (http://[0-9.:]+)/idempotency/\n`)
-			process.Await("stuck: " + idOf(stuck).Short() + `\. ` + m.crashed)
+			process.Await("stuck: " + idOf(stuck).Short() + `\. ` + crashed)
 			for key, state := range map[string]store.RecordState{
 				"order-done": store.StateCompleted, "order-running": store.StateRunning, stuck: store.StateLapsed,
 				"order-resolved": store.StateCompleted, "order-unreadable": store.StateUnreadable,
@@ -146,15 +118,22 @@ func forget(t *testing.T, base string, id store.ID) {
 }
 
 // forgetful is a store that forgets the records that an operator resolves.
-type forgetful struct{ *memory }
+type forgetful struct{ backend }
 
 func (f forgetful) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
-	return f.memory.Resolve(ctx, id, store.Resolution{Fence: r.Fence, Forget: true})
+	return f.backend.Resolve(ctx, id, store.Resolution{Fence: r.Fence, Forget: true})
 }
 
 func TestDemoFailsWhenTheOrderRunsAgain(t *testing.T) {
 	t.Parallel()
-	err := shop{forgetful{newMemory()}}.demo(t.Context(), t.Output(), anyPort)
+	path := program.Build(t)
+	executable = func() (string, error) { return path, nil } // not this test
+	records, err := openFile(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Close()
+	err = shop{forgetful{records}}.demo(t.Context(), t.Output(), anyPort)
 	if want := `want {status:201 replayed:true body:{"order":3}}, got {status:201 replayed:false body:{"order":1}}`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -13,10 +13,13 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// executable returns the path of this program.
+var executable = os.Executable
+
 // crashProcess starts this program as another process with the same records, which flags
 // name, calls during with its URL, and kills it.
 func crashProcess(ctx context.Context, during func(url string) error, flags ...string) error {
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return err
 	}

@@ -81,20 +81,24 @@ func (s shop) seed(ctx context.Context, a *api) (store.ID, error) {
 	if err != nil {
 		return store.ID{}, err
 	}
-	return idOf(stuck), s.records.spoil(ctx, idOf("order-unreadable"))
+	const unreadable = "order-unreadable"
+	if _, err := send(ctx, a.url, unreadable, false); err != nil {
+		return store.ID{}, err
+	}
+	return idOf(stuck), s.records.spoil(ctx, idOf(unreadable))
 }
 
-// crash lets another instance of the service crash while it runs orders. It returns when
-// they have lapsed.
+// crash kills another process of the service while it runs orders. It returns when they
+// have lapsed.
 func (s shop) crash(ctx context.Context, keys ...string) error {
-	err := s.records.crash(ctx, func(url string) error {
+	err := crashProcess(ctx, func(url string) error {
 		for _, key := range keys {
 			if err := s.begin(ctx, url, key); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}, s.records.flags()...)
 	for _, key := range keys {
 		if err == nil {
 			err = s.await(ctx, key, store.StateLapsed, nil)

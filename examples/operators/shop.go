@@ -15,20 +15,16 @@ import (
 	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
-// backend keeps the records of the shop, and stages the accidents of the demonstration.
+// backend keeps the records of the shop.
 type backend interface {
 	store.Store
 	store.Inspector
 	io.Closer
 
-	// crash starts a second instance of the service, calls during with its URL, and ends
-	// the instance so abruptly that the store does not learn of it.
-	crash(ctx context.Context, during func(url string) error) error
+	// flags returns the flags of this program that name the records.
+	flags() []string
 
-	// crashed returns a sentence that describes the crash.
-	crashed() string
-
-	// spoil leaves a record of id that this release cannot read.
+	// spoil makes the record of id one that this release cannot read.
 	spoil(ctx context.Context, id store.ID) error
 }
 

@@ -73,13 +73,14 @@ func (d *demo) steps(ctx context.Context) error {
 		{"An order needs a key", d.missingKey},
 		{"A failure is not kept: the retry runs again", d.failure},
 		{"A client that hangs up gets the response on its retry", d.disconnect},
+		{"A process dies, and the next one answers the retry", d.death},
 	} {
 		d.title(i+1, step.title)
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("step %d, %q: %w", i+1, step.title, err)
 		}
 	}
-	d.say("\nEverything is as it should be: %d requests for an order made %d orders.", d.posts.Load(), d.bank.total())
+	d.say("\nEverything is as it should be: %d requests for an order made %d orders.", d.posts.Load()+2, d.bank.total()+1) // with those of the other processes
 	return nil
 }
 

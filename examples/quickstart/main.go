@@ -1,10 +1,10 @@
 // Quickstart is an orders API whose requests are safe to retry: the Idempotency-Key
-// header on net/http, with records in memory or in Redis.
+// header on net/http, with records in memory, in a file of SQLite or in Redis.
 //
 //	go run ./examples/quickstart          # serve, and print curl lines to try
 //	go run ./examples/quickstart -demo    # show the clients' responses, and check them
 //
-//run:background until 8080; prints "made 4 orders."
+//run:background until 8080; prints "made 5 orders."
 package main
 
 import (
@@ -40,6 +40,7 @@ func main() {
 func start() error {
 	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
 	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: this process keeps them in memory)")
+	file := flag.String("sqlite-file", "", "`file` of SQLite that keeps the records, so that they outlive the process")
 	demo := flag.Bool("demo", false, "show what clients observe, check it, and exit")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -48,7 +49,7 @@ func start() error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := openStore(ctx, *redisURL)
+	store, err := openStore(ctx, *redisURL, *file)
 	if err != nil {
 		return err
 	}
@@ -59,8 +60,11 @@ func start() error {
 }
 
 // openStore opens the store. The rest of the program is the same for every store.
-func openStore(ctx context.Context, redisURL string) (store.Store, error) {
-	if redisURL == "" {
+func openStore(ctx context.Context, redisURL, file string) (store.Store, error) {
+	switch {
+	case file != "":
+		return openFile(ctx, file)
+	case redisURL == "":
 		return memstore.New(), nil
 	}
 	options, err := redis.ParseURL(redisURL)

@@ -33,7 +33,7 @@ func TestDemoShowsEveryStep(t *testing.T) {
 				t.Errorf("exit status %d", status)
 			}
 			for _, want := range []string{
-				"1. The first", "2. Its retry", "3. Of five", "4. A key", "5. An order", "6. A failure", "7. A client", "made 4 orders.\n",
+				"1. The first", "2. Its retry", "3. Of five", "4. A key", "5. An order", "6. A failure", "7. A client", "8. A process", "made 5 orders.\n",
 				"Idempotent-Replayed: true", "409 Conflict (4 times)", `"code":"key-reused"`, `"code":"key-missing"`, "502 Bad Gateway",
 			} {
 				if !strings.Contains(said, want) {

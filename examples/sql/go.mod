@@ -42,4 +42,5 @@ replace (
 	github.com/reprise-go/reprise/lab => ../../lab
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )

@@ -75,6 +75,9 @@ var pgClock = clock{
 	},
 }
 
+// sqliteClock: a claim counts from its fence, which is read once it is the writer.
+var sqliteClock = clock{measured: true, fenced: func(fence, _ int64) (from, to int64) { return fence, fence }}
+
 // memoryClock: fences only count, and the rest is exact.
 var memoryClock = clock{measured: true}
 

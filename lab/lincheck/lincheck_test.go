@@ -10,6 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -29,6 +30,32 @@ var (
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	checked(t, &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}, everything...)
+}
+
+// sqliteDeployment is two processes over a new file, or one for the transactional store:
+// there a claim waits for the attempts of another.
+func sqliteDeployment(tb testing.TB, atomic bool) *deployment {
+	tb.Helper()
+	file := sqlitefile.New(tb)
+	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqliteClock, patience: 2 * time.Second}
+	if atomic {
+		d.stores = []store.Store{sqlitefile.Transactional(tb, file)}
+	} else {
+		d.stores = []store.Store{sqlitefile.Leased(tb, file), sqlitefile.Leased(tb, file)}
+	}
+	return d
+}
+
+func TestSQLiteIsLinearizable(t *testing.T) {
+	t.Parallel()
+	t.Run("leased", func(t *testing.T) {
+		t.Parallel()
+		checked(t, sqliteDeployment(t, false), everything...)
+	})
+	t.Run("transactional", func(t *testing.T) {
+		t.Parallel()
+		checked(t, sqliteDeployment(t, true), everythingAtomic...)
+	})
 }
 
 func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.UniversalClient) *deployment {

@@ -16,6 +16,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -71,7 +72,37 @@ var matrixStores = []matrixStore{
 			Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
 		}},
 	},
+	{
+		name: "sqlite",
+		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+			file := sqlitefile.New(tb)
+			return always(func(tb testing.TB) store.Store { return sqlitefile.Leased(tb, file) })
+		},
+	},
+	{
+		name: "sqlite-tx", atomic: true,
+		connect: func(testing.TB) func() func(testing.TB) store.Store {
+			// A file of each case, because it has one writer, and one handle, because the attempts
+			// of another process are invisible: see docs/sqlite.md.
+			return func() func(testing.TB) store.Store {
+				var (
+					once sync.Once
+					st   store.Store
+				)
+				return func(tb testing.TB) store.Store {
+					once.Do(func() { st = sqlitefile.Transactional(tb, sqlitefile.New(tb)) })
+					return st
+				}
+			}
+		},
+		waivers: []conformance.Waiver{
+			{Case: "R21", Reason: oneWriter},
+			{Case: "R43b", Reason: oneWriter},
+		},
+	},
 }
+
+const oneWriter = "a file has one writer, so one attempt runs at a time: another operation waits for it, and is answered 503 when it has waited for its claim budget"
 
 // always returns the same for every case.
 func always[T any](v T) func() T { return func() T { return v } }

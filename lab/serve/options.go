@@ -44,13 +44,14 @@ func ParseOptions(adapter string, args []string, help io.Writer) (Options, error
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
 
 	f.StringVar(&o.Backend.RedisURL, "redis-url", "", "`URL` of Redis, for -store redis")
-	f.StringVar(&o.Backend.PostgresURL, "postgres-url", "", "`URL` of PostgreSQL, for -store postgres and postgres-tx, and for effects with every store")
+	f.StringVar(&o.Backend.PostgresURL, "postgres-url", "", "`URL` of PostgreSQL, for -store postgres and postgres-tx, and for effects with every store but those in a file")
+	f.StringVar(&o.Backend.SQLiteFile, "sqlite-file", "", "`file` of SQLite, for -store sqlite and sqlite-tx, and for their effects")
 	f.IntVar(&o.Backend.Pool, "pool", 0, "connections to the store's server; 0: the client's default")
 	f.BoolVar(&o.Backend.NoCombining, "no-combining", false, "-store redis sends every command alone")
 	f.IntVar(&o.Backend.Acked, "acked", 0, "replicas that confirm each write of -store redis; 0: none")
 	f.IntVar(&o.Backend.MaxRecords, "max-records", 0, "records that -store memory holds; 0: its default")
 	f.Int64Var(&o.Backend.MaxBytes, "max-bytes", 0, "`bytes` that the records of -store memory take; 0: its default")
-	f.DurationVar(&o.Backend.TxTimeout, "tx-timeout", 0, "longest transaction of -store postgres-tx; 0: its default")
+	f.DurationVar(&o.Backend.TxTimeout, "tx-timeout", 0, "longest transaction of -store postgres-tx and sqlite-tx; 0: its default")
 	f.DurationVar(&o.Purge, "purge", 0, "how often to purge records that are past their retention; 0: never")
 
 	f.DurationVar(&o.Engine.Lease, "lease", 0, "lease of an attempt; 0: the engine's default")

@@ -19,7 +19,8 @@ import (
 type StoreOptions struct {
 	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
 	RedisPrefix string        // of every key; empty: the store's default
-	PostgresURL string        // effects need it with every store
+	PostgresURL string        // effects need it with every store but those in a file
+	SQLiteFile  string        // created if it is missing; effects are in it, too
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
@@ -27,7 +28,7 @@ type StoreOptions struct {
 	Acked       int           // replicas that confirm each write of the Redis store; 0: none
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise
-	TxTimeout   time.Duration // of the transactional store; 0: its default
+	TxTimeout   time.Duration // of the transactional stores; 0: their default
 }
 
 // Backend is an open store, with its resources.
@@ -35,7 +36,8 @@ type Backend struct {
 	Store store.Store
 
 	// Effect inserts a row into the table reprise_effects: in the transaction of the attempt
-	// where the store has one, else autocommitted. It is nil without a PostgresURL.
+	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless
+	// the store is in a file.
 	Effect func(ctx context.Context, op string) error
 
 	purger   store.Purger  // nil: the store has none
@@ -56,6 +58,8 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 	"redis":       openRedis,
 	"postgres":    openPostgres,
 	"postgres-tx": openTransactional,
+	"sqlite":      openSQLite,
+	"sqlite-tx":   openSQLiteTransactional,
 }
 
 // Stores returns the names of the stores, sorted.
@@ -81,14 +85,16 @@ func (b *Backend) open(ctx context.Context, st func(context.Context, *Backend, S
 		return err
 	}
 	b.purger, _ = store.As[store.Purger](b.Store)
-	if o.PostgresURL == "" {
-		return nil
+	if b.Effect == nil && o.PostgresURL != "" {
+		effects, err := b.openEffects(ctx, o)
+		if err != nil {
+			return err
+		}
+		b.Effect = effects.insert
 	}
-	effects, err := b.openEffects(ctx, o)
-	if err != nil {
-		return err
+	if b.Effect != nil {
+		b.Store = withOwner(b.Store)
 	}
-	b.Effect, b.Store = effects.insert, withOwner(b.Store)
 	return nil
 }
 

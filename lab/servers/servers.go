@@ -22,7 +22,8 @@
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey), turns
 // the skip into a failure, so that a build cannot pass without the tests. The frameworks
 // that a build may leave out, the programs chromium and npm, the library faketime and the
-// right to mount a tmpfs are named in the same list; see [Required].
+// right to mount a tmpfs are named in the same list, and sqlite, for the driver that
+// needs a C compiler; see [Required].
 //
 // # Remains
 //
@@ -52,9 +53,9 @@ const (
 	namePgBouncer = "pgbouncer"
 )
 
-// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, which make
-// demands, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "chromium", "npm", nameFaketime, nameTmpfs}
+// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks and the
+// drivers of SQLite, which make demands, and programs that tests run.
+var others = []string{"gin", "echo", "echo5", "fiber", "sqlite", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/reprise-go/reprise/store/internal/upkeep"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -23,8 +24,8 @@ type Purging struct {
 	Timeout time.Duration // the longest that one statement may take; zero means 30 s
 }
 
-func (p Purging) pace() (table.PurgePace, error) {
-	pace := table.PurgePace{
+func (p Purging) pace() (upkeep.Pace, error) {
+	pace := upkeep.Pace{
 		Every: cmp.Or(p.Every, DefaultPurgeEvery), Batch: cmp.Or(p.Batch, DefaultPurgeBatch),
 		Pause: p.Pause, Timeout: cmp.Or(p.Timeout, DefaultPurgeTimeout),
 	}

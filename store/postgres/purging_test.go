@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
 // TestPurgingAtItsBounds: the defaults, and the first values outside of each range.
@@ -14,12 +14,12 @@ func TestPurgingAtItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		config Purging
-		want   table.PurgePace
+		want   upkeep.Pace
 		ok     bool
 	}{
-		{Purging{}, table.PurgePace{Every: DefaultPurgeEvery, Batch: DefaultPurgeBatch, Timeout: DefaultPurgeTimeout}, true},
-		{Purging{Every: time.Second, Batch: 1, Pause: 1, Timeout: 1}, table.PurgePace{Every: time.Second, Batch: 1, Pause: 1, Timeout: 1}, true},
-		{Purging{Every: -1, Batch: 100_000}, table.PurgePace{Every: -1, Batch: 100_000, Timeout: DefaultPurgeTimeout}, true},
+		{Purging{}, upkeep.Pace{Every: DefaultPurgeEvery, Batch: DefaultPurgeBatch, Timeout: DefaultPurgeTimeout}, true},
+		{Purging{Every: time.Second, Batch: 1, Pause: 1, Timeout: 1}, upkeep.Pace{Every: time.Second, Batch: 1, Pause: 1, Timeout: 1}, true},
+		{Purging{Every: -1, Batch: 100_000}, upkeep.Pace{Every: -1, Batch: 100_000, Timeout: DefaultPurgeTimeout}, true},
 		{config: Purging{Every: time.Second - 1}},
 		{config: Purging{Batch: -1}},
 		{config: Purging{Batch: 100_001}},

@@ -25,7 +25,7 @@ func TestLinterRefusesImports(t *testing.T) {
 		{"core/up/x.go", root + "core/protocol", "floors"},
 		{"core/protocol/bad/x.go", root + "core/memstore", "memory"},
 		{"core/protocol/test/x_test.go", root + "client", "protocol"},
-		{"store/internal/bad/x.go", root + "core", "stores"},
+		{"store/internal/bad/x.go", root + "store/redis", "stores"},
 		{"store/redis/bad/x.go", root + "conformance", "redis"},
 		{"store/redis/up/x.go", root + "core/protocol", "floors"},
 		{"store/postgres/bad/x_test.go", root + "conformance", "postgres"},

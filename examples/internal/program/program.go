@@ -84,8 +84,9 @@ func Run(t *testing.T, path string, env []string, args ...string) (said string, 
 type Process struct {
 	*testing.T
 
-	cmd   *exec.Cmd
-	ended chan struct{}
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	killed bool
 
 	mu   sync.Mutex
 	said bytes.Buffer // on both streams
@@ -105,6 +106,9 @@ func Start(t *testing.T, path string, env []string, args ...string) *Process {
 		result = p.cmd.Wait()
 	}()
 	t.Cleanup(func() {
+		if p.killed {
+			return
+		}
 		err := p.cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-p.ended:
@@ -117,6 +121,16 @@ func Start(t *testing.T, path string, env []string, args ...string) *Process {
 		}
 	})
 	return p
+}
+
+// Kill ends the program by SIGKILL, and returns when it has ended.
+func (p *Process) Kill() {
+	p.Helper()
+	p.killed = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.Error(err)
+	}
+	<-p.ended
 }
 
 // Write implements [io.Writer].

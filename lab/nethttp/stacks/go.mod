@@ -36,7 +36,6 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
 
@@ -50,4 +49,5 @@ replace (
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal
 	github.com/reprise-go/reprise/store/postgres => ../../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../../store/redis
+	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
 )

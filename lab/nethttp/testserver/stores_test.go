@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
@@ -55,6 +57,12 @@ func query[T any](t *testing.T, database, sql string, args ...any) []T {
 	return list
 }
 
+// inFile returns the flags of a store in a new file.
+func inFile(t *testing.T, store string) []string {
+	t.Helper()
+	return []string{"-store", store, "-sqlite-file", filepath.Join(t.TempDir(), "records.db")}
+}
+
 // effect is a row of reprise_effects.
 type effect struct {
 	Attempt int
@@ -92,6 +100,8 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 			t.Helper()
 			return []string{"-store", "postgres-tx", "-postgres-url", database(t)}
 		},
+		"sqlite":    func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite") },
+		"sqlite-tx": func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite-tx") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,6 +187,37 @@ func TestLeaseOfAKilledProcessLapsesAndIsTakenOver(t *testing.T) {
 	})
 	if e := last.echo(t); e.Attempt != 2 {
 		t.Errorf("attempt %d, want the second", e.Attempt)
+	}
+}
+
+// A process that was killed in a transaction leaves nothing of it, and the next one runs
+// the retry at once.
+func TestEffectsInAFileOutliveItsProcess(t *testing.T) {
+	t.Parallel()
+	args := inFile(t, "sqlite-tx")
+	killed := start(t, args...)
+	done := message{target: "/t/done", key: "done", program: &adaptertest.Program{Effect: true}}
+	killed.do(t, done).want(t, http.StatusOK).wantRun(t, "1")
+	m := message{target: "/t/file", key: "k", program: &adaptertest.Program{Effect: true, DelayMS: 60_000}}
+	killed.send(t, m)
+	killed.running(t, "file")
+	killed.kill()
+	next := start(t, args...)
+	m.program = &adaptertest.Program{Effect: true, Echo: true}
+	if e := next.do(t, m).want(t, http.StatusOK).echo(t); e.Attempt != 1 {
+		t.Errorf("attempt %d, want the first", e.Attempt)
+	}
+	next.do(t, done).want(t, http.StatusOK).wantRun(t, "1")
+	db, err := serve.OpenFile(args[3], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for op, want := range map[string]int{"done": 1, "file": 1} {
+		var effects int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM reprise_effects WHERE op = ? AND attempt = 1 AND length(owner) = 16", op).Scan(&effects); err != nil || effects != want {
+			t.Errorf("%d effects of %s, %v; want %d", effects, op, err, want)
+		}
 	}
 }
 

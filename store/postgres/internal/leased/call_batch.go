@@ -226,7 +226,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 		return
 	}
 	d.Payload = bytes.Clone(d.Payload)
-	v.result, b.claims.ends[at] = d.Result()
+	v.result, b.claims.ends[at] = d.Result("postgres")
 }
 
 // readCompleted reads a row of completes.sql.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -25,14 +26,14 @@ const busyFor = time.Millisecond
 func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var (
 		result store.ClaimResult
-		seen   table.Decision // of the last try
+		seen   record.Decision // of the last try
 	)
 	err := s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
 		result, seen, err = s.claimOn(ctx, conn, r)
 		return err
 	})
 	switch {
-	case errors.Is(err, table.ErrLostRace) && seen.Word == table.WordTakeover:
+	case errors.Is(err, table.ErrLostRace) && seen.Word == record.WordTakeover:
 		return store.ClaimResult{Outcome: store.InProgress, Remaining: busyFor}, nil
 	case err != nil:
 		return store.ClaimResult{}, err
@@ -43,7 +44,7 @@ func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.Cl
 
 // claimOn claims r once. One statement answers every claim but those that rewrite a row,
 // which take one more; where replays are common one that reads comes first.
-func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (result store.ClaimResult, d table.Decision, err error) {
+func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (result store.ClaimResult, d record.Decision, err error) {
 	var found table.Seen
 	if s.recent.ReplaysCommon() {
 		found, err = s.table.LookForClaim(ctx, conn, r.ID)
@@ -61,7 +62,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 	if d = found.Decide(r); d.Rewrites() {
 		result, err = s.rewrite(ctx, conn, r, &found, &d)
 	} else {
-		result, err = d.Result()
+		result, err = d.Result("postgres")
 	}
 	return result, d, err
 }
@@ -79,7 +80,7 @@ func (s *Store) lookOrCreate(ctx context.Context, conn *pgx.Conn, r *store.Claim
 }
 
 // rewrite claims the record that a statement found, provided that it is still the same.
-func (s *Store) rewrite(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, found *table.Seen, d *table.Decision) (store.ClaimResult, error) {
+func (s *Store) rewrite(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, found *table.Seen, d *record.Decision) (store.ClaimResult, error) {
 	values := append(claimValues(r),
 		wire.AppendInt4(nil, d.Attempt), wire.BinaryBool(d.Claimable()),
 		wire.AppendInt8(nil, found.Fence), wire.AppendInt2(nil, found.State), wire.AppendTimestamp(nil, found.LeaseUntil), found.Owner)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -16,7 +17,7 @@ func TestClaimNoticesAWait(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		0: false, slowClaim - time.Microsecond: false, slowClaim: false, slowClaim + time.Microsecond: true,
 	} {
-		wrote := &table.Seen{Clock: 5_000_000, Attempt: 2, Fence: 4_000_000, LeaseUntil: 5_000_000 + (lease - after).Microseconds()}
+		wrote := &table.Seen{Seen: record.Seen{Clock: 5_000_000, Attempt: 2, Fence: 4_000_000, LeaseUntil: 5_000_000 + (lease - after).Microseconds()}}
 		if got := waited(wrote, lease); got != want {
 			t.Errorf("after a wait of %v: %t", after, got)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -96,7 +97,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 			}
 		}
 		if !readable {
-			return table.Corrupt("release")
+			return record.Corrupt("postgres", "release")
 		}
 		return nil
 	}, id[:], owner[:])

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // Inspect returns the record of id, or ErrNotFound.
@@ -54,7 +55,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 func (t *Table) Look(ctx context.Context, op string, id store.ID) (*store.Record, error) {
 	found, err := t.inspect(ctx, op, id)
 	if err == nil && found != nil && found.State == store.StateUnreadable {
-		return nil, Corrupt(op)
+		return nil, record.Corrupt("postgres", op)
 	}
 	return found, err
 }

@@ -1,12 +1,10 @@
 package table
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -77,34 +75,10 @@ func (t *Table) Purgeable(ctx context.Context, limit int) (count int, err error)
 	return count, err
 }
 
-// PurgePace says how Maintain purges.
-type PurgePace struct {
-	Every   time.Duration // between two rounds; negative: never
-	Batch   int           // records that one statement deletes or empties
-	Pause   time.Duration // between two statements of one round; 0: as long as the first of them took
-	Timeout time.Duration // the longest that one statement may take
-}
-
 // Maintain purges about every Purge.Every until ctx ends, and for the first time within
 // that: processes that start together do not purge together.
 func (t *Table) Maintain(ctx context.Context) {
-	pace := t.Options.Purge
-	if pace.Every < 0 {
-		return
-	}
-	timer := time.NewTimer(rand.N(pace.Every)) //nolint:gosec // keeps processes apart, no secret
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		if err := t.purgeAll(ctx, pace); err != nil && ctx.Err() == nil {
-			t.reportPurge(ctx, err)
-		}
-		timer.Reset(pace.Every - pace.Every/10 + rand.N(pace.Every/5)) //nolint:gosec // as above
-	}
+	t.Options.Purge.Purge(ctx, t.purgeOnce, func(err error) { t.reportPurge(ctx, err) })
 }
 
 func (t *Table) reportPurge(ctx context.Context, err error) {
@@ -113,24 +87,9 @@ func (t *Table) reportPurge(ctx context.Context, err error) {
 	}
 }
 
-// purgeAll purges until no record is left to delete or to empty, or another process
-// purges.
-func (t *Table) purgeAll(ctx context.Context, pace PurgePace) error {
-	for {
-		start := time.Now()
-		purged, err := t.purgeOnce(ctx, pace)
-		if err != nil || purged < pace.Batch {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(cmp.Or(pace.Pause, time.Since(start))):
-		}
-	}
-}
-
-func (t *Table) purgeOnce(ctx context.Context, pace PurgePace) (int, error) {
+// purgeOnce purges a batch, unless another process purges.
+func (t *Table) purgeOnce(ctx context.Context) (int, error) {
+	pace := t.Options.Purge
 	bounded, cancel := context.WithTimeout(ctx, pace.Timeout)
 	defer cancel()
 	lock := t.Names.lock("purge")

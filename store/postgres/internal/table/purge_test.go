@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
 )
 
@@ -50,7 +51,7 @@ func TestMaintainKeepsItsPace(t *testing.T) {
 		db := sql.OpenDB(&away)
 		defer func() { _ = db.Close() }()
 		records := newTestTable(t, db, slog.New(slog.NewTextHandler(&log, nil)))
-		records.Options.Purge = PurgePace{Every: time.Hour, Batch: 1, Timeout: time.Minute}
+		records.Options.Purge = upkeep.Pace{Every: time.Hour, Batch: 1, Timeout: time.Minute}
 		ctx, stop := context.WithTimeout(t.Context(), rounds*time.Hour)
 		defer stop()
 		start := time.Now()
@@ -90,7 +91,7 @@ func TestMaintainKeepsProcessesApart(t *testing.T) {
 		var processes sync.WaitGroup
 		for range 100 {
 			records := newTestTable(t, db, slog.New(slog.DiscardHandler))
-			records.Options.Purge = PurgePace{Every: time.Minute, Batch: 1, Timeout: time.Minute}
+			records.Options.Purge = upkeep.Pace{Every: time.Minute, Batch: 1, Timeout: time.Minute}
 			processes.Go(func() { records.Maintain(ctx) })
 		}
 		processes.Wait()
@@ -112,7 +113,7 @@ func TestMaintainLogsOnceAMinute(t *testing.T) {
 		db := sql.OpenDB(&pgtest.Refusing{})
 		defer func() { _ = db.Close() }()
 		records := newTestTable(t, db, slog.New(slog.NewTextHandler(&log, nil)))
-		records.Options.Purge = PurgePace{Every: time.Second, Batch: 1, Timeout: time.Minute}
+		records.Options.Purge = upkeep.Pace{Every: time.Second, Batch: 1, Timeout: time.Minute}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute-time.Second)
 		defer stop()
 		records.Maintain(ctx)
@@ -129,7 +130,7 @@ func TestMaintainIsTurnedOff(t *testing.T) {
 	db := sql.OpenDB(&away)
 	defer func() { _ = db.Close() }()
 	records := newTestTable(t, db, slog.Default())
-	records.Options.Purge = PurgePace{Every: -1, Batch: 1, Timeout: time.Minute}
+	records.Options.Purge = upkeep.Pace{Every: -1, Batch: 1, Timeout: time.Minute}
 	records.Maintain(t.Context()) // returns
 	if n := len(away.Asked()); n != 0 {
 		t.Errorf("%d connections were asked for", n)
@@ -149,7 +150,7 @@ func TestMaintainSaysThatNoConnectionIsAvailable(t *testing.T) {
 		for end, want := range map[time.Duration]int{29 * time.Second: 0, 31 * time.Second: 1} {
 			log.Reset()
 			ctx, stop := context.WithTimeout(t.Context(), end)
-			records.Options.Purge = PurgePace{Every: time.Second, Batch: 1, Timeout: 30 * time.Second}
+			records.Options.Purge = upkeep.Pace{Every: time.Second, Batch: 1, Timeout: 30 * time.Second}
 			records.Maintain(ctx)
 			stop()
 			if n := strings.Count(log.String(), "no connection available within 30s"); n != want || strings.Count(log.String(), "\n") != want {

@@ -9,39 +9,17 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// The values of the columns version and state of a row that this release can read.
-const (
-	rowVersion   = 1
-	rowRunning   = 1
-	rowCompleted = 2
-)
-
 // Seen is the row that a statement found in the table, or the one that a claim wrote, or
-// none.
+// none. Its At is the start of the transaction: in the extended protocol
+// statement_timestamp() is a later clock than the snapshot.
 type Seen struct {
-	Found       bool // there is a row, and the statement did not write it
-	Version     int16
-	State       int16
-	Owner       []byte
-	Fingerprint []byte
-	Attempt     int
-	Fence       int64
-	LeaseUntil  int64 // instants are in microseconds since 1970
-	ValidUntil  int64
-	AtMostOnce  bool
-	Payload     []byte // nil of a completed row whose replay has ended
+	record.Seen
 
-	// at is the start of the transaction, before the snapshot of the statement was
-	// taken. A clock that is read later could call a record lapsed that was renewed in
-	// between; this one cannot: the state in the snapshot was reached before or after
-	// it. (In the extended protocol statement_timestamp() is such a later clock.)
-	At int64
-
-	Clock   int64 // when the row was read
-	Standby bool  // the server is one, and may be behind
+	Standby bool // the server is one, and may be behind
 }
 
 // Scan is Read for a row of pgx.
@@ -62,14 +40,16 @@ func (r *Seen) Scan(row pgx.Row) error {
 
 // Read reads a row of claim_look.sql, claim_new.sql or rewrite.sql.
 func (r *Seen) Read(row *wire.Row) {
-	*r = Seen{At: row.Timestamp()}
+	*r = Seen{}
+	r.At = row.Timestamp()
 	r.Clock = r.At
 	r.readRecord(row)
 }
 
 // ReadAttempt reads the row of seen.sql.
 func (r *Seen) ReadAttempt(row *wire.Row) {
-	*r = Seen{At: row.Timestamp(), Clock: row.Timestamp(), Standby: row.Boolean()}
+	*r = Seen{}
+	r.At, r.Clock, r.Standby = row.Timestamp(), row.Timestamp(), row.Boolean()
 	r.readRecord(row)
 }
 
@@ -118,56 +98,4 @@ func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 		*i = instant(v.Time.UnixMicro())
 	}
 	return nil
-}
-
-// readable reports whether this release can read the row, as readable.sql does.
-func (r *Seen) readable() bool {
-	return r.Version == rowVersion && (r.State == rowRunning || r.State == rowCompleted) &&
-		len(r.Owner) == len(store.Owner{}) && len(r.Fingerprint) == len(store.Fingerprint{}) &&
-		(r.State == rowCompleted || r.Payload == nil)
-}
-
-// Decide returns the decision of a claim that finds the row, in the order of the Store
-// contract.
-func (r *Seen) Decide(c *store.ClaimRequest) Decision {
-	d := Decision{Word: r.word(c), Attempt: r.Attempt, Fence: r.Fence, leaseLeft: r.LeaseUntil - r.At}
-	switch d.Word {
-	case wordCompleted:
-		d.Payload = r.Payload
-	case wordNew, WordTakeover:
-		d.Attempt = 1
-		if d.Word == WordTakeover {
-			d.Attempt = r.Attempt + 1
-		}
-		d.Fence = max(r.Fence+1, r.Clock)
-	}
-	return d
-}
-
-func (r *Seen) word(c *store.ClaimRequest) string {
-	live := r.Found && r.State == rowRunning && r.LeaseUntil > r.At
-	own := bytes.Equal(r.Owner, c.Owner[:])
-	switch {
-	case !r.Found:
-		return wordNew
-	case !r.readable():
-		return wordCorrupt
-	case !live && r.ValidUntil <= r.At:
-		return wordNew
-	case !bytes.Equal(r.Fingerprint, c.Fingerprint[:]):
-		return wordMismatch
-	case r.State == rowCompleted && r.Payload == nil:
-		return wordExpired
-	case r.State == rowCompleted:
-		return wordCompleted
-	case live && own:
-		return wordAgain
-	case live:
-		return wordInProgress
-	case own:
-		return wordOwnLapsed
-	case r.AtMostOnce || !c.Takeover || (c.MaxAttempts > 0 && r.Attempt >= c.MaxAttempts):
-		return wordLapsed
-	}
-	return WordTakeover
 }

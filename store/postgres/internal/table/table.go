@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -25,7 +26,7 @@ type Options struct {
 	TxTimeout     time.Duration
 	Isolation     pgx.TxIsoLevel
 	Accept        []string // codes of findings
-	Purge         PurgePace
+	Purge         upkeep.Pace
 	Logger        *slog.Logger
 }
 
@@ -39,7 +40,7 @@ type Table struct {
 
 	Statements  statements
 	purging     purgeBound
-	purgeFailed Minutely
+	purgeFailed upkeep.Minutely
 	missing     missingSchema
 }
 
@@ -159,7 +160,7 @@ func (t *Table) ReportMissing(ctx context.Context, err error) {
 
 // missingSchema logs that the tables do not exist, at most once a minute: every request
 // fails then, and the log has to say why.
-type missingSchema struct{ Minutely }
+type missingSchema struct{ upkeep.Minutely }
 
 func (m *missingSchema) report(ctx context.Context, logger *slog.Logger, table string, err error) {
 	if !wire.HasCode(err, wire.CodeNoTable, wire.CodeNoColumn, wire.CodeNoFunction, wire.CodeNoSchema) {
@@ -181,11 +182,6 @@ func FromMicroseconds(n int64) time.Duration { return time.Duration(n) * time.Mi
 // Invalid is the error for an argument of the caller.
 func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
-}
-
-// Corrupt is the error for a record that this release cannot read.
-func Corrupt(op string) error {
-	return fmt.Errorf("%w: postgres: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, op)
 }
 
 // NotReplicated is the error for a commit that no synchronous standby confirmed.

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 )
 
 // Unknown ends an attempt whose record is in the table, in one statement. The request has
@@ -16,7 +17,7 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	err := t.Run(ctx, "unknown", t.Statements.unknown, func(rows pgx.Rows) error {
 		done = rows.Next()
 		return nil
-	}, r.ID[:], r.Owner[:], EndedOwner(r.Owner), r.Reason)
+	}, r.ID[:], r.Owner[:], record.EndedOwner(r.Owner), r.Reason)
 	if err != nil || done {
 		return err
 	}
@@ -24,13 +25,4 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 		return err
 	}
 	return fmt.Errorf("%w: postgres: unknown: another owner has the record, or there is none", store.ErrLeaseLost)
-}
-
-// EndedOwner is what the record of an unknown outcome has in the place of its owner: see
-// unknown.sql.
-func EndedOwner(owner store.Owner) []byte {
-	for i := range owner {
-		owner[i] = ^owner[i]
-	}
-	return owner[:]
 }

@@ -22,7 +22,7 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	granted := false
 	defer func() { // also when a tracer of the application panics
 		if !granted {
-			s.slots.release()
+			s.slots.Release()
 		}
 	}()
 	var a *attempt
@@ -119,7 +119,7 @@ func (s *Store) settle(found *table.Seen, r *store.ClaimRequest) (result store.C
 	if d.Claimable() {
 		return store.ClaimResult{}, false, nil
 	}
-	result, err = d.AtomicResult()
+	result, err = d.AtomicResult("postgres")
 	if err == nil {
 		s.count(result)
 	}

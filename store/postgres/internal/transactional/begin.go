@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -74,7 +75,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 		return a, store.ClaimResult{}, errStandby
 	case !d.Claimable():
 		_ = a.rollback(ctx) // where it fails, the connection is closed, which is as good
-		result, err := d.AtomicResult()
+		result, err := d.AtomicResult("postgres")
 		return a, result, err
 	case !locked && s.isUndecided(r.Owner):
 		_ = a.rollback(ctx)
@@ -91,7 +92,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 		a.prepared = a.prepared && conn.PgConn().PID() == process
 		return nil
 	})
-	if d.Word == table.WordTakeover {
+	if d.Word == record.WordTakeover {
 		a.replaced = found.Fence
 	}
 	granted, result = true, a.result()

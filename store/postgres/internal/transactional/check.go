@@ -21,12 +21,12 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 
 // poolFindings judges the size of the pool.
 func (s *Store) poolFindings() []store.Finding {
-	if s.slots.limit >= comfortableSlots {
+	if s.slots.Limit >= comfortableSlots {
 		return nil
 	}
 	return []store.Finding{{Code: "pool-size", Severity: store.Warning, Detail: fmt.Sprintf(
 		"the pool has %d connections, so only %d requests run at once and the others wait; give it %d or more (pool_max_conns in the URL, or SetMaxOpenConns)",
-		s.slots.limit+spareConns, s.slots.limit, comfortableSlots+spareConns)}}
+		s.slots.Limit+spareConns, s.slots.Limit, comfortableSlots+spareConns)}}
 }
 
 // Usage says how many connections of the connections of the pool, and the slots: how

@@ -68,14 +68,14 @@ func (s *Store) waitForSlot(ctx context.Context, r store.ClaimRequest) (result s
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = time.Until(deadline)
 	}
-	place := s.slots.enqueue()
-	if place.within(min(lookAfter, budget/10)) {
+	place := s.slots.Enqueue()
+	if place.Within(min(lookAfter, budget/10)) {
 		return store.ClaimResult{}, false, nil
 	}
 	kept := false
 	defer func() { // also when a tracer of the application panics
 		if !kept {
-			s.slots.leave(place)
+			s.slots.Leave(place)
 		}
 	}()
 	result, done, err = s.claimWithoutSlot(ctx, r)
@@ -85,7 +85,7 @@ func (s *Store) waitForSlot(ctx context.Context, r store.ClaimRequest) (result s
 	wait, cancel := context.WithDeadline(ctx, start.Add(budget-max(claimReserve, budget/10)))
 	defer cancel()
 	kept = true
-	if s.slots.take(wait, place) != nil {
+	if s.slots.Take(wait, place) != nil {
 		return store.ClaimResult{}, false, s.noSlot(start)
 	}
 	return store.ClaimResult{}, false, nil
@@ -94,5 +94,5 @@ func (s *Store) waitForSlot(ctx context.Context, r store.ClaimRequest) (result s
 // noSlot is the error of a claim that waited since start.
 func (s *Store) noSlot(start time.Time) error {
 	return fmt.Errorf("%w: postgres: claim: no transaction available within %v (all %d in use); give the pool more connections or make handlers faster",
-		store.ErrBusy, time.Since(start).Round(time.Millisecond), s.slots.limit)
+		store.ErrBusy, time.Since(start).Round(time.Millisecond), s.slots.Limit)
 }

@@ -38,7 +38,7 @@ func (s *Store) end(a *attempt) {
 		delete(s.running, a.id)
 	}
 	s.mu.Unlock()
-	s.slots.release()
+	s.slots.Release()
 }
 
 // setUndecided remembers that owner's last call may or may not have been executed, and

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/slots"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -23,9 +25,9 @@ const spareConns = 2
 type Store struct {
 	table      *table.Table
 	statements statements
-	slots      slots
+	slots      slots.Slots
 	recent     table.ReplayRatio
-	unused     table.Minutely // attempts whose handlers did not ask for their transactions
+	unused     upkeep.Minutely // attempts whose handlers did not ask for their transactions
 
 	// noClientCheck says that the server cannot look after a client while it runs a
 	// statement: its operating system does not tell.
@@ -50,7 +52,7 @@ func New(t *table.Table) (*Store, error) {
 		return &Store{
 			table:      t,
 			statements: newStatements(&t.Names, t.Options.Isolation),
-			slots:      slots{limit: limit - spareConns},
+			slots:      slots.Slots{Limit: limit - spareConns},
 			attempts:   make(map[store.Owner]*attempt),
 			running:    make(map[store.ID]*attempt),
 			claiming:   make(map[store.ID]chan struct{}),
@@ -60,7 +62,7 @@ func New(t *table.Table) (*Store, error) {
 }
 
 // Stats returns how many attempts run, and how many claims wait for one of them to end.
-func (s *Store) Stats() Stats { return s.slots.stats() }
+func (s *Store) Stats() slots.Stats { return s.slots.Stats() }
 
 // Claim implements [store.Store]. Its claims are Atomic, with a transaction open for
 // the handler. A different request with the key of an attempt that runs in another

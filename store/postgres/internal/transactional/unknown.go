@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -26,7 +27,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
 		if s.isUndecided(r.Owner) {
-			return s.findCommit(ctx, r.ID, r.Owner, table.EndedOwner(r.Owner))
+			return s.findCommit(ctx, r.ID, r.Owner, record.EndedOwner(r.Owner))
 		}
 		return s.table.Unknown(ctx, &r)
 	}
@@ -73,7 +74,7 @@ type ending struct {
 // owner is the owner in the record that the attempt leaves.
 func (e *ending) owner() []byte {
 	if e.reason != "" {
-		return table.EndedOwner(e.Owner)
+		return record.EndedOwner(e.Owner)
 	}
 	return e.Owner[:]
 }

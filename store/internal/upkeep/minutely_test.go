@@ -1,4 +1,4 @@
-package table
+package upkeep
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestMinutelyReturnsTheEventsOfAMinute(t *testing.T) {
 			after  time.Duration
 			events int // 0 is not due
 		}{{0, 1}, {0, 0}, {time.Minute - 1, 0}, {1, 3}, {0, 0}, {time.Hour, 2}} {
-			time.Sleep(c.after) //nolint:forbidigo // in a bubble
+			time.Sleep(c.after)
 			if events, due := m.Count(); events != c.events || due != (c.events > 0) {
 				t.Errorf("event %d: %d, due %t; want %d", i, events, due, c.events)
 			}

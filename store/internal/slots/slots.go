@@ -1,4 +1,5 @@
-package transactional
+// Package slots bounds how many attempts of a transactional store run at once.
+package slots
 
 import (
 	"context"
@@ -6,29 +7,29 @@ import (
 	"time"
 )
 
-// slots bounds how many attempts run at once. Claims beyond the bound wait in a queue,
+// Slots bounds how many attempts run at once. Claims beyond the bound wait in a queue,
 // first come, first served.
-type slots struct {
-	limit int
+type Slots struct {
+	Limit int
 
 	mu      sync.Mutex
 	used    int
-	queue   []*queued
+	queue   []*Place
 	longest time.Duration // of the waits that ended
 }
 
-// queued is a claim that waits for a slot.
-type queued struct {
+// Place is a claim that waits for a slot.
+type Place struct {
 	since   time.Time
 	granted chan struct{} // closed when the slot is the claim's
 }
 
-// enqueue takes a slot, or a place in the queue for one. take or leave has to follow.
-func (s *slots) enqueue() *queued {
-	q := &queued{since: time.Now(), granted: make(chan struct{})}
+// Enqueue takes a slot, or a place in the queue for one. Take or Leave has to follow.
+func (s *Slots) Enqueue() *Place {
+	q := &Place{since: time.Now(), granted: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used < s.limit {
+	if s.used < s.Limit {
 		s.used++
 		close(q.granted)
 		return q
@@ -37,8 +38,8 @@ func (s *slots) enqueue() *queued {
 	return q
 }
 
-// within reports whether the slot is granted within d.
-func (q *queued) within(d time.Duration) bool {
+// Within reports whether the slot is granted within d.
+func (q *Place) Within(d time.Duration) bool {
 	select {
 	case <-q.granted:
 		return true
@@ -54,8 +55,8 @@ func (q *queued) within(d time.Duration) bool {
 	}
 }
 
-// take waits for the slot, or leaves the queue and returns the error of ctx.
-func (s *slots) take(ctx context.Context, q *queued) error {
+// Take waits for the slot, or leaves the queue and returns the error of ctx.
+func (s *Slots) Take(ctx context.Context, q *Place) error {
 	select {
 	case <-q.granted:
 		return nil
@@ -65,13 +66,13 @@ func (s *slots) take(ctx context.Context, q *queued) error {
 	case <-q.granted:
 		return nil
 	case <-ctx.Done():
-		s.leave(q)
+		s.Leave(q)
 		return ctx.Err()
 	}
 }
 
-// leave gives the place in the queue up, or the slot.
-func (s *slots) leave(q *queued) {
+// Leave gives the place in the queue up, or the slot.
+func (s *Slots) Leave(q *Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.queue {
@@ -84,15 +85,15 @@ func (s *slots) leave(q *queued) {
 	s.pass() // granted in the meantime
 }
 
-// release gives a slot back, to the claim that has waited longest.
-func (s *slots) release() {
+// Release gives a slot back, to the claim that has waited longest.
+func (s *Slots) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pass()
 }
 
 // pass hands one slot on. The caller holds mu.
-func (s *slots) pass() {
+func (s *Slots) pass() {
 	if len(s.queue) == 0 {
 		s.used--
 		return
@@ -104,7 +105,7 @@ func (s *slots) pass() {
 	close(next.granted)
 }
 
-func (s *slots) noteWait(q *queued) { s.longest = max(s.longest, time.Since(q.since)) }
+func (s *Slots) noteWait(q *Place) { s.longest = max(s.longest, time.Since(q.since)) }
 
 // Stats shows how the attempts of a store use its connections.
 type Stats struct {
@@ -114,12 +115,13 @@ type Stats struct {
 	LongestWait time.Duration // of a claim, since the store was made
 }
 
-func (s *slots) stats() Stats {
+// Stats returns how many attempts run, and how many claims wait for one of them to end.
+func (s *Slots) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	longest := s.longest
 	if len(s.queue) > 0 {
 		longest = max(longest, time.Since(s.queue[0].since))
 	}
-	return Stats{Slots: s.limit, InUse: s.used, Waiting: len(s.queue), LongestWait: longest}
+	return Stats{Slots: s.Limit, InUse: s.used, Waiting: len(s.queue), LongestWait: longest}
 }

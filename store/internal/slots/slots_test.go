@@ -1,4 +1,4 @@
-package transactional
+package slots
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 func TestSlotsAreGrantedInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{limit: 2}
+		s := Slots{Limit: 2}
 		for n := range 3 {
-			place, start := s.enqueue(), time.Now()
-			if got := place.within(time.Millisecond); got != (n < 2) || !got && time.Since(start) != time.Millisecond {
+			place, start := s.Enqueue(), time.Now()
+			if got := place.Within(time.Millisecond); got != (n < 2) || !got && time.Since(start) != time.Millisecond {
 				t.Fatalf("slot %d of 2: %t after %v", n+1, got, time.Since(start))
 			}
 			if n == 2 {
-				s.leave(place)
+				s.Leave(place)
 			}
 		}
 		var (
@@ -35,7 +35,7 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 				}
 				defer cancel()
-				err := s.take(ctx, s.enqueue())
+				err := s.Take(ctx, s.Enqueue())
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -46,12 +46,12 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		time.Sleep(2 * time.Second) //nolint:forbidigo // in a bubble
-		if got := s.stats(); got != (Stats{Slots: 2, InUse: 2, Waiting: 4, LongestWait: 2 * time.Second}) {
+		time.Sleep(2 * time.Second)
+		if got := s.Stats(); got != (Stats{Slots: 2, InUse: 2, Waiting: 4, LongestWait: 2 * time.Second}) {
 			t.Errorf("statistics %+v", got)
 		}
 		for range 6 {
-			s.release()
+			s.Release()
 			synctest.Wait()
 		}
 		mu.Lock()
@@ -62,7 +62,7 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 				t.Fatalf("slots were granted in the order %v, want %v", order, want)
 			}
 		}
-		if got := s.stats(); got.InUse != 0 || got.Waiting != 0 || got.LongestWait != 2*time.Second {
+		if got := s.Stats(); got.InUse != 0 || got.Waiting != 0 || got.LongestWait != 2*time.Second {
 			t.Errorf("statistics at the end %+v", got)
 		}
 	})
@@ -73,25 +73,25 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 func TestSlotsSurviveCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{limit: 3}
+		s := Slots{Limit: 3}
 		for i := range 200 {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Millisecond)
 				defer cancel()
-				place := s.enqueue()
-				if i%3 == 0 && !place.within(time.Duration(i%4)*time.Millisecond) {
-					s.leave(place)
+				place := s.Enqueue()
+				if i%3 == 0 && !place.Within(time.Duration(i%4)*time.Millisecond) {
+					s.Leave(place)
 					return
 				}
-				if s.take(ctx, place) == nil {
-					time.Sleep(time.Duration(i%5) * time.Millisecond) //nolint:forbidigo // in a bubble
-					s.release()
+				if s.Take(ctx, place) == nil {
+					time.Sleep(time.Duration(i%5) * time.Millisecond)
+					s.Release()
 				}
 			}()
 		}
 		synctest.Wait()
-		time.Sleep(time.Second) //nolint:forbidigo // in a bubble
-		if got := s.stats(); got.InUse != 0 || got.Waiting != 0 {
+		time.Sleep(time.Second)
+		if got := s.Stats(); got.InUse != 0 || got.Waiting != 0 {
 			t.Errorf("statistics at the end %+v", got)
 		}
 	})

@@ -1,4 +1,4 @@
-package table
+package record
 
 import (
 	"errors"
@@ -12,23 +12,23 @@ import (
 func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{
-		wordNew, WordTakeover, wordAgain, wordMismatch, wordCompleted, wordExpired, wordInProgress, wordOwnLapsed, wordLapsed, wordCorrupt,
+		WordNew, WordTakeover, WordAgain, WordMismatch, WordCompleted, WordExpired, WordInProgress, WordOwnLapsed, WordLapsed, WordCorrupt,
 	} {
 		d := Decision{Word: word, Attempt: 2, Fence: 40, leaseLeft: 1000, Payload: []byte("answer")}
-		writes := word == wordNew || word == WordTakeover || word == wordAgain
-		grants := word == wordNew || word == WordTakeover
+		writes := word == WordNew || word == WordTakeover || word == WordAgain
+		grants := word == WordNew || word == WordTakeover
 		if d.Rewrites() != writes || d.Claimable() != grants {
 			t.Errorf("%s: rewrites %t, claimable %t", word, d.Rewrites(), d.Claimable())
 		}
 	}
 	result := func(word string) (store.Outcome, error) {
 		d := Decision{Word: word}
-		got, err := d.Result()
+		got, err := d.Result("db")
 		return got.Outcome, err
 	}
 	atomic := func(word string) (store.Outcome, error) {
 		d := Decision{Word: word}
-		got, err := d.AtomicResult()
+		got, err := d.AtomicResult("db")
 		return got.Outcome, err
 	}
 	for _, test := range []struct {
@@ -36,17 +36,17 @@ func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 		leased, atomic store.Outcome
 		err            error
 	}{
-		{wordOwnLapsed, store.Claimed, store.Lapsed, nil},
-		{wordAgain, 0, store.InProgress, nil},
-		{wordInProgress, store.InProgress, store.InProgress, nil},
-		{wordCompleted, store.Completed, store.Completed, nil},
-		{wordExpired, store.Expired, store.Expired, nil},
-		{wordMismatch, store.Mismatch, store.Mismatch, nil},
-		{wordLapsed, store.Lapsed, store.Lapsed, nil},
-		{wordCorrupt, 0, 0, store.ErrCorrupt},
+		{WordOwnLapsed, store.Claimed, store.Lapsed, nil},
+		{WordAgain, 0, store.InProgress, nil},
+		{WordInProgress, store.InProgress, store.InProgress, nil},
+		{WordCompleted, store.Completed, store.Completed, nil},
+		{WordExpired, store.Expired, store.Expired, nil},
+		{WordMismatch, store.Mismatch, store.Mismatch, nil},
+		{WordLapsed, store.Lapsed, store.Lapsed, nil},
+		{WordCorrupt, 0, 0, store.ErrCorrupt},
 		{"a word of another release", 0, 0, store.ErrCorrupt},
 	} {
-		if got, err := result(test.word); test.word != wordAgain && (got != test.leased || !errors.Is(err, test.err)) {
+		if got, err := result(test.word); test.word != WordAgain && (got != test.leased || !errors.Is(err, test.err)) {
 			t.Errorf("%s: %v, %v", test.word, got, err)
 		}
 		if got, err := atomic(test.word); got != test.atomic || !errors.Is(err, test.err) {

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver
+
+	reprise "github.com/reprise-go/reprise/core"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns
+// connections, or any number for 0.
+func OpenFile(file string, conns int) (*sql.DB, error) {
+	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+settings)
+	if err == nil {
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(max(conns, 4))
+	}
+	return db, err
+}
+
+// openSQLite opens the leased store in a file of SQLite.
+func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {
+	db, c, err := b.file(ctx, o)
+	if err != nil {
+		return err
+	}
+	store, err := reprisesqlite.Open(ctx, db, c)
+	b.Store = store
+	return err
+}
+
+// openSQLiteTransactional opens the transactional store in a file of SQLite.
+func openSQLiteTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
+	db, c, err := b.file(ctx, o)
+	if err != nil {
+		return err
+	}
+	store, err := reprisesqlite.OpenTransactional(ctx, db, c)
+	b.Store = store
+	return err
+}
+
+// file opens the file and creates its tables. Effects are in the same file.
+func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesqlite.Config, error) {
+	c := reprisesqlite.Config{TxTimeout: o.TxTimeout, PurgeEvery: -1} // Options.Purge says when to purge, for every store
+	if o.SQLiteFile == "" {
+		return nil, c, errors.New("needs -sqlite-file")
+	}
+	db, err := OpenFile(o.SQLiteFile, o.Pool)
+	if err != nil {
+		return nil, c, err
+	}
+	b.closers = append(b.closers, func() { _ = db.Close() })
+	if err := reprisesqlite.Migrate(ctx, db, c); err != nil {
+		return nil, c, err
+	}
+	const table = "CREATE TABLE IF NOT EXISTS reprise_effects (op TEXT NOT NULL, attempt INTEGER NOT NULL, owner BLOB, at INTEGER NOT NULL)"
+	if _, err := db.ExecContext(ctx, table); err != nil {
+		return nil, c, fmt.Errorf("create the table of effects: %w", err)
+	}
+	b.Effect = func(ctx context.Context, op string) error { return insertEffect(ctx, db, op) }
+	return db, c, nil
+}
+
+// insertEffect inserts the effect of one run, as [effects] does.
+func insertEffect(ctx context.Context, db *sql.DB, op string) error {
+	exec := db.ExecContext
+	if tx, ok := reprisesqlite.Tx(ctx); ok {
+		exec = tx.ExecContext
+	}
+	attempt := 0
+	if view, ok := reprise.AttemptFrom(ctx); ok {
+		attempt = view.Number()
+	}
+	const insert = "INSERT INTO reprise_effects (op, attempt, owner, at) VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000000 AS INTEGER))"
+	if _, err := exec(ctx, insert, op, attempt, ownerFrom(ctx)); err != nil {
+		return fmt.Errorf("effect: %w", err)
+	}
+	return nil
+}

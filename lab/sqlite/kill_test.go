@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+// childEnv has the orders of a process that the tests start and that kills itself.
+const childEnv = "REPRISE_SQLITE_CHILD"
+
+// orders are what a child runs: one operation, with one effect.
+type orders struct {
+	Driver, File, Key string
+	Atomic            bool
+	Point             string // at which it kills itself; empty: nowhere
+}
+
+// points are where a child dies.
+var points = []string{"after claim", "mid effect", "before complete", "after complete"}
+
+// child runs its orders, and answers with the exit code 0 where the operation is done.
+func child(text string) int {
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		panic(err)
+	}
+	if err := o.run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (o *orders) run() error {
+	ctx := context.Background()
+	db, err := sql.Open(o.Driver, "file:"+o.File+settingsOf(o.Driver))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var st store.Store
+	if o.Atomic {
+		st, err = reprisesqlite.NewTransactional(db, reprisesqlite.Config{})
+	} else {
+		st, err = reprisesqlite.New(db, reprisesqlite.Config{})
+	}
+	if err != nil {
+		return err
+	}
+	engine, err := reprise.New(&dying{st, o}, reprise.Config{Lease: time.Second})
+	if err != nil {
+		return err
+	}
+	op := reprise.Operation{Scope: "kills", Key: o.Key}
+	_, _, err = reprise.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
+		exec := db.ExecContext
+		if tx, ok := reprisesqlite.Tx(ctx); ok {
+			exec = tx.ExecContext
+		}
+		for range 2 { // an effect in two statements
+			_, err := exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
+			for !o.Atomic && err != nil && ctx.Err() == nil { // another process has the file, or repairs it after a death
+				_, err = exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
+			}
+			if err != nil {
+				return "", err
+			}
+			o.pass("mid effect")
+		}
+		return "done", nil
+	})
+	return err
+}
+
+// pass kills the process at its point.
+func (o *orders) pass(point string) {
+	if o.Point == point {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+// dying is a store with points.
+type dying struct {
+	store.Store
+
+	orders *orders
+}
+
+func (d *dying) Unwrap() store.Store { return d.Store }
+
+func (d *dying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	got, err := d.Store.Claim(ctx, r)
+	if err == nil && got.Outcome == store.Claimed {
+		d.orders.pass("after claim")
+	}
+	return got, err
+}
+
+func (d *dying) Complete(ctx context.Context, r store.CompleteRequest) error {
+	d.orders.pass("before complete")
+	err := d.Store.Complete(ctx, r)
+	d.orders.pass("after complete")
+	return err
+}
+
+// start runs a child to its end, and reports whether it was killed.
+func (o orders) start(tb testing.TB) (killed bool, err error) {
+	tb.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		return false, err
+	}
+	command := exec.CommandContext(tb.Context(), os.Args[0]) //nolint:gosec // this test
+	command.Env = append(os.Environ(), childEnv+"="+string(text))
+	out, err := command.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return true, nil
+		}
+		return false, errors.New(strings.TrimSpace(string(out)))
+	}
+	return false, err
+}
+
+// TestKilledProcessesLeaveEachEffectOnce: processes that share a file die by SIGKILL at
+// every point, and their operations are run again. In the transactional store the effect
+// of an operation is there once; in the leased store there are as many as attempts that
+// got so far, and the last of them is complete.
+func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
+	t.Parallel()
+	kills := 200
+	if testing.Short() {
+		kills = 16
+	}
+	onDrivers(t, func(t *testing.T, d driver) {
+		for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				file := d.newFile(t)
+				d.exec(t, file, "CREATE TABLE effects (key TEXT NOT NULL)")
+				var operations sync.WaitGroup
+				turns := make(chan struct{}, 4) // processes at once
+				for n := range kills {
+					o := orders{Driver: d.name, File: file, Key: fmt.Sprintf("key-%d", n), Atomic: atomic, Point: points[n%len(points)]}
+					turns <- struct{}{}
+					operations.Go(func() {
+						defer func() { <-turns }()
+						o.untilDone(t)
+					})
+				}
+				operations.Wait()
+				d.wantEffects(t, file, kills, atomic)
+			})
+		}
+	})
+}
+
+// untilDone runs an operation to its death, and then until it is done.
+func (o orders) untilDone(t *testing.T) {
+	t.Helper()
+	point, deadline := o.Point, time.Now().Add(time.Minute)
+	for {
+		switch killed, err := o.start(t); {
+		case killed && o.Point == "":
+			t.Errorf("%s: killed without a point", o.Key)
+			return
+		case killed:
+			o.Point = ""
+		case err == nil && o.Point == "":
+			return
+		case err == nil:
+			t.Errorf("%s: not killed %s", o.Key, point)
+			return
+		case time.Now().After(deadline): // else: another process has the file or the lease
+			t.Errorf("%s, killed %s: %v", o.Key, point, err)
+			return
+		}
+	}
+}
+
+// wantEffects compares the effects with those that each point leaves.
+func (d driver) wantEffects(t *testing.T, file string, kills int, atomic bool) {
+	t.Helper()
+	db := d.open(t, file)
+	for n := range kills {
+		want := 2
+		if point := points[n%len(points)]; !atomic && point == "mid effect" {
+			want = 3
+		} else if !atomic && point == "before complete" {
+			want = 4
+		}
+		var got, completed int
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM effects WHERE key = ?", fmt.Sprintf("key-%d", n)).Scan(&got)
+		if err != nil || got != want {
+			t.Errorf("killed %s: %d effects, %v; want %d", points[n%len(points)], got, err, want)
+		}
+		if n > 0 {
+			continue
+		}
+		err = db.QueryRowContext(t.Context(), "SELECT count(*) FROM reprise_records WHERE state = 2").Scan(&completed)
+		if err != nil || completed != kills {
+			t.Errorf("%d completed records, %v; want %d", completed, err, kills)
+		}
+	}
+	t.Logf("%d processes killed over %s", kills, filepath.Base(file))
+}

@@ -1,0 +1,137 @@
+// Package probe tries every operation of a store on a record that it deletes again. What
+// the settings of a server do not show would otherwise be found when a handler has run
+// and its response cannot be stored.
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// duration bounds a probe, and its record is replayed for as long: a probe whose process
+// dies leaves one row to the purge.
+const duration = 10 * time.Second
+
+// Probe is a trial of a store.
+type Probe struct {
+	Name     string      // of the database, in error texts
+	Store    store.Store // the store
+	Rival    store.Store // over the same records
+	LostRace error       // of a claim that another one defeats again and again
+	Advice   string      // appended to the text of a second claim that was granted
+
+	Before func(context.Context, store.ID) error // the first step; nil: none
+	Read   func(context.Context, store.ID) error // reads the record
+	Delete func(context.Context, store.ID) error // deletes the record, and fails where there is none
+}
+
+// Run tries every operation.
+func (p *Probe) Run(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	const payload = "probe"
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: duration, Policy: store.Policy{Label: store.ProbeLabel, Retention: duration, Horizon: duration}}
+	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	second := r
+	second.Owner = store.NewOwner()
+	defer func() {
+		if err != nil {
+			_ = p.Rival.Release(ctx, r.ID, second.Owner)
+			_ = p.Store.Release(ctx, r.ID, r.Owner)
+			_ = p.Delete(ctx, r.ID)
+		}
+	}()
+	var held store.ClaimResult
+	claim := func() (err error) {
+		held, err = p.claim(ctx, p.Store, r, store.Claimed)
+		return err
+	}
+	refuse := func() error {
+		got, err := p.claim(ctx, p.Rival, second, store.InProgress)
+		if got.Outcome == store.Claimed {
+			return fmt.Errorf("%w%s", err, p.Advice)
+		}
+		return err
+	}
+	renew := func() error {
+		got, err := p.Store.Renew(ctx, []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: duration}})
+		if err == nil && got[0] != store.Renewed {
+			return Unexpected(got[0], store.Renewed)
+		}
+		return err
+	}
+	release := func() error { return p.Store.Release(ctx, r.ID, r.Owner) }
+	unknown := func() error {
+		return p.Store.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "probe"})
+	}
+	complete := func() error {
+		return p.Store.Complete(ctx, store.CompleteRequest{
+			ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
+		})
+	}
+	replay := func() error {
+		got, err := p.claim(ctx, p.Rival, second, store.Completed)
+		if err == nil && string(got.Payload) != payload {
+			return Unexpected("another payload", payload)
+		}
+		return err
+	}
+	read := func() error { return p.Read(ctx, r.ID) }
+	remove := func() error { return p.Delete(ctx, r.ID) }
+	before := func() error {
+		if p.Before == nil {
+			return nil
+		}
+		return p.Before(ctx, r.ID)
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"lock", before},
+		{"claim", claim},
+		{"claim again", claim},
+		{"refuse a second claim", refuse},
+		{"renew", renew},
+		{"release", release},
+		{"claim after the release", claim},
+		{"mark an outcome as unknown", unknown},
+		{"delete the record", remove},
+		{"claim after that", claim},
+		{"complete", complete},
+		{"replay", replay},
+		{"read", read},
+		{"delete", remove},
+	} {
+		if err := step.do(); err != nil {
+			if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotApplied) {
+				err = fmt.Errorf("%w: %w", store.ErrMisconfigured, err) // no other attempt has this record
+			}
+			return fmt.Errorf("%s: open: trying to %s: %w", p.Name, step.name, err)
+		}
+	}
+	return nil
+}
+
+// claim claims r, and demands an outcome.
+func (p *Probe) claim(ctx context.Context, st store.Store, r store.ClaimRequest, want store.Outcome) (store.ClaimResult, error) {
+	got, err := st.Claim(ctx, r)
+	switch {
+	case err == nil && got.Outcome != want:
+		err = Unexpected(got.Outcome, want)
+	case errors.Is(err, p.LostRace): // no other claim has this ID
+		err = fmt.Errorf("%w: %w", store.ErrMisconfigured, err)
+	}
+	return got, err
+}
+
+// Unexpected is the error for a result of a probe that no server gives which does all
+// that it has to.
+func Unexpected(got, want any) error {
+	return fmt.Errorf("%w: the answer is %v, want %v", store.ErrMisconfigured, got, want)
+}

@@ -1,0 +1,92 @@
+// Package record decides what a claim makes of the row of a record that it finds in a
+// database, in the order of the Store contract. It is the part of a store that all
+// databases share; it knows no statement and no client.
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The words for what a claim makes of the row that it sees: see [Seen.Decide].
+const (
+	WordCorrupt    = "corrupt" // this release cannot read the row
+	WordNew        = "new"
+	WordTakeover   = "takeover"
+	WordAgain      = "again"
+	WordMismatch   = "mismatch"
+	WordCompleted  = "completed"
+	WordExpired    = "expired"
+	WordInProgress = "in progress"
+	WordOwnLapsed  = "own lapsed"
+	WordLapsed     = "lapsed"
+)
+
+// Decision is what a claim makes of the row that it sees.
+type Decision struct {
+	Word      string
+	Attempt   int
+	Fence     int64
+	leaseLeft int64 // µs
+	Payload   []byte
+}
+
+// Result is the result of a decision that does not rewrite the row, for a claim of the
+// leased store. db is the name of the database, for the text of an error.
+func (d *Decision) Result(db string) (store.ClaimResult, error) {
+	left := time.Duration(d.leaseLeft) * time.Microsecond
+	switch d.Word {
+	case WordOwnLapsed:
+		return store.ClaimResult{Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), Remaining: left}, nil //nolint:gosec // fences are positive
+	case WordInProgress:
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: left}, nil
+	case WordCompleted:
+		return store.ClaimResult{Outcome: store.Completed, Payload: d.Payload}, nil
+	case WordExpired:
+		return store.ClaimResult{Outcome: store.Expired}, nil
+	case WordMismatch:
+		return store.ClaimResult{Outcome: store.Mismatch}, nil
+	case WordLapsed:
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
+	default:
+		return store.ClaimResult{}, Corrupt(db, "claim")
+	}
+}
+
+// Rewrites reports whether a claim of the leased store has to write the row that it saw.
+func (d *Decision) Rewrites() bool {
+	return d.Word == WordNew || d.Word == WordAgain || d.Word == WordTakeover
+}
+
+// Claimable reports whether the claim may have another attempt than that of the row. A
+// claim of the transactional store is granted then, where it has the lock of the record.
+func (d *Decision) Claimable() bool { return d.Word == WordNew || d.Word == WordTakeover }
+
+// AtomicResult is the result of a decision that is not claimable for the transactional
+// store, where a record in progress is a leased one. A record of the caller's own can
+// only be one in a table that changed its store, so it counts as another owner's.
+func (d *Decision) AtomicResult(db string) (store.ClaimResult, error) {
+	switch d.Word {
+	case WordAgain:
+		d.Word = WordInProgress
+	case WordOwnLapsed:
+		d.Word = WordLapsed
+	}
+	return d.Result(db)
+}
+
+// Corrupt is the error of the operation op for a record that this release cannot read.
+func Corrupt(db, op string) error {
+	return fmt.Errorf("%w: %s: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, db, op)
+}
+
+// EndedOwner is what the record of an unknown outcome has in the place of its owner: the
+// owner with its bits inverted, which is that of no call but a repeated Unknown.
+func EndedOwner(owner store.Owner) []byte {
+	for i := range owner {
+		owner[i] = ^owner[i]
+	}
+	return owner[:]
+}

@@ -1,0 +1,122 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+)
+
+// Renew extends the leases of a batch. An invalid entry refuses the whole batch.
+func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(rs) == 0 {
+		return nil, nil
+	}
+	rs, statuses := slices.Clone(rs), make([]store.RenewStatus, len(rs)) // a caller may leave before they are executed
+	err := t.write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
+		for i := range rs {
+			if statuses[i], err = t.renew(ctx, on, &rs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return statuses, nil
+}
+
+func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (store.RenewStatus, error) {
+	found, err := t.look(ctx, on, r.ID)
+	switch {
+	case err != nil:
+		return 0, err
+	case !found.seen() || !found.Readable() || !bytes.Equal(found.Owner, r.Owner[:]):
+		return store.RenewLost, nil
+	case found.State == record.Completed:
+		return store.RenewCompleted, nil
+	}
+	return store.Renewed, t.change(ctx, on, found, t.statements.renew, found.Clock+r.Lease.Microseconds())
+}
+
+// Complete ends an attempt whose record is in the table. The request has been validated.
+func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
+	var ( // copies: a caller may leave before they are written, and use its memory again
+		id, owner = r.ID, r.Owner
+		end       = ending{payload: append([]byte{}, r.Payload...), retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
+	)
+	end.owner, end.replay = owner, end.retention
+	return t.write(ctx, "complete", func(ctx context.Context, on Conn) error {
+		found, err := t.lookFor(ctx, on, "complete", id)
+		switch {
+		case err != nil:
+			return err
+		case found == nil || !bytes.Equal(found.Owner, owner[:]):
+			return t.lost("complete")
+		case found.State == record.Completed: // by an earlier call, whose payload stays
+			return t.change(ctx, on, found, t.statements.touch)
+		}
+		return t.complete(ctx, on, found, &end)
+	})
+}
+
+// ending is what completes a record.
+type ending struct {
+	owner              store.Owner
+	payload            []byte
+	replay             int64 // how long the payload is replayed
+	retention, horizon int64 // of the policy that the record has from then on
+	valid              int64 // the record is valid until then at least
+}
+
+func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) error {
+	now := found.Clock
+	replayed := now + e.replay
+	return t.change(ctx, on, found, t.statements.complete,
+		e.owner[:], e.payload, now, replayed, max(e.valid, replayed+e.horizon), replayed, e.retention, e.horizon)
+}
+
+// Release deletes the record of an owner's attempt.
+func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	return t.write(ctx, "release", func(ctx context.Context, on Conn) error {
+		found, err := t.lookFor(ctx, on, "release", id)
+		if err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
+			return err
+		}
+		return t.change(ctx, on, found, t.statements.forget)
+	})
+}
+
+// Unknown ends an attempt whose record is in the table. The request has been validated.
+func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
+	request := *r // a caller may leave before it is executed
+	return t.write(ctx, "unknown", func(ctx context.Context, on Conn) error {
+		found, err := t.lookFor(ctx, on, "unknown", request.ID)
+		switch {
+		case err != nil:
+			return err
+		case found == nil || found.State != record.Running:
+			return t.lost("unknown")
+		case bytes.Equal(found.Owner, record.EndedOwner(request.Owner)): // by an earlier call, whose reason stays
+			return t.change(ctx, on, found, t.statements.touch)
+		case !bytes.Equal(found.Owner, request.Owner[:]):
+			return t.lost("unknown")
+		}
+		return t.unknown(ctx, on, found, &request)
+	})
+}
+
+// unknown marks the record that was found. A claim that began a moment ago judges by its
+// start: for it too the lease has ended.
+func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
+	valid := found.Clock + found.retention + found.horizon
+	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, valid, valid)
+}

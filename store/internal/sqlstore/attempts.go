@@ -1,0 +1,150 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/slots"
+)
+
+// savepoint is where the effects of a handler begin.
+const savepoint = "reprise_attempt"
+
+// Tx is a transaction and its connection.
+type Tx struct {
+	*sql.Tx
+
+	Conn *sql.Conn
+}
+
+// End rolls back, unless the transaction has ended, and gives the connection back. It may
+// be called more than once.
+func (t *Tx) End() {
+	if t != nil {
+		_ = t.Rollback()
+		_ = t.Conn.Close()
+	}
+}
+
+// attempt is one transaction, from its claim to its end.
+type attempt struct {
+	dialect     *Dialect
+	id          store.ID
+	owner       store.Owner
+	fingerprint store.Fingerprint
+	request     store.ClaimRequest
+	number      int
+	fence       int64
+	tx          *Tx
+	deadline    time.Time
+	expired     atomic.Bool // the watchdog rolled back
+	watchdog    *time.Timer
+}
+
+// result is the answer to the claim, and to its repetition.
+func (a *attempt) result() store.ClaimResult {
+	return store.ClaimResult{
+		Outcome: store.Claimed, Atomic: true,
+		Attempt: a.number, Fence: uint64(a.fence), Remaining: time.Until(a.deadline), //nolint:gosec // fences are positive
+	}
+}
+
+// over reports whether the attempt cannot commit any more, because its time is up.
+func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
+
+// watch rolls back at the deadline. The handler's next statement fails.
+func (a *attempt) watch() {
+	tx := a.tx
+	a.watchdog = time.AfterFunc(time.Until(a.deadline), func() {
+		a.expired.Store(true)
+		_ = tx.Rollback()
+	})
+}
+
+// unwatch leaves the deadline to the caller's context.
+func (a *attempt) unwatch() { a.watchdog.Stop() }
+
+// attemptKey is the key of the attempt in the handler's context.
+type attemptKey struct{}
+
+// Bind makes the transaction of the attempt available to [TxFrom].
+func (s *Transactional) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
+	if a := s.find(id, owner); a != nil {
+		return context.WithValue(ctx, attemptKey{}, a)
+	}
+	return ctx
+}
+
+// TxFrom returns the transaction of the attempt on a database of d that ctx belongs to.
+func TxFrom(ctx context.Context, d *Dialect) (*sql.Tx, bool) {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	if run, found := store.RunContext(ctx); a == nil && found {
+		a, _ = run.Value(attemptKey{}).(*attempt)
+	}
+	if a == nil || a.dialect != d {
+		return nil, false
+	}
+	return a.tx.Tx, true
+}
+
+// find returns the attempt of owner that runs here, or nil.
+func (s *Transactional) find(id store.ID, owner store.Owner) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.attempts[owner]; a != nil && a.id == id {
+		return a
+	}
+	return nil
+}
+
+// take returns the attempt of owner, which the caller then has to end, or nil.
+func (s *Transactional) take(id store.ID, owner store.Owner) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.attempts[owner]
+	if a == nil || a.id != id {
+		return nil
+	}
+	delete(s.attempts, owner)
+	return a
+}
+
+// end ends an attempt, and gives its slot back.
+func (s *Transactional) end(a *attempt) {
+	a.unwatch()
+	a.tx.End()
+	s.mu.Lock()
+	if s.running[a.id] == a {
+		delete(s.running, a.id)
+	}
+	s.mu.Unlock()
+	s.slots.Release()
+}
+
+// Usage says how many connections of the pool are in use, and how many of the slots.
+func (s *Transactional) Usage() []store.Usage {
+	stats := s.slots.Stats()
+	return append(s.Table.Usage(), store.Usage{
+		Name: "slots", Used: int64(stats.InUse), Limit: int64(stats.Slots), Waiting: int64(stats.Waiting),
+	})
+}
+
+// Slotted is a [Writer] that waits for a slot, so that single writes take turns with the
+// attempts of a transactional store.
+type Slotted struct {
+	Slots   *slots.Slots
+	Writer  Writer
+	Dialect *Dialect
+}
+
+// Write implements [Writer].
+func (w *Slotted) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	if err := w.Slots.Take(ctx, w.Slots.Enqueue()); err != nil {
+		return w.Dialect.Fail(op, err)
+	}
+	defer w.Slots.Release()
+	return w.Writer.Write(ctx, op, f)
+}

@@ -1,0 +1,73 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+)
+
+// Claim answers a claim from the record where that needs no write, and otherwise writes
+// it. The request has been validated.
+func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	found, err := t.look(ctx, t.DB, r.ID)
+	if err != nil {
+		return store.ClaimResult{}, t.Dialect.Fail("claim", err)
+	}
+	if d := found.Decide(r); !d.Rewrites() {
+		return d.Result(t.Dialect.Name)
+	}
+	var (
+		result  store.ClaimResult
+		request = *r // a caller may leave before it is executed
+	)
+	err = t.write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
+		result, err = t.claimOn(ctx, on, &request)
+		return err
+	})
+	if err != nil {
+		return store.ClaimResult{}, err // the result may still be written to
+	}
+	return result, nil
+}
+
+// claimOn claims r once.
+func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
+	found, err := t.look(ctx, on, r.ID)
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	d := found.Decide(r)
+	if !d.Rewrites() {
+		return d.Result(t.Dialect.Name)
+	}
+	return t.put(ctx, on, r, found, &d)
+}
+
+// put writes what d made of the record that was found.
+func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *row, d *record.Decision) (store.ClaimResult, error) {
+	now := found.Clock
+	claimed := now
+	if !d.Claimable() {
+		claimed = found.claimedAt // the same attempt, again
+	}
+	valid := now + r.Remembered().Microseconds()
+	values := []any{
+		d.Attempt, d.Fence, r.Owner[:], r.Fingerprint[:], claimed, now + r.Lease.Microseconds(), valid, valid,
+		r.AtMostOnce, r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
+	}
+	var err error
+	if found.Found {
+		err = t.change(ctx, on, found, t.statements.claim, values...)
+	} else {
+		_, err = on.ExecContext(ctx, t.statements.insert, append(values, r.ID[:])...)
+	}
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	return store.ClaimResult{
+		Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), //nolint:gosec // fences are positive
+		Remaining: r.Lease.Truncate(time.Microsecond),
+	}, nil
+}

@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+)
+
+// ErrLostRace says that another writer changed the row that an operation read.
+var ErrLostRace = errors.New("another writer changed the record each time")
+
+// sentinels are the errors of the contract.
+var sentinels = []error{
+	store.ErrLeaseLost, store.ErrUnavailable, store.ErrBusy, store.ErrUnknown, store.ErrNotApplied, store.ErrNotReplicated,
+	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrNotFound, store.ErrRecordChanged,
+}
+
+// IsResult reports whether err is a result of the contract, and not the failure of a
+// statement.
+func IsResult(err error) bool {
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fail classifies the failure of a statement of op after which nothing was written.
+func (d *Dialect) Fail(op string, err error) error { return d.fail(op, err, false) }
+
+// FailCommit classifies the failure of a commit.
+func (d *Dialect) FailCommit(op string, err error) error { return d.fail(op, err, true) }
+
+func (d *Dialect) fail(op string, err error, committing bool) error {
+	var sentinel error
+	switch {
+	case err == nil || IsResult(err):
+		return err
+	case errors.Is(err, ErrLostRace):
+		return fmt.Errorf("%w: %s: %s: %w", store.ErrUnavailable, d.Name, op, ErrLostRace)
+	case committing && (isContext(err) || isGone(err)):
+		sentinel = store.ErrUnknown
+	case isContext(err): // it waited for a connection, or for its turn
+		sentinel = store.ErrBusy
+	case isGone(err):
+		sentinel = store.ErrUnavailable
+	default:
+		sentinel = d.Classify(err, committing)
+	}
+	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, err.Error())
+}
+
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isGone reports whether err says that there is no connection.
+func isGone(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, sql.ErrTxDone) ||
+		err.Error() == "sql: database is closed"
+}
+
+// queueError is the error of a call that its queue ended.
+func (d *Dialect) queueError(op string, err error) error {
+	var ended *batching.Error
+	if !errors.As(err, &ended) {
+		return err
+	}
+	sentinel := store.ErrUnavailable
+	switch {
+	case ended.Sent:
+		sentinel = store.ErrUnknown
+	case isContext(ended):
+		sentinel = store.ErrBusy
+	}
+	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, ended.Error())
+}

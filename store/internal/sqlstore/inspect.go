@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Inspect returns the record of id, or ErrNotFound.
+func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	found, err := t.look(ctx, t.DB, id)
+	switch {
+	case err != nil:
+		return store.Record{}, t.Dialect.Fail("inspect", err)
+	case !found.visible():
+		return store.Record{}, fmt.Errorf("%w: %s: inspect", store.ErrNotFound, t.Dialect.Name)
+	}
+	return found.view(), nil
+}
+
+// visible reports whether operators see the record: a record that is unreadable always.
+func (r *row) visible() bool { return r.Found && (r.seen() || !r.Readable()) }
+
+// Resolve ends a record as an operator wants.
+func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	payload := append([]byte{}, r.Payload...)
+	return t.write(ctx, "resolve", func(ctx context.Context, on Conn) error {
+		found, err := t.look(ctx, on, id)
+		if err != nil {
+			return err
+		}
+		v := found.view()
+		switch {
+		case !found.visible(), v.Fence != r.Fence, !resolvable(v.State, r.State):
+			return fmt.Errorf("%w: %s: resolve", store.ErrRecordChanged, t.Dialect.Name)
+		case r.Forget:
+			return t.change(ctx, on, found, t.statements.forget)
+		}
+		return t.complete(ctx, on, found, &ending{
+			payload: payload, replay: r.Retention.Microseconds(), retention: found.retention, horizon: found.horizon, valid: found.ValidUntil,
+		})
+	})
+}
+
+// resolvable reports whether a record in the state is may be ended by an operator who saw
+// it in the state was.
+func resolvable(is, was store.RecordState) bool {
+	switch is {
+	case store.StateLapsed:
+		return was == 0 || was == store.StateLapsed || was == store.StateUnknown
+	case store.StateUnknown:
+		return was == 0 || was == store.StateUnknown
+	case store.StateCompleted, store.StateExpired:
+		return was.WasCompleted()
+	case store.StateUnreadable:
+		return was == store.StateUnreadable
+	default:
+		return false
+	}
+}
+
+// A call of List reads about scannedPerPage records, in statements of scannedAtOnce.
+const (
+	scannedPerPage = 10_000
+	scannedAtOnce  = 1000
+)
+
+// List returns records in the order of their IDs.
+func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
+	if err := q.Validate(); err != nil {
+		return store.Page{}, err
+	}
+	after, err := t.parseCursor(q.After)
+	if err != nil {
+		return store.Page{}, err
+	}
+	var page store.Page
+	for {
+		rows, err := t.listAfter(ctx, after)
+		if err != nil {
+			return store.Page{}, t.Dialect.Fail("list", err)
+		}
+		for i := range rows {
+			r := &rows[i]
+			page.Scanned++
+			after = r.id[:]
+			if view := r.view(); r.visible() && q.Selects(&view, time.UnixMicro(r.At)) {
+				view.Payload = nil
+				page.Records = append(page.Records, view)
+			}
+			if len(page.Records) == q.Limit {
+				page.Next = t.cursor(after)
+				return page, nil
+			}
+		}
+		switch {
+		case len(rows) < scannedAtOnce:
+			if q.After == "" {
+				page.Total = int64(page.Scanned) // that was all of them
+			}
+			return page, nil
+		case page.Scanned >= scannedPerPage:
+			page.Next = t.cursor(after)
+			return page, nil
+		}
+	}
+}
+
+// listAfter reads the rows behind an ID.
+func (t *Table) listAfter(ctx context.Context, after []byte) ([]row, error) {
+	at := time.Now().UnixMicro()
+	rows, err := t.DB.QueryContext(ctx, t.statements.list, after, scannedAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []row
+	for rows.Next() {
+		var r row
+		if err := r.scan(rows, false, at); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+// cursor returns the text of a position. It names the table.
+func (t *Table) cursor(after []byte) string { return t.cursorPrefix() + hex.EncodeToString(after) }
+
+func (t *Table) cursorPrefix() string {
+	table := sha256.Sum256([]byte(t.Options.Table))
+	return t.Dialect.Name + "-" + hex.EncodeToString(table[:6]) + "-"
+}
+
+// parseCursor reads a cursor, the reverse of cursor.
+func (t *Table) parseCursor(text string) ([]byte, error) {
+	if text == "" {
+		return []byte{}, nil
+	}
+	position, found := strings.CutPrefix(text, t.cursorPrefix())
+	after, err := hex.DecodeString(position)
+	if !found || err != nil || len(after) == 0 {
+		return nil, t.Dialect.Invalid("Query.After is not a cursor of the table %s; start the listing anew", t.Options.Table)
+	}
+	return after, nil
+}

@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+)
+
+// columns are the columns of a row but its payload, in the order in which scan reads
+// them.
+const columns = "r.id, r.version, r.state, r.attempt, r.fence, r.revision, r.owner, r.fingerprint, " +
+	"r.claimed_at, r.lease_until, r.replay_until, r.valid_until, r.at_most_once, r.label, r.description, r.reason, r.retention, r.horizon, " +
+	"r.payload IS NULL, length(r.payload)"
+
+// columnCount is the number of columns, with the clock in front of them.
+const columnCount = 21
+
+// row is a row of the table as a statement found it, or as it is to be written. Instants
+// and durations are in microseconds.
+type row struct {
+	record.Seen
+
+	id                         store.ID
+	claimedAt, replayUntil     int64
+	retention, horizon         int64
+	label, description, reason string
+	size                       int    // of a payload that is replayed
+	fence, revision            any    // as they were found, to compare them
+	digest                     uint64 // of the columns; never 0
+}
+
+// scan reads the clock, the columns and, where the statement has it, the payload. at is a
+// reading of the clock of this host, where the database has none. A value of another type
+// makes the record unreadable, and is no error: it concerns no other record.
+func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64) error {
+	n := columnCount
+	if payload {
+		n++
+	}
+	values, to := make([]any, n), make([]any, n)
+	for i := range to {
+		to[i] = &values[i]
+	}
+	if err := from.Scan(to...); err != nil {
+		return err
+	}
+	c := cells{values: values}
+	*r = row{}
+	if r.At = c.integer(); r.At == 0 {
+		r.At = at
+	}
+	r.Clock, r.Found = r.At, values[1] != nil
+	if !r.Found {
+		return nil
+	}
+	r.digest = digest(values[1:columnCount])
+	copy(r.id[:], c.blob())
+	r.Version, r.State, r.Attempt = int16(c.integer()), int16(c.integer()), int(c.integer()) //nolint:gosec // others are unreadable
+	r.fence, r.revision = values[5], values[6]
+	r.Fence, _ = c.integer(), c.integer()
+	r.Owner, r.Fingerprint = c.blob(), c.blob()
+	r.claimedAt, r.LeaseUntil, r.replayUntil, r.ValidUntil = c.integer(), c.integer(), c.integer(), c.integer()
+	r.AtMostOnce = c.integer() != 0
+	r.label, r.description, r.reason = c.text(), c.text(), c.text()
+	r.retention, r.horizon = c.integer(), c.integer()
+	if empty := c.integer() != 0; !empty && (r.State != record.Completed || r.replayUntil > r.At) {
+		r.size, r.Payload = int(c.integer()), []byte{}
+		if payload && r.size > 0 {
+			r.Payload = c.blob()
+		}
+	}
+	if c.damaged {
+		r.Version = 0
+	}
+	return nil
+}
+
+// live reports whether an attempt holds the record.
+func (r *row) live() bool { return r.State == record.Running && r.LeaseUntil > r.At }
+
+// seen reports whether the record is seen.
+func (r *row) seen() bool { return r.Found && (r.ValidUntil > r.At || r.live()) }
+
+// view is the row as operators see it.
+func (r *row) view() store.Record {
+	v := store.Record{ID: r.id, State: store.StateUnreadable, Fence: r.digest, Size: r.size, Validity: span(r.ValidUntil - r.At)}
+	if !r.Readable() {
+		return v
+	}
+	v.Policy = store.Policy{Label: r.label, AtMostOnce: r.AtMostOnce, Retention: span(r.retention), Horizon: span(r.horizon)}
+	v.Fingerprint, v.Description = store.Fingerprint(r.Fingerprint), r.description
+	v.Attempt, v.Fence, v.ClaimedAt = r.Attempt, uint64(r.Fence), time.UnixMicro(r.claimedAt) //nolint:gosec // fences are positive
+	if r.State == record.Completed {
+		v.State, v.Resolved, v.Payload = store.StateCompleted, store.Owner(r.Owner).IsZero(), r.Payload
+		if r.Payload == nil {
+			v.State = store.StateExpired
+		}
+		v.CompletedAt = time.UnixMicro(min(r.LeaseUntil, r.At))
+		return v
+	}
+	switch {
+	case r.live():
+		v.State = store.StateRunning
+	case r.reason != "":
+		v.State, v.Reason = store.StateUnknown, r.reason
+	default:
+		v.State = store.StateLapsed
+	}
+	v.Lease = span(r.LeaseUntil - r.At)
+	v.Validity = max(v.Validity, v.Lease) // a live lease outlives the retention
+	return v
+}
+
+// cells are the values of a row, which are read one after the other. Drivers return
+// integers and texts in several types.
+type cells struct {
+	values  []any
+	damaged bool // a value has a type that its column never has
+}
+
+func (c *cells) next() any {
+	v := c.values[0]
+	c.values = c.values[1:]
+	return v
+}
+
+func (c *cells) integer() int64 {
+	switch v := c.next().(type) {
+	case int64:
+		return v
+	case bool:
+		if v {
+			return 1
+		}
+		return 0
+	case []byte:
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		c.damaged = c.damaged || err != nil
+		return n
+	default:
+		c.damaged = true
+		return 0
+	}
+}
+
+func (c *cells) blob() []byte {
+	v, ok := c.next().([]byte)
+	c.damaged = c.damaged || !ok
+	return v
+}
+
+func (c *cells) text() string {
+	switch v := c.next().(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	default:
+		c.damaged = true
+		return ""
+	}
+}
+
+// digest is a number that changes with every write of a row, because its revision does.
+func digest(values []any) uint64 {
+	h := fnv.New64a()
+	for _, v := range values {
+		_, _ = fmt.Fprintf(h, "%T %v\n", v, v) // never fails
+	}
+	return h.Sum64() | 1
+}
+
+// span is a duration of so many microseconds.
+func span(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

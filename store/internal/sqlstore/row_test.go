@@ -1,0 +1,121 @@
+package sqlstore
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+)
+
+// values are the columns of a row, with the clock in front.
+type values []any
+
+func (v values) Scan(to ...any) error {
+	for i := range to {
+		*to[i].(*any) = v[i] //nolint:forcetypeassert // scan scans into these
+	}
+	return nil
+}
+
+// completedRow is a completed record as drivers return it.
+func completedRow(change func(values)) values {
+	id, owner, fingerprint := make([]byte, 32), make([]byte, 16), make([]byte, 32)
+	owner[0] = 1
+	v := values{
+		int64(0), id, int64(1), int64(2), int64(3), int64(500), int64(7), owner, fingerprint,
+		int64(100), int64(200), int64(2000), int64(3000), int64(1), "orders", "POST /orders", "", int64(1000), int64(1000), int64(0), int64(6), []byte("answer"),
+	}
+	change(v)
+	return v
+}
+
+func TestRowsOfDriversAreRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change  func(values)
+		at      int64
+		state   store.RecordState
+		payload string
+	}{
+		"completed":            {func(values) {}, 1000, store.StateCompleted, "answer"},
+		"texts as bytes":       {func(v values) { v[14], v[15], v[16] = []byte("orders"), []byte("POST /orders"), []byte("") }, 1000, store.StateCompleted, "answer"},
+		"numbers as bytes":     {func(v values) { v[5], v[13] = []byte("500"), true }, 1000, store.StateCompleted, "answer"},
+		"the server's clock":   {func(v values) { v[0] = int64(2000) }, 1000, store.StateExpired, ""},
+		"replay ended":         {func(values) {}, 2000, store.StateExpired, ""},
+		"payload is gone":      {func(v values) { v[19], v[20], v[21] = int64(1), nil, nil }, 1000, store.StateExpired, ""},
+		"empty payload as nil": {func(v values) { v[20], v[21] = int64(0), nil }, 1000, store.StateCompleted, ""},
+		"another version":      {func(v values) { v[2] = int64(2) }, 1000, store.StateUnreadable, ""},
+		"a text for a number":  {func(v values) { v[10] = "soon" }, 1000, store.StateUnreadable, ""},
+		"a number for a blob":  {func(v values) { v[7] = int64(1) }, 1000, store.StateUnreadable, ""},
+		"a number for a text":  {func(v values) { v[14] = int64(1) }, 1000, store.StateUnreadable, ""},
+	} {
+		var r row
+		if err := r.scan(completedRow(c.change), true, c.at); err != nil || !r.Found {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := r.view()
+		if got.State != c.state || string(got.Payload) != c.payload {
+			t.Errorf("%s: %v with %q, want %v with %q", name, got.State, got.Payload, c.state, c.payload)
+		}
+		if got.State != store.StateUnreadable && (got.Size != len(c.payload) || got.Fence != 500 || got.Label != "orders" || !got.AtMostOnce) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	var none row
+	if err := none.scan(make(values, columnCount+1), true, 1000); err != nil || none.Found || none.At != 1000 {
+		t.Errorf("no row: %+v, %v", none, err)
+	}
+}
+
+// TestUnreadableRowIsForgottenOnlyAsItWasSeen: its number changes with every write of it.
+func TestUnreadableRowIsForgottenOnlyAsItWasSeen(t *testing.T) {
+	t.Parallel()
+	fence := func(change func(values)) uint64 {
+		var r row
+		if err := r.scan(completedRow(func(v values) { v[2] = int64(9); change(v) }), true, 1000); err != nil {
+			t.Fatal(err)
+		}
+		return r.view().Fence
+	}
+	same, again := fence(func(values) {}), fence(func(values) {})
+	if written := fence(func(v values) { v[6] = int64(8) }); same != again || same == written || same == 0 {
+		t.Errorf("fences %d and %d of one row, and %d after a write", same, again, written)
+	}
+}
+
+func TestOperatorResolvesWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	states := []store.RecordState{
+		0, store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateExpired, store.StateUnreadable, store.StateUnknown,
+	}
+	may := map[store.RecordState][]store.RecordState{
+		store.StateLapsed:     {0, store.StateLapsed, store.StateUnknown},
+		store.StateUnknown:    {0, store.StateUnknown},
+		store.StateCompleted:  {store.StateCompleted, store.StateExpired},
+		store.StateExpired:    {store.StateCompleted, store.StateExpired},
+		store.StateUnreadable: {store.StateUnreadable},
+	}
+	for _, is := range states[1:] {
+		for _, was := range states {
+			want := false
+			for _, s := range may[is] {
+				want = want || s == was
+			}
+			if got := resolvable(is, was); got != want {
+				t.Errorf("%v, seen as %v: %t", is, was, got)
+			}
+		}
+	}
+}
+
+func TestLeaseOutlivesTheValidityOfARow(t *testing.T) {
+	t.Parallel()
+	r := row{Seen: record.Seen{Found: true, State: record.Running, LeaseUntil: 20, ValidUntil: 10, At: 10}}
+	if !r.live() || !r.seen() {
+		t.Error("a live lease is not seen")
+	}
+	if r.At = 20; r.live() || r.seen() {
+		t.Error("a lease is live at its end")
+	}
+}

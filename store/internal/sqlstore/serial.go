@@ -1,0 +1,150 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+)
+
+// Serial is the [Writer] of a database that has one writer at a time. Operations that
+// arrive while a transaction is on its way travel together in the next one: so many share
+// one commit, and this process never waits for itself. One that is alone has a
+// transaction for itself.
+type Serial struct {
+	db      *sql.DB
+	dialect *Dialect
+	lock    string // the statement that makes a transaction the writer
+	queue   *batching.Queue[operation]
+}
+
+// operation is a write on its way through the queue.
+type operation struct {
+	name string
+	do   func(context.Context, Conn) error
+	err  error // of do: see IsResult
+}
+
+// Limits of batches: a transaction of so many operations takes some milliseconds.
+const mostOperations = 128
+
+// NewSerial returns the writer of a table. lock is a statement that has no effect but to
+// make its transaction the one writer of the database.
+func NewSerial(db *sql.DB, d *Dialect, table, lock string) *Serial {
+	w := &Serial{db: db, dialect: d, lock: d.load(table, lock)}
+	w.queue = batching.New(batching.Config[operation]{
+		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
+		Inline: func(*operation) bool { return false }, // it may wait for another process
+	})
+	return w
+}
+
+// Waiting returns how many operations wait for the transaction that is on its way.
+func (w *Serial) Waiting() int { return w.queue.Waiting() }
+
+// Write implements [Writer].
+func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	call := w.queue.Call()
+	defer call.Release()
+	call.Value = operation{name: op, do: f}
+	return w.dialect.queueError(op, w.queue.Do(ctx, call))
+}
+
+// send executes a batch in one transaction. Where a statement of several operations fails
+// each gets another transaction.
+func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
+	err := w.transact(ctx, batch)
+	if len(batch) > 1 && errors.As(err, new(statementError)) {
+		for i := range batch {
+			w.send(ctx, batch[i:i+1])
+		}
+		return
+	}
+	for _, s := range batch {
+		if v := s.Value(); err != nil {
+			s.Finish(w.dialect.Fail(v.name, err))
+		} else {
+			s.Finish(v.err)
+		}
+	}
+}
+
+// statementError is the failure of a statement, after which everything was rolled back.
+type statementError struct{ error }
+
+func (e statementError) Unwrap() error { return e.error }
+
+// transact executes a batch in one transaction.
+func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
+	tx, err := w.Begin(ctx, batch[0].Value().name)
+	if err != nil {
+		return err
+	}
+	defer tx.End()
+	rest := context.WithoutCancel(ctx) // a statement that is cut short ends the transaction of all
+	for _, s := range batch {
+		v := s.Value()
+		if v.err = nil; !s.Begin() {
+			continue
+		}
+		if v.err = v.do(rest, tx); v.err != nil && !IsResult(v.err) {
+			return statementError{v.err}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return w.dialect.FailCommit("commit", err)
+	}
+	return nil
+}
+
+// Begin begins a transaction that is the writer, for its caller to end. It waits for
+// other processes until ctx ends; the transaction does not end with ctx.
+func (w *Serial) Begin(ctx context.Context, op string) (*Tx, error) {
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return nil, w.dialect.Fail(op, err)
+	}
+	for try := 1; ; try++ {
+		tx, err := w.begin(ctx, conn)
+		if err == nil {
+			return &Tx{Tx: tx, Conn: conn}, nil
+		}
+		err = w.dialect.Fail(op, err)
+		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
+			_ = conn.Close()
+			return nil, err
+		}
+	}
+}
+
+func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
+	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.ExecContext(ctx, w.lock); err != nil {
+		_ = tx.Rollback()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// longestPause bounds the wait between two tries to become the writer.
+const longestPause = 10 * time.Millisecond
+
+// pause waits for a random time that grows with try, and reports whether ctx goes on.
+func pause(ctx context.Context, try int) bool {
+	timer := time.NewTimer(rand.N(min(time.Duration(try)*time.Millisecond, longestPause))) //nolint:gosec // jitter needs no secrecy
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,128 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
+)
+
+// Options is the configuration of a store, with every default filled in.
+type Options struct {
+	Table  string
+	Purge  upkeep.Pace
+	Logger *slog.Logger
+}
+
+// Table is the table of the records, with the operations that all stores over it share.
+type Table struct {
+	DB      *sql.DB
+	Dialect *Dialect
+	Writer  Writer
+	Options Options
+
+	statements  statements
+	purgeFailed upkeep.Minutely
+}
+
+// NewTable returns the table of o.Table. It does not contact the database.
+func NewTable(db *sql.DB, d *Dialect, o Options, w Writer) *Table {
+	return &Table{DB: db, Dialect: d, Writer: w, Options: o, statements: d.statements(o.Table)}
+}
+
+// Migrate creates the table and its index where they do not exist.
+func (t *Table) Migrate(ctx context.Context) error {
+	for _, statement := range t.Dialect.Statements(t.Options.Table) {
+		for try := 1; ; try++ {
+			_, err := t.DB.ExecContext(ctx, statement)
+			if err = t.Dialect.Fail("migrate", err); err == nil {
+				break
+			}
+			if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Usage says how many connections of the pool are in use, and how many writes wait for
+// the transaction that is on its way.
+func (t *Table) Usage() []store.Usage {
+	pool := t.DB.Stats()
+	list := []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}
+	if w, ok := t.Writer.(interface{ Waiting() int }); ok {
+		list = append(list, store.Usage{Name: "writes", Waiting: int64(w.Waiting())})
+	}
+	return list
+}
+
+// maxTries bounds how often an operation that lost a race starts again.
+const maxTries = 8
+
+// write executes an operation that writes, and starts it again while it loses races.
+func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	for try := 1; ; try++ {
+		err := t.Writer.Write(ctx, op, f)
+		if !errors.Is(err, ErrLostRace) || try == maxTries {
+			return t.Dialect.Fail(op, err)
+		}
+	}
+}
+
+// look reads the record of id. The clock of this host is read before the row: see
+// [record.Seen].
+func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	at := time.Now().UnixMicro()
+	rows, err := on.QueryContext(ctx, t.statements.look, id[:])
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found row
+	if rows.Next() {
+		if err := found.scan(rows, true, at); err != nil {
+			return nil, err
+		}
+	}
+	return &found, errors.Join(rows.Err(), rows.Close())
+}
+
+// lookFor is look for an operation of an owner. Where the record is not seen it returns
+// nil, and an error where it is unreadable.
+func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*row, error) {
+	found, err := t.look(ctx, on, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case found.Found && !found.Readable():
+		return nil, record.Corrupt(t.Dialect.Name, op)
+	case !found.seen():
+		return nil, nil
+	}
+	return found, nil
+}
+
+// change writes the row that was read, or loses a race.
+func (t *Table) change(ctx context.Context, on Conn, found *row, statement string, args ...any) error {
+	n, err := changed(on.ExecContext(ctx, statement, append(args, found.id[:], found.fence, found.revision)...))
+	if err == nil && n != 1 {
+		err = ErrLostRace
+	}
+	return err
+}
+
+func (t *Table) lost(op string) error {
+	return fmt.Errorf("%w: %s: %s: another owner has the record, or there is none", store.ErrLeaseLost, t.Dialect.Name, op)
+}
+
+// Invalid is the error for an argument of the caller.
+func (d *Dialect) Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", store.ErrInvalid, d.Name, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,345 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/slots"
+)
+
+// Transactional is the store that runs each attempt in one transaction. Its claim writes
+// the record there, where no other transaction sees it, and sets a savepoint; the handler
+// follows, and the completion commits both together or neither.
+type Transactional struct {
+	*Table
+
+	begin   Beginner
+	slots   *slots.Slots
+	timeout time.Duration
+
+	mu       sync.Mutex
+	attempts map[store.Owner]*attempt
+	running  map[store.ID]*attempt
+}
+
+// A Beginner begins the transactions of attempts.
+type Beginner interface {
+	// Begin begins a transaction in which a record that does not exist can be written, and
+	// excludes every other attempt on it. The error is ErrBusy where that has not become
+	// possible before ctx ended.
+	Begin(ctx context.Context, op string) (*Tx, error)
+}
+
+// NewTransactional returns the transactional store over t, whose writer has to wait for a
+// slot as attempts do: see [Slotted].
+func NewTransactional(t *Table, begin Beginner, s *slots.Slots, timeout time.Duration) *Transactional {
+	return &Transactional{
+		Table: t, begin: begin, slots: s, timeout: timeout,
+		attempts: make(map[store.Owner]*attempt), running: make(map[store.ID]*attempt),
+	}
+}
+
+// Claim grants an attempt with its transaction, or says why not. The request has been
+// validated. Claims beyond the slots wait, first come, first served, until shortly before
+// ctx ends.
+func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	if result, done := s.claimHere(r); done {
+		return result, nil
+	}
+	found, err := s.look(ctx, s.DB, r.ID)
+	if err != nil {
+		return store.ClaimResult{}, s.Dialect.Fail("claim", err)
+	}
+	if d := found.Decide(r); !d.Claimable() {
+		return d.AtomicResult(s.Dialect.Name)
+	}
+	wait, cancel := withoutReserve(ctx)
+	defer cancel()
+	result, done, err := s.waitForSlot(wait, r)
+	if done || err != nil {
+		return result, err
+	}
+	a, result, err := s.attempt(wait, r)
+	if a == nil {
+		s.slots.Release()
+		return result, err
+	}
+	a.watch()
+	s.mu.Lock()
+	s.attempts[a.owner], s.running[a.id] = a, a
+	s.mu.Unlock()
+	return a.result(), nil
+}
+
+// A claim waits within the deadline of its caller, and this long where there is none. A
+// tenth of that, and at least claimReserve, is kept for the claim itself. A claim that
+// waits looks every lookEvery whether an attempt on its record has begun here.
+const (
+	claimWait    = 2 * time.Second
+	claimReserve = 50 * time.Millisecond
+	lookEvery    = 10 * time.Millisecond
+)
+
+// withoutReserve returns ctx with the deadline until which a claim waits.
+func withoutReserve(ctx context.Context) (context.Context, context.CancelFunc) {
+	budget := claimWait
+	if deadline, ok := ctx.Deadline(); ok {
+		budget = time.Until(deadline)
+	}
+	return context.WithTimeout(ctx, budget-max(claimReserve, budget/10))
+}
+
+// claimHere answers a claim from the memory of this process.
+func (s *Transactional) claimHere(r *store.ClaimRequest) (result store.ClaimResult, done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.attempts[r.Owner]; a != nil && a.id == r.ID {
+		return a.result(), true
+	}
+	a := s.running[r.ID]
+	switch {
+	case a == nil || a.over():
+		return store.ClaimResult{}, false
+	case a.fingerprint != r.Fingerprint:
+		return store.ClaimResult{Outcome: store.Mismatch}, true
+	}
+	return store.ClaimResult{Outcome: store.InProgress}, true
+}
+
+// waitForSlot takes a slot, or answers a claim that needs none.
+func (s *Transactional) waitForSlot(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
+	place, since := s.slots.Enqueue(), time.Now()
+	for !place.Within(lookEvery) {
+		if result, done = s.claimHere(r); done {
+			s.slots.Leave(place)
+			return result, true, nil
+		}
+		if ctx.Err() != nil {
+			s.slots.Leave(place)
+			return result, false, fmt.Errorf("%w: %s: claim: no transaction available within %v (all %d in use); make handlers faster",
+				store.ErrBusy, s.Dialect.Name, time.Since(since).Round(time.Millisecond), s.slots.Limit)
+		}
+	}
+	if result, done = s.claimHere(r); done {
+		s.slots.Release()
+	}
+	return result, done, nil
+}
+
+// attempt begins an attempt, or says why not.
+func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*attempt, store.ClaimResult, error) {
+	tx, err := s.begin.Begin(ctx, "claim")
+	if err != nil {
+		return nil, store.ClaimResult{}, err
+	}
+	a := &attempt{
+		dialect: s.Dialect, id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, request: *r, tx: tx, deadline: time.Now().Add(s.timeout),
+	}
+	a.request.Lease = s.timeout
+	result, err := s.open(context.WithoutCancel(ctx), a)
+	if err == nil && result.Outcome == store.Claimed {
+		return a, result, nil
+	}
+	tx.End()
+	return nil, result, s.Dialect.Fail("claim", err)
+}
+
+// open writes the record of an attempt into its transaction, and sets the savepoint to
+// which its effects are undone.
+func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult, error) {
+	found, err := s.look(ctx, a.tx, a.id)
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	d := found.Decide(&a.request)
+	if !d.Claimable() {
+		return d.AtomicResult(s.Dialect.Name)
+	}
+	a.number, a.fence = d.Attempt, d.Fence
+	result, err := s.put(ctx, a.tx, &a.request, found, &d)
+	if err == nil {
+		_, err = a.tx.ExecContext(ctx, "SAVEPOINT "+savepoint)
+	}
+	return result, err
+}
+
+// Renew extends the leases of leased records in the same table. An attempt of this store
+// has none, and is Renewed while it runs here.
+func (s *Transactional) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	statuses := make([]store.RenewStatus, len(rs))
+	var (
+		others []store.RenewRequest
+		at     []int
+	)
+	for i := range rs {
+		if s.find(rs[i].ID, rs[i].Owner) != nil && rs[i].Validate() == nil {
+			statuses[i] = store.Renewed
+			continue
+		}
+		others, at = append(others, rs[i]), append(at, i)
+	}
+	renewed, err := s.Table.Renew(ctx, others)
+	if err != nil || len(rs) == 0 {
+		return nil, err
+	}
+	for i, status := range renewed {
+		statuses[at[i]] = status
+	}
+	return statuses, nil
+}
+
+// Complete keeps the response in the transaction of the attempt, and commits. The request
+// has been validated.
+func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) error {
+	a := s.take(r.ID, r.Owner)
+	if a == nil {
+		if mine, err := s.owns(ctx, "complete", r.ID, r.Owner[:]); err != nil || !mine {
+			return err
+		}
+		return s.Table.Complete(ctx, r)
+	}
+	payload := append([]byte{}, r.Payload...) // nil is no payload
+	defer s.end(a)
+	err := s.finish(ctx, a, "complete", r.DiscardEffects, func(ctx context.Context, found *row) error {
+		horizon, retention := r.Horizon.Microseconds(), r.Retention.Microseconds()
+		return s.complete(ctx, a.tx, found, &ending{owner: r.Owner, payload: payload, replay: retention, retention: retention, horizon: horizon})
+	})
+	if errors.Is(err, errEnded) && s.committedByHandler(ctx, a) {
+		return fmt.Errorf("%w: %s: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
+			store.ErrMisconfigured, s.Dialect.Name)
+	}
+	return s.settle(ctx, a, "complete", err)
+}
+
+// Unknown undoes the effects of the attempt, and commits its record alone. The request
+// has been validated.
+func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) error {
+	a := s.take(r.ID, r.Owner)
+	if a == nil {
+		if mine, err := s.owns(ctx, "unknown", r.ID, r.Owner[:], record.EndedOwner(r.Owner)); err != nil || !mine {
+			return err
+		}
+		return s.Table.Unknown(ctx, r)
+	}
+	defer s.end(a)
+	mark := func(ctx context.Context, found *row) error { return s.unknown(ctx, a.tx, found, r) }
+	err := s.finish(ctx, a, "unknown", true, mark)
+	if errors.Is(err, errEnded) { // with it the record: write both in another one
+		a.tx.End()
+		if a.tx, err = s.begin.Begin(ctx, "unknown"); err != nil {
+			a.tx = nil
+			return err
+		}
+		var result store.ClaimResult
+		result, err = s.open(context.WithoutCancel(ctx), a)
+		switch {
+		case err == nil && result.Outcome != store.Claimed:
+			err = errEnded // another attempt has the record, which decides
+		case err == nil:
+			err = s.finish(ctx, a, "unknown", true, mark)
+		}
+	}
+	return s.settle(ctx, a, "unknown", err)
+}
+
+// owns reports whether the record of id has one of the owners, and that the lease is lost
+// where it has not. An owner whose attempt does not run here gets no record any more, so
+// this needs no turn.
+func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owners ...[]byte) (bool, error) {
+	found, err := s.lookFor(ctx, s.DB, op, id)
+	switch {
+	case err != nil:
+		return false, s.Dialect.Fail(op, err)
+	case found == nil || !slices.ContainsFunc(owners, func(owner []byte) bool { return bytes.Equal(owner, found.Owner) }):
+		return false, s.lost(op)
+	}
+	return true, nil
+}
+
+// Release undoes the effects of the attempt, and its record.
+func (s *Transactional) Release(_ context.Context, id store.ID, owner store.Owner) error {
+	if a := s.take(id, owner); a != nil {
+		s.end(a)
+	}
+	return nil
+}
+
+// errEnded says that the transaction of an attempt had ended before its completion.
+var errEnded = errors.New("the transaction had ended before the response was stored")
+
+// finish ends the attempt by what mark does with its record, and commits.
+func (s *Transactional) finish(ctx context.Context, a *attempt, op string, discard bool, mark func(context.Context, *row) error) error {
+	a.unwatch()
+	statement := "RELEASE SAVEPOINT "
+	if discard {
+		statement = "ROLLBACK TO SAVEPOINT "
+	}
+	rest := context.WithoutCancel(ctx) // from here on it takes a few statements of this host
+	if _, err := a.tx.ExecContext(rest, statement+savepoint); err != nil {
+		return fmt.Errorf("%w: %w", errEnded, err)
+	}
+	found, err := s.look(rest, a.tx, a.id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errNotCommitted, err)
+	case !found.Found || !found.Readable() || found.State != record.Running || !bytes.Equal(found.Owner, a.owner[:]):
+		return errEnded // the handler began another one
+	}
+	if err := mark(rest, found); err != nil {
+		return fmt.Errorf("%w: %w", errNotCommitted, err)
+	}
+	if err := a.tx.Commit(); err != nil {
+		return s.Dialect.FailCommit(op, err)
+	}
+	return nil
+}
+
+// errNotCommitted says that a statement of the store failed before the commit.
+var errNotCommitted = errors.New("the response could not be stored")
+
+// settle makes the error of finish that of the contract. After a commit without a
+// definite result it looks: where another transaction has become possible, that of the
+// attempt has ended.
+func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err error) error {
+	notApplied := func(why error) error {
+		return fmt.Errorf("%w: %s: %s: %s", store.ErrNotApplied, s.Dialect.Name, op, why.Error())
+	}
+	switch {
+	case err == nil:
+		return nil
+	case a.expired.Load():
+		return notApplied(errors.New("the attempt outlasted TxTimeout"))
+	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull):
+		return notApplied(err)
+	case !errors.Is(err, store.ErrUnknown):
+		return s.Dialect.Fail(op, err)
+	}
+	a.tx.End()
+	tx, beginErr := s.begin.Begin(ctx, op)
+	if beginErr != nil {
+		return err
+	}
+	defer tx.End()
+	found, lookErr := s.look(ctx, tx, a.id)
+	switch {
+	case lookErr != nil:
+		return err
+	case found.Found && (bytes.Equal(found.Owner, a.owner[:]) || bytes.Equal(found.Owner, record.EndedOwner(a.owner))):
+		return nil
+	}
+	return notApplied(err)
+}
+
+// committedByHandler reports whether the record that an attempt wrote is there although
+// its transaction was not committed here.
+func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) bool {
+	found, err := s.look(ctx, s.DB, a.id)
+	return err != nil || found.Found && bytes.Equal(found.Owner, a.owner[:])
+}

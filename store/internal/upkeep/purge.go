@@ -1,0 +1,55 @@
+// Package upkeep has the work that stores do beside their calls: purging at a pace, and
+// logging at a bounded rate.
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Pace says how [Pace.Purge] purges.
+type Pace struct {
+	Every   time.Duration // between two rounds; negative: never
+	Batch   int           // records that one statement deletes or empties
+	Pause   time.Duration // between two statements of one round; 0: as long as the first of them took
+	Timeout time.Duration // the longest that one statement may take
+}
+
+// Purge calls purge about every p.Every until ctx ends, and for the first time within
+// that: processes that start together do not purge together. A round goes on until purge
+// changed fewer records than p.Batch. failed gets the errors of rounds.
+func (p Pace) Purge(ctx context.Context, purge func(context.Context) (int, error), failed func(error)) {
+	if p.Every < 0 {
+		return
+	}
+	timer := time.NewTimer(rand.N(p.Every)) //nolint:gosec // keeps processes apart, no secret
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if err := p.round(ctx, purge); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		timer.Reset(p.Every - p.Every/10 + rand.N(p.Every/5)) //nolint:gosec // as above
+	}
+}
+
+func (p Pace) round(ctx context.Context, purge func(context.Context) (int, error)) error {
+	for {
+		start := time.Now()
+		purged, err := purge(ctx)
+		if err != nil || purged < p.Batch {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(cmp.Or(p.Pause, time.Since(start))):
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package reprisesqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+func Example() {
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", "file:shop.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	if err != nil {
+		panic(err) // for example: no driver is imported
+	}
+	if err := reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{}); err != nil {
+		panic(err)
+	}
+	store, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	_ = engine // for a guard of the package protocol
+}
+
+// A handler writes through the transaction of its attempt. Its writes are there exactly
+// when its response is.
+func ExampleTx() {
+	_ = func(w http.ResponseWriter, r *http.Request) {
+		tx, ok := reprisesqlite.Tx(r.Context())
+		if !ok {
+			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+			return
+		}
+		if _, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = ?", 7); err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable) // released: everything is rolled back
+			return
+		}
+		w.WriteHeader(http.StatusCreated) // committed, and only then sent
+	}
+}
+
+func ExampleNewTransactional() {
+	_, err := reprisesqlite.NewTransactional(nil, reprisesqlite.Config{})
+	fmt.Println(errors.Is(err, store.ErrInvalid))
+	// Output: true
+}
+
+// The schema for another migration tool.
+func ExampleSchema() {
+	list, err := reprisesqlite.Schema(reprisesqlite.Config{Table: "payments"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(list[1])
+	// Output: CREATE INDEX IF NOT EXISTS "payments_due" ON "payments" (due_at)
+}

@@ -1,0 +1,13 @@
+module github.com/reprise-go/reprise/store/sqlite
+
+go 1.25.0
+
+require (
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/store/internal v0.0.0
+)
+
+replace (
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/store/internal => ../internal
+)

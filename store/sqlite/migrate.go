@@ -1,0 +1,26 @@
+package reprisesqlite
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Migrate creates the table and its index where they do not exist. Any number of
+// processes may do so at once. It does not change the journal mode, which is a choice
+// about the whole file: open the database with WAL, as the package comment shows.
+func Migrate(ctx context.Context, db *sql.DB, c Config) error {
+	t, err := newTable(db, c)
+	if err != nil {
+		return err
+	}
+	return t.Migrate(ctx)
+}
+
+// Schema returns the statements of [Migrate], for another migration tool.
+func Schema(c Config) ([]string, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	return dialect.Statements(o.Table), nil
+}
