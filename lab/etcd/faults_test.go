@@ -95,7 +95,7 @@ func (w *world) work(ctx context.Context) {
 func (w *world) operate(ctx context.Context, engine *reprise.Engine, key string, runs *atomic.Int64) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	got, replayed, err := reprise.Do(ctx, engine, reprise.Operation{
+	result, err := reprise.Do(ctx, engine, reprise.Operation{
 		Scope: "faults", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: reprise.AtMostOnce, Retention: time.Hour,
 	}, nil, func(context.Context) (string, error) {
 		return fmt.Sprintf("%s, run %d", key, runs.Add(1)), nil
@@ -105,7 +105,8 @@ func (w *world) operate(ctx context.Context, engine *reprise.Engine, key string,
 		return
 	}
 	w.done.Add(1)
-	if replayed {
+	got := result.Value
+	if result.Replayed {
 		w.replays.Add(1)
 	}
 	w.mu.Lock()

@@ -3,9 +3,11 @@ package repriseetcd
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -100,7 +102,6 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 		rec.state, rec.retention, rec.horizon = completed, r.Retention, r.Horizon
 		var done bool
 		if done, err = s.keep(ctx, r.ID, &now, &rec, payload, r.Retention, r.Remembered()); done {
-			s.mine.end(r.Owner)
 			return nil
 		}
 	}
@@ -109,7 +110,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 // claimed returns the record of a claim: as this process remembers it, or else as the
 // server has it. The first is right unless the record was written again since its claim.
 func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, error) {
-	at, mine := s.mine.since(r.Owner)
+	at, mine := s.mine.end(r.Owner)
 	if r.Attempt == 0 || !mine {
 		return s.inspect(ctx, r.ID)
 	}
@@ -121,16 +122,19 @@ func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, e
 }
 
 // keep writes a completed record and its payload, which is replayed for a time while the
-// record is kept for another, if the ID is still as it was found; otherwise now is what
-// is there.
+// record is kept for another, if the ID is still as it was found; otherwise as write.
 func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, payload string, replayed, kept time.Duration) (done bool, err error) {
-	rec.completedAt, rec.size, rec.parts = time.Now(), len(payload), 0
+	rec.completedAt, rec.size, rec.parts, rec.set = time.Now(), len(payload), 0, 0
+	var held *lease // of the parts
 	if len(payload) > maxPart {
-		if payload, err = s.split(ctx, id, rec, payload, replayed); err != nil {
+		if payload, held, err = s.split(ctx, id, rec, payload, replayed); held == nil {
 			return false, err
 		}
 	}
 	_, done, err = s.write(ctx, id, now, []time.Duration{replayed, kept}, func(ls []*lease) []clientv3.Op {
+		if held != nil {
+			ls[0] = held // so that all parts go at once
+		}
 		rec.spare = ls[1].spare(kept)
 		return []clientv3.Op{
 			clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
@@ -138,42 +142,57 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 			clientv3.OpDelete(s.key(alive, id)),
 		}
 	})
+	if held != nil && !done && err == nil && now.record.set != rec.set {
+		_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix()) // else they go with their lease
+	}
 	return done, err
 }
 
-// part returns the key of a part of a payload. Each attempt has parts of its own.
-func (s *Store) part(id store.ID, rec *record, number int) string {
-	return fmt.Sprintf("%s/%016x/%04x", s.key(parts, id), rec.fence, number)
+// partsOf returns the start of the keys of a payload's parts.
+func (s *Store) partsOf(id store.ID, rec *record) string {
+	return fmt.Sprintf("%s/%016x/", s.key(parts, id), rec.set)
 }
 
-// split writes a payload as parts, and returns what is left for the payload's own key.
-func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, err error) {
+func (s *Store) part(id store.ID, rec *record, number int) string {
+	return fmt.Sprintf("%s%04x", s.partsOf(id, rec), number)
+}
+
+// sending is how long it may take to send the parts of a payload.
+const sending = 30 * time.Second
+
+// split writes the parts of a payload under a new set, and returns what is left for the
+// payload's own key, and the lease of the parts, which still lasts long enough. Without
+// an error there may be no lease: then the caller tries again.
+func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, held *lease, err error) {
+	if held, err = s.leases.lasting(ctx, replayed+sending); err != nil {
+		return "", nil, classify(err)
+	}
+	rec.set = rand.Uint64()
 	for len(payload) > maxPart {
-		// A part that nobody refers to goes when its lease ends.
-		held, err := s.leases.lasting(ctx, replayed+2*sharing(replayed))
-		if err != nil {
-			return "", classify(err)
-		}
-		_, err = s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
-		if leaseGone(err) {
+		_, err := s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
+		if answered(err, rpctypes.ErrLeaseNotFound) {
 			s.leases.drop(held)
-			continue
+			return "", nil, nil
 		}
 		if err != nil {
-			return "", classify(err)
+			return "", nil, classify(err)
 		}
 		rec.parts++
 		payload = payload[maxPart:]
 	}
-	return payload, nil
+	if held.until.left() < replayed {
+		return "", nil, nil // it took too long
+	}
+	return payload, held, nil
 }
 
-// join returns the payload of a record whose parts were written by split.
+// join returns the payload of a record, with the parts of the revision at which it was
+// read.
 func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, error) {
 	rec := &now.record
 	payload := make([]byte, 0, rec.size)
 	for number := range rec.parts {
-		r, err := s.client.Get(ctx, s.part(id, rec, number))
+		r, err := s.client.Get(ctx, s.part(id, rec, number), clientv3.WithRev(now.at))
 		if err != nil {
 			return nil, classify(err)
 		}
@@ -193,6 +212,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	if err := ready(ctx); err != nil {
 		return err
 	}
+	s.mine.end(owner)
 	now, err := s.inspect(ctx, id)
 	for {
 		switch {
@@ -229,6 +249,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := ready(ctx); err != nil {
 		return err
 	}
+	s.mine.end(r.Owner)
 	now, err := s.inspect(ctx, r.ID)
 	for {
 		rec := now.record

@@ -27,15 +27,11 @@ func (a *attempts) begin(owner store.Owner, at time.Time) {
 	a.began[owner] = at
 }
 
-func (a *attempts) since(owner store.Owner) (at time.Time, known bool) {
+// end forgets an attempt, and returns when this process claimed it, if it knows that.
+func (a *attempts) end(owner store.Owner) (at time.Time, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at, known = a.began[owner]
-	return at, known
-}
-
-func (a *attempts) end(owner store.Owner) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	delete(a.began, owner)
+	return at, known
 }

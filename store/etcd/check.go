@@ -2,15 +2,15 @@ package repriseetcd
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
 // Check implements [store.Checker]. It asks each member that the client knows for its
@@ -50,6 +50,9 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	for _, endpoint := range s.client.Endpoints() {
 		status, err := s.client.Status(ctx, endpoint)
+		if answered(err, rpctypes.ErrPermissionDenied) { // it is there, and tells root only
+			continue
+		}
 		if err != nil {
 			add("member-away", store.Warning, "an endpoint of the client does not answer: %v", classify(err))
 			continue
@@ -89,23 +92,26 @@ func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) 
 
 // probe does to a record of its own what the store does to those of requests.
 func (s *Store) probe(ctx context.Context) error {
-	var id store.ID
-	var owner store.Owner
-	_, _ = rand.Read(id[:]) // never fails: it ends the program instead
-	_, _ = rand.Read(owner[:])
-	policy := store.Policy{Retention: time.Minute}
-	held, err := s.Claim(ctx, store.ClaimRequest{ID: id, Owner: owner, Policy: policy, Lease: time.Minute})
+	rival, err := New(s.client, s.config)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: owner, Lease: time.Minute}}); err != nil {
-		return err
-	}
-	if err := s.Complete(ctx, store.CompleteRequest{ID: id, Owner: owner, Policy: policy, Attempt: held.Attempt, Fence: held.Fence}); err != nil {
-		return err
-	}
-	if _, err := s.Inspect(ctx, id); err != nil {
-		return err
-	}
-	return s.Resolve(ctx, id, store.Resolution{State: store.StateCompleted, Fence: held.Fence, Forget: true})
+	return (&probe.Probe{
+		Name: "etcd", Store: s, Rival: rival,
+		Read: func(ctx context.Context, id store.ID) error {
+			_, err := s.Inspect(ctx, id)
+			return err
+		},
+		Delete: func(ctx context.Context, id store.ID) error {
+			now, err := s.inspect(ctx, id)
+			if err != nil {
+				return err
+			}
+			if !now.exists {
+				return probe.Unexpected("no record", "the record of the probe")
+			}
+			_, _, err = s.write(ctx, id, &now, nil, s.forget(id))
+			return err
+		},
+	}).Run(ctx)
 }

@@ -2,8 +2,11 @@ package repriseetcd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -26,6 +29,9 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 			return s.answer(ctx, &r, answer, &now)
 		}
 		fence, done, err := s.grant(ctx, &r, next, &now)
+		if errors.Is(err, store.ErrFull) && now.record.owner == r.Owner {
+			err = fmt.Errorf("%w: %v", store.ErrUnknown, err) //nolint:errorlint // it has the claim, and could not write it again
+		}
 		if err != nil {
 			return store.ClaimResult{}, err
 		}
@@ -133,28 +139,52 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 	return answer, nil
 }
 
-// write makes changes under leases for periods, if an ID is still as it was found;
-// otherwise now is what is there.
+// write makes changes under leases for periods, if an ID is still as it was found. It has
+// not done so if now is what else is there, or if the server did not know a lease: then
+// the caller tries again.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
-	for {
-		used := make([]*lease, len(periods))
-		for i, period := range periods {
-			if used[i], err = s.leases.lasting(ctx, period); err != nil {
-				return 0, false, classify(err)
-			}
+	used := make([]*lease, len(periods))
+	for i, period := range periods {
+		used[i], err = s.leases.lasting(ctx, period)
+		if answered(err, rpctypes.ErrNoSpace) {
+			return 0, false, s.refused(ctx, id, now, err)
 		}
-		other, revision, done, err := s.change(ctx, id, now, ops(used)...)
-		switch {
-		case leaseGone(err): // an operator revoked it, or the cluster was restored from a backup
-			for _, l := range used {
-				s.leases.drop(l)
-			}
-			continue
-		case err != nil:
+		if err != nil {
 			return 0, false, classify(err)
-		case !done:
-			*now = other
 		}
-		return revision, done, nil
+	}
+	other, revision, done, err := s.change(ctx, id, now, ops(used)...)
+	switch {
+	case answered(err, rpctypes.ErrLeaseNotFound): // an operator revoked it, or the cluster was restored from a backup
+		for _, l := range used {
+			s.leases.drop(l)
+		}
+		return 0, false, nil
+	case answered(err, rpctypes.ErrNoSpace):
+		return 0, false, s.refused(ctx, id, now, err)
+	case err != nil:
+		return 0, false, classify(err)
+	case !done:
+		*now = other
+	}
+	return revision, done, nil
+}
+
+// refused returns the error of a write for which the server said that it has no space
+// left. The one that crosses the quota gets this answer although it is executed. Where the
+// ID has not been read, now is what is there, without an error: it may need no write.
+func (s *Store) refused(ctx context.Context, id store.ID, now *found, answer error) error {
+	was := *now
+	other, err := s.inspect(ctx, id)
+	switch {
+	case err != nil:
+		return fail(store.ErrUnknown, answer)
+	case was.at == 0:
+		*now = other
+		return nil
+	case other.revision != was.revision || other.liveAt != was.liveAt:
+		return fail(store.ErrUnknown, answer)
+	default:
+		return classify(answer)
 	}
 }

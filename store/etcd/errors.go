@@ -1,14 +1,9 @@
 package repriseetcd
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -18,9 +13,10 @@ var classes = []struct {
 	answer error
 	class  error
 }{
-	{rpctypes.ErrNoSpace, store.ErrFull},
+	{rpctypes.ErrNoSpace, store.ErrFull}, // but see Store.refused
 	{rpctypes.ErrTooManyRequests, store.ErrUnavailable},
 	{rpctypes.ErrNoLeader, store.ErrUnavailable},
+	{rpctypes.Error(rpctypes.ErrGRPCNotSupportedForLearner), store.ErrUnavailable},
 	{rpctypes.ErrCorrupt, store.ErrUnavailable},
 	{rpctypes.ErrRequestTooLarge, store.ErrMisconfigured},
 	{rpctypes.ErrPermissionDenied, store.ErrMisconfigured},
@@ -32,31 +28,23 @@ var classes = []struct {
 }
 
 // classify returns the error of a request, as one of the sentinels of package store. In
-// doubt the request may have been executed.
+// doubt the request may have been executed. That includes one for which no connection was
+// found: the client waits for it until the context ends, and its error does not tell.
 func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	known := rpctypes.Error(err)
 	for _, c := range classes {
-		if errors.Is(known, c.answer) || known.Error() == c.answer.Error() {
+		if answered(err, c.answer) {
 			return fail(c.class, err)
 		}
 	}
-	switch {
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return fail(store.ErrUnknown, err)
-	case status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "rror while dialing"):
-		return fail(store.ErrUnavailable, err) // there was no connection to send it on
-	default:
-		return fail(store.ErrUnknown, err)
-	}
+	return fail(store.ErrUnknown, err)
 }
 
-// leaseGone reports whether a request was refused because it named a lease that the
-// server does not know.
-func leaseGone(err error) bool {
-	return err != nil && rpctypes.Error(err).Error() == rpctypes.ErrLeaseNotFound.Error()
+// answered reports whether err is an answer of a server.
+func answered(err, answer error) bool {
+	return err != nil && rpctypes.Error(err).Error() == answer.Error()
 }
 
 // fail wraps cause once, as an error of class.

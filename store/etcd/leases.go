@@ -20,8 +20,8 @@ type leases struct {
 
 	mu      sync.Mutex
 	current map[time.Duration]*lease
-	ends    map[clientv3.LeaseID]time.Time // of the leases that this process granted, until then
-	sweep   int                            // how many ends make it look for those that are past
+	ends    map[clientv3.LeaseID]end // of the leases that this process granted, until then
+	sweep   int                      // how many ends make it look for those that are past
 }
 
 // lease is a lease of etcd.
@@ -29,8 +29,20 @@ type lease struct {
 	granted chan struct{} // closed once the rest is set
 	err     error
 	id      clientv3.LeaseID
-	until   time.Time // it does not end before
+	until   end // it does not end before
 }
+
+// end is an instant on two clocks: the monotonic one stands still while the machine
+// sleeps, and the wall clock may be set back. It has come when either says so.
+type end struct{ monotonic, wall time.Time }
+
+func endAfter(start time.Time, d time.Duration) end {
+	at := start.Add(d)
+	return end{monotonic: at, wall: at.Round(0)}
+}
+
+// left returns how long it is until then.
+func (e end) left() time.Duration { return min(time.Until(e.monotonic), time.Until(e.wall)) }
 
 // sharing is by how much a lease may outlast a period, so that others can share it.
 func sharing(period time.Duration) time.Duration {
@@ -39,7 +51,7 @@ func sharing(period time.Duration) time.Duration {
 
 // spare returns how much longer than asked the lease lasts.
 func (l *lease) spare(asked time.Duration) time.Duration {
-	return max(time.Until(l.until)-asked, 0).Truncate(time.Millisecond)
+	return max(l.until.left()-asked, 0).Truncate(time.Millisecond)
 }
 
 // lasting returns a lease that lasts for the period from now at least.
@@ -70,7 +82,7 @@ func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, err
 func (l *leases) take(period time.Duration) (current *lease, grant bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if current = l.current[period]; current != nil && (!current.done() || time.Until(current.until) >= period) {
+	if current = l.current[period]; current != nil && (!current.done() || current.until.left() >= period) {
 		return current, false
 	}
 	if len(l.current) >= maxPeriods {
@@ -95,12 +107,12 @@ func (l *leases) grant(ctx context.Context, current *lease, period time.Duration
 	defer close(current.granted)
 	start := time.Now()
 	seconds := int64((period + sharing(period) + time.Second - 1) / time.Second)
-	granted, err := l.client.Grant(ctx, seconds)
+	granted, err := l.client.Grant(clientv3.WithRequireLeader(ctx), seconds)
 	if err != nil {
 		current.err = err
 		return
 	}
-	current.id, current.until = granted.ID, start.Add(time.Duration(granted.TTL)*time.Second)
+	current.id, current.until = granted.ID, endAfter(start, time.Duration(granted.TTL)*time.Second)
 	l.remember(current)
 }
 
@@ -119,10 +131,10 @@ func (l *leases) drop(gone *lease) {
 // other processes, which it knows in seconds.
 func (l *leases) left(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
 	l.mu.Lock()
-	end, known := l.ends[id]
+	until, known := l.ends[id]
 	l.mu.Unlock()
 	if known {
-		return time.Until(end), nil
+		return until.left(), nil
 	}
 	r, err := l.client.TimeToLive(ctx, id)
 	if err != nil {
@@ -136,8 +148,8 @@ func (l *leases) remember(granted *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ends) >= l.sweep {
-		for id, end := range l.ends {
-			if time.Until(end) <= 0 {
+		for id, until := range l.ends {
+			if until.left() <= 0 {
 				delete(l.ends, id)
 			}
 		}

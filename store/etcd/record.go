@@ -36,6 +36,7 @@ type record struct {
 	spare       time.Duration // by how much its lease of etcd outlasts its validity, for others to share it or for its attempt
 	size        int           // of the payload, in bytes
 	parts       int           // of a payload that is too large for one key; else 0
+	set         uint64        // of those parts, which no other write has
 	label       string
 	description string
 	reason      string // of an unknown outcome
@@ -58,7 +59,7 @@ func (r *record) encode() string {
 	b = append(b, r.fingerprint[:]...)
 	for _, n := range []int64{
 		int64(r.fence), int64(r.attempt), int64(r.retention), int64(r.horizon), //nolint:gosec // revisions are positive
-		nanos(r.claimedAt), nanos(r.completedAt), int64(r.spare), int64(r.size), int64(r.parts),
+		nanos(r.claimedAt), nanos(r.completedAt), int64(r.spare), int64(r.size), int64(r.parts), int64(r.set), //nolint:gosec // any 64 bits
 	} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -105,6 +106,7 @@ func decode(value []byte, revision int64) (record, error) {
 	r.claimedAt, r.completedAt = d.instant(), d.instant()
 	r.spare = time.Duration(d.number())
 	r.size, r.parts = int(d.number()), int(d.number())
+	r.set = uint64(d.number()) //nolint:gosec // as it was encoded
 	r.label, r.description, r.reason = d.text(), d.text(), d.text()
 	if d.failed || len(d.rest) > 0 || r.attempt < 1 || r.size < 0 || r.parts < 0 || (r.state == unknown) != (r.reason != "") {
 		return record{}, errLayout

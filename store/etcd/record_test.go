@@ -12,7 +12,7 @@ func sample() record {
 	return record{
 		state: unknown, atMostOnce: true, owner: store.Owner{1}, fingerprint: store.Fingerprint{2}, fence: 7, attempt: 3,
 		retention: time.Hour, horizon: time.Minute, claimedAt: time.Unix(5, 6), completedAt: time.Unix(7, 8), spare: time.Second,
-		size: 9, parts: 1, label: "payments", description: "POST /payments", reason: "the bank timed out",
+		size: 9, parts: 1, set: 1<<63 + 1, label: "payments", description: "POST /payments", reason: "the bank timed out",
 	}
 }
 

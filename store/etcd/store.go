@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -47,7 +48,7 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client: client, config: c, leases: leases{client: client, current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]time.Time{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
+	return &Store{client: client, config: c, leases: leases{client: client, current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
 }
 
 // Open is New, and then fails with [store.ErrMisconfigured] if [Store.Check] finds
@@ -75,6 +76,7 @@ func (s *Store) key(kind string, id store.ID) string {
 
 // found is what a transaction read of an ID.
 type found struct {
+	at       int64 // the revision of the cluster at which it was read
 	exists   bool
 	revision int64 // that wrote the record
 	lease    clientv3.LeaseID
@@ -102,7 +104,7 @@ func (s *Store) read(id store.ID) []clientv3.Op {
 
 // look returns what the operations of read found.
 func look(r *clientv3.TxnResponse) found {
-	var f found
+	f := found{at: r.Header.Revision}
 	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
 		f.exists, f.revision, f.lease = true, kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease)
 		if f.record, f.corrupt = decode(kvs[0].Value, kvs[0].ModRevision); f.corrupt != nil {
@@ -128,7 +130,7 @@ func spareOf(value []byte) time.Duration {
 
 // inspect reads what there is of an ID.
 func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
-	r, err := s.client.Txn(ctx).Then(s.read(id)...).Commit()
+	r, err := s.commit(ctx, nil, s.read(id), nil)
 	if err != nil {
 		return found{}, classify(err)
 	}
@@ -142,7 +144,7 @@ func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clie
 	if was.liveAt != unread {
 		same = append(same, clientv3.Compare(clientv3.ModRevision(s.key(alive, id)), "=", was.liveAt))
 	}
-	r, err := s.client.Txn(ctx).If(same...).Then(ops...).Else(s.read(id)...).Commit()
+	r, err := s.commit(ctx, same, ops, s.read(id))
 	switch {
 	case err != nil:
 		return found{}, 0, false, err
@@ -151,6 +153,22 @@ func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clie
 	default:
 		return look(r), 0, false, nil
 	}
+}
+
+// commit executes a transaction. A member without a leader, such as one behind a
+// partition, refuses it at once, and then the next of the client's members is asked.
+func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise []clientv3.Op) (r *clientv3.TxnResponse, err error) {
+	leading := clientv3.WithRequireLeader(ctx)
+	for n := len(s.client.Endpoints()); ; n-- {
+		r, err = s.client.Txn(leading).If(same...).Then(ops...).Else(otherwise...).Commit()
+		if n <= 1 || !answered(err, rpctypes.ErrNoLeader) {
+			break
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err() // the client repeats what a server gave up, so the error may not be the first
+	}
+	return r, err
 }
 
 // ready refuses a call whose context has already ended.

@@ -2,6 +2,7 @@ package repriseetcd
 
 import (
 	"context"
+	"errors"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -18,9 +19,13 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify())
 	select {
 	case first, open := <-events:
-		if !open || first.Err() != nil {
+		err := first.Err()
+		if !open {
+			err = errors.New("the client is closed")
+		}
+		if err != nil {
 			cancel()
-			return nil, nil, classify(first.Err())
+			return nil, nil, fail(store.ErrUnavailable, err)
 		}
 	case <-ctx.Done():
 		cancel()
