@@ -1,5 +1,3 @@
-// Package etcd_test proves store/etcd on real servers of etcd, which it builds from their
-// module. It is a module of its own, so that a refused server takes down only this.
 package etcd_test
 
 import (
@@ -14,8 +12,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
+	"github.com/reprise-go/reprise/lab/etcd"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
@@ -58,7 +56,7 @@ func program(tb testing.TB) string {
 // connect returns a client of members.
 func connect(tb testing.TB, addrs ...string) *clientv3.Client {
 	tb.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: addrs, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	client, err := etcd.Connect(addrs...)
 	if err != nil {
 		tb.Fatal(err)
 	}
