@@ -145,6 +145,10 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
 	used := make([]*lease, len(periods))
 	for i, period := range periods {
+		if i > 0 && period == periods[i-1] {
+			used[i] = used[i-1] // so that both end at once
+			continue
+		}
 		used[i], err = s.leases.lasting(ctx, period)
 		if answered(err, rpctypes.ErrNoSpace) {
 			return 0, false, s.refused(ctx, id, now, err)
