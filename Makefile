@@ -127,6 +127,11 @@ blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	@$(call use,off blob lab/blob)
 	$(call each,$$modules,go test ./...)
 
+etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
+	@$(call use,off store/etcd lab/etcd)
+	$(servers)
+	$(call each,$$modules,go test -parallel 200 -timeout 20m ./...)
+
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
 # core/protocol/contract generates, which its tests compare with files.
 contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
@@ -136,7 +141,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres alerts blobs boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres alerts blobs etcd boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)

@@ -25,8 +25,8 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-// Members of a cluster are killed and frozen, the leader above all, sometimes so many that
-// no majority is left, while two processes run operations with AtMostOnce. None runs
+// Members of a cluster are killed and frozen, the leader above all, sometimes so many
+// that no majority is left, while two processes run operations with AtMostOnce. None runs
 // twice, and every result is the first one.
 func TestNothingRunsTwiceWhileMembersFail(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,9 @@ var build = sync.OnceValues(func() (string, error) {
 // program returns the path of the server.
 func program(tb testing.TB) string {
 	tb.Helper()
+	if other := os.Getenv("REPRISE_TEST_ETCD"); other != "" { // of another version
+		return other
+	}
 	path, err := build()
 	if err != nil {
 		tb.Fatal(err)

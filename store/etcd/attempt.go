@@ -2,6 +2,7 @@ package repriseetcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -17,8 +18,8 @@ import (
 // 1.5 MiB, unless it is told otherwise.
 const maxPart = 512 << 10
 
-// Renew implements [store.Store]. Each entry of the batch is renewed with a transaction of
-// its own.
+// Renew implements [store.Store]. Each entry of the batch is renewed with a transaction
+// of its own.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
@@ -167,7 +168,7 @@ func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload str
 	if held, err = s.leases.lasting(ctx, replayed+sending); err != nil {
 		return "", nil, classify(err)
 	}
-	rec.set = rand.Uint64()
+	rec.set = rand.Uint64() //nolint:gosec // it has to be unique only
 	for len(payload) > maxPart {
 		_, err := s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
 		if answered(err, rpctypes.ErrLeaseNotFound) {
@@ -197,7 +198,7 @@ func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, erro
 			return nil, classify(err)
 		}
 		if len(r.Kvs) == 0 {
-			return nil, fail(store.ErrCorrupt, fmt.Errorf("a part of the payload is missing"))
+			return nil, fail(store.ErrCorrupt, errors.New("a part of the payload is missing"))
 		}
 		payload = append(payload, r.Kvs[0].Value...)
 	}

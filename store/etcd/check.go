@@ -41,7 +41,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		return nil, classify(err)
 	}
 	for _, a := range alarms.Alarms {
-		switch a.Alarm {
+		switch a.Alarm { //nolint:exhaustive // there is one for none
 		case etcdserverpb.AlarmType_NOSPACE:
 			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/etcd.md)", a.MemberID)
 		case etcdserverpb.AlarmType_CORRUPT:

@@ -143,19 +143,20 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 // not done so if now is what else is there, or if the server did not know a lease: then
 // the caller tries again.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
-	used := make([]*lease, len(periods))
-	for i, period := range periods {
-		if i > 0 && period == periods[i-1] {
-			used[i] = used[i-1] // so that both end at once
+	used := make([]*lease, 0, 2)
+	for _, period := range periods {
+		if last := len(used) - 1; last >= 0 && period == periods[last] {
+			used = append(used, used[last]) // so that both end at once
 			continue
 		}
-		used[i], err = s.leases.lasting(ctx, period)
+		l, err := s.leases.lasting(ctx, period)
 		if answered(err, rpctypes.ErrNoSpace) {
 			return 0, false, s.refused(ctx, id, now, err)
 		}
 		if err != nil {
 			return 0, false, classify(err)
 		}
+		used = append(used, l)
 	}
 	other, revision, done, err := s.change(ctx, id, now, ops(used)...)
 	switch {
@@ -175,8 +176,8 @@ func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []ti
 }
 
 // refused returns the error of a write for which the server said that it has no space
-// left. The one that crosses the quota gets this answer although it is executed. Where the
-// ID has not been read, now is what is there, without an error: it may need no write.
+// left. The one that crosses the quota gets this answer although it is executed. Where
+// the ID has not been read, now is what is there, without an error: it may need no write.
 func (s *Store) refused(ctx context.Context, id store.ID, now *found, answer error) error {
 	was := *now
 	other, err := s.inspect(ctx, id)

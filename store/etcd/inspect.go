@@ -43,7 +43,7 @@ func (s *Store) view(ctx context.Context, id store.ID, now *found, ends map[clie
 		return end, err
 	}
 	if now.corrupt != nil {
-		return store.Record{ID: id, State: store.StateUnreadable, Fence: uint64(now.revision)}, nil //nolint:gosec // revisions are positive
+		return store.Record{ID: id, State: store.StateUnreadable, Fence: uint64(now.revision)}, nil //nolint:gosec,nilerr // revisions are positive, and an unreadable record has a view
 	}
 	rec := &now.record
 	view := store.Record{

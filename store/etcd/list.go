@@ -2,7 +2,6 @@ package repriseetcd
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -87,9 +86,9 @@ func byID(kvs []*mvccpb.KeyValue) map[string]*mvccpb.KeyValue {
 
 // listed returns a record, and whether q selects it. A key that is no ID is none of ours.
 func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, live, replayed *mvccpb.KeyValue, ends map[clientv3.LeaseID]time.Duration) (view store.Record, selected bool, err error) {
-	var id store.ID
-	if n, err := hex.Decode(id[:], []byte(text)); err != nil || n != len(id) {
-		return view, false, nil
+	id, err := store.ParseID(text)
+	if err != nil {
+		return view, false, nil //nolint:nilerr // see above
 	}
 	now := found{exists: true, revision: kv.ModRevision, lease: clientv3.LeaseID(kv.Lease), live: live != nil, replayed: replayed != nil}
 	if live != nil {

@@ -66,7 +66,10 @@ func Open(ctx context.Context, client *clientv3.Client, c Config) (*Store, error
 	if err := report(ctx, s.config.Logger, findings); err != nil {
 		return nil, err
 	}
-	return s, s.probe(ctx)
+	if err := s.probe(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // key returns the key of a kind for an ID.

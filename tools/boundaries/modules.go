@@ -19,7 +19,7 @@ const newest = "lab/newest.work"
 // the oldest releases that the others are tested on.
 var outside = []string{
 	"blob", "examples/consumer", "examples/payments-river", "examples/sql", "examples/telemetry",
-	"lab/blob", "lab/console", "lab/openapi", "lab/otel", "tools",
+	"lab/blob", "lab/console", "lab/etcd", "lab/openapi", "lab/otel", "store/etcd", "tools",
 }
 
 // frameworks are the web frameworks. A module that is not published has one at most, so
