@@ -1,5 +1,5 @@
 // Package etcd proves store/etcd on real servers of etcd, which its tests build from
-// their module, and serves it. It is a module of its own outside of the workspace, so
+// their module, and serves it. It is a module outside of the workspace, so
 // that a refused server takes down only this, and the client's release of gRPC stays out
 // of the tests on the oldest one.
 package etcd

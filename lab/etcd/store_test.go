@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,8 @@ func claimed(tb testing.TB, st store.Store, name string) (store.ClaimRequest, st
 	if err != nil || got.Outcome != store.Claimed {
 		tb.Fatalf("%s: %v, %v", name, got.Outcome, err)
 	}
-	return r, completionOf(&r, &got)
+	end := completionOf(&r, &got)
+	return r, end
 }
 
 func completionOf(r *store.ClaimRequest, got *store.ClaimResult) store.CompleteRequest {
@@ -131,7 +133,7 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				got, err := st.Inspect(t.Context(), id)
+				got, err := st.Inspect(context.WithoutCancel(ctx), id)
 				switch {
 				case errors.Is(err, store.ErrNotFound):
 				case err != nil:
@@ -234,7 +236,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 20 {
-		_, end := claimed(t, st, fmt.Sprint(n))
+		_, end := claimed(t, st, strconv.Itoa(n))
 		if err := st.Complete(t.Context(), end); err != nil {
 			t.Errorf("complete: %v", err)
 		}
@@ -282,7 +284,7 @@ func TestRevokedLeasesAreReplaced(t *testing.T) {
 // are refused afterwards. ErrFull is definite.
 func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 	t.Parallel()
-	client := connect(t, start(t, 1, "--quota-backend-bytes", fmt.Sprint(8<<20)).Addrs()...)
+	client := connect(t, start(t, 1, "--quota-backend-bytes", strconv.Itoa(8<<20)).Addrs()...)
 	st := open(t, client, prefix())
 	old, end := claimed(t, st, "old")
 	if err := st.Complete(t.Context(), end); err != nil {

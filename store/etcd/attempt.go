@@ -18,8 +18,7 @@ import (
 // 1.5 MiB, unless it is told otherwise.
 const maxPart = 512 << 10
 
-// Renew implements [store.Store]. Each entry of the batch is renewed with a transaction
-// of its own.
+// Renew implements [store.Store], with one transaction for each entry.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
@@ -161,7 +160,7 @@ func (s *Store) part(id store.ID, rec *record, number int) string {
 // sending is how long it may take to send the parts of a payload.
 const sending = 30 * time.Second
 
-// split writes the parts of a payload under a new set, and returns what is left for the
+// split writes the parts of a payload under a new set, and returns the rest for the
 // payload's own key, and the lease of the parts, which still lasts long enough. Without
 // an error there may be no lease: then the caller tries again.
 func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, held *lease, err error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxRunning bounds what a process remembers of its attempts.
+// maxRunning bounds the attempts that a process remembers.
 const maxRunning = 1 << 16
 
 // attempts has the instants at which this process claimed its attempts, so that a

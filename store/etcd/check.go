@@ -90,7 +90,7 @@ func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) 
 	return nil
 }
 
-// probe does to a record of its own what the store does to those of requests.
+// probe tries every operation on a new record.
 func (s *Store) probe(ctx context.Context) error {
 	rival, err := New(s.client, s.config)
 	if err != nil {

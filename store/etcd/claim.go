@@ -92,8 +92,8 @@ func attempt(r *store.ClaimRequest, number int) (store.ClaimResult, *record) {
 	return store.ClaimResult{Outcome: store.Claimed}, rec
 }
 
-// grant writes a claim, if the ID is still as it was found; otherwise now is what is
-// there.
+// grant writes a claim, if the ID is still as it was found; otherwise now is the
+// new finding.
 func (s *Store) grant(ctx context.Context, r *store.ClaimRequest, next *record, now *found) (fence uint64, done bool, err error) {
 	revision, done, err := s.write(ctx, r.ID, now, together(r.Lease, r.Remembered()), func(ls []*lease) []clientv3.Op {
 		next.spare = ls[1].spare(r.Remembered())
@@ -140,7 +140,7 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 }
 
 // write makes changes under leases for periods, if an ID is still as it was found. It has
-// not done so if now is what else is there, or if the server did not know a lease: then
+// not done so if now is another finding, or if the server did not know a lease: then
 // the caller tries again.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
 	used := make([]*lease, 0, 2)
@@ -177,7 +177,7 @@ func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []ti
 
 // refused returns the error of a write for which the server said that it has no space
 // left. The one that crosses the quota gets this answer although it is executed. Where
-// the ID has not been read, now is what is there, without an error: it may need no write.
+// the ID has not been read, now is the finding, without an error: it may need no write.
 func (s *Store) refused(ctx context.Context, id store.ID, now *found, answer error) error {
 	was := *now
 	other, err := s.inspect(ctx, id)

@@ -13,7 +13,7 @@ const maxPeriods = 256
 
 // leases grants leases of etcd, and shares each among the keys that end at about the same
 // time: so a million records are some thousand leases. A lease is never kept alive, and
-// what is attached to it goes when it ends. It never ends early: the server counts in
+// its keys go when it ends. It never ends early: the server counts in
 // seconds, and a new leader of the cluster starts it anew.
 type leases struct {
 	client *clientv3.Client

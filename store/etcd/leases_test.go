@@ -31,7 +31,7 @@ func TestLeaseIsReplacedWhenEitherClockSaysSo(t *testing.T) {
 	}
 }
 
-// What is remembered of leases is bounded by those that have not ended.
+// The ends that are remembered are those of leases that have not ended.
 func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 	t.Parallel()
 	all := leases{current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}

@@ -52,8 +52,8 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 }
 
 // Open is New, and then fails with [store.ErrMisconfigured] if [Store.Check] finds
-// something unsafe or the user of the client may not do what the store does, which it
-// tries with a record of its own. Warnings are logged.
+// something unsafe, or if an operation fails: it tries each on a new record. Warnings are
+// logged.
 func Open(ctx context.Context, client *clientv3.Client, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) key(kind string, id store.ID) string {
 	return s.config.Prefix + kind + hex.EncodeToString(id[:])
 }
 
-// found is what a transaction read of an ID.
+// found is the finding of a transaction about an ID.
 type found struct {
 	at       int64 // the revision of the cluster at which it was read
 	exists   bool
@@ -98,14 +98,14 @@ type found struct {
 // unread is the revision of a live key that makes no difference.
 const unread = -1
 
-// read returns the operations that read what [Store.look] looks at.
+// read returns the operations whose results look reads.
 func (s *Store) read(id store.ID) []clientv3.Op {
 	return []clientv3.Op{
 		clientv3.OpGet(s.key(records, id)), clientv3.OpGet(s.key(alive, id)), clientv3.OpGet(s.key(payloads, id)),
 	}
 }
 
-// look returns what the operations of read found.
+// look returns the finding of the operations of read.
 func look(r *clientv3.TxnResponse) found {
 	f := found{at: r.Header.Revision}
 	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
@@ -131,7 +131,7 @@ func spareOf(value []byte) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// inspect reads what there is of an ID.
+// inspect reads the keys of an ID.
 func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 	r, err := s.commit(ctx, nil, s.read(id), nil)
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 	return look(r), nil
 }
 
-// change makes changes if an ID is still as it was found. Otherwise it returns what there
-// is now, and false.
+// change makes changes if an ID is still as it was found. Otherwise it returns the
+// finding, and false.
 func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clientv3.Op) (now found, revision int64, done bool, err error) {
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", was.revision)}
 	if was.liveAt != unread {
@@ -169,7 +169,7 @@ func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise 
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // the client repeats what a server gave up, so the error may not be the first
+		return nil, ctx.Err() // the client repeats a call that a server gave up, so the error may not be the first
 	}
 	return r, err
 }
