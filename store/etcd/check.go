@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/probe"
@@ -49,7 +51,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		}
 	}
 	for _, endpoint := range s.client.Endpoints() {
-		status, err := s.client.Status(ctx, endpoint)
+		status, err := s.status(ctx, endpoint)
 		if answered(err, rpctypes.ErrPermissionDenied) { // it is there, and tells root only
 			continue
 		}
@@ -65,6 +67,16 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		}
 	}
 	return findings, nil
+}
+
+// statusTimeout bounds the question to one endpoint, since the client waits for one that
+// is away until the context ends.
+const statusTimeout = 2 * time.Second
+
+func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	return s.client.Status(ctx, endpoint)
 }
 
 // supported reports whether a version of a server is 3.4 or newer.
