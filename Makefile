@@ -128,7 +128,7 @@ blobs: ## Run the tests of offloaded bodies, against an S3 server and files
 	$(call each,$$modules,go test ./...)
 
 etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
-	@$(call use,off store/etcd lab/etcd)
+	@$(call use,off store/etcd lab/etcd examples/etcd)
 	$(servers)
 	$(call each,$$modules,go test -parallel 200 -timeout 20m ./...)
 

@@ -18,7 +18,7 @@ const newest = "lab/newest.work"
 // outside are the modules that are in no go.work, because their requirements would raise
 // the oldest releases that the others are tested on.
 var outside = []string{
-	"blob", "examples/consumer", "examples/payments-river", "examples/sql", "examples/telemetry",
+	"blob", "examples/consumer", "examples/etcd", "examples/payments-river", "examples/sql", "examples/telemetry",
 	"lab/blob", "lab/console", "lab/etcd", "lab/openapi", "lab/otel", "store/etcd", "tools",
 }
 
