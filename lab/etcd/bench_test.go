@@ -7,8 +7,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// BenchmarkEtcd compares a key of the store, a claim and a completion, with its floor: two
-// transactions that write a value each.
+// BenchmarkEtcd compares a key of the store, a claim and a completion, with its floor:
+// two transactions that write a value each.
 func BenchmarkEtcd(b *testing.B) {
 	client, mine := connect(b, start(b, 3).Addrs()...), prefix()
 	st := open(b, client, mine)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The program of examples/etcd answers a payment, and its retry when the leader was killed
-// and when the process was.
+// The program of examples/etcd answers a payment, and its retry when the leader was
+// killed and when the process was.
 func TestExampleOutlivesItsLeaderAndItsProcess(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "example")

@@ -22,7 +22,8 @@ import (
 const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob, etcd's client in lab/etcd, and GORM in examples/sql.
+// needs are found in the module lab/blob, etcd's client in lab/etcd, and GORM in
+// examples/sql.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
