@@ -30,8 +30,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := serve(ctx, strings.Split(os.Getenv("ETCD_MEMBERS"), ","), os.Getenv("ADDR")); err != nil {
+	err := serve(ctx, strings.Split(os.Getenv("ETCD_MEMBERS"), ","), os.Getenv("ADDR"))
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "etcd:", err)
 		os.Exit(1)
 	}
@@ -67,7 +68,7 @@ func serve(ctx context.Context, members []string, addr string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Serving payments on http://%s\n", ln.Addr()) //nolint:forbidigo // a program
+	fmt.Printf("Serving payments on http://%s\n", ln.Addr())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()

@@ -60,7 +60,7 @@ func wantPayment(t *testing.T, base, replayed string) {
 			return err
 		}
 		r.Header.Set("Idempotency-Key", "p-1")
-		got, err := http.DefaultClient.Do(r)
+		got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,7 @@ func TestServedOverEtcdWithBodiesInRedis(t *testing.T) { //nolint:paralleltest /
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	url := "http://" + strings.TrimSpace(strings.TrimPrefix(line, "listening on ")) + "/t/op"
+	client := &http.Client{Transport: new(http.Transport)}
 	post := func(key string, size, status int, replayed string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
@@ -46,7 +47,7 @@ func TestServedOverEtcdWithBodiesInRedis(t *testing.T) { //nolint:paralleltest /
 		r.Header.Set("Idempotency-Key", key)
 		r.Header.Set(adaptertest.TenantHeader, "tenant")
 		r.Header.Set(adaptertest.ProgramHeader, fmt.Sprintf(`{"body_size":%d}`, size))
-		got, err := http.DefaultClient.Do(r)
+		got, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestServedOverEtcdWithBodiesInRedis(t *testing.T) { //nolint:paralleltest /
 	redis.Restart(t)
 	post("small", 100, http.StatusOK, "true")
 	post("large", 100_000, http.StatusConflict, "")
-	http.DefaultClient.CloseIdleConnections()
+	client.CloseIdleConnections()
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
