@@ -106,7 +106,7 @@ func TestSenderWithoutNameCanOnlyLook(t *testing.T) {
 }
 
 // Behind a proxy that rewrites Host, a browser without Sec-Fetch-Site looks like another
-// site's. The page says what to configure, and with that the form is accepted.
+// site's. The page names the field to configure, and with that the form is accepted.
 func TestProxyThatRewritesHostNeedsATrustedOrigin(t *testing.T) {
 	t.Parallel()
 	const origin = "https://ops.example"

@@ -126,3 +126,13 @@ func TestRetentionOfTheOperationOverridesTheEngines(t *testing.T) {
 		release(t, b.claim(t, order("long")))
 	})
 }
+
+// Listings hide the records that stores make for themselves, so no policy has their label.
+func TestBeginRefusesTheLabelOfProbes(t *testing.T) {
+	t.Parallel()
+	op := order("key")
+	op.Label = store.ProbeLabel
+	if _, err := newEngine(t, memstore.New(), nil, reprise.Config{}).Begin(t.Context(), op); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}

@@ -63,6 +63,7 @@ type Operation struct {
 
 	// Label names the policy in events and, for operators, in the record: at most
 	// [store.MaxLabel] bytes of printable ASCII. It must not contain data of a client.
+	// [Engine.Declare] makes its metrics begin at zero.
 	Label string
 
 	// Description tells operators about the request, in its record: its route, its tenant,
@@ -119,6 +120,8 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
 	case op.FailOpen && op.Horizon != 0:
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Horizon, whose operations must never run again", store.ErrInvalid)
+	case op.Label == store.ProbeLabel:
+		return fmt.Errorf("%w: Operation.Label is %q, whose records no listing shows", store.ErrInvalid, op.Label)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}

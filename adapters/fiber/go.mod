@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/gofiber/fiber/v2 v2.45.0
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/valyala/fasthttp v1.47.0
 )
@@ -26,4 +27,7 @@ require (
 	golang.org/x/sys v0.8.0 // indirect
 )
 
-replace github.com/reprise-go/reprise/core => ../../core
+replace (
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../internal/fasthttp
+	github.com/reprise-go/reprise/core => ../../core
+)

@@ -24,7 +24,9 @@ package reprisefiber
 
 import (
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
+	reprisefasthttp "github.com/reprise-go/reprise/adapters/internal/fasthttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -45,22 +47,20 @@ func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisefiber: Middleware needs a guard and a scope")
 	}
-	return func(c *fiber.Ctx) error {
-		in := read(c)
-		defer in.release() // a problem that takes the place of a response may look at the request
-		admission := guard.Admit(c.UserContext(), in.request(), func() (string, error) { return in.principal(scope) })
-		if !admission.Pass && admission.Exchange == nil {
-			in.discard(admission.Response)
+	return framework.Middleware(guard, scope)
+}
+
+// framework is Fiber v2.
+var framework = reprisefasthttp.Framework[*fiber.Ctx]{
+	Server:     func(c *fiber.Ctx) *fasthttp.Server { return c.App().Server() },
+	RequestCtx: (*fiber.Ctx).Context,
+	Method:     (*fiber.Ctx).Method,
+	Context:    (*fiber.Ctx).UserContext,
+	SetContext: (*fiber.Ctx).SetUserContext,
+	Next:       (*fiber.Ctx).Next,
+	Respond: func(c *fiber.Ctx, err error) {
+		if c.App().ErrorHandler(c, err) != nil {
+			_ = c.SendStatus(fiber.StatusInternalServerError) // which never fails
 		}
-		switch {
-		case admission.Pass:
-			in.putBack(admission.Body)
-			return c.Next()
-		case admission.Exchange != nil:
-			return run(c, admission.Exchange)
-		default:
-			write(c.Response(), admission.Response)
-			return nil
-		}
-	}
+	},
 }

@@ -22,6 +22,7 @@ var frameworks = []struct {
 }{
 	{"github.com/labstack/echo/v5", "WrapMiddleware", "the error that a handler returns", "repriseecho5", []string{"WrapHandler"}},
 	{"github.com/labstack/echo/", "WrapMiddleware", "the error that a handler returns", "repriseecho", []string{"WrapHandler"}},
+	{"github.com/gofiber/fiber/v3", "HTTPMiddleware", "the response, which follows after the middleware returned", "reprisefiber3", []string{"HTTPHandler", ").Next"}},
 	{"github.com/gofiber/fiber/", "HTTPMiddleware", "the response, which follows after the middleware returned", "reprisefiber", []string{"HTTPHandler", ").Next"}},
 	{"github.com/gofiber/adaptor/", "HTTPMiddleware", "the response, which follows after the middleware returned", "reprisefiber", []string{"HTTPHandler"}},
 }

@@ -22,7 +22,7 @@ func TestFunctionsThatHideTheResponse(t *testing.T) {
 		{"main.main.WrapMiddleware.func2.1", "github.com/labstack/echo/v5@v5.0.0/echo.go", "package repriseecho5", false}, // inlined, with -trimpath
 		{"main.main.WrapHandler.func2", "/src/vendor/github.com/labstack/echo/v4/echo.go", "", true},
 		{"github.com/gofiber/fiber/v2/middleware/adaptor.HTTPMiddleware.func1", modules + "github.com/gofiber/fiber/v2@v2.52.15/middleware/adaptor/adaptor.go", "package reprisefiber", false},
-		{"github.com/gofiber/fiber/v3/middleware/adaptor.HTTPMiddleware.func1", modules + "github.com/gofiber/fiber/v3@v3.1.0/middleware/adaptor/adaptor.go", "package reprisefiber", false},
+		{"github.com/gofiber/fiber/v3/middleware/adaptor.HTTPMiddleware.func1", modules + "github.com/gofiber/fiber/v3@v3.1.0/middleware/adaptor/adaptor.go", "package reprisefiber3", false},
 		{"github.com/gofiber/adaptor/v2.HTTPMiddleware.func1", modules + "github.com/gofiber/adaptor/v2@v2.2.1/adaptor.go", "package reprisefiber", false},
 		{"github.com/gofiber/fiber/v2/middleware/adaptor.HTTPHandler.func1", modules + "github.com/gofiber/fiber/v2@v2.52.15/middleware/adaptor/adaptor.go", "", true},
 		{"github.com/gofiber/fiber/v2.(*Ctx).Next", modules + "github.com/gofiber/fiber/v2@v2.52.15/ctx.go", "", true},

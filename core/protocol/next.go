@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Next is what the next request with the key of a record gets, if it is the same request
-// and the record is still as it was read. See [NextOf].
+// Next is the answer to the next request with the key of a record, if it is the same
+// request and the record is still as it was read. See [NextOf].
 type Next struct {
 	Outcome reprise.Outcome // that it counts as; Claimed: its handler runs
 	Status  int             // of the response; 0 if the handler runs, or only the client's key opens the response
@@ -26,11 +26,11 @@ type Next struct {
 	Text string // a description for operators, such as "409 result-expired, until the record ends"
 }
 
-// NextOf returns what the next request with the key of r gets, for programs that show
+// NextOf returns the answer to the next request with the key of r, for programs that show
 // records. It decides with the code that answers the request. A nil r is no record, and
 // the payload of one in [store.StateCompleted] is that of [store.Inspector].Inspect.
 //
-// A record says what it keeps, but not how the guard of its requests reads it. The policy
+// A record shows its contents, but not how the guard of its requests reads it. The policy
 // is that of the one guard whose Config.Name is the label of r; without one, Or and Text
 // have what it may change.
 func NextOf(r *store.Record, guards ...*Guard) Next {
@@ -101,7 +101,7 @@ func (f *forecast) running() Next {
 func (f *forecast) replay() Next {
 	g, payload := f.guard, f.record.Payload
 	if result := reprise.DescribeResult(payload); result != "" {
-		if !f.guessed {
+		if !f.guessed || result == "unreadable" { // by Do, too
 			return refused(reprise.Corrupt, ": the record has a result of reprise.Do, "+result)
 		}
 		n := Next{Outcome: reprise.Replayed, Text: "the result, " + result + ", through reprise.Do"}

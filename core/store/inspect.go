@@ -122,7 +122,8 @@ func (r *Record) Key(name string) string {
 	return digest.DownstreamKey(r.ID, r.Fingerprint, name)
 }
 
-// ProbeLabel is the label of the records on which a store tries its operations. A listing
+// ProbeLabel is the label of the records that are of no request: those on which a store
+// tries its operations, and the lock of the process that counts stuck records. A listing
 // shows them only to a query for this label, so that no operator takes one for the record
 // of a request.
 const ProbeLabel = "reprise:probe"

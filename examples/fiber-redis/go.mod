@@ -21,6 +21,7 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/philhofer/fwd v1.1.2 // indirect
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/savsgio/dictpool v0.0.0-20221023140959-7bf2e61cea94 // indirect
@@ -36,6 +37,8 @@ require (
 
 replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
 	github.com/reprise-go/reprise/store/internal => ../../store/internal

@@ -35,15 +35,19 @@ import (
 )
 
 func main() {
+	if err := start(); err != nil {
+		fmt.Fprintln(os.Stderr, "sqlite:", err)
+		os.Exit(1)
+	}
+}
+
+func start() error {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
 	file := flag.String("file", "bank.db", "`file` of SQLite, created if it is missing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *addr, *file); err != nil {
-		fmt.Fprintln(os.Stderr, "sqlite:", err)
-		os.Exit(1)
-	}
+	return serve(ctx, *addr, *file)
 }
 
 const schema = `
@@ -78,7 +82,7 @@ func serve(ctx context.Context, addr, file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Serving transfers on http://%s\n", ln.Addr()) //nolint:forbidigo // a program
+	fmt.Printf("Serving transfers on http://%s\n", ln.Addr())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()

@@ -47,6 +47,7 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
@@ -73,6 +74,7 @@ require (
 replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
 	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/blob => ../../blob
 	github.com/reprise-go/reprise/core => ../../core

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/lab/console/chromium"
 )
 
 // browser is a headless Chromium with one tab.
@@ -31,36 +30,10 @@ type browser struct {
 	problems []string // reported by the pages: dialogs, exceptions, console messages
 }
 
-// openBrowser starts Chromium. Without one the test is skipped, unless
-// REPRISE_TEST_REQUIRE has "chromium".
+// openBrowser starts Chromium.
 func openBrowser(t *testing.T, options ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		if servers.Required(t, "chromium") {
-			t.Fatal("no chromium in the path, and REPRISE_TEST_REQUIRE names it")
-		}
-		t.Skip("no chromium in the path")
-	}
-	flags := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // tests run as root, in containers
-		chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.UserDataDir(t.TempDir()),
-	)
-	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), append(flags, options...)...)
-	tab, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(tab) // waits for the process
-		closeTab()
-		stop()
-	})
+	tab := chromium.Start(t, options...)
 	b := &browser{T: t, tab: tab}
 	chromedp.ListenTarget(tab, func(event any) {
 		switch e := event.(type) {

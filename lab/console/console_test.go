@@ -187,7 +187,7 @@ func TestAnOperatorForgetsAKeptFailure(t *testing.T) {
 	}
 }
 
-// What this release cannot read answers 500 until an operator forgets it.
+// A record that this release cannot read answers 500 until an operator forgets it.
 func TestAnOperatorForgetsWhatIsUnreadable(t *testing.T) {
 	t.Parallel()
 	client, prefix := labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), labtest.RedisPrefix()

@@ -19,8 +19,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// Two processes over one store: one of them counts what others left behind, and its lock
-// goes with it.
+// Two processes over one store: one of them counts the records that others left behind,
+// and its lock goes with it.
 func TestOneProcessCountsTheStuckRecordsOfAStore(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) store.Store{
@@ -75,14 +75,14 @@ func TestOneProcessCountsTheStuckRecordsOfAStore(t *testing.T) {
 			}
 			locks := func() (list []store.Record) {
 				inspector, _ := store.As[store.Inspector](st)
-				page, err := inspector.List(t.Context(), store.Query{States: store.States(store.StateRunning), Limit: 10})
+				page, err := inspector.List(t.Context(), store.Query{States: store.States(store.StateRunning), Label: store.ProbeLabel, Limit: 10})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return page.Records
 			}
 			if list := locks(); len(list) != 1 || !strings.Contains(list[0].Description, "counts stuck records") {
-				t.Errorf("running records beside the lock: %+v", list)
+				t.Errorf("the locks are: %+v", list)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()

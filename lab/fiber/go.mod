@@ -8,8 +8,8 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
 	github.com/reprise-go/reprise/reprisetest v0.0.0
-	github.com/valyala/fasthttp v1.47.0
 )
 
 require (
@@ -31,6 +31,7 @@ require (
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -41,6 +42,7 @@ require (
 	github.com/savsgio/gotils v0.0.0-20230208104028-c358bd845dee // indirect
 	github.com/tinylib/msgp v1.1.8 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasthttp v1.47.0 // indirect
 	github.com/valyala/tcplisten v1.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
@@ -57,10 +59,12 @@ require (
 replace (
 	github.com/reprise-go/reprise/adapters/fiber => ../../adapters/fiber
 	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..
+	github.com/reprise-go/reprise/lab/fasthttp => ../fasthttp
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres

@@ -1,37 +1,15 @@
 package labfiber_test
 
 import (
-	"bufio"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/valyala/fasthttp"
-
-	"github.com/reprise-go/reprise/conformance"
+	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
 	labfiber "github.com/reprise-go/reprise/lab/fiber"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-func TestMatrix(t *testing.T) { matrix.Run(t, "fiber", labfiber.New, waivers()...) } //nolint:paralleltest // Run is parallel
+//nolint:paralleltest // Run is parallel
+func TestMatrix(t *testing.T) { matrix.Run(t, "fiber", labfiber.New, labfasthttp.Waivers()...) }
 
 func TestWire(t *testing.T) { wire.Run(t, "fiber", labfiber.New) } //nolint:paralleltest // it measures memory
-
-// waivers returns those of this release of fasthttp: from 1.70 on it keeps a promise that
-// releases before it do not.
-func waivers() []conformance.Waiver {
-	all := []conformance.Waiver{
-		{Case: "R1e", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
-		{Case: "R17a", Reason: "fasthttp sends no informational answers"},
-		{Case: "R26c", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
-		{Case: "R27e", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
-		{Case: "R48i", Reason: "as for R28a: fasthttp asks the client to continue before any handler"},
-		{Case: "R28a", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
-	}
-	const broken = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-	if new(fasthttp.Request).Read(bufio.NewReader(strings.NewReader(broken))) == nil {
-		return all
-	}
-	return slices.DeleteFunc(all, func(w conformance.Waiver) bool { return w.Case == "R27e" })
-}

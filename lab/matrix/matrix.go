@@ -115,10 +115,11 @@ var NetHTTPWaivers = []conformance.Waiver{
 
 // Adapters are the columns of the matrix. The folder below lab of each has a test that
 // runs [Run].
-var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
+var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // The page is written by one column after the other.
 //go:generate go test -p 1 -count=1 -run ^TestMatrix$DOLLAR ../nethttp ../gin ../echo ../echo5 ../fiber -update-docs
+//go:generate env GOWORK=off go test -C ../fiber3 -count=1 -run ^TestMatrix$DOLLAR . -update-docs
 
 // Run runs every case for adapters on an adapter over every store, and compares its
 // column of docs/engineering/conformance.md with the results. The name is one of

@@ -3,7 +3,6 @@ package otel_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -15,84 +14,45 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/util/teststorage"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/otel/promtest"
 )
 
 // rules returns the alerts, as Prometheus reads them.
 func rules(t *testing.T) []rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile("../../otel/alerts.yaml", false, model.UTF8Validation)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	var all []rulefmt.Rule
-	for _, group := range groups.Groups {
-		all = append(all, group.Rules...)
-	}
+	all := promtest.Rules(t, "../../otel/alerts.yaml")
 	if len(all) < 8 {
 		t.Fatalf("only %d alerts", len(all))
 	}
 	return all
 }
 
-// monitor scrapes services every 15 s, and evaluates the alerts, with the parts of
-// Prometheus.
+// monitor is a Prometheus with the alerts.
 type monitor struct {
 	*testing.T
 
-	storage *teststorage.TestStorage
-	engine  *promql.Engine
-	at      time.Time // of the next scrape
+	prometheus *promtest.Prometheus
 }
 
 func watch(t *testing.T) *monitor {
 	t.Helper()
-	m := &monitor{
-		T: t, storage: teststorage.New(t), engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute}),
-		at: time.Unix(1_800_000_000, 0),
-	}
-	t.Cleanup(func() {
-		_ = m.engine.Close()
-		_ = m.storage.Close()
-	})
-	return m
+	return &monitor{t, promtest.Start(t)}
 }
 
 // pass scrapes the present metrics of a service for two and a half minutes.
 func (m *monitor) pass(s *service) {
 	m.Helper()
-	for range 10 {
-		st(m.T, m.storage, s.scrape(), m.at)
-		m.at = m.at.Add(15 * time.Second)
-	}
+	m.prometheus.Pass(150*time.Second, s.scrape())
 }
 
 // fires returns the alerts that fire.
-func (m *monitor) fires() (names []string) {
+func (m *monitor) fires() []string {
 	m.Helper()
-	for _, rule := range rules(m.T) {
-		query, err := m.engine.NewInstantQuery(m.Context(), m.storage, nil, rule.Expr, m.at.Add(-15*time.Second))
-		if err != nil {
-			m.Fatalf("%s: %v", rule.Alert, err)
-		}
-		result := query.Exec(m.Context())
-		if result.Err != nil {
-			m.Fatalf("%s: %v", rule.Alert, result.Err)
-		}
-		vector, err := result.Vector()
-		if err != nil {
-			m.Fatal(err)
-		}
-		if len(vector) > 0 {
-			names = append(names, rule.Alert)
-		}
-		query.Close()
-	}
-	return names
+	return m.prometheus.Firing(rules(m.T))
 }
 
 // Each alert fires when its condition occurs in a real service, and none in the traffic
@@ -132,6 +92,24 @@ func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
 	}
 }
 
+// A handler does not know the outcome, and its transaction is rolled back without a
+// record that says so: a retry runs it again. An end without such a reason is no alert.
+func TestAlertFiresForAnUnknownOutcomeWithoutARecord(t *testing.T) {
+	t.Parallel()
+	s, m := serve(t), watch(t)
+	m.pass(s)
+	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders"})
+	m.pass(s)
+	if got := m.fires(); len(got) > 0 {
+		t.Errorf("after a rollback: %q", got)
+	}
+	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders", Reason: "the bank timed out"})
+	m.pass(s)
+	if got := m.fires(); !slices.Equal(got, []string{"RepriseUnrecorded"}) {
+		t.Errorf("these alerts fire: %q", got)
+	}
+}
+
 // A process dies in an operation, and its client never comes back: no request of the next
 // process finds the record. The alert ends when an operator resolves it.
 func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
@@ -163,48 +141,12 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.close()
-	m.at = m.at.Add(time.Hour)
+	m.prometheus.Skip(time.Hour)
 	last := serveOver(t, before.store) // its first count is at once
 	await(t, "the next count", func() bool { return last.scrape()["reprise_stuck"] != nil })
 	m.pass(last)
 	if got := m.fires(); len(got) > 0 {
 		t.Errorf("after the resolution: %q", got)
-	}
-}
-
-// store keeps a scrape as Prometheus does.
-func st(t *testing.T, storage *teststorage.TestStorage, families map[string]*dto.MetricFamily, at time.Time) {
-	t.Helper()
-	appender := storage.Appender(t.Context())
-	add := func(name string, m *dto.Metric, value float64, more ...string) {
-		list := []string{model.MetricNameLabel, name}
-		for _, l := range m.GetLabel() {
-			list = append(list, l.GetName(), l.GetValue())
-		}
-		if _, err := appender.Append(0, labels.FromStrings(append(list, more...)...), at.UnixMilli(), value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, family := range families {
-		for _, m := range family.GetMetric() {
-			switch family.GetType() {
-			case dto.MetricType_HISTOGRAM:
-				h := m.GetHistogram()
-				add(name+"_count", m, float64(h.GetSampleCount()))
-				add(name+"_sum", m, h.GetSampleSum())
-				for _, b := range h.GetBucket() {
-					if !math.IsInf(b.GetUpperBound(), 1) {
-						add(name+"_bucket", m, float64(b.GetCumulativeCount()), "le", fmt.Sprint(b.GetUpperBound()))
-					}
-				}
-				add(name+"_bucket", m, float64(h.GetSampleCount()), "le", "+Inf")
-			default:
-				add(name, m, m.GetCounter().GetValue()+m.GetGauge().GetValue())
-			}
-		}
-	}
-	if err := appender.Commit(); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -95,23 +95,65 @@ func TestCallWaitsForTheOneInProgress(t *testing.T) {
 	})
 }
 
-// A client whose deadline ends while the handler runs does not know its outcome, and says
-// so beside the status.
+// expiring is a context whose deadline passes when its channel is closed.
+type expiring struct {
+	context.Context
+
+	passed chan struct{}
+}
+
+func (c expiring) Done() <-chan struct{} { return c.passed }
+
+func (c expiring) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// A client whose deadline passes, or that cancels, while the handler runs does not know
+// the outcome, and its error says so beside the code.
 func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	t.Parallel()
 	eachCaller(t, func(t *testing.T, c caller) {
 		h, running, letGo := hold()
 		defer letGo()
 		s := c.start(t, setup{handler: h}, callerConfig{Client: quick()})
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, nil)
-		defer cancel()
-		go func() { <-running; cancel() }()
-		a := s.service.call(ctx, call{})
-		var unknown *repriseclient.UnknownOutcomeError
-		if !errors.As(a.err, &unknown) || unknown.KeyHash == "" || repriseclient.NotSent(a.err) || a.code != 1 {
-			t.Errorf("the client got %+v", a)
+		cancelled, cancel := context.WithCancel(t.Context())
+		late := expiring{context.WithoutCancel(t.Context()), make(chan struct{})}
+		for _, c := range []struct {
+			ctx  context.Context
+			end  func()
+			code uint32
+		}{{cancelled, cancel, 1}, {late, func() { close(late.passed) }, deadlineExceeded}} {
+			go func() { <-running; c.end() }()
+			a := s.service.call(c.ctx, call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || unknown.Key() == "" || repriseclient.NotSent(a.err) || a.code != c.code {
+				t.Errorf("the client got %+v", a)
+			}
+			s.log.want(t, repriseclient.OutcomeUnknown, 1)
 		}
-		s.log.want(t, repriseclient.OutcomeUnknown, 1)
+	})
+}
+
+// A call that its caller ended has the code of that, also where the context has a cause.
+func TestCauseOfAContextHasItsCode(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{}, callerConfig{Client: quick()})
+		stopping := errors.New("the program stops")
+		cancelled, cancel := context.WithCancelCause(t.Context())
+		cancel(stopping)
+		late, stop := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), stopping)
+		defer stop()
+		for code, ctx := range map[uint32]context.Context{1: cancelled, deadlineExceeded: late} {
+			if a := s.service.call(ctx, call{}); a.code != code || !repriseclient.NotSent(a.err) || !errors.Is(a.err, stopping) {
+				t.Errorf("the client got %+v, want the code %d", a, code)
+			}
+		}
 	})
 }
 
@@ -166,6 +208,73 @@ func TestDeadlineWithoutAConnectionIsNotSent(t *testing.T) {
 	a := dialGRPCCaller(t, silent.Addr().String(), callerConfig{Client: quick()}).call(ctx, call{})
 	if !repriseclient.NotSent(a.err) || a.code != deadlineExceeded {
 		t.Errorf("the client got %+v", a)
+	}
+}
+
+// failing are credentials that cannot be had.
+type failing struct{}
+
+func (failing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return nil, errors.New("no token")
+}
+
+func (failing) RequireTransportSecurity() bool { return false }
+
+// An attempt that grpc-go gives up before it sends it, although it has a connection, did
+// not run.
+func TestFailingCredentialsAreNotSent(t *testing.T) {
+	t.Parallel()
+	e := &env{T: t, target: target{"grpc-go", func(t *testing.T, s *service, scope scopeOf) client {
+		t.Helper()
+		options := append(keying(t, callerConfig{Client: quick()}), grpc.WithPerRPCCredentials(failing{}))
+		return grpcClient{conn: connectGRPC(t, startGRPC(t, s, scope), options...)}
+	}}}
+	s := e.serve(setup{})
+	a := e.call(s, call{})
+	var not *repriseclient.NotSentError
+	if !errors.As(a.err, &not) || not.Attempts != 1 || a.code != unauthenticated {
+		t.Errorf("the client got %+v", a)
+	}
+}
+
+// A response that breaks off leaves the outcome unknown, with every code that a library
+// has for it.
+func TestBrokenStreamIsUnknown(t *testing.T) {
+	t.Parallel()
+	addr := serveHTTP(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	eachCaller(t, func(t *testing.T, c caller) {
+		cfg := quick()
+		cfg.MaxAttempts = 2
+		a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+		var unknown *repriseclient.UnknownOutcomeError
+		if !errors.As(a.err, &unknown) || a.code == 0 {
+			t.Errorf("the client got %+v", a)
+		}
+	})
+}
+
+// A response whose header arrived and whose rest did not is not the service's, whatever
+// status the library invents for it: it is retried, and at the bounds the outcome is
+// unknown.
+func TestResponseThatBreaksOffIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []string{"", "\x00\x00\x00", "\x00\x00\x00\x00\x06\x0a\x04do"} {
+		addr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+			_, _ = w.Write([]byte(sent))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		eachCaller(t, func(t *testing.T, c caller) {
+			cfg, log := quick(), new(attempts)
+			cfg.MaxAttempts, cfg.Observer = 2, log
+			a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || a.code == 0 {
+				t.Errorf("after %q the client got %+v", sent, a)
+			}
+			log.want(t, repriseclient.OutcomeUnknown, 2)
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -14,16 +15,19 @@ import (
 )
 
 // OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns
-// connections, or any number for 0.
+// connections, or eight for 0.
 func OpenFile(file string, conns int) (*sql.DB, error) {
 	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+settings)
 	if err == nil {
+		conns = cmp.Or(conns, filePool)
 		db.SetMaxOpenConns(conns)
-		db.SetMaxIdleConns(max(conns, 4))
+		db.SetMaxIdleConns(conns) // else database/sql keeps two, and opens and closes the others all the time
 	}
 	return db, err
 }
+
+const filePool = 8
 
 // openSQLite opens the leased store in a file of SQLite.
 func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {

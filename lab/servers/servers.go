@@ -55,7 +55,7 @@ const (
 
 // others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, etcd and
 // the drivers of SQLite, which make demands, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "sqlite", "etcd", "chromium", "npm", nameFaketime, nameTmpfs}
+var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "etcd", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 

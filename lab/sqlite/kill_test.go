@@ -67,7 +67,7 @@ func (o *orders) run() error {
 		return err
 	}
 	op := reprise.Operation{Scope: "kills", Key: o.Key}
-	_, _, err = reprise.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
+	_, err = reprise.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
 		exec := db.ExecContext
 		if tx, ok := reprisesqlite.Tx(ctx); ok {
 			exec = tx.ExecContext

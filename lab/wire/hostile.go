@@ -27,7 +27,7 @@ const (
 
 // held is the memory that a server allocates for a body of which it has seen only the
 // declared length, before any handler runs.
-var held = map[string]int{"fiber": declared}
+var held = map[string]int{"fiber": declared, "fiber3": declared}
 
 // slowSendersTakeWhatTheySent opens keyed requests that declare a mebibyte and send a few
 // bytes. They hold no record and no lease, and memory for the sent bytes; others are
@@ -121,7 +121,7 @@ func unreadAnswersHoldNothingUp(t *testing.T, adapter server) {
 }
 
 // unread has how much of a replay a framework copies before it sends it.
-var unread = map[string]int{"fiber": 2 * large}
+var unread = map[string]int{"fiber": 2 * large, "fiber3": 2 * large}
 
 // aFullScopeRefusesItsOwnOnly fills the store from one tenant: its new keys get 503 and
 // do not run, its records are replayed, and another tenant is served.
@@ -154,7 +154,7 @@ func aFullScopeRefusesItsOwnOnly(t *testing.T, adapter server) {
 // goroutinesEnd waits until most goroutines of closed connections have ended.
 func (s *subject) goroutinesEnd(adapter server, most int) {
 	s.t.Helper()
-	if adapter.name == "fiber" {
+	if held[adapter.name] > 0 {
 		return // fasthttp keeps them for ten seconds, for other connections
 	}
 	s.eventually("the goroutines of the connections end", func() bool { return runtime.NumGoroutine() < most })

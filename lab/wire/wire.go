@@ -59,12 +59,15 @@ const patience = 10 * time.Second
 // the reason. Such a request may run, once, and so may the next one on the connection.
 var tolerances = map[string]map[defect]string{
 	"nethttp": netHTTP, "gin": netHTTP, "echo": netHTTP, "echo5": netHTTP,
-	"fiber": {
-		requestLine: "fasthttp skips empty lines in front of a request (RFC 9112, section 2.2), and takes any minor version and any byte in a path",
-		bareLF:      "a key in front of it is refused; one behind the end of the section that fasthttp finds there is not seen",
-		badChunk:    "fasthttp before 1.70 skips what follows the size of a chunk, and takes a bare LF; every release takes spaces there",
-		badTrailer:  "fasthttp before 1.70 needs no end of the trailer section, and does not check its fields",
-	},
+	"fiber": fastHTTP, "fiber3": fastHTTP,
+}
+
+// fastHTTP are those of every adapter on fasthttp.
+var fastHTTP = map[defect]string{
+	requestLine: "fasthttp skips empty lines in front of a request (RFC 9112, section 2.2), and takes any minor version and any byte in a path",
+	bareLF:      "a key in front of it is refused; one behind the end of the section that fasthttp finds there is not seen",
+	badChunk:    "fasthttp before 1.70 skips what follows the size of a chunk, and takes a bare LF; every release takes spaces there",
+	badTrailer:  "fasthttp before 1.70 needs no end of the trailer section, and does not check its fields",
 }
 
 var netHTTP = map[defect]string{
@@ -80,7 +83,9 @@ var netHTTP = map[defect]string{
 // silences has the servers that close a connection without a response where a body in
 // chunks ends early, with the reason. Answers to requests before it are lost, too, if all
 // came in one piece: they wait to be sent together. A panic is answered with 500 there.
-var silences = map[string]string{"fiber": "fasthttp takes the end of the connection between two chunks for a client that left"}
+var silences = map[string]string{"fiber": silence, "fiber3": silence}
+
+const silence = "fasthttp takes the end of the connection between two chunks for a client that left"
 
 // endsBetweenChunks reports whether a stream ends behind a header section with a coding,
 // for any first line: fasthttp reads some lines that the oracle does not.

@@ -8,8 +8,8 @@
 //   - [NewTransactional] gives the transactional store. Each attempt runs in one
 //     transaction of the file; its handler finds it by [Tx], and its writes there commit
 //     together with the stored response or not at all. That is exactly-once for effects
-// in     this file, over any number of retries, crashes and pauses. One attempt runs at a
-// time.
+//     in this file, over any number of retries, crashes and pauses. One attempt runs at
+//     a time.
 //
 // Neither store makes effects outside the file exactly-once; no store can. The clock is
 // that of the host: a step forward ends leases early.

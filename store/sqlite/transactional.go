@@ -41,6 +41,7 @@ var (
 	_ store.Purger        = (*TransactionalStore)(nil)
 	_ store.Maintainer    = (*TransactionalStore)(nil)
 	_ store.Meter         = (*TransactionalStore)(nil)
+	_ store.Leaser        = (*TransactionalStore)(nil)
 )
 
 // NewTransactional returns the transactional store over db, which needs two connections
@@ -137,6 +138,10 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 
 // Atomic implements [store.ContextBinder].
 func (s *TransactionalStore) Atomic() bool { return true }
+
+// Leased implements [store.Leaser]: the leased store over the same table, whose writes
+// take turns with the attempts of this one.
+func (s *TransactionalStore) Leased() store.Store { return &Store{operations{s.table}} }
 
 // Usage implements [store.Meter], with the connections of the pool, and the slot: whether
 // an attempt runs, and how many claims wait for it.

@@ -22,12 +22,12 @@ import (
 const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob, etcd's client in lab/etcd, and GORM in
-// examples/sql.
+// needs are found in the module lab/blob, etcd's client in lab/etcd, GORM in
+// examples/sql, and Fiber v3 in lab/fiber3.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
-	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisegrpc": ours + "adapters/grpc",
+	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisefiber3": ours + "adapters/fiber3", "reprisegrpc": ours + "adapters/grpc",
 	"repriseconnect": ours + "adapters/connect", "repriseetcd": ours + "store/etcd", "clientv3": "go.etcd.io/etcd/client/v3", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
 	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
 	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
@@ -51,7 +51,20 @@ var beside = map[string]map[string]string{
 	"reprisehttp":  {"middleware": "github.com/go-chi/chi/v5/middleware"},
 	"repriseecho":  {"middleware": "github.com/labstack/echo/v4/middleware", "echo": "github.com/labstack/echo/v4"},
 	"repriseecho5": {"middleware": "github.com/labstack/echo/v5/middleware", "echo": "github.com/labstack/echo/v5"},
+	"reprisefiber": {
+		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter",
+	},
+	"reprisefiber3": {
+		"fiber": "github.com/gofiber/fiber/v3", "recover": fiberV3 + "recover", "requestid": fiberV3 + "requestid", "cors": fiberV3 + "cors", "compress": fiberV3 + "compress",
+		"limiter": fiberV3 + "limiter", "helmet": fiberV3 + "helmet", "encryptcookie": fiberV3 + "encryptcookie", "csrf": fiberV3 + "csrf",
+	},
 }
+
+// Where the middlewares of Fiber are.
+const (
+	fiberV2 = "github.com/gofiber/fiber/v2/middleware/"
+	fiberV3 = "github.com/gofiber/fiber/v3/middleware/"
+)
 
 // givenBeside are variables whose type depends on the adapter.
 var givenBeside = map[string]map[string]string{
@@ -62,7 +75,8 @@ var givenBeside = map[string]map[string]string{
 	"reprisegin":     {"tenantOf": "reprisegin.Scope", "createOrder": "gin.HandlerFunc", "authenticate": "gin.HandlerFunc", "config": "cors.Config", "server": "*http.Server"},
 	"repriseecho":    {"tenantOf": "repriseecho.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
 	"repriseecho5":   {"tenantOf": "repriseecho5.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
-	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App"},
+	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler"},
+	"reprisefiber3":  {"tenantOf": "reprisefiber3.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler", "sessions": "fiber.Handler", "cookies": "encryptcookie.Config"},
 	"reprisegrpc":    {"tenantOf": "reprisegrpc.Scope", "recovery": "grpc.UnaryServerInterceptor", "authenticate": "grpc.UnaryServerInterceptor"},
 	"repriseconnect": {"tenantOf": "repriseconnect.Scope"},
 	"reprisetest":    {"server": "http.Handler"},
@@ -105,6 +119,8 @@ func TestGoBlocksCompile(t *testing.T) {
 			module = "lab/etcd"
 		case strings.Contains(file, `"gorm.io`):
 			module = "examples/sql"
+		case strings.Contains(file, ours+`adapters/fiber3"`):
+			module = "lab/fiber3"
 		}
 		folder := fmt.Sprintf("snippet%d", i)
 		tree.Write(t, w.clone, module+"/"+folder+"/snippet.go", file)

@@ -31,6 +31,7 @@ require (
 	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/conformance v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
@@ -60,6 +61,7 @@ replace (
 	github.com/reprise-go/reprise/adapters/gin => ../../adapters/gin
 	github.com/reprise-go/reprise/adapters/grpc => ../../adapters/grpc
 	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
 	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
 	github.com/reprise-go/reprise/client => ../../client
 	github.com/reprise-go/reprise/conformance => ../../conformance

@@ -1,7 +1,7 @@
-// Peers measures other libraries beside Reprise, in the way of lab/bench: Fiber's own
-// idempotency middleware (target P6), and two packages of npm on Express. It is outside
-// the workspace and part of no other check, so that its requirements affect no other
-// module. So lab/bench takes the program autopipeline from here.
+// Peers measures other libraries beside Reprise, in the way of lab/bench: the idempotency
+// middlewares of Fiber v2 (target P6) and v3, and two packages of npm on Express. It is
+// outside the workspace and part of no other check, so that its requirements affect no
+// other module. So lab/bench takes the program autopipeline from here.
 //
 //	make bench/peers BENCHFLAGS="-suites fiber -rounds 12"
 package main
@@ -16,16 +16,29 @@ import (
 	"github.com/reprise-go/reprise/lab/bench/suites"
 )
 
-func main() { suites.Main(`make bench/peers BENCHFLAGS="%s"`, fiber(), node()) }
+func main() { suites.Main(`make bench/peers BENCHFLAGS="%s"`, fiber(), fiber3(), node()) }
 
-// fiber compares with the middleware that Fiber brings along.
+// fiber compares with the middleware that Fiber v2 brings along, and fiber3 with that of
+// v3.
 func fiber() suites.Comparison {
+	return beside("fiber", "fiberv2", "Fiber v2", suites.Variant{Name: "floor+memory", Args: "-variant floor-memory"})
+}
+
+func fiber3() suites.Comparison { return beside("fiber3", "fiberv3", "Fiber v3") }
+
+// beside compares the program of a release of Fiber, whose name is bare, with its own
+// middleware and with ours. The floors do less than ours in memory.
+func beside(suite, program, bare string, floors ...suites.Variant) suites.Comparison {
 	const inMemory, inRedis = "Fiber's own+memory", "Fiber's own+redis"
-	v2 := func(name, kind string) suites.Variant {
-		return suites.Variant{Name: name, Program: "fiberv2", Build: suites.BuildPeer("fiberv2"), Args: "-variant " + kind}
+	of := func(v suites.Variant) suites.Variant {
+		v.Program, v.Build = program, suites.BuildPeer(program)
+		return v
+	}
+	named := func(name, kind string) suites.Variant {
+		return of(suites.Variant{Name: name, Args: "-variant " + kind})
 	}
 	withRedis := func(name, kind string) suites.Variant {
-		v := v2(name, kind+" -redis {redis}")
+		v := named(name, kind+" -redis {redis}")
 		v.Store = "redis"
 		return v
 	}
@@ -33,18 +46,19 @@ func fiber() suites.Comparison {
 		v.Marked = true
 		return v
 	}
-	return suites.Comparison{
-		Name: "fiber", Connections: []int{64}, Kinds: suites.BothKinds,
-		Variants: []suites.Variant{
-			v2("Fiber v2", "bare"),
-			v2("floor+memory", "floor-memory").Over(inMemory, "Fiber v2"),
-			v2(inMemory, "own-memory").Over("Fiber v2"),
-			ours(v2("Reprise+memory", "reprise-memory")).Over(inMemory, "Fiber v2"),
-			withRedis(inRedis, "own-redis").Over("Fiber v2"),
-			ours(withRedis("Reprise+redis", "reprise-redis")).Over(inRedis, "Fiber v2"),
-			ours(withRedis("Reprise+redis, one by one", "alone-redis")).Over(inRedis, "Fiber v2"),
-		},
+	c := suites.Comparison{Name: suite, Connections: []int{64}, Kinds: suites.BothKinds, Variants: []suites.Variant{named(bare, "bare")}}
+	for _, floor := range floors {
+		c.Variants = append(c.Variants, of(floor).Over(inMemory, bare))
 	}
+	c.Variants = append(
+		c.Variants,
+		named(inMemory, "own-memory").Over(bare),
+		ours(named("Reprise+memory", "reprise-memory")).Over(inMemory, bare),
+		withRedis(inRedis, "own-redis").Over(bare),
+		ours(withRedis("Reprise+redis", "reprise-redis")).Over(inRedis, bare),
+		ours(withRedis("Reprise+redis, one by one", "alone-redis")).Over(inRedis, bare),
+	)
+	return c
 }
 
 // node compares the cost of two packages of npm and of Reprise over their frameworks.

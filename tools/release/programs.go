@@ -38,6 +38,7 @@ var programs = []program{
 	{folder: "echo-postgres", env: "DATABASE_URL", path: "/shows/hamlet/tickets", header: http.Header{"X-Buyer": {"ada"}}},
 	{folder: "echo5-memory", tidy: true, path: "/places", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "fiber-redis", env: "REDIS_ADDR", path: "/messages", body: `{"To":"+49","Text":"hi"}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
+	{folder: "fiber3-memory", path: "/cards", body: `{"amount":2500}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
 	{folder: "bothends", prints: "order 1 after 2 attempts, replayed: true"},
 	{folder: "grpc", prints: "3 orders were taken"},
 }

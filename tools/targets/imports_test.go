@@ -34,6 +34,7 @@ func TestLinterRefusesImports(t *testing.T) {
 		{"adapters/gin/bad/x.go", "github.com/labstack/echo/v4", "gin"},
 		{"adapters/echo/bad/x_test.go", "github.com/gin-gonic/gin", "echo"},
 		{"adapters/echo5/bad/x.go", "github.com/labstack/echo/v4", "echo5"},
+		{"adapters/internal/fasthttp/bad/x.go", "github.com/gofiber/fiber/v2", "fasthttp"},
 		{"adapters/fiber/bad/x.go", root + "store/redis", "fiber"},
 		{"adapters/grpc/bad/x.go", "connectrpc.com/connect", "grpc"},
 		{"adapters/connect/bad/x.go", "google.golang.org/grpc", "connect"},

@@ -23,7 +23,7 @@ func TestRefusedFrameworkTakesDownOnlyItself(t *testing.T) {
 	const missing = "MISSING, because the module proxy does not serve what they need: "
 
 	out, ok := tree.Run(t, dir, env, "bash", "-c", "found=$(.ci/modules go.work) && eval \"$found\" && echo \"$modules\" && go list $packages")
-	if want := missing + "adapters/fiber examples/fiber-redis lab/fiber"; !ok || !strings.HasPrefix(out, want+"\n\t") || lastLine(out) != want {
+	if want := missing + "adapters/fiber adapters/internal/fasthttp examples/fiber-redis lab/fasthttp lab/fiber"; !ok || !strings.HasPrefix(out, want+"\n\t") || lastLine(out) != want {
 		t.Fatalf("passed=%t, want %q at the start and the end:\n%s", ok, want, out)
 	}
 	if !strings.Contains(out, "403 Forbidden") || !strings.Contains(out, "/lab/gin/testserver\n") || strings.Contains(out, "adapters/fiber\n") {

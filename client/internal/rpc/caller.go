@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -27,6 +28,15 @@ func NewCaller(c repriseclient.Config) (*Caller, error) {
 		c.Service.Header = "Idempotency-Key"
 	}
 	c.Methods = []string{http.MethodPost}
+	own := c.Retry
+	c.Retry = func(resp *http.Response, err error, retry bool) bool {
+		var local *localError
+		retry = retry && !errors.As(err, &local)
+		if own != nil {
+			return own(resp, err, retry)
+		}
+		return retry
+	}
 	transport, err := repriseclient.NewTransport(exchange{c.Service.Header}, c)
 	if err != nil {
 		return nil, err
@@ -53,8 +63,8 @@ type Call struct {
 type callOfContext struct{}
 
 // Do makes the attempts of a call. It returns the error of the last one, or a
-// [repriseclient.UnknownOutcomeError] or [repriseclient.NotSentError] if the service did
-// not say what became of the operation.
+// [repriseclient.UnknownOutcomeError] or [repriseclient.NotSentError] if no attempt got
+// the result of the operation.
 func (c *Caller) Do(ctx context.Context, call *Call) error {
 	req := &http.Request{
 		Method: http.MethodPost, Host: call.Host,

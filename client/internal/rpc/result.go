@@ -16,6 +16,7 @@ type Result struct {
 	Err      error
 	Code     uint32             // of gRPC: 0 is OK
 	Metadata http.Header        // header and trailer; empty if there was no response
+	Broken   bool               // Err is that of a response that broke off
 	Details  []rpcstatus.Detail // of the error
 }
 
@@ -25,7 +26,13 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 	refusal := rpcstatus.RefusalOf(r.Details)
 	wait := max(refusal.RetryAfter, r.pushback())
 	status := rpcstatus.HTTP(r.Code, refusal.Retry || wait > 0 || r.Metadata.Get("Retry-After") != "")
-	if status >= http.StatusServiceUnavailable && len(r.Metadata) == 0 {
+	switch {
+	case r.Broken:
+		return nil, r.Err
+	case r.Err == nil || len(r.Metadata) > 0:
+	case status < http.StatusServiceUnavailable:
+		return nil, &localError{r.Err}
+	default:
 		return nil, r.Err
 	}
 	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}
@@ -47,6 +54,12 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// localError is an error of the library that a retry would meet again, such as one of its
+// credentials or its codec. The outcome is unknown if the attempt was sent before.
+type localError struct{ error }
+
+func (e *localError) Unwrap() error { return e.error }
 
 // pushback returns how long the service asks the retries of gRPC to wait.
 func (r *Result) pushback() time.Duration {

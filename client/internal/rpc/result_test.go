@@ -47,11 +47,11 @@ func TestResultStandsForAResponse(t *testing.T) {
 		"a broken connection":              {Result{Code: 14}, 0, "", ""},
 		"a deadline":                       {Result{Code: 4}, 0, "", ""},
 		"a cancellation":                   {Result{Code: 1}, 0, "", ""},
-		"a local failure":                  {Result{Code: 13}, 500, "", ""},
+		"a local failure":                  {Result{Code: 13}, 0, "", ""},
 		"a service that is down":           {Result{Code: 14, Metadata: answered}, 503, "", ""},
 		"a service that was too slow":      {Result{Code: 4, Metadata: answered}, 504, "", ""},
 		"an aborted transaction":           {Result{Code: 10, Metadata: answered}, 503, "", ""},
-		"a message that is too large":      {Result{Code: 8}, 400, "", ""},
+		"a message that is too large":      {Result{Code: 8, Metadata: answered}, 400, "", ""},
 		"a limit of rates":                 {Result{Code: 8, Metadata: http.Header{"Retry-After": {"7"}}}, 429, "7", ""},
 		"a limit with a RetryInfo":         {Result{Code: 8, Metadata: answered, Details: []rpcstatus.Detail{retryInfo(1, 1)}}, 429, "2", ""},
 		"a pushback":                       {Result{Code: 14, Metadata: pushed("1500")}, 503, "2", ""},
@@ -104,6 +104,30 @@ func TestCallThatIsGivenUpHasItsKey(t *testing.T) {
 	var lost *repriseclient.UnknownOutcomeError
 	if !errors.As(err, &lost) || !errors.Is(err, down) || len(keys) != 2 || keys[0] != keys[1] || `"`+lost.Key()+`"` != keys[0] || lost.KeyHash == "" {
 		t.Errorf("the call ended with %v after attempts with %q", err, keys)
+	}
+}
+
+// A failure that the library meets before anything is sent is not retried, unless the
+// caller says so.
+func TestLocalFailureIsNotRetried(t *testing.T) {
+	t.Parallel()
+	for want, retry := range map[int]func(*http.Response, error, bool) bool{
+		1: nil,
+		2: func(_ *http.Response, err error, _ bool) bool { return err != nil },
+	} {
+		caller, err := NewCaller(repriseclient.Config{MaxAttempts: 2, Delay: time.Nanosecond, Retry: retry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempts, marshalling := 0, errors.New("cannot be encoded")
+		err = caller.Do(t.Context(), &Call{Attempt: func(context.Context, string) Result {
+			attempts++
+			return Result{Err: marshalling, Code: 13}
+		}})
+		var lost *repriseclient.UnknownOutcomeError
+		if !errors.As(err, &lost) || !errors.Is(err, marshalling) || attempts != want {
+			t.Errorf("%d attempts, want %d, %v", attempts, want, err)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func Resolve(ctx context.Context, in store.Inspector, r Resolution, audit slog.H
 	return err
 }
 
-// Check returns what the client would get next, or why Resolve would refuse the decision
+// Check returns the client's next answer, or why Resolve would refuse the decision
 // about a record as it is now, for a program that asks its operator to confirm. It
 // makes no change.
 func (r *Resolution) Check(record *store.Record) (protocol.Next, error) {
@@ -118,7 +118,7 @@ func (r *Resolution) Check(record *store.Record) (protocol.Next, error) {
 	return next, err
 }
 
-// change returns the change of a record, and what the client gets after it.
+// change returns the change of a record, and the client's next answer after it.
 func (r *Resolution) change(record *store.Record) (change store.Resolution, next protocol.Next, err error) {
 	if err := r.allowed(record); err != nil {
 		return change, next, err

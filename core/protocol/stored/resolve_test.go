@@ -189,7 +189,7 @@ func TestResolveRefusesWithoutATrace(t *testing.T) {
 }
 
 // Both lines name the record, the decision and the operator, and the second one the
-// failure. The observer gets what was done, and nothing of what was not.
+// failure. The observer gets the changes that were made, and no others.
 func TestResolveLeavesATrail(t *testing.T) {
 	t.Parallel()
 	for _, failure := range []error{nil, store.ErrUnknown} {

@@ -30,6 +30,7 @@ const (
 type options struct {
 	redisURL    string
 	postgresURL string
+	sqliteFile  string
 	pool        int
 }
 
@@ -54,6 +55,12 @@ func (o options) open(ctx context.Context, floor string) (middleware, func(), er
 			return nil, nil, err
 		}
 		return bareFloor(f), f.pool.Close, nil
+	case "sqlite":
+		f, err := newRows(ctx, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return bareFloor(f), f.close, nil
 	default:
 		return nil, nil, fmt.Errorf("no floor %q", floor)
 	}

@@ -12,11 +12,13 @@ import (
 var tables = map[string]func(Suite) string{
 	"redis":     func(s Suite) string { return growing(s, "raw2") },
 	"postgres":  func(s Suite) string { return growing(s, "statements") },
+	"sqlite":    func(s Suite) string { return growing(s, "rows") },
 	"pools":     absolute,
 	"effect":    absolute,
 	"pooler":    absolute,
 	"adapters":  absolute,
 	"fiber":     absolute,
+	"fiber3":    absolute,
 	"node":      absolute,
 	"delay":     byDelay,
 	"keys":      byKeys,

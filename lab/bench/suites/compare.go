@@ -3,6 +3,7 @@ package suites
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"time"
 
@@ -32,6 +33,14 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	}
 	if c.needs("postgres") {
 		b.startPostgres(p, c.Pooler, c.Durable)
+	}
+	if c.Name == "sqlite" {
+		dir, err := os.MkdirTemp("", "bench")
+		if err != nil {
+			return err
+		}
+		h.Cleanup(func() { _ = os.RemoveAll(dir) })
+		p.words["sqlite"] = dir
 	}
 	if c.Delays {
 		delays = b.delays

@@ -64,6 +64,9 @@ func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
 	cmd.Dir = filepath.Join(p.root, filepath.FromSlash(v.Program))
+	if strings.HasPrefix(v.Program, "lab/fiber3/") { // which is outside of the workspace
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+	}
 	return []string{path}, Run(cmd)
 }
 
@@ -71,8 +74,8 @@ func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
 // workspace.
 func BuildPeer(program string) Build {
 	return func(ctx context.Context, root, path string) ([]string, error) {
-		build := exec.CommandContext(ctx, "go", "build", "-o", path, "./"+program)
-		build.Dir, build.Env = filepath.Join(root, "tools", "peers"), append(os.Environ(), "GOWORK=off")
+		build := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+		build.Dir, build.Env = filepath.Join(root, "tools", "peers", program), append(os.Environ(), "GOWORK=off")
 		return []string{path}, Run(build)
 	}
 }

@@ -18,7 +18,7 @@ type Variant struct {
 	Name    string
 	Program string   // its folder below the root, or its name where Build is set
 	Build   Build    // nil for the programs of the lab
-	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {pool}
+	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {sqlite}, {pool}
 	Store   string   // whose CPU time counts: redis, postgres or none
 	Marked  bool     // it marks replays, as Reprise does
 	Bases   []string // the names of the variants that it is compared with
@@ -43,6 +43,8 @@ func Reprise(framework, store string, flags ...string) Variant {
 		args, served = args+" -max-records 20000000 -max-bytes 8589934592", ""
 	case "postgres-tx":
 		served = "postgres"
+	case "sqlite", "sqlite-tx": // the file belongs to the process
+		args, served = args+" -sqlite-file {sqlite}/"+store+".db", ""
 	}
 	if served != "" {
 		args += " " + urlOf(served)
@@ -88,7 +90,7 @@ type Comparison struct {
 var BothKinds = []load.Kind{load.New, load.Replay}
 
 // frameworks are the adapters of the lab.
-var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber"}
+var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // comparisons lists the suites that compare, in the order in which they run.
 func comparisons() []Comparison {
@@ -135,6 +137,15 @@ func comparisons() []Comparison {
 			Variants: []Variant{
 				{Name: "statements", Program: floorsOf("nethttp"), Args: exec, Store: "postgres"},
 				Reprise("nethttp", "postgres").Over("statements"),
+			},
+		},
+		{
+			Name: "sqlite", Kinds: BothKinds,
+			Variants: []Variant{
+				Bare("nethttp").Over("rows"),
+				{Name: "rows", Program: floorsOf("nethttp"), Args: "-floor sqlite -sqlite-file {sqlite}/rows.db", Bases: []string{"nethttp"}},
+				Reprise("nethttp", "sqlite").Over("rows", "nethttp"),
+				Reprise("nethttp", "sqlite-tx").Over("rows", "nethttp"),
 			},
 		},
 		pools(),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/tools/peers/guards"
 )
 
 // floor does the minimum that the design of Reprise requires of any middleware, and is
@@ -29,7 +30,7 @@ type floorRecord struct {
 }
 
 func (f *floor) handle(c *fiber.Ctx) error {
-	key := c.Get(header)
+	key := c.Get(guards.Header)
 	if key == "" {
 		return c.Next()
 	}

@@ -61,7 +61,7 @@ func start(handler func(*protocol.Guard) http.Handler) error {
 	}
 	guard, err := protocol.New(telemetry.Store(memstore.New()), protocol.Config{
 		Name: "orders", Required: true, Keep: protocol.Keeping{Annotate: repriseotel.Annotate},
-		Engine: reprise.Config{Observer: telemetry, Detach: repriseotel.Detach},
+		Engine: reprise.Config{MaxRun: time.Minute, Observer: telemetry, Detach: repriseotel.Detach},
 	})
 	if err != nil {
 		return err

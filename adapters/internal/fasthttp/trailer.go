@@ -1,10 +1,8 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"strings"
 
-	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -16,28 +14,28 @@ import (
 
 // section returns the header section as it came in, as a view.
 func (in *input) section() protocol.HeaderSection {
-	return protocol.HeaderSection(utils.UnsafeString(in.c.Request().Header.RawHeaders()))
+	return protocol.HeaderSection(view(in.req.Header.RawHeaders()))
 }
 
 // hasTrailers reports whether there may be trailers in the header: only a body with a
 // transfer coding has any.
 func (in *input) hasTrailers() bool {
-	return in.c.Request().Header.ContentLength() <= 0 && in.section().Count(fiber.HeaderTransferEncoding) > 0
+	return in.req.Header.ContentLength() <= 0 && in.section().Count(fasthttp.HeaderTransferEncoding) > 0
 }
 
 // principal calls scope with a header that has only the fields before the body (R7).
 // Afterwards the header has its trailers again, and its strings are where they were.
-func (in *input) principal(scope Scope) (string, error) {
+func principal[C any](in *input, scope func(C) (string, error), c C) (string, error) {
 	if !in.hasTrailers() {
-		return scope(in.c)
+		return scope(c)
 	}
-	h := &in.c.Request().Header
+	h := &in.req.Header
 	var whole fasthttp.RequestHeader
 	move(&whole, h)
 	defer move(h, &whole)
 	whole.CopyTo(h)
-	dropTrailers(h, protocol.HeaderSection(utils.UnsafeString(whole.RawHeaders())))
-	return scope(in.c) // the name may be a part of the copy, which is not used again
+	dropTrailers(h, protocol.HeaderSection(view(whole.RawHeaders())))
+	return scope(c) // the name may be a part of the copy, which is not used again
 }
 
 // dropTrailers removes every field line from h, and every cookie, that is not in the
@@ -74,8 +72,8 @@ var framing = map[string]bool{"host": true, "content-length": true, "transfer-en
 // stay, because a layer outside may have decrypted them.
 func dropCookies(h *fasthttp.RequestHeader, section protocol.HeaderSection) {
 	var before fasthttp.RequestHeader
-	for value := range section.Values(fiber.HeaderCookie) {
-		before.Add(fiber.HeaderCookie, value)
+	for value := range section.Values(fasthttp.HeaderCookie) {
+		before.Add(fasthttp.HeaderCookie, value)
 	}
 	left := make(map[string]int)
 	before.VisitAllCookie(func(name, _ []byte) { left[string(name)]++ })
@@ -86,5 +84,5 @@ func dropCookies(h *fasthttp.RequestHeader, section protocol.HeaderSection) {
 		}
 	})
 	h.DelAllCookies()
-	h.Set(fiber.HeaderCookie, strings.Join(kept, "; "))
+	h.Set(fasthttp.HeaderCookie, strings.Join(kept, "; "))
 }

@@ -1,4 +1,4 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofiber/fiber/v2/utils"
 	"github.com/valyala/fasthttp"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -24,7 +23,7 @@ func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 		h.VisitAll(func(name, value []byte) {
 			isDefault := len(value) > 0 && &value[0] == &defaultType[0]
 			if more && (typed || !isDefault) && !isTrailer(h, name) {
-				more = yield(utils.UnsafeString(name), utils.UnsafeString(value))
+				more = yield(view(name), view(value))
 			}
 		})
 	}
@@ -36,7 +35,7 @@ func trailers(h *fasthttp.ResponseHeader) iter.Seq2[string, string] {
 		more := true
 		h.VisitAll(func(name, value []byte) {
 			if more && isTrailer(h, name) {
-				more = yield(utils.UnsafeString(name), utils.UnsafeString(value))
+				more = yield(view(name), view(value))
 			}
 		})
 	}

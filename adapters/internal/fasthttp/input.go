@@ -1,12 +1,12 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"io"
 	"strings"
 	"sync"
+	"unsafe"
 
-	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
+	"github.com/valyala/fasthttp"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -14,7 +14,8 @@ import (
 // input is the protocol's view of a request: its header, and a body that was not
 // read yet as an [io.Reader]. Its strings are views of fasthttp's buffers.
 type input struct {
-	c     *fiber.Ctx
+	req   *fasthttp.Request
+	exact bool     // field names are as they were sent: Server.DisableHeaderNamesNormalizing
 	lines []string // of all calls of Values
 	n     int      // how many bytes of a stream were read
 	body  source
@@ -28,18 +29,22 @@ const (
 	inMemory source = iota
 	inStream
 	inForm
+	missing // in part or whole: the server gave up reading, or a layer outside took it (R27, R50)
 )
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
 
-func read(c *fiber.Ctx) *input {
+// read returns the input of a request. gaveUp is [Framework.GaveUp].
+func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp string) *input {
 	in := inputs.Get().(*input)
-	in.c = c
-	switch r := c.Request(); {
-	case r.IsBodyStream():
+	in.req, in.exact = &ctx.Request, server.DisableHeaderNamesNormalizing
+	switch {
+	case in.req.IsBodyStream():
 		in.body = inStream
-	case isParsed(c):
+	case isParsed(&in.req.Header, server):
 		in.body = inForm
+	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, gaveUp != "" && in.hasTrailers() && calls(gaveUp):
+		in.body = missing
 	default:
 		in.body = inMemory
 	}
@@ -53,20 +58,22 @@ func (in *input) release() {
 	inputs.Put(in)
 }
 
-func (in *input) request() protocol.Request {
-	r := in.c.Request()
+func (in *input) request(method string) protocol.Request {
+	r := in.req
 	req := protocol.Request{
-		Method: in.c.Method(), Target: utils.UnsafeString(r.Header.RequestURI()),
-		Path: utils.UnsafeString(r.URI().PathOriginal()), RawQuery: utils.UnsafeString(r.URI().QueryString()),
-		Host: utils.UnsafeString(r.Header.Host()), Header: in, Section: in.section(), HTTP10: !r.Header.IsHTTP11(),
+		Method: method, Target: view(r.Header.RequestURI()),
+		Path: view(r.URI().PathOriginal()), RawQuery: view(r.URI().QueryString()),
+		Host: view(r.Header.Host()), Header: in, Section: in.section(), HTTP10: !r.Header.IsHTTP11(),
 	}
 	switch in.body {
 	case inForm:
 		req.Form = r.MultipartForm
 	case inStream:
 		req.Body, req.Length = in, int64(r.Header.ContentLength())
+	case missing:
+		req.Body, req.Length = failure{io.ErrUnexpectedEOF}, -1
 	default:
-		req.Bytes = r.Body() // as it was sent: c.Body would decompress it
+		req.Bytes = r.Body() // as it was sent: that of Fiber would decompress it
 	}
 	return req
 }
@@ -74,17 +81,17 @@ func (in *input) request() protocol.Request {
 // Values returns the value of every field line called name. Lines that a layer outside
 // added count too.
 func (in *input) Values(name string) []string {
-	h := &in.c.Request().Header
+	h := &in.req.Header
 	start := len(in.lines)
-	if in.c.App().Server().DisableHeaderNamesNormalizing { // PeekAll finds a field in one spelling only
+	if in.exact { // PeekAll finds a field in one spelling only
 		h.VisitAll(func(key, value []byte) {
-			if strings.EqualFold(utils.UnsafeString(key), name) {
-				in.lines = append(in.lines, utils.UnsafeString(value))
+			if strings.EqualFold(view(key), name) {
+				in.lines = append(in.lines, view(value))
 			}
 		})
 	} else {
 		for _, line := range h.PeekAll(name) {
-			in.lines = append(in.lines, utils.UnsafeString(line))
+			in.lines = append(in.lines, view(line))
 		}
 	}
 	end := len(in.lines)
@@ -99,9 +106,8 @@ func (in *input) Read(p []byte) (int, error) {
 	if in.err != nil {
 		return 0, in.err
 	}
-	r := in.c.Request()
-	n, err := r.BodyStream().Read(p)
-	if in.n += n; err != nil && in.n < r.Header.ContentLength() {
+	n, err := in.req.BodyStream().Read(p)
+	if in.n += n; err != nil && in.n < in.req.Header.ContentLength() {
 		err = io.ErrUnexpectedEOF // fasthttp takes the end of the connection for that of the body
 	}
 	in.err = err
@@ -112,27 +118,27 @@ func (in *input) Read(p []byte) (int, error) {
 // body in memory is still there.
 func (in *input) putBack(body *protocol.Body) {
 	if body != nil && in.body == inStream {
-		in.c.Request().SetBodyRaw(body.Bytes())
+		in.req.SetBodyRaw(body.Bytes())
 	}
 }
 
-// discard reads the rest of a body stream, or closes the connection after the response:
-// fasthttp would take the rest for the next request. A response that closes the
-// connection anyway waits for no body.
-func (in *input) discard(answer protocol.Response) {
-	if option, _ := answer.Header.Get(fiber.HeaderConnection); option == "close" {
-		return
+// discard reads the rest of a body stream, or reports that the connection has to be
+// closed after the response: fasthttp would take the rest for the next request. A
+// response that closes the connection anyway waits for no body.
+func (in *input) discard(answer protocol.Response) (reusable bool) {
+	if option, _ := answer.Header.Get(fasthttp.HeaderConnection); option == "close" {
+		return true
 	}
-	if in.body == inStream && !drain(in, int64(in.c.Request().Header.ContentLength())) {
-		in.c.Context().SetConnectionClose()
-	}
+	return in.body != inStream || drain(in, int64(in.req.Header.ContentLength()))
 }
 
 // isParsed reports whether fasthttp parsed the body as a multipart form while it read it.
 // The bytes are gone then, and Body writes the form in another order each time. The
 // conditions are those of fasthttp.
-func isParsed(c *fiber.Ctx) bool {
-	h := &c.Request().Header
+func isParsed(h *fasthttp.RequestHeader, server *fasthttp.Server) bool {
 	return len(h.MultipartFormBoundary()) > 0 && h.ContentLength() > 0 && len(h.ContentEncoding()) == 0 &&
-		!c.App().Server().DisablePreParseMultipartForm
+		!server.DisablePreParseMultipartForm
 }
+
+// view returns b as a string that is valid as long as b.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) } //nolint:gosec // the protocol copies the strings that it keeps

@@ -1,4 +1,4 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"bytes"

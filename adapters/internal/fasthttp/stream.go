@@ -1,4 +1,4 @@
-package reprisefiber
+package reprisefasthttp
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,14 +16,14 @@ import (
 
 // Why a stream ended that the handler did not end.
 var (
-	errStreamPanic = errors.New("reprisefiber: panic in a response stream")
-	errStreamLong  = errors.New("reprisefiber: a response stream is longer than its declared length")
-	errClientLeft  = errors.New("reprisefiber: the client left a response that cannot be kept")
+	errStreamPanic = errors.New("reprise: panic in a response stream")
+	errStreamLong  = errors.New("reprise: a response stream is longer than its declared length")
+	errClientLeft  = errors.New("reprise: the client left a response that cannot be kept")
 )
 
 // readStream reads a stream before any of it is sent. One that breaks off is sent as far
 // as it came, and breaks off there.
-func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
+func (r *recording[C]) readStream(capture *protocol.Capture) protocol.Captured {
 	size, err := r.resp.Header.ContentLength(), readAll(capture, r.resp.BodyStream())
 	_ = r.resp.CloseBodyStream() // its end, or its failure, is known
 	captured := capture.Captured(r.resp.StatusCode(), err)
@@ -39,7 +41,7 @@ func (r *recording) readStream(capture *protocol.Capture) protocol.Captured {
 
 // sendHeld makes the response a body that was too long for memory, and breaks it off
 // where the handler did.
-func (r *recording) sendHeld(reply protocol.Reply, cut bool) {
+func (r *recording[C]) sendHeld(reply protocol.Reply, cut bool) {
 	if !cut {
 		r.resp.SetBodyStream(reply.Stream, int(reply.Length))
 		return
@@ -66,7 +68,7 @@ func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 }
 
 // goLive sends the stream as it comes, and records it on the way.
-func (r *recording) goLive(capture *protocol.Capture) {
+func (r *recording[C]) goLive(capture *protocol.Capture) {
 	r.live = true
 	s := &stream{x: r.x, capture: capture, from: new(fasthttp.Response)}
 	move(s.from, r.resp) // fasthttp would close the stream if another one took its place
@@ -76,6 +78,10 @@ func (r *recording) goLive(capture *protocol.Capture) {
 	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
 	s.declared = s.from.Header.ContentLength()
 	r.resp.SetBodyStream(s, s.declared)
+	if r.mayBeAbandoned() { // another response may take its place, and this one then is neither read nor closed
+		s.ended = new(atomic.Bool)
+		runtime.AddCleanup(s, func(f forgotten) { f.finish() }, forgotten{s.x, s.ended})
+	}
 }
 
 // move copies src to dst, and empties src.
@@ -93,6 +99,24 @@ type stream struct {
 	declared int                // its length, negative if none was declared
 	finished bool
 	closed   bool
+	ended    *atomic.Bool // finished, for a stream that may be forgotten
+}
+
+// forgotten finishes the exchange of a stream that was neither read to its end nor
+// closed.
+type forgotten struct {
+	x     *protocol.Exchange
+	ended *atomic.Bool
+}
+
+func (f forgotten) finish() {
+	if f.ended.Swap(true) {
+		return
+	}
+	go func() { // it waits for the store
+		defer f.x.Close()
+		f.x.Finish(protocol.Captured{Cut: true, Sent: true})
+	}()
 }
 
 // Read implements [io.Reader]. The body is kept before the client gets the end of it.
@@ -135,6 +159,9 @@ func (s *stream) finish(err error) {
 		return
 	}
 	s.finished = true
+	if s.ended != nil {
+		s.ended.Store(true)
+	}
 	s.x.After(fields(&s.from.Header, true))
 	if s.declared < 0 { // fasthttp sends trailers after chunks only
 		s.x.Trailers(trailers(&s.from.Header))

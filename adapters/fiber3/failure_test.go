@@ -1,0 +1,118 @@
+package reprisefiber3_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v3"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// The error handler of the app makes the response, and Fiber's own 500 stands in for one
+// that fails.
+func TestR32ReturnedErrorsAreTheResponseOfTheErrorHandler(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		handler fiber.ErrorHandler
+		err     error
+		status  int
+		body    string
+		runs    int64
+	}{
+		"Fiber's own":          {nil, fiber.NewError(fiber.StatusConflict, "taken"), 409, "taken", 1},
+		"a wrapped one":        {nil, fmt.Errorf("orders: %w", fiber.ErrGone), 410, "orders: Gone", 1},
+		"another one":          {nil, errors.New("broken"), 500, "broken", 2},
+		"a handler of its own": {func(c fiber.Ctx, err error) error { return c.Status(418).SendString("made of " + err.Error()) }, errors.New("tea"), 418, "made of tea", 1},
+		"a handler that fails": {func(fiber.Ctx, error) error { return errors.New("again") }, errors.New("broken"), 500, "Internal Server Error", 2},
+	} {
+		app := fiber.New(fiber.Config{ErrorHandler: tt.handler})
+		s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+			app.Post("/x", func(c fiber.Ctx) error {
+				if err := c.Next(); err != nil {
+					t.Errorf("%s: a layer outside gets %v", name, err)
+				}
+				return nil
+			}, protect, func(fiber.Ctx) error {
+				s.runs.Add(1)
+				return tt.err
+			})
+		})
+		first, again := s.post("k"), s.post("k")
+		if first.status != tt.status || first.body != tt.body || again.status != tt.status || again.body != tt.body || again.replayed != (tt.runs == 1) {
+			t.Errorf("%s: got %+v and then %+v", name, first, again)
+		}
+		s.ran(tt.runs)
+	}
+}
+
+// Fiber runs the layers of Use for a request that fasthttp could not read, and overwrites
+// their response: the key would belong to a 404, or to a run without the body.
+func TestR27RequestsThatWereNotReadDoNotRun(t *testing.T) {
+	t.Parallel()
+	const limit = 100
+	for name, tt := range map[string]struct {
+		request string
+		status  string
+	}{
+		"a declared body over the limit": {fmt.Sprintf("Content-Length: %d\r\n\r\n%s", limit+1, strings.Repeat("x", limit+1)), "413"},
+		"a chunked body over the limit":  {"Transfer-Encoding: chunked\r\n\r\n70\r\n" + strings.Repeat("x", 0x70) + "\r\n0\r\n\r\n", "413"},
+		"a form over the limit":          {"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000\r\n\r\n--b--\r\n", "413"},
+		"a forbidden trailer":            {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nContent-Length: 4\r\n\r\n", "400"},
+		"an invalid trailer":             {"Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX\x00: 4\r\n\r\n", "400"},
+	} {
+		app := fiber.New(fiber.Config{BodyLimit: limit})
+		s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+			app.Use("/x", protect)
+			app.Use("/x", func(c fiber.Ctx) error {
+				s.runs.Add(1)
+				return c.SendString("ran")
+			})
+		})
+		if got := s.talk("POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\n" + tt.request); !strings.HasPrefix(got, "HTTP/1.1 "+tt.status) {
+			t.Errorf("%s: got %q", name, got)
+		}
+		s.ran(0)
+		if got := s.post("k"); got.status != http.StatusOK || got.replayed { // the key is free
+			t.Errorf("%s: the correct request got %+v", name, got)
+		}
+		s.ran(1)
+	}
+}
+
+// A handler that drops the connection made no response that a retry could get.
+func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	for preset, runs := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
+		s := serveOne(t, preset, nil, nil, func(c fiber.Ctx) error { return c.Drop() })
+		if first := s.post("k"); first.err == nil {
+			t.Errorf("the first client got %+v", first)
+		}
+		again := s.retry("k")
+		if preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")) {
+			t.Errorf("the retry got %+v", again)
+		}
+		s.ran(runs)
+	}
+}
+
+// A handler that sends its response itself has one, whatever it is.
+func TestResponsesThatEndTheConnectionAreReplayed(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]fiber.Handler{
+		"text":         func(c fiber.Ctx) error { return errors.Join(c.Status(201).SendString("made"), c.End()) },
+		"empty":        func(c fiber.Ctx) error { return c.End() },
+		"without body": func(c fiber.Ctx) error { return c.Status(204).End() },
+	} {
+		s := serveOne(t, reprise.Recoverable, nil, nil, h)
+		first, again := s.post("k"), s.retry("k")
+		if first.err != nil || !again.replayed || again.status != first.status || again.body != first.body {
+			t.Errorf("%s: got %+v and then %+v", name, first, again)
+		}
+		s.ran(1)
+	}
+}

@@ -1,0 +1,145 @@
+package reprisefiber3_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+
+	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// patience limits how long a test waits for an event.
+const patience = 10 * time.Second
+
+// service is a Fiber app on a real listener, over a new memory store.
+type service struct {
+	tb   testing.TB
+	addr string
+	runs atomic.Int64
+}
+
+// serve serves the app until the test ends. route adds routes to it, with the middleware.
+func serve(tb testing.TB, app *fiber.App, engine reprise.Config, policy protocol.Config, route func(s *service, protect fiber.Handler)) *service {
+	tb.Helper()
+	policy.Engine = engine
+	guard, err := protocol.New(memstore.New(), policy)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ln, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &service{tb: tb, addr: ln.Addr().String()}
+	route(s, reprisefiber3.Middleware(guard, reprisefiber3.Unscoped))
+	ended := make(chan error, 1)
+	go func() { ended <- app.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true}) }()
+	tb.Cleanup(func() {
+		if err := app.ShutdownWithTimeout(patience); err != nil {
+			tb.Error(err)
+		}
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
+		closing, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
+		defer cancel()
+		if err := guard.Close(closing); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// serveOne serves one handler, which is counted, behind the layers outside and the
+// middleware, and in front of it the layers inside.
+func serveOne(tb testing.TB, preset reprise.Preset, outside, inside []any, h fiber.Handler) *service {
+	tb.Helper()
+	app := fiber.New()
+	return serve(tb, app, reprise.Config{}, protocol.Config{Preset: preset}, func(s *service, protect fiber.Handler) {
+		chain := append(append(append([]any{}, outside...), protect), inside...)
+		chain = append(chain, func(c fiber.Ctx) error {
+			s.runs.Add(1)
+			return h(c)
+		})
+		app.Post("/x", chain[0], chain[1:]...)
+	})
+}
+
+// response is a response that was read to its end.
+type response struct {
+	status   int
+	header   http.Header
+	body     string
+	replayed bool
+	err      error // no response came, or not all of it
+}
+
+// post sends a request with a key on a new connection.
+func (s *service) post(key string, fields ...string) response {
+	s.tb.Helper()
+	r, err := http.NewRequestWithContext(s.tb.Context(), http.MethodPost, "http://"+s.addr+"/x", strings.NewReader("body"))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	r.Header.Set("Idempotency-Key", key)
+	for i := 0; i+1 < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	res, err := client.Do(r)
+	if err != nil {
+		return response{err: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return response{res.StatusCode, res.Header, string(body), res.Header.Get("Idempotent-Replayed") == "true", err}
+}
+
+// retry is post, again until the first request has ended.
+func (s *service) retry(key string) response {
+	s.tb.Helper()
+	for expired := time.Now().Add(patience); ; {
+		runtime.GC() // which ends forgotten streams
+		if r := s.post(key); !strings.Contains(r.body, "in-progress") || time.Now().After(expired) {
+			return r
+		}
+	}
+}
+
+// talk writes to a new connection and returns the bytes that come back until it is
+// closed.
+func (s *service) talk(text string) string {
+	s.tb.Helper()
+	conn, err := new(net.Dialer).DialContext(s.tb.Context(), "tcp", s.addr)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.tb.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil {
+		s.tb.Fatalf("after %q: %v", got, err)
+	}
+	return string(got)
+}
+
+func (s *service) ran(n int64) {
+	s.tb.Helper()
+	if got := s.runs.Load(); got != n {
+		s.tb.Errorf("the handler ran %d times, want %d", got, n)
+	}
+}

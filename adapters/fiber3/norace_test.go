@@ -1,0 +1,5 @@
+//go:build !race
+
+package reprisefiber3_test
+
+const raceEnabled = false

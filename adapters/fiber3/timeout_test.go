@@ -1,0 +1,166 @@
+package reprisefiber3_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/timeout"
+
+	reprise "github.com/reprise-go/reprise/core"
+)
+
+// short is the timeout of a handler that waits for longer than that.
+const short = 20 * time.Millisecond
+
+// Fiber's timeout writes its response where the handler writes, so a handler that
+// outlives it has none to keep: outside, and inside, where its 408 is the response.
+func TestR33HandlersThatOutliveATimeoutAreCut(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	next := timeout.New(func(c fiber.Ctx) error { return c.Next() }, timeout.Config{Timeout: short})
+	for _, outside := range []bool{true, false} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			proceed, ended := make(chan struct{}), make(chan struct{}, 2)
+			ends := func(c fiber.Ctx) error {
+				defer func() { ended <- struct{}{} }()
+				return c.Next()
+			}
+			before, after := []any{next, ends}, []any{}
+			if !outside {
+				before, after = []any{}, []any{next, ends}
+			}
+			s := serveOne(t, preset, before, after, func(c fiber.Ctx) error {
+				if c.Get("X-Late") != "" {
+					<-proceed
+				}
+				return c.Status(fiber.StatusCreated).SendString("done")
+			})
+			if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+				t.Errorf("the client of the late handler got %+v", first)
+			}
+			if outside {
+				if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "in-progress") {
+					t.Errorf("the retry got %+v while the handler runs", again)
+				}
+				<-ended
+			}
+			close(proceed)
+			<-ended
+			again := s.post("k")
+			switch {
+			case preset == reprise.Recoverable && (again.status != http.StatusCreated || again.body != "done" || again.replayed):
+				t.Errorf("outside %t: the retry of a released key got %+v", outside, again)
+			case preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")):
+				t.Errorf("outside %t: the retry got %+v", outside, again)
+			}
+		}
+	}
+}
+
+func TestHandlersWithinATimeoutAreReplayed(t *testing.T) {
+	t.Parallel()
+	next := timeout.New(func(c fiber.Ctx) error { return c.Next() }, timeout.Config{Timeout: patience})
+	for name, layers := range map[string][2][]any{"outside": {{next}, {}}, "inside": {{}, {next}}} {
+		s := serveOne(t, reprise.AtMostOnce, layers[0], layers[1], func(c fiber.Ctx) error {
+			c.Set("X-Made", "here")
+			return c.Status(fiber.StatusCreated).SendString("done")
+		})
+		for i, want := range []bool{false, true} {
+			if got := s.post("k"); got.status != http.StatusCreated || got.body != "done" || got.header.Get("X-Made") != "here" || got.replayed != want {
+				t.Errorf("%s: response %d is %+v", name, i, got)
+			}
+		}
+		s.ran(1)
+	}
+}
+
+// While the timeout writes its response, that of a handler that returns is a mixture.
+func TestR33MixedResponsesAreNotKept(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	written, ended := make(chan struct{}), make(chan struct{})
+	outside := timeout.New(func(c fiber.Ctx) error {
+		defer func() {
+			if c.Get("X-Late") != "" {
+				close(ended)
+			}
+		}()
+		return c.Next()
+	}, timeout.Config{Timeout: short, OnTimeout: func(c fiber.Ctx) error {
+		c.Response().SetBodyString("late")
+		close(written)
+		<-ended
+		return c.SendStatus(fiber.StatusServiceUnavailable)
+	}})
+	s := serveOne(t, reprise.AtMostOnce, []any{outside}, nil, func(c fiber.Ctx) error {
+		c.Status(fiber.StatusCreated)
+		<-written
+		return nil
+	})
+	if first := s.post("k", "X-Late", "yes"); first.status != http.StatusServiceUnavailable {
+		t.Errorf("the client of the late handler got %+v", first)
+	}
+	if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable") {
+		t.Errorf("the retry got %+v", again)
+	}
+	s.ran(1)
+}
+
+// A stream that began before the timeout is either recorded, where Fiber closes it, or
+// cut.
+func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	proceed, ended := make(chan struct{}), make(chan struct{}, 2)
+	late := timeout.New(func(c fiber.Ctx) error {
+		err := c.Next()
+		if c.Get("X-Late") != "" {
+			<-proceed
+		}
+		ended <- struct{}{}
+		return err
+	}, timeout.Config{Timeout: short})
+	s := serveOne(t, reprise.AtMostOnce, []any{late}, nil, func(c fiber.Ctx) error {
+		return c.SendStream(strings.NewReader("streamed"))
+	})
+	if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+		t.Errorf("the client of the late chain got %+v", first)
+	}
+	close(proceed)
+	<-ended
+	if again := s.retry("k"); !again.replayed && !strings.Contains(again.body, "result-unavailable") || again.replayed && again.body != "streamed" {
+		t.Errorf("the retry got %+v", again)
+	}
+	s.ran(1)
+}
+
+// A deadline of a layer outside that waits for the chain has no effect.
+func TestDeadlinesOutsideHaveNoEffect(t *testing.T) {
+	t.Parallel()
+	s := serveOne(t, reprise.Recoverable, []any{func(c fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(c.Context(), short)
+		defer cancel()
+		c.SetContext(ctx)
+		c.Locals("deadline", ctx)
+		return c.Next()
+	}}, nil, func(c fiber.Ctx) error {
+		<-fiber.Locals[context.Context](c, "deadline").Done()
+		return c.SendString("late")
+	})
+	for _, want := range []bool{false, true} {
+		if got := s.post("k"); got.body != "late" || got.replayed != want {
+			t.Errorf("got %+v, want a replay: %t", got, want)
+		}
+	}
+	s.ran(1)
+}

@@ -1,0 +1,92 @@
+// Package reprisefasthttp is the adapter of frameworks whose server is fasthttp, for the
+// modules in this folder's parent: it knows fasthttp, and a framework by its functions.
+//
+// Its tests are those of adapters/fiber and adapters/fiber3, which serve it natively, on
+// the fasthttp of each.
+package reprisefasthttp
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Framework has the functions of a framework whose requests are of type C.
+type Framework[C any] struct {
+	Server     func(C) *fasthttp.Server
+	RequestCtx func(C) *fasthttp.RequestCtx
+	Method     func(c C, override ...string) string
+
+	// Context returns the context that the framework gives to handlers, and SetContext
+	// replaces it.
+	Context    func(C) context.Context
+	SetContext func(C, context.Context)
+
+	// Pooled says that the framework's own context is a [context.Context], and serves
+	// another request before the response of this one was streamed.
+	Pooled bool
+
+	// Next runs the rest of the chain. Respond makes an error of the chain the response that
+	// the framework makes of it.
+	Next    func(C) error
+	Respond func(C, error)
+
+	// Abandoned reports whether the request got its response from a layer that did not wait
+	// for the rest of its chain, and that may write the response meanwhile. Nil for a
+	// framework without such a layer.
+	Abandoned func(C) bool
+
+	// GaveUp is the function that runs the layers for a request that fasthttp could not read
+	// to its end, before it responds with an error, by its name in the stack. Empty for a
+	// framework that runs none.
+	GaveUp string
+}
+
+// Middleware returns a handler that runs the rest of its chain once for each key.
+func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, error)) func(C) error {
+	return func(c C) error {
+		ctx := f.RequestCtx(c)
+		in := read(ctx, f.Server(c), f.GaveUp)
+		defer in.release() // a problem that takes the place of a response may look at the request
+		given := f.Context(c)
+		if f.Pooled {
+			given = lend(given, ctx)
+			defer takeBack(given)
+		}
+		admission := guard.Admit(given, in.request(f.Method(c)), func() (string, error) { return principal(in, scope, c) })
+		switch {
+		case admission.Pass:
+			in.putBack(admission.Body)
+			return f.Next(c)
+		case admission.Exchange != nil:
+			return f.run(c, ctx, admission.Exchange)
+		default:
+			if !in.discard(admission.Response) {
+				ctx.SetConnectionClose()
+			}
+			write(&ctx.Response, admission.Response)
+			return nil
+		}
+	}
+}
+
+// calls reports whether the function of that name is on the stack of the goroutine.
+func calls(function string) bool {
+	var pcs [64]uintptr
+	for skip := 2; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var frame runtime.Frame
+			if frame, more = frames.Next(); frame.Function == function {
+				return true
+			}
+		}
+		if n < len(pcs) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// Package labfiber3 serves the application of the adapter suite natively with Fiber v3.
+package labfiber3
+
+import (
+	"net"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/recover"
+
+	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/core/protocol"
+	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
+)
+
+// New makes the server of the adapter for Fiber v3. Its first layer is the recovery,
+// without which a panic ends the process.
+func New(a *testapp.App) testapp.Server {
+	router := newRouter(a)
+	router.Use(recover.New())
+	if a.Outer {
+		router.Use(outer)
+	}
+	if a.Reads {
+		router.Use(func(c fiber.Ctx) error {
+			_ = c.Bind().Body(new(map[string]any)) // which leaves the body in memory
+			return c.Next()
+		})
+	}
+	router.Get("/executions/*", func(c fiber.Ctx) error {
+		return c.Type("json").Send(a.Report(strings.TrimPrefix(newCall(c).RawPath(), "/executions/")))
+	})
+	router.Get("/healthz", func(c fiber.Ctx) error { return c.SendStatus(fiber.StatusOK) })
+
+	protected := testapp.NewGuarded(a, func(guard *protocol.Guard) fiber.Handler { return reprisefiber3.Middleware(guard, tenant) })
+	protect := func(c fiber.Ctx) error {
+		call := newCall(c)
+		return protected.Of(call.Method(), call.RawPath())(c)
+	}
+	router.Use("/u", protect)
+	if a.Inner == nil {
+		return serve(a, router, protect)
+	}
+	return serve(a, router, protect, reprisefiber3.Middleware(a.Inner, tenant))
+}
+
+// NewBare makes a server without the adapter, which benchmarks compare with.
+func NewBare(a *testapp.App) testapp.Server {
+	router := newRouter(a)
+	router.Use(recover.New())
+	return serve(a, router)
+}
+
+func newRouter(a *testapp.App) *fiber.App {
+	return fiber.New(fiber.Config{
+		BodyLimit:      a.Limit,  // 0: Fiber's own
+		ReadBufferSize: 64 << 10, // for programs, which come in a field
+	})
+}
+
+// serve adds the handler behind layers.
+func serve(a *testapp.App, router *fiber.App, layers ...any) testapp.Server {
+	router.Use(append(append([]any{"/t"}, layers...), func(c fiber.Ctx) error {
+		call := newCall(c)
+		return a.Run(c.Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
+	})...)
+	return labfasthttp.NewServer(func(ln net.Listener) error {
+		return router.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true})
+	}, router.ShutdownWithContext)
+}
+
+func tenant(c fiber.Ctx) (string, error) { return labfasthttp.Tenant(c.RequestCtx()) }
+
+// outer is a layer outside of the middleware.
+func outer(c fiber.Ctx) error {
+	o := testapp.NewOuter(c.Path(), c.Get(fiber.HeaderOrigin))
+	for _, f := range o.Fields {
+		c.Set(f[0], f[1])
+	}
+	if o.Status != 0 {
+		c.Status(o.Status)
+	}
+	return c.Next()
+}
+
+func newCall(c fiber.Ctx) testapp.Call {
+	return labfasthttp.NewCall(c, c.RequestCtx(), func(status int) error { return fiber.NewError(status) })
+}

@@ -1,0 +1,72 @@
+module github.com/reprise-go/reprise/lab/fiber3
+
+go 1.26.0
+
+require (
+	github.com/gofiber/fiber/v3 v3.0.0
+	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
+	github.com/reprise-go/reprise/conformance v0.0.0
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
+	github.com/reprise-go/reprise/reprisetest v0.0.0
+)
+
+require (
+	github.com/andybalholm/brotli v1.2.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/gofiber/schema v1.6.0 // indirect
+	github.com/gofiber/utils/v2 v2.0.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.9.1 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/klauspost/compress v1.18.3 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/philhofer/fwd v1.2.0 // indirect
+	github.com/redis/go-redis/v9 v9.20.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/sqlite v0.0.0 // indirect
+	github.com/tinylib/msgp v1.6.3 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasthttp v1.69.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
+	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	modernc.org/libc v1.67.6 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.11.0 // indirect
+	modernc.org/sqlite v1.46.1 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/fiber3 => ../../adapters/fiber3
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/conformance => ../../conformance
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/lab => ..
+	github.com/reprise-go/reprise/lab/fasthttp => ../fasthttp
+	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
+	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
+	github.com/reprise-go/reprise/store/redis => ../../store/redis
+	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
+)

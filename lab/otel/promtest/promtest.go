@@ -1,0 +1,125 @@
+// Package promtest evaluates the alerts of otel/alerts.yaml in Prometheus' own engine.
+package promtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/util/teststorage"
+)
+
+// interval is the time between two scrapes.
+const interval = 15 * time.Second
+
+// Prometheus keeps scrapes on a virtual clock and evaluates rules at the last one.
+type Prometheus struct {
+	t       *testing.T
+	storage *teststorage.TestStorage
+	engine  *promql.Engine
+	at      time.Time // of the next scrape
+}
+
+// Start returns a Prometheus without any samples.
+func Start(t *testing.T) *Prometheus {
+	t.Helper()
+	p := &Prometheus{
+		t: t, storage: teststorage.New(t), at: time.Unix(1_800_000_000, 0),
+		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute}),
+	}
+	t.Cleanup(func() {
+		_ = p.engine.Close()
+		_ = p.storage.Close()
+	})
+	return p
+}
+
+// Rules returns the alerts of a file, as Prometheus reads them.
+func Rules(t *testing.T, file string) []rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var all []rulefmt.Rule
+	for _, group := range groups.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// Pass lets time pass, in which each scrape finds these metrics.
+func (p *Prometheus) Pass(d time.Duration, families map[string]*dto.MetricFamily) {
+	p.t.Helper()
+	for end := p.at.Add(d); p.at.Before(end); p.at = p.at.Add(interval) {
+		p.append(families)
+	}
+}
+
+// Skip lets time pass without a scrape.
+func (p *Prometheus) Skip(d time.Duration) { p.at = p.at.Add(d) }
+
+// Firing returns the names of the rules whose expression holds.
+func (p *Prometheus) Firing(rules []rulefmt.Rule) (names []string) {
+	p.t.Helper()
+	for _, rule := range rules {
+		query, err := p.engine.NewInstantQuery(p.t.Context(), p.storage, nil, rule.Expr, p.at.Add(-interval))
+		if err != nil {
+			p.t.Fatalf("%s: %v", rule.Alert, err)
+		}
+		result := query.Exec(p.t.Context())
+		vector, err := result.Vector()
+		if err != nil {
+			p.t.Fatalf("%s: %v", rule.Alert, err)
+		}
+		if len(vector) > 0 {
+			names = append(names, rule.Alert)
+		}
+		query.Close()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// append keeps a scrape as Prometheus does.
+func (p *Prometheus) append(families map[string]*dto.MetricFamily) {
+	p.t.Helper()
+	appender := p.storage.Appender(p.t.Context())
+	add := func(name string, m *dto.Metric, value float64, more ...string) {
+		list := []string{model.MetricNameLabel, name}
+		for _, l := range m.GetLabel() {
+			list = append(list, l.GetName(), l.GetValue())
+		}
+		if _, err := appender.Append(0, labels.FromStrings(append(list, more...)...), p.at.UnixMilli(), value); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			switch family.GetType() {
+			case dto.MetricType_HISTOGRAM:
+				h := m.GetHistogram()
+				add(name+"_count", m, float64(h.GetSampleCount()))
+				add(name+"_sum", m, h.GetSampleSum())
+				for _, b := range h.GetBucket() {
+					if !math.IsInf(b.GetUpperBound(), 1) {
+						add(name+"_bucket", m, float64(b.GetCumulativeCount()), "le", fmt.Sprint(b.GetUpperBound()))
+					}
+				}
+				add(name+"_bucket", m, float64(h.GetSampleCount()), "le", "+Inf")
+			default:
+				add(name, m, m.GetCounter().GetValue()+m.GetGauge().GetValue())
+			}
+		}
+	}
+	if err := appender.Commit(); err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+// TestOpenRefusesUnsafeSettings: and Check names what it finds.
+func TestOpenRefusesUnsafeSettings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings string
+		conns    int
+		bare     bool // without the table
+		want     []string
+		refused  bool
+	}{
+		"as documented":    {settings: drivers[0].settings},
+		"no WAL":           {settings: "?_pragma=journal_mode(DELETE)", want: []string{"journal-mode"}},
+		"no journal":       {settings: "?_pragma=journal_mode(MEMORY)", want: []string{"journal-mode"}, refused: true},
+		"NORMAL":           {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)", want: []string{"synchronous"}},
+		"OFF":              {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)", want: []string{"synchronous"}, refused: true},
+		"one connection":   {settings: drivers[0].settings, conns: 1, want: []string{"pool-size"}},
+		"no table":         {settings: drivers[0].settings, bare: true, want: []string{"schema"}, refused: true},
+		"memory":           {settings: "memory", want: []string{"in-memory", "schema"}, bare: true, refused: true},
+		"memory, one":      {settings: "memory", conns: 1, want: []string{"in-memory"}},
+		"a read-only file": {settings: drivers[0].settings + "&_pragma=query_only(1)", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := "file:" + filepath.Join(t.TempDir(), "records.db")
+			if c.settings == "memory" {
+				url = ":memory:"
+			}
+			if !c.bare && url != ":memory:" {
+				drivers[0].migrate(t, url+drivers[0].settings)
+			}
+			if url != ":memory:" {
+				url += c.settings
+			}
+			db, err := sql.Open("sqlite", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			db.SetMaxOpenConns(c.conns)
+			if !c.bare && url == ":memory:" {
+				if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := st.Check(t.Context())
+			var codes []string
+			for _, f := range list {
+				codes = append(codes, f.Code)
+			}
+			if err != nil || !slices.Equal(codes, c.want) {
+				t.Errorf("found %v, %v; want %v", codes, err, c.want)
+			}
+			if _, err := reprisesqlite.Open(t.Context(), db, reprisesqlite.Config{}); c.refused != errors.Is(err, store.ErrMisconfigured) || !c.refused && err != nil {
+				t.Errorf("Open: %v, refused %t", err, c.refused)
+			}
+		})
+	}
+}
+
+// migrate creates the table in the file of a URL.
+func (d driver) migrate(tb testing.TB, url string) {
+	tb.Helper()
+	db, err := sql.Open(d.name, url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer db.Close()
+	if err := reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestTransactionalStoreNeedsTwoConnections(t *testing.T) {
+	t.Parallel()
+	db := drivers[0].open(t, drivers[0].newFile(t))
+	db.SetMaxOpenConns(1)
+	if _, err := reprisesqlite.NewTransactional(db, reprisesqlite.Config{}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("%v, want ErrInvalid", err)
+	}
+}
