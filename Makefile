@@ -125,8 +125,13 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, Fiber v3, some examples
 	@$(call use,off)
 	$(servers)
-	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/openapi') # check/test and contract run these
+	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|openapi)') # check/test, etcd and contract run these
 	$(call each,$$modules,go test ./...)
+
+etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
+	@$(call use,off lab/etcd)
+	$(servers)
+	$(call each,$$modules,go test -parallel 200 -timeout 20m ./...)
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
 # core/protocol/contract generates, which its tests compare with files.
@@ -137,7 +142,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres outside boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres outside etcd boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)

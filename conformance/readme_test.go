@@ -38,6 +38,7 @@ func TestReadmeNamesTheOldestReleases(t *testing.T) {
 		{"adapters/fiber", "github.com/gofiber/fiber/v2", "Fiber"},
 		{"store/redis", "github.com/redis/go-redis/v9", "go-redis"},
 		{"store/postgres", "github.com/jackc/pgx/v5", "pgx"},
+		{"store/etcd", "go.etcd.io/etcd/client/v3", "clientv3"},
 	} {
 		wantInReadme(t, row.name+" "+required(t, row.module, row.path+` v(\d+\.\d+)`)+" or newer")
 	}

@@ -19,14 +19,8 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// Situations that a history must meet, so that it is significant.
-var (
-	everything = []string{
-		"claimed", "takeover", "in-progress", "completed", "mismatch", "renewal renewed", "renewal lost", "renewal completed",
-		"complete", "refused completion", "release", "lapsed", "unknown", "refused unknown", "unknown claim", "unknown complete",
-	}
-	everythingAtomic = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "lapsed", "unknown", "unknown claim", "unknown complete"}
-)
+// everythingAtomic is everything for transactional stores.
+var everythingAtomic = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "lapsed", "unknown", "unknown claim", "unknown complete"}
 
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 const (
 	startTimeout = 30 * time.Second        // to reach the store and create its tables
+	smallBody    = 16 << 10                // bytes of a body that stays in its record, where others do not
 	drainTimeout = 4500 * time.Millisecond // the rest of the five seconds is for the exit
 )
 
@@ -43,6 +45,10 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 	// Log only failures: benchmarks run on this server, and two lines a request would be
 	// most of it.
 	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if backend.Blobs != nil { // records without large bodies
+		o.Guard.Offload.Blobs = backend.Blobs
+		o.Guard.Limits.ResponseBody = cmp.Or(o.Guard.Limits.ResponseBody, smallBody)
+	}
 	a, err := testapp.New(adaptertest.Options{
 		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,
 	}, log)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -22,6 +23,7 @@ type StoreOptions struct {
 	PostgresURL string        // effects need it with every store but SQLite and MySQL
 	SQLiteFile  string        // created if it is missing; effects are in it, too
 	MySQLURL    string        // mysql://user:password@host:port/database; effects are in it, too
+	EtcdURL     string        // members of a cluster: host:port, with commas between
 	Schema      string        // of the tables, created if it is missing; empty: public
 	Pool        int           // connections; 0: the client's default
 	NoCombining bool          // of the Redis store
@@ -40,6 +42,8 @@ type Backend struct {
 	// where the store has one, else autocommitted. It is nil without a PostgresURL, unless
 	// the store is SQLite or MySQL.
 	Effect func(ctx context.Context, op string) error
+
+	Blobs protocol.BlobStore // of response bodies; nil: they are in the records
 
 	purger   store.Purger  // nil: the store has none
 	postgres *pgxpool.Pool // nil until it is needed
@@ -63,6 +67,18 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 	"mysql-tx":    openMySQLTransactional,
 	"sqlite":      openSQLite,
 	"sqlite-tx":   openSQLiteTransactional,
+}
+
+// Register adds a store whose client the module lab does not require. It is called before
+// anything else of this package. The function that open returns closes the store.
+func Register(name string, open func(context.Context, *Backend, StoreOptions) (closes func(), err error)) {
+	stores[name] = func(ctx context.Context, b *Backend, o StoreOptions) error {
+		closes, err := open(ctx, b, o)
+		if closes != nil {
+			b.closers = append(b.closers, closes)
+		}
+		return err
+	}
 }
 
 // Stores returns the names of the stores, sorted.

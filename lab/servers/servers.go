@@ -54,9 +54,9 @@ const (
 	nameMariaDB   = "mariadb"
 )
 
-// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks and the
-// drivers of SQLite, which make demands, and programs that tests run.
-var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "chromium", "npm", nameFaketime, nameTmpfs}
+// others are the other names that REPRISE_TEST_REQUIRE knows: the frameworks, etcd and
+// the drivers of SQLite, which make demands, and programs that tests run.
+var others = []string{"gin", "echo", "echo5", "fiber", "fiber3", "sqlite", "etcd", "chromium", "npm", nameFaketime, nameTmpfs}
 
 const requireEnv = "REPRISE_TEST_REQUIRE"
 

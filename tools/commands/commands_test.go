@@ -21,9 +21,11 @@ var notRun = []string{
 	"cmd/reprise/README.md", // resolve asks a person
 	"cmd/reprise/README.md", // resolve of the reader's record
 	"cmd/reprise/README.md", // forget of the reader's record
+	"docs/etcd.md",          // users of the reader's cluster
 	"docs/postgres.md",      // SQL with the reader's roles
 	"docs/postgres.md",      // and the policies of these
 	"docs/redis.md",         // ACL with the reader's password
+	"examples/etcd/main.go", // lab/etcd runs it on a cluster
 	"lab/bench/main.go",     // measures for minutes
 }
 

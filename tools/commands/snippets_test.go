@@ -22,13 +22,13 @@ import (
 const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob, GORM in examples/sql, and Fiber v3 in
-// lab/fiber3.
+// needs are found in the module lab/blob, etcd's client in lab/etcd, GORM in
+// examples/sql, and Fiber v3 in lab/fiber3.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
 	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisefiber3": ours + "adapters/fiber3", "reprisegrpc": ours + "adapters/grpc",
-	"repriseconnect": ours + "adapters/connect", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
+	"repriseconnect": ours + "adapters/connect", "repriseetcd": ours + "store/etcd", "clientv3": "go.etcd.io/etcd/client/v3", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
 	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
 	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
@@ -89,7 +89,7 @@ var given = map[string]string{
 	"records": "*reprisepg.Store", "w": "http.ResponseWriter", "r": "*http.Request", "request": "*http.Request", "mux": "*http.ServeMux",
 	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer", "isOperator": "func(*http.Request) bool",
 	"requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
-	"order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "from": "string",
+	"order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
 }
 
 // theirs are the names that stand for the reader's own.
@@ -115,6 +115,8 @@ func TestGoBlocksCompile(t *testing.T) {
 		switch {
 		case strings.Contains(file, `"gocloud.dev`), strings.Contains(file, ours+`blob"`):
 			module = "lab/blob"
+		case strings.Contains(file, ours+`store/etcd"`):
+			module = "lab/etcd"
 		case strings.Contains(file, `"gorm.io`):
 			module = "examples/sql"
 		case strings.Contains(file, ours+`adapters/fiber3"`):

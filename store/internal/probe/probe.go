@@ -22,7 +22,7 @@ type Probe struct {
 	Name     string      // of the database, in error texts
 	Store    store.Store // the store
 	Rival    store.Store // over the same records
-	LostRace error       // of a claim that another one defeats again and again
+	LostRace error       // of a claim that another one defeats again and again; nil: none
 	Advice   string      // appended to the text of a second claim that was granted
 
 	Before func(context.Context, store.ID) error // the first step; nil: none
@@ -124,7 +124,7 @@ func (p *Probe) claim(ctx context.Context, st store.Store, r store.ClaimRequest,
 	switch {
 	case err == nil && got.Outcome != want:
 		err = Unexpected(got.Outcome, want)
-	case errors.Is(err, p.LostRace): // no other claim has this ID
+	case p.LostRace != nil && errors.Is(err, p.LostRace): // no other claim has this ID
 		err = fmt.Errorf("%w: %w", store.ErrMisconfigured, err)
 	}
 	return got, err

@@ -65,6 +65,7 @@ func (r record) elsewhere() []record {
 func (r record) explain(in input, out output, lapsed bool) []any {
 	own := r.held && r.owner == in.owner
 	now := out.at.wider(out.tick)
+	now.to += out.late
 	if out.outcome == store.Claimed && !own && out.began != (window{}) {
 		if _, ok := out.began.and(now); !ok {
 			return nil // its fence is not the time of the claim

@@ -40,6 +40,7 @@ func (w window) passed(at window) []bool {
 // clock is the knowledge about a store's clock that its results give.
 type clock struct {
 	tick     time.Duration // a lease or a validity counts from a tick of the clock
+	late     time.Duration // and ends up to so much later
 	fenced   fenceClock    // nil where fences only count
 	unknown  time.Duration // a Remaining that was not measured
 	measured bool          // Remaining is that of the record

@@ -41,6 +41,7 @@ type pace struct {
 	calls   int           // of each client
 	between time.Duration // two calls, at most
 	stalls  bool          // some clients sleep for seconds while they hold claims
+	unit    time.Duration // leases and validities are multiples of it; zero: they are milliseconds and parts of them
 }
 
 // executesTwice reports whether a store may have executed a claim twice before it
@@ -63,6 +64,13 @@ const (
 
 	mostHistories = 10 // until they have met everything that they have to
 )
+
+// everything has the situations that the histories of a store must meet, so that they are
+// significant.
+var everything = []string{
+	"claimed", "takeover", "in-progress", "completed", "mismatch", "renewal renewed", "renewal lost", "renewal completed",
+	"complete", "refused completion", "release", "lapsed", "unknown", "refused unknown", "unknown claim", "unknown complete",
+}
 
 // recorder collects the operations of one history, by ID.
 type recorder struct {
@@ -223,6 +231,9 @@ func (c *client) forget(a held) {
 }
 
 func (c *client) between(least, most int) time.Duration {
+	if unit := c.d.pace.unit; unit > 0 {
+		return time.Duration(least+c.dice.IntN(most-least)) * unit
+	}
 	return time.Duration(least*1000+c.dice.IntN((most-least)*1000)) * time.Microsecond
 }
 
@@ -300,19 +311,19 @@ func (c *client) call(ctx context.Context, in input) output {
 	case c.d.engines:
 		out.at.from = age.shared
 	}
-	out.tick = c.d.clock.tick
+	out.tick, out.late = c.d.clock.tick, c.d.clock.late
 	if out.outcome == store.Claimed {
 		out.began = c.d.clock.began(c.start, out.fence, out.at.to)
 	}
 	switch {
 	case err == nil && !loses:
 	case err == nil: // it took place, and its result is lost
-		out = output{at: out.at, tick: out.tick, unknown: true}
+		out = output{at: out.at, tick: out.tick, late: out.late, unknown: true}
 	case (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrBusy)) && !c.d.engines:
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
-		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, unknown: true}
+		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, late: out.late, unknown: true}
 	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false
 		in.kind, out = release, output{at: out.at} // the transaction is gone
@@ -324,7 +335,7 @@ func (c *client) call(ctx context.Context, in input) output {
 	}
 	c.add(c.number, in, out)
 	if c.d.executesTwice(in, out) {
-		c.add(c.number, in, output{at: out.at, tick: out.tick, unknown: true}) // the execution before the one that was answered
+		c.add(c.number, in, output{at: out.at, tick: out.tick, late: out.late, unknown: true}) // the execution before the one that was answered
 	}
 	return out
 }

@@ -159,6 +159,7 @@ type output struct {
 	at        window // the time between call and answer
 	began     window // of a claim that was granted, by its fence
 	tick      time.Duration
+	late      time.Duration
 	measured  bool // remaining says when the lease ends
 	remaining time.Duration
 }

@@ -1,0 +1,40 @@
+module github.com/reprise-go/reprise/examples/etcd
+
+go 1.25.0
+
+require (
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
+	github.com/reprise-go/reprise/core v0.0.0
+	github.com/reprise-go/reprise/store/etcd v0.0.0
+	go.etcd.io/etcd/client/v3 v3.6.0
+)
+
+require (
+	github.com/coreos/go-semver v0.3.1 // indirect
+	github.com/coreos/go-systemd/v22 v22.5.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/gogo/protobuf v1.3.2 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/grpc-ecosystem/grpc-gateway/v2 v2.26.3 // indirect
+	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
+	go.etcd.io/etcd/api/v3 v3.6.0 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.0 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.27.0 // indirect
+	golang.org/x/net v0.38.0 // indirect
+	golang.org/x/sys v0.31.0 // indirect
+	golang.org/x/text v0.23.0 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20250303144028-a0af3efb3deb // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20250303144028-a0af3efb3deb // indirect
+	google.golang.org/grpc v1.71.1 // indirect
+	google.golang.org/protobuf v1.36.5 // indirect
+)
+
+replace (
+	github.com/reprise-go/reprise/adapters/internal => ../../adapters/internal
+	github.com/reprise-go/reprise/adapters/nethttp => ../../adapters/nethttp
+	github.com/reprise-go/reprise/core => ../../core
+	github.com/reprise-go/reprise/store/etcd => ../../store/etcd
+	github.com/reprise-go/reprise/store/internal => ../../store/internal
+)

@@ -1,0 +1,62 @@
+// Package etcd proves store/etcd on real servers of etcd, which its tests build from
+// their module, and serves it. It is a module outside of the workspace, so
+// that a refused server takes down only this, and the client's release of gRPC stays out
+// of the tests on the oldest one.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/reprise-go/reprise/lab/serve"
+	repriseetcd "github.com/reprise-go/reprise/store/etcd"
+)
+
+// Connect returns a client of members. It finds a member that froze within six seconds.
+func Connect(addrs ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{
+		Endpoints: addrs, DialTimeout: 10 * time.Second, DialKeepAliveTime: 3 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		Logger: zap.NewNop(),
+	})
+}
+
+// Register adds the stores etcd and etcd+redis to the package serve. The second keeps
+// response bodies of more than 16 KiB in Redis.
+func Register() {
+	serve.Register("etcd", open)
+	serve.Register("etcd+redis", func(ctx context.Context, b *serve.Backend, o serve.StoreOptions) (func(), error) {
+		const age = 48 * time.Hour // the default retention, and a day
+		blobs, closeBlobs, err := serve.OpenRedisBlobs(ctx, o, age)
+		if err != nil {
+			return nil, err
+		}
+		b.Blobs = blobs
+		closeStore, err := open(ctx, b, o)
+		return func() {
+			if closeStore != nil {
+				closeStore()
+			}
+			closeBlobs()
+		}, err
+	})
+}
+
+// open opens the store at the members of o.
+func open(ctx context.Context, b *serve.Backend, o serve.StoreOptions) (func(), error) {
+	if o.EtcdURL == "" {
+		return nil, errors.New("needs -etcd-url")
+	}
+	client, err := Connect(strings.Split(o.EtcdURL, ",")...)
+	if err != nil {
+		return nil, err
+	}
+	closes := func() { _ = client.Close() }
+	st, err := repriseetcd.Open(ctx, client, repriseetcd.Config{})
+	b.Store = st
+	return closes, err
+}

@@ -1,0 +1,421 @@
+package etcd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseetcd "github.com/reprise-go/reprise/store/etcd"
+)
+
+// single is a cluster of one member, which tests share that do not hurt it.
+func single(tb testing.TB) *clientv3.Client {
+	tb.Helper()
+	return connect(tb, start(tb, 1).Addrs()...)
+}
+
+// claimOf returns the claim of a new operation.
+func claimOf(name string) store.ClaimRequest {
+	return store.ClaimRequest{
+		ID: store.DeriveID("test", "", name), Owner: store.NewOwner(), Fingerprint: store.Fingerprint{1}, Lease: time.Minute,
+		Policy: store.Policy{Retention: time.Hour},
+	}
+}
+
+// claimed claims a new operation.
+func claimed(tb testing.TB, st store.Store, name string) (store.ClaimRequest, store.CompleteRequest) {
+	tb.Helper()
+	r := claimOf(name)
+	got, err := st.Claim(tb.Context(), r)
+	if err != nil || got.Outcome != store.Claimed {
+		tb.Fatalf("%s: %v, %v", name, got.Outcome, err)
+	}
+	end := completionOf(&r, &got)
+	return r, end
+}
+
+func completionOf(r *store.ClaimRequest, got *store.ClaimResult) store.CompleteRequest {
+	return store.CompleteRequest{
+		ID: r.ID, Owner: r.Owner, Fingerprint: r.Fingerprint, Policy: r.Policy, Attempt: got.Attempt, Fence: got.Fence,
+	}
+}
+
+// eventually polls until check returns nil.
+func eventually(tb testing.TB, check func() error) {
+	tb.Helper()
+	err := check()
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = check() {
+		pause(tb.Context(), 50*time.Millisecond)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// large returns a payload of several parts that are all alike.
+func large(b byte) []byte { return bytes.Repeat([]byte{b}, 3<<20) }
+
+// A completion whose reply is lost is repeated, and may then have another payload.
+func TestRepeatedCompletionKeepsTheFirstLargePayload(t *testing.T) {
+	t.Parallel()
+	st := open(t, single(t), prefix())
+	_, end := claimed(t, st, "large")
+	for _, payload := range [][]byte{large('1'), large('2')} {
+		end.Payload = payload
+		if err := st.Complete(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := st.Claim(t.Context(), claimOf("large"))
+	if err != nil || again.Outcome != store.Completed || !bytes.Equal(again.Payload, large('1')) {
+		t.Errorf("%v, %v, not the first payload", again.Outcome, err)
+	}
+}
+
+// Of attempts that complete at once, one is an attempt that lost its record. It leaves no
+// parts.
+func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
+	t.Parallel()
+	client, mine := single(t), prefix()
+	st := open(t, client, mine)
+	r := claimOf("lost")
+	r.Lease = time.Second
+	got, err := st.Claim(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := completionOf(&r, &got)
+	next := r
+	next.Owner, next.Takeover = store.NewOwner(), true
+	eventually(t, func() error {
+		if got, err = st.Claim(t.Context(), next); err != nil || got.Outcome != store.Claimed {
+			return fmt.Errorf("%v, %w", got.Outcome, err)
+		}
+		return nil
+	})
+	winner := completionOf(&next, &got)
+	lost.Payload, winner.Payload = large('l'), large('w')
+	if err := st.Complete(t.Context(), winner); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Complete(t.Context(), lost); !errors.Is(err, store.ErrLeaseLost) {
+		t.Errorf("the lost attempt: %v", err)
+	}
+	again, err := st.Claim(t.Context(), claimOf("lost"))
+	if err != nil || !bytes.Equal(again.Payload, large('w')) {
+		t.Errorf("%v, %v, not the payload of the winner", again.Outcome, err)
+	}
+	left, err := client.Get(t.Context(), mine+"b/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil || left.Count != 5 { // and the last half of a MiB is with the record
+		t.Errorf("%d parts, %v, want those of the winner only", left.Count, err)
+	}
+}
+
+// A reader gets the parts of the revision at which it saw the record.
+func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
+	t.Parallel()
+	st := open(t, single(t), prefix())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var readers sync.WaitGroup
+	id := claimOf("replaced").ID
+	for range 4 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				got, err := st.Inspect(context.WithoutCancel(ctx), id)
+				switch {
+				case errors.Is(err, store.ErrNotFound):
+				case err != nil:
+					t.Error(err)
+				case got.State == store.StateCompleted && !bytes.Equal(got.Payload, large(got.Payload[0])):
+					t.Error("parts of two payloads")
+				}
+			}
+		})
+	}
+	for n := range 20 {
+		_, end := claimed(t, st, "replaced")
+		end.Payload = large(byte(n))
+		if err := st.Complete(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Resolve(t.Context(), id, store.Resolution{State: store.StateCompleted, Fence: end.Fence, Forget: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	readers.Wait()
+}
+
+// The client waits for a connection, and does not tell whether it had one.
+func TestServerThatIsAwayIsUnknown(t *testing.T) {
+	t.Parallel()
+	var listen net.ListenConfig
+	closed, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := closed.Addr().String()
+	_ = closed.Close()
+	st, err := repriseetcd.New(connect(t, addr), repriseetcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func(context.Context) error{
+		"claim": func(ctx context.Context) error {
+			_, err := st.Claim(ctx, claimOf("away"))
+			return err
+		},
+		"release": func(ctx context.Context) error { return st.Release(ctx, store.ID{}, store.NewOwner()) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if err := call(ctx); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: %v, want ErrUnknown", name, err)
+		}
+		cancel()
+	}
+}
+
+// lonely starts a cluster of three and kills two, so that the third has no leader, as a
+// member behind a partition.
+func lonely(t *testing.T) *servers.EtcdMember {
+	t.Helper()
+	cluster := start(t, 3)
+	cluster.Members[0].Kill(t)
+	cluster.Members[1].Kill(t)
+	return cluster.Members[2]
+}
+
+func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
+	t.Parallel()
+	st, err := repriseetcd.New(connect(t, lonely(t).Addr()), repriseetcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { // until the member finds that its leader is away
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := st.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
+			return fmt.Errorf("%w, want ErrUnavailable", err)
+		}
+		return nil
+	})
+}
+
+// A client knows a member behind a partition, and two that have a leader. No operation
+// fails because of the first.
+func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
+	t.Parallel()
+	away := lonely(t)
+	healthy := start(t, 1)
+	alone, err := repriseetcd.New(connect(t, away.Addr()), repriseetcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := alone.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		return nil
+	})
+	st, err := repriseetcd.New(connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		_, end := claimed(t, st, strconv.Itoa(n))
+		if err := st.Complete(t.Context(), end); err != nil {
+			t.Errorf("complete: %v", err)
+		}
+	}
+}
+
+// An operator revoked all leases, or the cluster was restored without them.
+func TestRevokedLeasesAreReplaced(t *testing.T) {
+	t.Parallel()
+	client := single(t)
+	st := open(t, client, prefix())
+	_, end := claimed(t, st, "before")
+	revoke := func() {
+		leases, err := client.Leases(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range leases.Leases {
+			if _, err := client.Revoke(t.Context(), l.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	revoke()
+	if err := st.Complete(t.Context(), end); !errors.Is(err, store.ErrLeaseLost) {
+		t.Errorf("the record is gone: %v, want ErrLeaseLost", err)
+	}
+	_, end = claimed(t, st, "after")
+	end.Payload = large('x')
+	if err := st.Complete(t.Context(), end); err != nil {
+		t.Error(err)
+	}
+	revoke()
+	_, end = claimed(t, st, "after")
+	end.Payload = large('y')
+	if err := st.Complete(t.Context(), end); err != nil {
+		t.Error(err)
+	}
+	if got, err := st.Claim(t.Context(), claimOf("after")); err != nil || !bytes.Equal(got.Payload, large('y')) {
+		t.Errorf("%v, %v", got.Outcome, err)
+	}
+}
+
+// The request that crosses the quota is executed, and gets the same error as those that
+// are refused afterwards. ErrFull is definite.
+func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
+	t.Parallel()
+	client := connect(t, start(t, 1, "--quota-backend-bytes", strconv.Itoa(8<<20)).Addrs()...)
+	st := open(t, client, prefix())
+	old, end := claimed(t, st, "old")
+	if err := st.Complete(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	running, finish := claimed(t, st, "running")
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			filled := 0
+			for n := 0; filled < 20 && n < 2000; n++ {
+				r := claimOf(fmt.Sprintf("%d of %d", n, caller))
+				got, err := st.Claim(t.Context(), r)
+				switch {
+				case err == nil:
+					c := completionOf(&r, &got)
+					c.Payload = make([]byte, 32<<10)
+					_ = st.Complete(t.Context(), c)
+				case errors.Is(err, store.ErrFull):
+					filled++
+					if left, err := st.Inspect(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
+						t.Errorf("a claim was refused, and there is its record: %+v, %v", left, err)
+					}
+				case !errors.Is(err, store.ErrUnknown):
+					t.Error(err)
+				}
+			}
+			if filled < 20 {
+				t.Errorf("%d refusals", filled)
+			}
+		})
+	}
+	callers.Wait()
+	if err := st.Complete(t.Context(), finish); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a completion: %v, want ErrFull", err)
+	}
+	old.Owner = store.NewOwner()
+	if got, err := st.Claim(t.Context(), old); err != nil || got.Outcome != store.Completed {
+		t.Errorf("a replay: %v, %v", got.Outcome, err)
+	}
+	if err := st.Release(t.Context(), running.ID, running.Owner); err != nil {
+		t.Errorf("a release, which takes no room: %v", err)
+	}
+}
+
+// Users have permissions for the keys of the store, and need no others.
+func TestUserNeedsThePrefixOnly(t *testing.T) {
+	t.Parallel()
+	addr := start(t, 1).Addrs()[0]
+	root := connect(t, addr)
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(root.RoleAdd(t.Context(), "reprise"))
+	must(root.RoleGrantPermission(t.Context(), "reprise", "mine/", clientv3.GetPrefixRangeEnd("mine/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+	for _, user := range []string{"root", "payments", "nothing"} {
+		must(root.UserAdd(t.Context(), user, "secret"))
+	}
+	must(root.UserGrantRole(t.Context(), "root", "root"))
+	must(root.UserGrantRole(t.Context(), "payments", "reprise"))
+	must(root.AuthEnable(t.Context()))
+	as := func(user string) *clientv3.Client {
+		client, err := clientv3.New(clientv3.Config{
+			Endpoints: []string{addr}, Username: user, Password: "secret", DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+	st := open(t, as("payments"), "mine/")
+	_, end := claimed(t, st, "large")
+	end.Payload = large('x')
+	if err := st.Complete(t.Context(), end); err != nil {
+		t.Error(err)
+	}
+	if _, err := st.List(t.Context(), store.Query{Limit: 10}); err != nil {
+		t.Error(err)
+	}
+	_, stop, err := st.Watch(t.Context(), end.ID)
+	if err != nil {
+		t.Error(err)
+	} else {
+		stop()
+	}
+	if _, err := repriseetcd.Open(t.Context(), as("nothing"), repriseetcd.Config{Prefix: "mine/"}); !errors.Is(err, store.ErrMisconfigured) {
+		t.Errorf("a user without a role: %v, want ErrMisconfigured", err)
+	}
+}
+
+func TestWatchEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	client, err := clientv3.New(clientv3.Config{Endpoints: start(t, 1).Addrs(), Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := repriseetcd.New(client, repriseetcd.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, stop, err := st.Watch(t.Context(), store.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	_ = client.Close()
+	for range changed {
+		continue // until it is closed
+	}
+	if _, _, err := st.Watch(t.Context(), store.ID{}); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("watch over a closed client: %v", err)
+	}
+}
+
+// The records of a probe are none of a request.
+func TestListShowsNoProbe(t *testing.T) {
+	t.Parallel()
+	st := open(t, single(t), prefix())
+	r := claimOf("probe")
+	r.Label = store.ProbeLabel
+	if _, err := st.Claim(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]int{"": 0, store.ProbeLabel: 1} {
+		page, err := st.List(t.Context(), store.Query{Label: label, Limit: 10})
+		if err != nil || len(page.Records) != want {
+			t.Errorf("label %q: %d records, %v, want %d", label, len(page.Records), err, want)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package lincheck
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// CheckCoarse checks histories of processes over one set of records, in a store whose
+// clock counts in seconds: a lease, a retention or a validity ends up to late after its
+// time, and never early. Modules whose stores the module lab does not require call it.
+func CheckCoarse(t *testing.T, late time.Duration, processes ...store.Store) {
+	t.Helper()
+	checked(t, &deployment{
+		stores: processes, clock: clock{late: late}, patience: 10 * time.Second,
+		pace: pace{calls: 100, between: 600 * time.Millisecond, unit: 250 * time.Millisecond},
+	}, everything...)
+}

@@ -1,0 +1,294 @@
+package repriseetcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// maxPart is the size of the largest value, in bytes. A server takes requests of up to
+// 1.5 MiB, unless it is told otherwise.
+const maxPart = 512 << 10
+
+// Renew implements [store.Store], with one transaction for each entry.
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if err := ready(ctx); err != nil {
+		return nil, err
+	}
+	statuses := make([]store.RenewStatus, len(rs))
+	errs := make([]error, len(rs))
+	each(len(rs), func(i int) { statuses[i], errs[i] = s.renew(ctx, &rs[i]) })
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return statuses, nil
+}
+
+func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewStatus, error) {
+	now, err := s.inspect(ctx, r.ID)
+	for {
+		rec := &now.record
+		switch {
+		case err != nil:
+			return 0, err
+		case now.corrupt != nil:
+			return 0, now.corrupt
+		case !now.exists, rec.owner != r.Owner, rec.state == unknown:
+			return store.RenewLost, nil
+		case rec.state == completed:
+			return store.RenewCompleted, nil
+		}
+		left, leaseErr := s.leases.left(ctx, now.lease)
+		if leaseErr != nil {
+			return 0, leaseErr
+		}
+		valid := left - rec.spare
+		periods := together(r.Lease, valid)
+		if periods[0] != periods[1] {
+			periods = periods[:1] // the record outlasts the lease as it is
+		}
+		var done bool
+		_, done, err = s.write(ctx, r.ID, &now, periods, func(ls []*lease) []clientv3.Op {
+			if len(ls) == 1 {
+				return []clientv3.Op{clientv3.OpPut(s.key(alive, r.ID), liveValue(ls[0].spare(r.Lease)), clientv3.WithLease(ls[0].id))}
+			}
+			rec.spare = ls[1].spare(valid)
+			return s.running(r.ID, r.Lease, rec, ls)
+		})
+		if done {
+			return store.Renewed, nil
+		}
+	}
+}
+
+// Complete implements [store.Store]. It is one transaction of etcd, unless the payload is
+// larger than half a MiB: then its parts are written first.
+func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := ready(ctx); err != nil {
+		return err
+	}
+	payload := string(r.Payload)
+	now, err := s.claimed(ctx, &r)
+	for {
+		rec := now.record
+		switch {
+		case err != nil:
+			return err
+		case now.corrupt != nil:
+			return now.corrupt
+		case !now.exists, rec.owner != r.Owner, rec.state == unknown:
+			return store.ErrLeaseLost
+		case rec.state == completed:
+			return nil // by an earlier call, whose payload stays
+		}
+		rec.state, rec.retention, rec.horizon = completed, r.Retention, r.Horizon
+		var done bool
+		if done, err = s.keep(ctx, r.ID, &now, &rec, payload, r.Retention, r.Remembered()); done {
+			return nil
+		}
+	}
+}
+
+// claimed returns the record of a claim: as this process remembers it, or else as the
+// server has it. The first is right unless the record was written again since its claim.
+func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, error) {
+	at, mine := s.mine.end(r.Owner)
+	if r.Attempt == 0 || !mine {
+		return s.inspect(ctx, r.ID)
+	}
+	now := found{exists: true, revision: int64(r.Fence), liveAt: unread, record: record{ //nolint:gosec // revisions are positive
+		state: inProgress, owner: r.Owner, fingerprint: r.Fingerprint, attempt: r.Attempt, fence: r.Fence, claimedAt: at, description: r.Description,
+	}}
+	now.record.setPolicy(r.Policy)
+	return now, nil
+}
+
+// keep writes a completed record and its payload, which is replayed for a time while the
+// record is kept for another, if the ID is still as it was found; otherwise as write.
+func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, payload string, replayed, kept time.Duration) (done bool, err error) {
+	rec.completedAt, rec.size, rec.parts, rec.set = time.Now(), len(payload), 0, 0
+	var held *lease // of the parts
+	if len(payload) > maxPart {
+		if payload, held, err = s.split(ctx, id, rec, payload, replayed); held == nil {
+			return false, err
+		}
+	}
+	_, done, err = s.write(ctx, id, now, []time.Duration{replayed, kept}, func(ls []*lease) []clientv3.Op {
+		if held != nil {
+			ls[0] = held // so that all parts go at once
+		}
+		rec.spare = ls[1].spare(kept)
+		return []clientv3.Op{
+			clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
+			clientv3.OpPut(s.key(payloads, id), payload, clientv3.WithLease(ls[0].id)),
+			clientv3.OpDelete(s.key(alive, id)),
+		}
+	})
+	if held != nil && !done && err == nil && now.record.set != rec.set {
+		_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix()) // else they go with their lease
+	}
+	return done, err
+}
+
+// partsOf returns the start of the keys of a payload's parts.
+func (s *Store) partsOf(id store.ID, rec *record) string {
+	return fmt.Sprintf("%s/%016x/", s.key(parts, id), rec.set)
+}
+
+func (s *Store) part(id store.ID, rec *record, number int) string {
+	return fmt.Sprintf("%s%04x", s.partsOf(id, rec), number)
+}
+
+// sending is how long it may take to send the parts of a payload.
+const sending = 30 * time.Second
+
+// split writes the parts of a payload under a new set, and returns the rest for the
+// payload's own key, and the lease of the parts, which still lasts long enough. Without
+// an error there may be no lease: then the caller tries again.
+func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, held *lease, err error) {
+	if held, err = s.leases.lasting(ctx, replayed+sending); err != nil {
+		return "", nil, classify(err)
+	}
+	rec.set = rand.Uint64() //nolint:gosec // it has to be unique only
+	for len(payload) > maxPart {
+		_, err := s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
+		if answered(err, rpctypes.ErrLeaseNotFound) {
+			s.leases.drop(held)
+			return "", nil, nil
+		}
+		if err != nil {
+			return "", nil, classify(err)
+		}
+		rec.parts++
+		payload = payload[maxPart:]
+	}
+	if held.until.left() < replayed {
+		return "", nil, nil // it took too long
+	}
+	return payload, held, nil
+}
+
+// join returns the payload of a record, with the parts of the revision at which it was
+// read.
+func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, error) {
+	rec := &now.record
+	payload := make([]byte, 0, rec.size)
+	for number := range rec.parts {
+		r, err := s.client.Get(ctx, s.part(id, rec, number), clientv3.WithRev(now.at))
+		if err != nil {
+			return nil, classify(err)
+		}
+		if len(r.Kvs) == 0 {
+			return nil, fail(store.ErrCorrupt, errors.New("a part of the payload is missing"))
+		}
+		payload = append(payload, r.Kvs[0].Value...)
+	}
+	if payload = append(payload, now.payload...); len(payload) != rec.size {
+		return nil, fail(store.ErrCorrupt, fmt.Errorf("the payload has %d bytes, want %d", len(payload), rec.size))
+	}
+	return payload, nil
+}
+
+// Release implements [store.Store].
+func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	if err := ready(ctx); err != nil {
+		return err
+	}
+	s.mine.end(owner)
+	now, err := s.inspect(ctx, id)
+	for {
+		switch {
+		case err != nil:
+			return err
+		case now.corrupt != nil:
+			return now.corrupt
+		case !now.exists, now.record.owner != owner, now.record.state != inProgress:
+			return nil
+		}
+		var done bool
+		if _, done, err = s.write(ctx, id, &now, nil, s.forget(id)); done {
+			return nil
+		}
+	}
+}
+
+// forget returns the operations that delete everything of an ID but the parts of large
+// payloads, which go with their leases.
+func (s *Store) forget(id store.ID) func([]*lease) []clientv3.Op {
+	return func([]*lease) []clientv3.Op {
+		return []clientv3.Op{
+			clientv3.OpDelete(s.key(records, id)), clientv3.OpDelete(s.key(alive, id)), clientv3.OpDelete(s.key(payloads, id)),
+			clientv3.OpDelete(s.key(parts, id)+"/", clientv3.WithPrefix()),
+		}
+	}
+}
+
+// Unknown implements [store.Store].
+func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := ready(ctx); err != nil {
+		return err
+	}
+	s.mine.end(r.Owner)
+	now, err := s.inspect(ctx, r.ID)
+	for {
+		rec := now.record
+		switch {
+		case err != nil:
+			return err
+		case now.corrupt != nil:
+			return now.corrupt
+		case !now.exists, rec.owner != r.Owner, rec.state == completed:
+			return store.ErrLeaseLost
+		case rec.state == unknown:
+			return nil // said before, and that reason stays
+		}
+		rec.state, rec.reason, rec.atMostOnce = unknown, r.Reason, true
+		policy := rec.policy()
+		kept := []time.Duration{policy.Remembered()}
+		var done bool
+		_, done, err = s.write(ctx, r.ID, &now, kept, func(ls []*lease) []clientv3.Op {
+			rec.spare = ls[0].spare(kept[0])
+			return []clientv3.Op{
+				clientv3.OpPut(s.key(records, r.ID), rec.encode(), clientv3.WithLease(ls[0].id)), clientv3.OpDelete(s.key(alive, r.ID)),
+			}
+		})
+		if done {
+			return nil
+		}
+	}
+}
+
+// each calls f for 0 to n-1, some at a time.
+func each(n int, f func(i int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 16)
+	for i := range n {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			f(i)
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,129 @@
+package repriseetcd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/probe"
+)
+
+// Check implements [store.Checker]. It asks each member that the client knows for its
+// status, and does not write. The codes that it reports are listed in docs/etcd.md.
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
+	members, err := s.client.MemberList(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	var findings []store.Finding
+	add := func(code string, severity store.Severity, format string, args ...any) {
+		findings = append(findings, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+	}
+	voters := 0
+	for _, m := range members.Members {
+		if !m.IsLearner {
+			voters++
+		}
+	}
+	switch {
+	case voters == 1:
+		add("single-member", store.Warning, "the cluster has one member: no operation runs while it is away, and its disk is the only copy of the records; use three or five members")
+	case voters%2 == 0:
+		add("even-members", store.Warning, "the cluster has %d members, which survives no more failures than %d; use an odd number", voters, voters-1)
+	}
+	alarms, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	for _, a := range alarms.Alarms {
+		switch a.Alarm { //nolint:exhaustive // there is one for none
+		case etcdserverpb.AlarmType_NOSPACE:
+			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/etcd.md)", a.MemberID)
+		case etcdserverpb.AlarmType_CORRUPT:
+			add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
+		}
+	}
+	for _, endpoint := range s.client.Endpoints() {
+		status, err := s.status(ctx, endpoint)
+		if answered(err, rpctypes.ErrPermissionDenied) { // it is there, and tells root only
+			continue
+		}
+		if err != nil {
+			add("member-away", store.Warning, "an endpoint of the client does not answer: %v", classify(err))
+			continue
+		}
+		if status.IsLearner {
+			add("learner", store.Warning, "an endpoint of the client is a learner, which answers no writes; leave it out")
+		}
+		if !supported(status.Version) {
+			add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
+		}
+	}
+	return findings, nil
+}
+
+// statusTimeout bounds the question to one endpoint, since the client waits for one that
+// is away until the context ends.
+const statusTimeout = 2 * time.Second
+
+func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	return s.client.Status(ctx, endpoint)
+}
+
+// supported reports whether a version of a server is 3.4 or newer.
+func supported(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > 3 || major == 3 && minor >= 4)
+}
+
+// report logs the warnings among findings, and returns the others as an error.
+func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) error {
+	var unsafe []string
+	for _, f := range findings {
+		if f.Severity == store.Unsafe {
+			unsafe = append(unsafe, f.Code+": "+f.Detail)
+			continue
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "repriseetcd: "+f.Detail, slog.String("code", f.Code))
+	}
+	if len(unsafe) > 0 {
+		return misconfigured("%s", strings.Join(unsafe, "; "))
+	}
+	return nil
+}
+
+// probe tries every operation on a new record.
+func (s *Store) probe(ctx context.Context) error {
+	rival, err := New(s.client, s.config)
+	if err != nil {
+		return err
+	}
+	return (&probe.Probe{
+		Name: "etcd", Store: s, Rival: rival,
+		Read: func(ctx context.Context, id store.ID) error {
+			_, err := s.Inspect(ctx, id)
+			return err
+		},
+		Delete: func(ctx context.Context, id store.ID) error {
+			now, err := s.inspect(ctx, id)
+			if err != nil {
+				return err
+			}
+			if !now.exists {
+				return probe.Unexpected("no record", "the record of the probe")
+			}
+			_, _, err = s.write(ctx, id, &now, nil, s.forget(id))
+			return err
+		},
+	}).Run(ctx)
+}

@@ -1,0 +1,195 @@
+package repriseetcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Claim implements [store.Store]. The claim of a new ID is one transaction of etcd, and
+// so is a replay. The server decides whether an attempt is live: its lease has run out
+// when the server has deleted the key that says so.
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if err := r.Validate(); err != nil {
+		return store.ClaimResult{}, err
+	}
+	if err := ready(ctx); err != nil {
+		return store.ClaimResult{}, err
+	}
+	var now found // an ID is assumed to be new until the server says otherwise
+	for {
+		answer, next := judge(&r, &now)
+		if next == nil {
+			return s.answer(ctx, &r, answer, &now)
+		}
+		fence, done, err := s.grant(ctx, &r, next, &now)
+		if errors.Is(err, store.ErrFull) && now.record.owner == r.Owner {
+			err = fmt.Errorf("%w: %v", store.ErrUnknown, err) //nolint:errorlint // it has the claim, and could not write it again
+		}
+		if err != nil {
+			return store.ClaimResult{}, err
+		}
+		if done {
+			answer.Fence = next.fence
+			if next.fence == 0 {
+				answer.Fence = fence
+			}
+			answer.Attempt, answer.Remaining = next.attempt, r.Lease
+			s.mine.begin(r.Owner, next.claimedAt)
+			return answer, nil
+		}
+	}
+}
+
+// judge decides in the order that [store.Store] gives. The record that it returns is to
+// be written for the answer to hold.
+func judge(r *store.ClaimRequest, now *found) (answer store.ClaimResult, next *record) {
+	rec := &now.record
+	switch {
+	case !now.exists && now.live: // its attempt outlasts it by the seconds that leases are shared for
+		return store.ClaimResult{Outcome: store.InProgress}, nil
+	case !now.exists:
+		return attempt(r, 1)
+	case now.corrupt != nil:
+		return store.ClaimResult{}, nil
+	case rec.fingerprint != r.Fingerprint:
+		return store.ClaimResult{Outcome: store.Mismatch}, nil
+	case rec.state == completed && !now.replayed:
+		return store.ClaimResult{Outcome: store.Expired}, nil
+	case rec.state == completed:
+		return store.ClaimResult{Outcome: store.Completed, Payload: now.payload}, nil
+	case now.live && rec.owner == r.Owner:
+		again := *rec
+		again.setPolicy(r.Policy)
+		again.description = r.Description
+		return store.ClaimResult{Outcome: store.Claimed}, &again
+	case now.live:
+		return store.ClaimResult{Outcome: store.InProgress}, nil
+	case rec.state == unknown:
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
+	case rec.owner == r.Owner: // lapsed and not taken over: the engine renews it before it runs
+		return store.ClaimResult{Outcome: store.Claimed, Attempt: rec.attempt, Fence: rec.fence}, nil
+	case rec.atMostOnce, !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
+		return store.ClaimResult{Outcome: store.Lapsed}, nil
+	default:
+		return attempt(r, rec.attempt+1)
+	}
+}
+
+// attempt returns the record of the next attempt. Its fence is the revision that writes
+// it, which no other write of the cluster has.
+func attempt(r *store.ClaimRequest, number int) (store.ClaimResult, *record) {
+	rec := &record{
+		state: inProgress, owner: r.Owner, fingerprint: r.Fingerprint, attempt: number, claimedAt: time.Now(), description: r.Description,
+	}
+	rec.setPolicy(r.Policy)
+	return store.ClaimResult{Outcome: store.Claimed}, rec
+}
+
+// grant writes a claim, if the ID is still as it was found; otherwise now is the
+// new finding.
+func (s *Store) grant(ctx context.Context, r *store.ClaimRequest, next *record, now *found) (fence uint64, done bool, err error) {
+	revision, done, err := s.write(ctx, r.ID, now, together(r.Lease, r.Remembered()), func(ls []*lease) []clientv3.Op {
+		next.spare = ls[1].spare(r.Remembered())
+		return s.running(r.ID, r.Lease, next, ls)
+	})
+	return uint64(revision), done, err //nolint:gosec // revisions are positive
+}
+
+// together returns the periods of the leases for an attempt and for its record, which
+// must not end first: if their ends are close, they share one.
+func together(attempt, remembered time.Duration) []time.Duration {
+	if remembered < attempt+2*sharing(attempt) {
+		both := max(attempt, remembered)
+		return []time.Duration{both, both}
+	}
+	return []time.Duration{attempt, remembered}
+}
+
+// running returns the operations that write the record of an attempt whose lease runs.
+func (s *Store) running(id store.ID, attempt time.Duration, rec *record, ls []*lease) []clientv3.Op {
+	return []clientv3.Op{
+		clientv3.OpPut(s.key(alive, id), liveValue(ls[0].spare(attempt)), clientv3.WithLease(ls[0].id)),
+		clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
+	}
+}
+
+// answer completes an answer for which nothing is written.
+func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.ClaimResult, now *found) (store.ClaimResult, error) {
+	switch {
+	case now.corrupt != nil:
+		return store.ClaimResult{}, now.corrupt
+	case answer.Outcome == store.InProgress:
+		left, err := s.leases.left(ctx, now.liveTill)
+		answer.Remaining = max(left-now.spare, time.Millisecond) // it runs, whatever is left
+		return answer, err
+	case answer.Outcome == store.Completed && now.record.parts > 0:
+		payload, err := s.join(ctx, r.ID, now)
+		if err != nil {
+			return store.ClaimResult{}, err
+		}
+		answer.Payload = payload
+	}
+	return answer, nil
+}
+
+// write makes changes under leases for periods, if an ID is still as it was found. It has
+// not done so if now is another finding, or if the server did not know a lease: then
+// the caller tries again.
+func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
+	used := make([]*lease, 0, 2)
+	for _, period := range periods {
+		if last := len(used) - 1; last >= 0 && period == periods[last] {
+			used = append(used, used[last]) // so that both end at once
+			continue
+		}
+		l, err := s.leases.lasting(ctx, period)
+		if answered(err, rpctypes.ErrNoSpace) {
+			return 0, false, s.refused(ctx, id, now, err)
+		}
+		if err != nil {
+			return 0, false, classify(err)
+		}
+		used = append(used, l)
+	}
+	other, revision, done, err := s.change(ctx, id, now, ops(used)...)
+	switch {
+	case answered(err, rpctypes.ErrLeaseNotFound): // an operator revoked it, or the cluster was restored from a backup
+		for _, l := range used {
+			s.leases.drop(l)
+		}
+		return 0, false, nil
+	case answered(err, rpctypes.ErrNoSpace):
+		return 0, false, s.refused(ctx, id, now, err)
+	case err != nil:
+		return 0, false, classify(err)
+	case !done:
+		*now = other
+	}
+	return revision, done, nil
+}
+
+// refused returns the error of a write for which the server said that it has no space
+// left. The one that crosses the quota gets this answer although it is executed. Where
+// the ID has not been read, now is the finding, without an error: it may need no write.
+func (s *Store) refused(ctx context.Context, id store.ID, now *found, answer error) error {
+	was := *now
+	other, err := s.inspect(ctx, id)
+	switch {
+	case err != nil:
+		return fail(store.ErrUnknown, answer)
+	case was.at == 0:
+		*now = other
+		return nil
+	case other.revision != was.revision || other.liveAt != was.liveAt:
+		return fail(store.ErrUnknown, answer)
+	default:
+		return classify(answer)
+	}
+}

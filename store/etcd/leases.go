@@ -1,0 +1,159 @@
+package repriseetcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// maxPeriods bounds how many different periods a process remembers leases for.
+const maxPeriods = 256
+
+// leases grants leases of etcd, and shares each among the keys that end at about the same
+// time: so a million records are some thousand leases. A lease is never kept alive, and
+// its keys go when it ends. It never ends early: the server counts in
+// seconds, and a new leader of the cluster starts it anew.
+type leases struct {
+	client *clientv3.Client
+
+	mu      sync.Mutex
+	current map[time.Duration]*lease
+	ends    map[clientv3.LeaseID]end // of the leases that this process granted, until then
+	sweep   int                      // how many ends make it look for those that are past
+}
+
+// lease is a lease of etcd.
+type lease struct {
+	granted chan struct{} // closed once the rest is set
+	err     error
+	id      clientv3.LeaseID
+	until   end // it does not end before
+}
+
+// end is an instant on two clocks: the monotonic one stands still while the machine
+// sleeps, and the wall clock may be set back. It has come when either says so.
+type end struct{ monotonic, wall time.Time }
+
+func endAfter(start time.Time, d time.Duration) end {
+	at := start.Add(d)
+	return end{monotonic: at, wall: at.Round(0)}
+}
+
+// left returns how long it is until then.
+func (e end) left() time.Duration { return min(time.Until(e.monotonic), time.Until(e.wall)) }
+
+// sharing is by how much a lease may outlast a period, so that others can share it.
+func sharing(period time.Duration) time.Duration {
+	return min(max(period/60, time.Second), time.Minute)
+}
+
+// spare returns how much longer than asked the lease lasts.
+func (l *lease) spare(asked time.Duration) time.Duration {
+	return max(l.until.left()-asked, 0).Truncate(time.Millisecond)
+}
+
+// lasting returns a lease that lasts for the period from now at least.
+func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, error) {
+	for {
+		current, mine := l.take(period)
+		if mine {
+			l.grant(ctx, current, period)
+			if current.err != nil {
+				l.drop(current)
+			}
+		}
+		select {
+		case <-current.granted:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		switch {
+		case current.err == nil:
+			return current, nil
+		case mine:
+			return nil, current.err
+		} // another call's context may be why it failed
+	}
+}
+
+// take returns the lease for a period, and whether the caller has to grant it.
+func (l *leases) take(period time.Duration) (current *lease, grant bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if current = l.current[period]; current != nil && (!current.done() || current.until.left() >= period) {
+		return current, false
+	}
+	if len(l.current) >= maxPeriods {
+		clear(l.current)
+	}
+	current = &lease{granted: make(chan struct{})}
+	l.current[period] = current
+	return current, true
+}
+
+func (l *lease) done() bool {
+	select {
+	case <-l.granted:
+		return true
+	default:
+		return false
+	}
+}
+
+// grant asks the server for a lease.
+func (l *leases) grant(ctx context.Context, current *lease, period time.Duration) {
+	defer close(current.granted)
+	start := time.Now()
+	seconds := int64((period + sharing(period) + time.Second - 1) / time.Second)
+	granted, err := l.client.Grant(clientv3.WithRequireLeader(ctx), seconds)
+	if err != nil {
+		current.err = err
+		return
+	}
+	current.id, current.until = granted.ID, endAfter(start, time.Duration(granted.TTL)*time.Second)
+	l.remember(current)
+}
+
+// drop forgets a lease that the server does not know any more.
+func (l *leases) drop(gone *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for period, current := range l.current {
+		if current == gone {
+			delete(l.current, period)
+		}
+	}
+}
+
+// left returns how long a lease is sure to last. It asks the server about the leases of
+// other processes, which it knows in seconds.
+func (l *leases) left(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
+	l.mu.Lock()
+	until, known := l.ends[id]
+	l.mu.Unlock()
+	if known {
+		return until.left(), nil
+	}
+	r, err := l.client.TimeToLive(ctx, id)
+	if err != nil {
+		return 0, classify(err)
+	}
+	return time.Duration(r.TTL) * time.Second, nil
+}
+
+// remember keeps the end of a lease, and forgets those that are past.
+func (l *leases) remember(granted *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ends) >= l.sweep {
+		for id, until := range l.ends {
+			if until.left() <= 0 {
+				delete(l.ends, id)
+			}
+		}
+		l.sweep = 2*len(l.ends) + maxPeriods
+	}
+	l.ends[granted.id] = granted.until
+}

@@ -1,0 +1,125 @@
+package repriseetcd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// scannedPerPage is how many records one call of List reads.
+const scannedPerPage = 10_000
+
+// List implements [store.Inspector]. A listing goes through the records in the order of
+// their IDs, and reads no payload. Every page is of one revision of the cluster.
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
+	if err := q.Validate(); err != nil {
+		return store.Page{}, err
+	}
+	if err := ready(ctx); err != nil {
+		return store.Page{}, err
+	}
+	at, err := s.parseCursor(q.After)
+	if err != nil {
+		return store.Page{}, err
+	}
+	all := s.config.Prefix + records
+	r, err := s.client.Get(ctx, all+at.after, clientv3.WithRange(clientv3.GetPrefixRangeEnd(all)), clientv3.WithLimit(scannedPerPage))
+	if err != nil {
+		return store.Page{}, classify(err)
+	}
+	if q.After == "" {
+		at.total = r.Count
+	}
+	page := store.Page{Total: at.total}
+	if len(r.Kvs) == 0 {
+		return page, nil
+	}
+	first, last := strings.TrimPrefix(string(r.Kvs[0].Key), all), strings.TrimPrefix(string(r.Kvs[len(r.Kvs)-1].Key), all)
+	others, err := s.client.Txn(ctx).Then(
+		s.between(alive, first, last, r.Header.Revision), s.between(payloads, first, last, r.Header.Revision),
+	).Commit()
+	if err != nil {
+		return store.Page{}, classify(err)
+	}
+	live, replayed := byID(others.Responses[0].GetResponseRange().Kvs), byID(others.Responses[1].GetResponseRange().Kvs)
+	ends := map[clientv3.LeaseID]time.Duration{}
+	for i, kv := range r.Kvs {
+		text := strings.TrimPrefix(string(kv.Key), all)
+		page.Scanned++
+		view, selected, err := s.listed(ctx, &q, text, kv, live[text], replayed[text], ends)
+		if err != nil {
+			return store.Page{}, err
+		}
+		if selected {
+			page.Records = append(page.Records, view)
+		}
+		if more := i < len(r.Kvs)-1 || r.More; more && (len(page.Records) == q.Limit || i == len(r.Kvs)-1) {
+			page.Next = s.cursor(text+"\x00", at.total)
+			return page, nil
+		}
+	}
+	return page, nil
+}
+
+// between returns the operation that reads the keys of a kind from one ID to another at a
+// revision, without their values: they are payloads, or of no use here.
+func (s *Store) between(kind, first, last string, revision int64) clientv3.Op {
+	prefix := s.config.Prefix + kind
+	return clientv3.OpGet(prefix+first, clientv3.WithRange(prefix+last+"\x00"), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
+}
+
+// byID returns key-value pairs by the ID at the end of their keys.
+func byID(kvs []*mvccpb.KeyValue) map[string]*mvccpb.KeyValue {
+	ids := make(map[string]*mvccpb.KeyValue, len(kvs))
+	for _, kv := range kvs {
+		key := string(kv.Key)
+		ids[key[strings.LastIndexByte(key, '/')+1:]] = kv
+	}
+	return ids
+}
+
+// listed returns a record, and whether q selects it. A key that is no ID is none of ours.
+func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, live, replayed *mvccpb.KeyValue, ends map[clientv3.LeaseID]time.Duration) (view store.Record, selected bool, err error) {
+	id, err := store.ParseID(text)
+	if err != nil {
+		return view, false, nil //nolint:nilerr // see above
+	}
+	now := found{exists: true, revision: kv.ModRevision, lease: clientv3.LeaseID(kv.Lease), live: live != nil, replayed: replayed != nil}
+	if live != nil {
+		now.liveTill = clientv3.LeaseID(live.Lease)
+	}
+	now.record, now.corrupt = decode(kv.Value, kv.ModRevision)
+	view, err = s.view(ctx, id, &now, ends)
+	return view, err == nil && q.Selects(&view, time.Now()), err
+}
+
+// position is the start of the next page.
+type position struct {
+	after string
+	total int64
+}
+
+// cursor returns the text of a position. It names the store by its prefix.
+func (s *Store) cursor(after string, total int64) string {
+	return fmt.Sprintf("etcd-%x-%d-%x", s.config.Prefix, total, after)
+}
+
+// parseCursor parses the output of cursor.
+func (s *Store) parseCursor(text string) (position, error) {
+	if text == "" {
+		return position{}, nil
+	}
+	var p position
+	var prefix, after []byte
+	if n, err := fmt.Sscanf(text, "etcd-%x-%d-%x", &prefix, &p.total, &after); err == nil && n == 3 && string(prefix) == s.config.Prefix {
+		p.after = string(after)
+		return p, nil
+	}
+	return position{}, invalid("Query.After is not a cursor of this store")
+}

@@ -1,0 +1,60 @@
+package repriseetcd
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// sample is a record with every field set.
+func sample() record {
+	return record{
+		state: unknown, atMostOnce: true, owner: store.Owner{1}, fingerprint: store.Fingerprint{2}, fence: 7, attempt: 3,
+		retention: time.Hour, horizon: time.Minute, claimedAt: time.Unix(5, 6), completedAt: time.Unix(7, 8), spare: time.Second,
+		size: 9, parts: 1, set: 1<<63 + 1, label: "payments", description: "POST /payments", reason: "the bank timed out",
+	}
+}
+
+func TestRecordIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	want := sample()
+	got, err := decode([]byte(want.encode()), 42)
+	if err != nil || got != want {
+		t.Errorf("decode gave %+v, %v, want %+v", got, err, want)
+	}
+	want.fence = 0
+	if got, err = decode([]byte(want.encode()), 42); err != nil || got.fence != 42 {
+		t.Errorf("fence %d, %v, want the revision that wrote the record", got.fence, err)
+	}
+}
+
+func TestRecordThatWasCutIsRefused(t *testing.T) {
+	t.Parallel()
+	rec := sample()
+	whole := rec.encode()
+	for n := range len(whole) {
+		if got, err := decode([]byte(whole[:n]), 1); err == nil {
+			t.Errorf("the first %d of %d bytes are %+v", n, len(whole), got)
+		}
+	}
+	if _, err := decode([]byte(whole+"x"), 1); err == nil {
+		t.Error("a record with a byte too many was read")
+	}
+}
+
+// FuzzDecode finds no value that crashes decode, or that is read as another.
+func FuzzDecode(f *testing.F) {
+	rec := sample()
+	f.Add([]byte(rec.encode()))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		got, err := decode(value, 1)
+		if err != nil {
+			return
+		}
+		again, err := decode([]byte(got.encode()), 1)
+		if err != nil || again != got {
+			t.Errorf("%+v was read again as %+v, %v", got, again, err)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package repriseetcd
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// The first letters of the keys, behind the prefix.
+const (
+	records  = "r/" // the record
+	alive    = "l/" // exists while the attempt of a record is live; its value is its spare: see lease.spare
+	payloads = "p/" // exists while the payload of a record is replayed; its value is the payload
+	parts    = "b/" // the parts of a payload that is too large for one value
+)
+
+// Store is a [store.Store] in etcd, with the abilities [store.Waiter], [store.Inspector]
+// and [store.Checker]. It is safe for concurrent use, and owns no goroutine and no
+// connection: the client belongs to the caller. Make one with [New] or [Open].
+type Store struct {
+	client *clientv3.Client
+	config Config
+	leases leases
+	mine   attempts
+}
+
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Waiter    = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
+	_ store.Checker   = (*Store)(nil)
+)
+
+// New returns a store over a client, and contacts no server. It fails with
+// [store.ErrInvalid] when client is nil or a field of c is out of its range.
+func New(client *clientv3.Client, c Config) (*Store, error) {
+	if client == nil {
+		return nil, invalid("the client is nil")
+	}
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Store{client: client, config: c, leases: leases{client: client, current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
+}
+
+// Open is New, and then fails with [store.ErrMisconfigured] if [Store.Check] finds
+// something unsafe, or if an operation fails: it tries each on a new record. Warnings are
+// logged.
+func Open(ctx context.Context, client *clientv3.Client, c Config) (*Store, error) {
+	s, err := New(client, c)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := s.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := report(ctx, s.config.Logger, findings); err != nil {
+		return nil, err
+	}
+	if err := s.probe(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// key returns the key of a kind for an ID.
+func (s *Store) key(kind string, id store.ID) string {
+	return s.config.Prefix + kind + hex.EncodeToString(id[:])
+}
+
+// found is the finding of a transaction about an ID.
+type found struct {
+	at       int64 // the revision of the cluster at which it was read
+	exists   bool
+	revision int64 // that wrote the record
+	lease    clientv3.LeaseID
+	record   record
+	corrupt  error // the record is unreadable
+
+	live     bool
+	spare    time.Duration // by how much its lease of etcd outlasts the attempt's
+	liveAt   int64         // the revision that wrote the live key, 0 without one, or unread
+	liveTill clientv3.LeaseID
+
+	replayed bool // the payload is there
+	payload  []byte
+}
+
+// unread is the revision of a live key that makes no difference.
+const unread = -1
+
+// read returns the operations whose results look reads.
+func (s *Store) read(id store.ID) []clientv3.Op {
+	return []clientv3.Op{
+		clientv3.OpGet(s.key(records, id)), clientv3.OpGet(s.key(alive, id)), clientv3.OpGet(s.key(payloads, id)),
+	}
+}
+
+// look returns the finding of the operations of read.
+func look(r *clientv3.TxnResponse) found {
+	f := found{at: r.Header.Revision}
+	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		f.exists, f.revision, f.lease = true, kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease)
+		if f.record, f.corrupt = decode(kvs[0].Value, kvs[0].ModRevision); f.corrupt != nil {
+			f.corrupt = fail(store.ErrCorrupt, f.corrupt)
+		}
+	}
+	if kvs := r.Responses[1].GetResponseRange().Kvs; len(kvs) > 0 {
+		f.live, f.liveAt, f.liveTill, f.spare = true, kvs[0].ModRevision, clientv3.LeaseID(kvs[0].Lease), spareOf(kvs[0].Value)
+	}
+	if kvs := r.Responses[2].GetResponseRange().Kvs; len(kvs) > 0 {
+		f.replayed, f.payload = true, kvs[0].Value
+	}
+	return f
+}
+
+// liveValue is the value of a live key: by how much its lease outlasts the attempt's.
+func liveValue(spare time.Duration) string { return strconv.FormatInt(spare.Milliseconds(), 10) }
+
+func spareOf(value []byte) time.Duration {
+	ms, _ := strconv.ParseInt(string(value), 10, 64) // of another value none is known
+	return time.Duration(ms) * time.Millisecond
+}
+
+// inspect reads the keys of an ID.
+func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
+	r, err := s.commit(ctx, nil, s.read(id), nil)
+	if err != nil {
+		return found{}, classify(err)
+	}
+	return look(r), nil
+}
+
+// change makes changes if an ID is still as it was found. Otherwise it returns the
+// finding, and false.
+func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clientv3.Op) (now found, revision int64, done bool, err error) {
+	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", was.revision)}
+	if was.liveAt != unread {
+		same = append(same, clientv3.Compare(clientv3.ModRevision(s.key(alive, id)), "=", was.liveAt))
+	}
+	r, err := s.commit(ctx, same, ops, s.read(id))
+	switch {
+	case err != nil:
+		return found{}, 0, false, err
+	case r.Succeeded:
+		return found{}, r.Header.Revision, true, nil
+	default:
+		return look(r), 0, false, nil
+	}
+}
+
+// commit executes a transaction. A member without a leader, such as one behind a
+// partition, refuses it at once, and then the next of the client's members is asked.
+func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise []clientv3.Op) (r *clientv3.TxnResponse, err error) {
+	leading := clientv3.WithRequireLeader(ctx)
+	for n := len(s.client.Endpoints()); ; n-- {
+		r, err = s.client.Txn(leading).If(same...).Then(ops...).Else(otherwise...).Commit()
+		if n <= 1 || !answered(err, rpctypes.ErrNoLeader) {
+			break
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err() // the client repeats a call that a server gave up, so the error may not be the first
+	}
+	return r, err
+}
+
+// ready refuses a call whose context has already ended.
+func ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package repriseetcd
+
+import (
+	"context"
+	"errors"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Watch implements [store.Waiter]. The channel receives a value when the key of the
+// record was written or deleted, and is closed when the watch ends.
+func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
+	if err := ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify())
+	select {
+	case first, open := <-events:
+		err := first.Err()
+		if !open {
+			err = errors.New("the client is closed")
+		}
+		if err != nil {
+			cancel()
+			return nil, nil, fail(store.ErrUnavailable, err)
+		}
+	case <-ctx.Done():
+		cancel()
+		return nil, nil, fail(store.ErrUnavailable, ctx.Err())
+	}
+	ch := make(chan struct{}, 1)
+	go func() { // ends with the watch, which stop ends
+		defer close(ch)
+		for range events {
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return ch, cancel, nil
+}
