@@ -47,6 +47,7 @@ replace (
 	github.com/reprise-go/reprise/lab/nethttp => ../../../lab/nethttp
 	github.com/reprise-go/reprise/reprisetest => ../../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal
+	github.com/reprise-go/reprise/store/mysql => ../../../store/mysql
 	github.com/reprise-go/reprise/store/postgres => ../../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
