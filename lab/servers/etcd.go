@@ -103,7 +103,7 @@ func (m *EtcdMember) healthy() error {
 		if err != nil {
 			return err
 		}
-		got, err := http.DefaultClient.Do(r)
+		got, err := new(http.Client).Do(r)
 		if err != nil {
 			return err
 		}
