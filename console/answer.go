@@ -29,6 +29,7 @@ type answerView struct {
 	Cut     bool // the body is longer than the part shown
 
 	Elsewhere bool // the body is in a blob store
+	Failed    bool // it is a failure of reprise.Do
 	Corrupt   bool // it is not in a form that this release knows
 }
 
@@ -37,7 +38,8 @@ func showAnswer(payload []byte) *answerView {
 	if result := reprise.DescribeResult(payload); result != "" {
 		return &answerView{
 			Problem: "Not an HTTP answer: a result of reprise.Do, " + result + ".",
-			Result:  true, Size: len(payload),
+			Result:  true, Size: len(payload), Corrupt: result == "unreadable",
+			Failed: strings.HasPrefix(result, "a failure") || result == "a panic",
 		}
 	}
 	answer, err := stored.Decode(payload)

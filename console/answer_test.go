@@ -2,8 +2,12 @@ package console
 
 import (
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // A record whose body is in a blob store shows its head, and the size and name of the
@@ -21,5 +25,20 @@ func TestOffloadedResponseIsShown(t *testing.T) {
 	}
 	if !strings.Contains(view.Problem, "20261122/d7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e592") {
 		t.Errorf("says %q", view.Problem)
+	}
+}
+
+// A failure that Do keeps, and a result that it cannot read, are shown as failures.
+func TestFailureOfDoIsShown(t *testing.T) {
+	t.Parallel()
+	kept, err := reprise.EncodeResult(nil, 0, errors.New("the bank refused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for failure, payload := range map[string][]byte{"a failure is kept": kept, "the answer cannot be read": kept[:len(kept)-1]} {
+		view := recordView{Record: newRow(&store.Record{State: store.StateCompleted, Payload: payload}), Answer: showAnswer(payload)}
+		if got := view.Failure(); got != failure {
+			t.Errorf("says %q, want %q", got, failure)
+		}
 	}
 }

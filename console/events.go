@@ -102,6 +102,15 @@ func (e *Events) of(id store.ID) []event {
 	return found
 }
 
+// resolved reports whether the resolution of a record as it was is among the events.
+func (e *Events) resolved(id store.ID, fence uint64, state store.RecordState) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.deeds, func(d event) bool {
+		return d.ID == id && d.Fence == fence && (d.State == state || d.State.WasCompleted() && state.WasCompleted())
+	})
+}
+
 // resolutions returns the events of resolutions, the newest first.
 func (e *Events) resolutions() []event {
 	e.mu.Lock()

@@ -48,7 +48,8 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 	case ctx.Err() != nil:
 		status, p.Notice = http.StatusGatewayTimeout, "The store was not read to its end in "+duration(findLook)+". Give all 64 digits, or the scope and the key."
 	case errors.Is(err, store.ErrNotFound):
-		status, p.Notice = http.StatusNotFound, "No record begins with these digits. It was never claimed, was released, or its retention has ended."
+		status, p.Notice = http.StatusNotFound, "No record begins with these digits. If they are a client's key, find it by its scope. "+
+			"Otherwise it was never claimed, was released, or its retention has ended."
 	case errors.Is(err, store.ErrInvalid):
 		p.Notice = sentence(err)
 	default:

@@ -42,7 +42,10 @@ func TestFindTakesTheBeginningOfAnID(t *testing.T) {
 		}
 		b.want("two", find("aabbccdd"), 422, "Several records begin with these digits", "records/main/"+twins[0].String(), "records/main/"+twins[1].String())
 		b.want("seven", find(id.String()[:7]), 422, "at least the first 8")
-		b.want("none", find("0123456789ab"), 404, "No record begins with these digits")
+		b.want("none", find("0123456789ab"), 404, "No record begins with these digits", "a client's key, find it by its scope")
+		if got := find("s3cret-key"); got.status != 422 || strings.Contains(got.text, "s3cret-key") {
+			b.Errorf("a key in the place of the ID: %d: %s", got.status, got.text)
+		}
 	})
 }
 

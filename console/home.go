@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -41,6 +43,7 @@ type storeView struct {
 	Findings []store.Finding
 	Needs    []row // records that need a human
 	Stuck    int
+	Waiting  int // lapsed records that a retry takes over
 	Scanned  int
 	Total    int64
 	More     string // cursor behind the records read; empty: all were read
@@ -51,8 +54,8 @@ type storeView struct {
 
 // count is how many records of a policy there are, of all processes.
 type count struct {
-	Label                              string
-	Running, Stuck, Completed, Expired int
+	Label                                       string
+	Running, Stuck, Waiting, Completed, Expired int
 }
 
 // bar is a slot of the history, drawn.
@@ -60,12 +63,18 @@ type bar struct {
 	X, Height, Replayed int
 }
 
-// Needs of the home page: records that stay as they are until a person does something.
-var needsHuman = store.States(store.StateLapsed, store.StateUnknown, store.StateUnreadable)
+// mayNeedHuman are the states of the records that may need a human.
+var mayNeedHuman = store.States(store.StateLapsed, store.StateUnknown, store.StateUnreadable)
+
+// needsHuman reports whether a record stays as it is until a person does something. A
+// lapsed one that is not AtMostOnce does if the policy that this process has allows no
+// more attempts.
+func (s *site) needsHuman(r *store.Record) bool {
+	return r.Stuck() || r.State == store.StateUnreadable ||
+		r.State == store.StateLapsed && protocol.NextOf(r, s.config.Guards...).Outcome != reprise.Claimed
+}
 
 func (s *site) home(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
 	view := homeView{Recording: s.config.Events != nil}
 	for _, engine := range s.config.Engines {
 		stats := engine.Engine.Stats()
@@ -73,7 +82,7 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 		view.Waiting += stats.Waiting
 	}
 	for _, store := range s.stores {
-		shown := look(ctx, store)
+		shown := s.look(r.Context(), store)
 		view.Stuck += shown.Stuck
 		view.Partial = view.Partial || shown.More != ""
 		view.Stores = append(view.Stores, shown)
@@ -88,7 +97,9 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 }
 
 // look reads the records of a store for the home page: as many as fit into its time.
-func look(ctx context.Context, st Store) storeView {
+func (s *site) look(ctx context.Context, st Store) storeView {
+	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes nothing from the next
+	defer cancel()
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)
 	began := time.Now()
@@ -103,15 +114,17 @@ func look(ctx context.Context, st Store) storeView {
 			_, view.Problem = storeFailure(err)
 		}
 	}
-	view.More, err = scan(ctx, inspector, store.Query{States: needsHuman, Limit: scanned}, homeLook, func(page store.Page) int {
-		view.Stuck += len(page.Records)
-		view.Needs = append(view.Needs, rows(page.Records[:min(len(page.Records), homeShown-len(view.Needs))])...)
+	view.More, err = scan(ctx, inspector, store.Query{States: mayNeedHuman, Limit: scanned}, homeLook, func(page store.Page) int {
+		needs := slices.DeleteFunc(page.Records, func(r store.Record) bool { return !s.needsHuman(&r) })
+		view.Stuck += len(needs)
+		view.Waiting += len(page.Records) - len(needs)
+		view.Needs = append(view.Needs, rows(needs[:min(len(needs), homeShown-len(view.Needs))])...)
 		view.Scanned += page.Scanned
 		view.Total = max(view.Total, page.Total)
 		return scanned
 	})
 	if err == nil {
-		err = view.count(ctx, inspector)
+		err = view.count(ctx, inspector, s.needsHuman)
 	}
 	if err != nil {
 		_, view.Problem = storeFailure(err)
@@ -120,7 +133,7 @@ func look(ctx context.Context, st Store) storeView {
 }
 
 // count counts the records of a store by policy and state, as many as fit into its time.
-func (v *storeView) count(ctx context.Context, inspector store.Inspector) error {
+func (v *storeView) count(ctx context.Context, inspector store.Inspector, needsHuman func(*store.Record) bool) error {
 	counts := map[string]*count{}
 	more, err := scan(ctx, inspector, store.Query{Limit: scanned}, countLook, func(page store.Page) int {
 		v.Counted += len(page.Records)
@@ -138,8 +151,10 @@ func (v *storeView) count(ctx context.Context, inspector store.Inspector) error 
 				c.Completed++
 			case r.State == store.StateExpired:
 				c.Expired++
-			default:
+			case needsHuman(r):
 				c.Stuck++
+			default:
+				c.Waiting++
 			}
 		}
 		return scanned

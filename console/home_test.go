@@ -52,3 +52,25 @@ func TestOverviewCountsTheRecordsOfAllProcesses(t *testing.T) {
 		b.want("large", got, 200, "at least so many, counted in 3 of about 7000")
 	})
 }
+
+// hung is a store whose server does not answer.
+type hung struct{ *memstore.Store }
+
+func (hung) Inspect(ctx context.Context, _ store.ID) (store.Record, error) {
+	<-ctx.Done()
+	return store.Record{}, ctx.Err()
+}
+
+// A store that does not answer is the only one that is called unavailable.
+func TestStoreThatHangsIsTheOnlyOneUnavailable(t *testing.T) {
+	inTime(t, func(b *bench) {
+		id, _ := b.lapsed("stuck")
+		pages, err := console.Handler([]console.Store{{Name: "down", Store: hung{b.store}}, {Name: "main", Store: b.store}}, look, console.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.handler = http.StripPrefix(mount, pages)
+		got := b.get("/")
+		b.want("home", got, 200, id.Short(), `down: <span class="state unreadable">unavailable`, `main: <span class="state completed">answers`)
+	})
+}

@@ -15,7 +15,7 @@ import (
 
 const (
 	listShown = 50                     // records of a page
-	textLimit = 200                    // records that a page reads at once to look for a text, so it may show up to 249
+	textLimit = 200                    // records that a page reads at once where it filters, so it may show up to 249
 	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
 	smallBody = 64 << 10               // of a response whose status a listing reads, in bytes
 )
@@ -23,7 +23,7 @@ const (
 // states are the choices of the filter, besides stuckState.
 var states = []store.RecordState{store.StateLapsed, store.StateUnknown, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
 
-// stuckState is the choice of the states that need a human.
+// stuckState is the choice of the records that need a human.
 const stuckState = "stuck"
 
 // row is a record of a listing.
@@ -81,6 +81,9 @@ func (v *listView) query(name, value string) template.URL {
 	return template.URL(q.Encode()) //nolint:gosec // every value in it is escaped
 }
 
+// filters reports whether the page leaves out records that the store lists.
+func (v *listView) filters() bool { return v.Text != "" || v.State == stuckState }
+
 // selects reports whether the text of the filter is in a record's description, reason or
 // ID.
 func (v *listView) selects(r *store.Record) bool {
@@ -113,13 +116,13 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	next, err := scan(ctx, inspector, q, listLook, func(page store.Page) (limit int) {
 		for _, found := range rows(page.Records) {
-			if view.selects(&found.Record) {
+			if view.selects(&found.Record) && (view.State != stuckState || s.needsHuman(&found.Record)) {
 				view.Rows = append(view.Rows, found)
 			}
 		}
 		view.Scanned += page.Scanned
 		view.Total = max(view.Total, page.Total)
-		if limit = listShown - len(view.Rows); limit > 0 && view.Text != "" {
+		if limit = listShown - len(view.Rows); limit > 0 && view.filters() {
 			limit = textLimit
 		}
 		return limit
@@ -148,12 +151,12 @@ func (s *site) list(w http.ResponseWriter, r *http.Request) {
 
 // parse returns the query of a listing, or a sentence that says which field is invalid.
 func (v *listView) parse(after string) (q store.Query, problem string) {
-	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.Text != "" {
+	if q = (store.Query{Label: v.Label, After: after, Limit: listShown}); v.filters() {
 		q.Limit = textLimit
 	}
 	switch state := stateNamed(v.State); {
 	case v.State == stuckState:
-		q.States = needsHuman
+		q.States = mayNeedHuman
 	case state != 0:
 		q.States = store.States(state)
 	case v.State != "":

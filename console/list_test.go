@@ -33,7 +33,7 @@ func TestListIsFilteredByStatePolicyAndText(t *testing.T) {
 		ids := map[string]store.ID{}
 		for name, r := range map[string]store.ClaimRequest{
 			"acme":    {Policy: store.Policy{Label: "payments"}, Description: "POST /payments of Acme"},
-			"initech": {Policy: store.Policy{Label: "refunds"}, Description: "POST /refunds of Initech", Lease: time.Second},
+			"initech": {Policy: store.Policy{Label: "refunds", AtMostOnce: true}, Description: "POST /refunds of Initech", Lease: time.Second},
 		} {
 			ids[name] = store.DeriveID("tenant", "", name)
 			b.claimed(ids[name], r)

@@ -24,6 +24,7 @@ type recordView struct {
 	Record   row
 	Known    bool        // this process has the policy of the record
 	Next     string      // the client's next response
+	Doubt    string      // why an answer may not be replayed
 	Answer   *answerView // of a completed record
 	Form     resolveForm // the refused input
 	Events   []event
@@ -49,6 +50,8 @@ func (v *recordView) Failure() string {
 	switch {
 	case v.Record.Failed():
 		return fmt.Sprintf("a failure is kept: %d", v.Record.Status)
+	case v.Answer != nil && v.Answer.Failed:
+		return "a failure is kept"
 	case v.Answer != nil && v.Answer.Corrupt:
 		return "the answer cannot be read"
 	default:
@@ -133,6 +136,7 @@ func (s *site) showRecord(w http.ResponseWriter, r *http.Request, status int, at
 			return
 		}
 	}
+	view.Doubt = doubt(&record, s.config.Guards)
 	p.Heading, p.View = "Record "+at.id.Short(), view
 	s.show(w, r, status, "record", p)
 }

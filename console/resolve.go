@@ -86,7 +86,7 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	defer cancel()
 	audit := s.config.Log.Handler().WithAttrs([]slog.Attr{slog.String("store", at.store)})
 	err := stored.Resolve(ctx, at.inspector, decision, audit)
-	if err == nil && (decision.Engine == nil || s.config.Events == nil) { // no engine reports it to the trail
+	if err == nil && !s.events.resolved(at.id, decision.Fence, decision.State) { // no engine reported it to the trail
 		s.events.Observe(ctx, reprise.Event{
 			Kind: reprise.EventResolved, ID: at.id, Fence: decision.Fence, State: decision.State,
 			Forgotten: decision.Forget, Reason: decision.Reason, Operator: decision.Operator,
@@ -148,4 +148,25 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 		fields = append(fields, protocol.Field{Name: name, Value: strings.TrimSpace(value), Add: again})
 	}
 	return protocol.Response{Status: status, Header: protocol.NewHeader(fields...), Body: []byte(f.Body)}, ""
+}
+
+// doubt says why retries might not get an answer that an operator records for r, and
+// nothing if the policy is of this process and replays it.
+func doubt(r *store.Record, guards []*protocol.Guard) string {
+	if !attempted(r.State) {
+		return ""
+	}
+	sample := stored.Resolution{
+		ID: r.ID, State: r.State, Fence: r.Fence, Answer: protocol.Response{Status: http.StatusOK},
+		Retention: time.Hour, Reason: "none", Operator: "none", Guards: guards,
+	}
+	switch next, err := sample.Check(r); {
+	case err != nil:
+		return "No answer can be recorded here. " + sentence(err)
+	case len(next.Or) > 0:
+		return "This process does not have the policy of the record. With Seal.Strict, or for an operation of reprise.Do, " +
+			"every retry would get " + strconv.Itoa(next.Or[0].Problem().Status) + " " + string(next.Or[0]) + " instead of an answer that is recorded here."
+	default:
+		return ""
+	}
 }

@@ -2,7 +2,11 @@ package console_test
 
 import (
 	"bytes"
+	"fmt"
+	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -26,6 +30,34 @@ func TestAnswerThatThePolicyCannotReplayIsRefused(t *testing.T) {
 		b.want("several", b.post("/several", form), 200, "0 of 1 records were resolved", "its policy could not replay this answer")
 		if record, err := b.store.Inspect(b.Context(), id); err != nil || record.State != store.StateLapsed || b.log.Len() > 0 {
 			b.Errorf("the record is %+v, %v, and the log %q", record, err, &b.log)
+		}
+	})
+}
+
+// Where an answer might not be replayed, the pages say so before it is typed.
+func TestDoubtAboutAnAnswerIsShown(t *testing.T) {
+	secret, err := protocol.NewSecret("2026-11", bytes.Repeat([]byte("s"), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := func(c *protocol.Config) { c.Seal = protocol.Sealing{Secret: secret, Strict: true} }
+	inTimeWith(t, strict, func(b *bench) {
+		own, _ := b.lapsed("stuck")
+		foreign := store.DeriveID("tenant", "", "of reprise.Do")
+		b.claimed(foreign, store.ClaimRequest{Policy: store.Policy{Label: "invoices", AtMostOnce: true}, Lease: time.Second})
+		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of the bubble
+		for id, says := range map[store.ID]string{own: "No answer can be recorded here.", foreign: "or for an operation of reprise.Do, every retry would get 500 record-corrupt"} {
+			record, err := b.store.Inspect(b.Context(), id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.want("record", b.get(recordPage(id)), 200, says)
+			b.want("several", b.post("/several", url.Values{"store": {"main"}, "record": {fmt.Sprint(id, " lapsed ", record.Fence)}}), 200, says)
+		}
+	})
+	inTime(t, func(b *bench) {
+		if id, _ := b.lapsed("stuck"); strings.Contains(b.get(recordPage(id)).text, "every retry would get") {
+			b.Error("there is doubt about a policy of this process")
 		}
 	})
 }

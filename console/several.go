@@ -32,6 +32,7 @@ type selected struct {
 
 	SeenState, SeenFence string // as the listing showed it
 	Next                 string // the client's next response
+	Doubt                string // why an answer may not be replayed
 	Body                 string // of its answer, if it differs from that of the others
 	Problem              string // why it is not resolved
 	Result               string // empty: not resolved
@@ -115,7 +116,7 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 		record, err := inspector.Inspect(ctx, id)
 		if err == nil {
 			one.row = newRow(&record)
-			one.Next = protocol.NextOf(&record, guards...).Text
+			one.Next, one.Doubt = protocol.NextOf(&record, guards...).Text, doubt(&record, guards)
 			if record.State.String() != one.SeenState || strconv.FormatUint(record.Fence, 10) != one.SeenFence {
 				err = store.ErrRecordChanged
 			}

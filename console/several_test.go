@@ -120,15 +120,23 @@ func TestOnlyShownRecordsAreResolved(t *testing.T) {
 		shown, fence := b.lapsed("shown")
 		hidden, hiddenFence := b.lapsed("hidden")
 		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: &unsteady{b.store, hidden, 1}}}, access, console.Config{})
+		unsteadily := &unsteady{b.store, hidden, 1}
+		pages, err := console.Handler([]console.Store{{Name: "main", Store: unsteadily}}, access, console.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.handler = http.StripPrefix(mount, pages)
-		b.want("several", b.post("/several", url.Values{
-			"store": {"main"}, "record": {fmt.Sprint(shown, " lapsed ", fence), fmt.Sprint(hidden, " lapsed ", hiddenFence)},
-			"action": {"forget"}, "reason": {"x"}, "confirm": {"forget 1"},
-		}), 200, "1 of 2 records were resolved", "The store could not be read")
+		form := url.Values{"store": {"main"}, "record": {fmt.Sprint(shown, " lapsed ", fence), fmt.Sprint(hidden, " lapsed ", hiddenFence)}}
+		got := b.post("/several", form)
+		b.want("form", got, 200, "type <code>forget 1</code>", "The store could not be read")
+		if !strings.Contains(got.raw, form["record"][0]) || strings.Contains(got.raw, form["record"][1]) {
+			b.Errorf("the form is not about the shown record alone: %s", got.raw)
+		}
+		unsteadily.times = 1
+		form.Set("action", "forget")
+		form.Set("reason", "x")
+		form.Set("confirm", "forget 1")
+		b.want("several", b.post("/several", form), 200, "1 of 2 records were resolved", "The store could not be read")
 		if _, err := b.store.Inspect(b.Context(), hidden); err != nil {
 			b.Errorf("the record that was not shown: %v", err)
 		}

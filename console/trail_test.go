@@ -24,8 +24,10 @@ func TestTrailNeedsNoEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	engines := []console.Engine{{Name: "main", Engine: engine}}
 	for what, c := range map[string]console.Config{
-		"none of them": {}, "events only": {Events: console.NewEvents()}, "an engine only": {Engines: []console.Engine{{Name: "main", Engine: engine}}},
+		"none of them": {}, "events only": {Events: console.NewEvents()}, "an engine only": {Engines: engines},
+		"an engine of another observer": {Engines: engines, Events: console.NewEvents()},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -101,7 +101,7 @@ func (f *forecast) running() Next {
 func (f *forecast) replay() Next {
 	g, payload := f.guard, f.record.Payload
 	if result := reprise.DescribeResult(payload); result != "" {
-		if !f.guessed {
+		if !f.guessed || result == "unreadable" { // by Do, too
 			return refused(reprise.Corrupt, ": the record has a result of reprise.Do, "+result)
 		}
 		n := Next{Outcome: reprise.Replayed, Text: "the result, " + result + ", through reprise.Do"}

@@ -70,6 +70,7 @@ func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]by
 		"damaged":                    append(bytes.Clone(kept), 0),
 		"empty":                      {},
 		"of Do":                      result,
+		"of Do, damaged":             result[:len(result)-1],
 		"sealed":                     seal(protocol.Sealing{Secret: secret(t, "2026")}, kept),
 		"sealed, cut":                seal(protocol.Sealing{Secret: secret(t, "2026"), ClearHead: true}, flagged(record.Cut)),
 		"sealed with another secret": seal(protocol.Sealing{Secret: secret(t, "2025")}, kept),
@@ -202,6 +203,15 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 				check(t, cfg, store.StateCompleted, store.Policy{Retention: 48 * time.Hour}, kind, 26*time.Hour)
 			})
 		}
+	}
+}
+
+// Nobody can read a damaged result of Do, whatever its policy is.
+func TestNextOfADamagedResultOfDo(t *testing.T) {
+	damaged := payloadsOf(t, store.ID{1}, store.Fingerprint{})["of Do, damaged"]
+	n := protocol.NextOf(&store.Record{ID: store.ID{1}, State: store.StateCompleted, Payload: damaged})
+	if n.Code != protocol.CodeRecordCorrupt || n.Status != 500 || len(n.Or) > 0 {
+		t.Errorf("the next answer: %+v", n)
 	}
 }
 

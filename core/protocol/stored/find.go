@@ -48,15 +48,15 @@ const maxAmbiguous = 10
 // or more. For a part it reads all records of the store, or until ctx ends, and reports
 // each page to progress, which may be nil.
 //
-// The error wraps [store.ErrInvalid] for a text that is not an ID, and
-// [store.ErrNotFound] if no record begins with the digits. Several that do are an
-// [*AmbiguousError].
+// The error wraps [store.ErrInvalid] for a text that is not an ID, and does not have it,
+// because it may be a key. It wraps [store.ErrNotFound] if no record begins with the
+// digits. Several that do are an [*AmbiguousError].
 func FindID(ctx context.Context, in store.Inspector, text string, progress func(store.Page)) (store.ID, error) {
 	digits := strings.ToLower(strings.TrimSpace(text))
 	var id store.ID
 	switch {
 	case strings.Trim(digits, "0123456789abcdef") != "" || len(digits) < MinDigits || len(digits) > 2*len(id):
-		return id, fmt.Errorf("%w: %q is not an ID: want its %d hexadecimal digits, or at least the first %d of them", store.ErrInvalid, text, 2*len(id), MinDigits)
+		return id, fmt.Errorf("%w: the text is not an ID: want its %d hexadecimal digits, or at least the first %d of them; a key is found with its scope", store.ErrInvalid, 2*len(id), MinDigits)
 	case len(digits) == 2*len(id):
 		_, err := hex.Decode(id[:], []byte(digits))
 		return id, err

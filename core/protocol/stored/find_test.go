@@ -79,6 +79,9 @@ func TestFindIDReadsAllOrTheFirstDigits(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, id, err)
 		}
 	}
+	if _, err := find("order-17"); err == nil || strings.Contains(err.Error(), "order-17") {
+		t.Errorf("the error for a key: %v", err)
+	}
 	listed = 0
 	_, err := find("01020304")
 	var several *stored.AmbiguousError

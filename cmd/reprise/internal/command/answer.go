@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -24,6 +25,7 @@ const maxShownBody = 64 << 10
 type answer struct {
 	response protocol.Response
 	err      error // why the whole response is missing
+	failure  bool  // it is a failure
 }
 
 // answerOf reads the response of a record; nil means that it has none, or is of a
@@ -34,9 +36,14 @@ func answerOf(r *store.Record) *answer {
 	}
 	var a answer
 	if result := reprise.DescribeResult(r.Payload); result != "" {
+		a.failure = strings.HasPrefix(result, "a failure") || result == "a panic"
 		a.err = fmt.Errorf("not an HTTP response, but a result of reprise.Do: it is %s", result)
+		if result == "unreadable" {
+			a.err = fmt.Errorf("%w: the result of reprise.Do is unreadable", store.ErrCorrupt)
+		}
 	} else {
 		a.response, a.err = stored.Decode(r.Payload)
+		a.failure = a.response.Status >= http.StatusInternalServerError
 	}
 	return &a
 }

@@ -2,9 +2,11 @@ package command
 
 import (
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -28,5 +30,20 @@ func TestOffloadedResponseIsShown(t *testing.T) {
 	}
 	if lines := answerLines(answerOf(&r), true); len(lines) != 3 {
 		t.Errorf("prints %v", lines)
+	}
+}
+
+// A failure that Do keeps is a failure, and a result that it cannot read is unreadable.
+func TestResultOfDoIsShown(t *testing.T) {
+	t.Parallel()
+	kept, err := reprise.EncodeResult(nil, 0, errors.New("the bank refused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for state, payload := range map[string][]byte{"completed (a failure)": kept, "completed (unreadable)": kept[:len(kept)-1]} {
+		r := store.Record{State: store.StateCompleted, Payload: payload}
+		if got := stateOf(&r).Text; got != state {
+			t.Errorf("the state is %q, want %q: %s", got, state, nextFor(&r))
+		}
 	}
 }

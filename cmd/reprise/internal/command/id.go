@@ -32,7 +32,7 @@ func (c *session) lookUp(ctx context.Context, st *connect.Store, text string) (s
 		}
 		return store.Record{}, findings("%w: %s", err, strings.Join(list, ", "))
 	case errors.Is(err, store.ErrNotFound):
-		return store.Record{}, findings("%w: the record was never written, was released, or its retention has ended", err)
+		return store.Record{}, findings("%w: if they are a client's key, reprise find finds it; otherwise the record was never written, was released, or its retention has ended", err)
 	case errors.Is(err, store.ErrInvalid):
 		return store.Record{}, usage("%w", err)
 	default:

@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"math"
-	"net/http"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -83,7 +82,7 @@ func failureKept(r *store.Record) string {
 	switch a := answerOf(r); {
 	case r.Reason == unreadable, a != nil && errors.Is(a.err, store.ErrCorrupt):
 		return " (unreadable)"
-	case a != nil && a.response.Status >= http.StatusInternalServerError:
+	case a != nil && a.failure:
 		return " (a failure)"
 	default:
 		return ""
