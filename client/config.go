@@ -25,8 +25,8 @@ type Config struct {
 	NewKey func() string
 
 	// MaxAttempts is the largest number of attempts of a call, the first included. Those
-	// that find the operation in progress do not count. The default is 10; 1 turns retries
-	// off.
+	// that find the operation in progress do not count, and are followed by a wait of at
+	// least 100 ms. The default is 10; 1 turns retries off.
 	MaxAttempts int
 
 	// MaxElapsed is how long after the beginning of a call another attempt may begin. It

@@ -55,6 +55,24 @@ func TestTheWaitForAnOperationInProgressIsBoundedByTimeAlone(t *testing.T) {
 	}
 }
 
+// Waits may be configured to be as short as can be. For an operation in progress, whose
+// attempts are not counted, they are not.
+func TestAnOperationInProgressIsNotAskedForInAHotLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n > 100 {
+				return response(http.StatusOK, "too often"), nil
+			}
+			return response(409, ""), nil
+		}}
+		transport := newTransport(t, base, Config{Service: Stripe(), Delay: 1, MaxDelay: 10, MaxElapsed: 5 * time.Second})
+		if resp, _ := do(t, transport, post(t.Context(), t, nil)); !GaveUp(resp) || base.attempts() > 51 {
+			t.Errorf("%d attempts in 5 s, the last with %d", base.attempts(), resp.StatusCode)
+		}
+	})
+}
+
 // Only the answers that the operation is in progress are free.
 func TestOtherAttemptsCountBesideThoseInProgress(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package repriseclient
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -110,5 +111,40 @@ func TestAGetAtAnotherHostHasNoKey(t *testing.T) {
 	h := newHosts(t, http.StatusSeeOther)
 	if got := h.post(t, "/to/other.test/there", `"order-7"`, "other.test"); got != "" {
 		t.Errorf("the other host got %q", got)
+	}
+}
+
+// What an attempt before a redirect did stays unknown, although none of those after it
+// got a connection. A redirect alone says that nothing ran at the host that sent it.
+func TestRedirectDoesNotForgetTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		before []int // statuses; 0: the connection breaks
+		sent   bool
+	}{
+		{[]int{307}, false},
+		{[]int{308, 307}, false},
+		{[]int{0, 307}, true},
+		{[]int{503, 308}, true},
+		{[]int{0, 307, 307}, true},
+	} {
+		base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			switch {
+			case n > len(test.before):
+				return nil, &net.OpError{Op: "dial", Err: errNetwork}
+			case test.before[n-1] == 0:
+				return nil, errNetwork
+			}
+			return response(test.before[n-1], "", "Location", "http://other.test/"), nil
+		}}
+		client := &http.Client{Transport: newTransport(t, base, Config{MaxAttempts: 2, Delay: 1, MaxDelay: 1})}
+		resp, err := client.Do(post(t.Context(), t, strings.NewReader("an order")))
+		if err == nil {
+			resp.Body.Close()
+		}
+		var unknown *UnknownOutcomeError
+		if NotSent(err) == test.sent || errors.As(err, &unknown) != test.sent {
+			t.Errorf("after %v the call ended with %v", test.before, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ type call struct {
 	replayed string // the field that marks replays
 	attempts int
 	outcome  Outcome
+	open     bool // an attempt before the one with the response may have reached the service
 }
 
 // callOf returns the call that led to resp, nil where resp is not of a [Transport].

@@ -171,6 +171,10 @@ var ErrBudgetExhausted = errors.New("repriseclient: not retried, because the ret
 // errBounds says that the bounds of the call itself allow no other attempt.
 var errBounds = errors.New("repriseclient: the bounds of the call are reached")
 
+// leastWait is that for an operation in progress, whose attempts have no other bound than
+// time: waits of a few milliseconds would be thousands of requests.
+const leastWait = 100 * time.Millisecond
+
 // next returns how long to wait before the attempt after the one with the verdict, or why
 // there is none. To wait for an operation in progress adds no load that grows with its
 // failures, and is bounded by time alone.
@@ -183,6 +187,9 @@ func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time
 		return 0, errBounds
 	}
 	wait := s.jitter.NextBackOff()
+	if v.running {
+		wait = max(wait, leastWait)
+	}
 	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After do not return together
 	at := time.Now().Add(wait)
 	if at.Sub(s.began) > s.bounds.MaxElapsed {

@@ -84,6 +84,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	ctx := t.observer.StartCall(req.Context(), CallStart{Method: req.Method, Host: hostOf(req), KeyHash: c.hash})
 	r := &run{Transport: t, req: req, ctx: ctx, call: c, value: value, bounds: bounds, observer: t.observer}
+	if from := callOf(req.Response); from != nil {
+		r.sent = from.open
+	}
 	resp, err := r.run() //nolint:contextcheck // it is in r
 
 	end := CallEnd{Attempts: c.attempts, Duration: time.Since(began), Outcome: c.outcome, Code: r.last.code, Err: err}
@@ -113,7 +116,7 @@ type run struct {
 	observer Observer
 	body     requestBody
 
-	sent bool    // an attempt may have reached the service
+	sent bool    // an attempt may have reached the service, also one before a redirect
 	last verdict // about the last attempt
 }
 
@@ -131,6 +134,7 @@ func (r *run) run() (*http.Response, error) {
 	plan := r.newSchedule(r.bounds)
 	for {
 		r.call.attempts++
+		r.call.open = r.sent
 		began := time.Now()
 		a := r.attempt()
 		r.last = r.judge(r.req, a.resp, a.err)

@@ -44,7 +44,7 @@ const (
 const patience = 10 * time.Second
 
 // New returns an App for the handler that build makes, with its middleware, of a guard
-// with the policy cfg, whose Config.Engine gets short times and no Observer. build is
+// with the policy cfg, whose Config.Engine gets short times and no log. build is
 // called for each process: shared resources, such as a database, belong outside of it.
 // The test closes the App when it ends.
 //

@@ -3,7 +3,10 @@ package repriseconnectclient
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -75,7 +78,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			},
 		})
 		if err != nil {
-			return nil, withCode(err)
+			return nil, withCode(ctx, err)
 		}
 		return res, nil
 	}
@@ -106,10 +109,18 @@ func (a attempt) Header() http.Header { return a.header }
 func failure(err error) rpc.Result {
 	r := rpc.Result{Err: err, Code: uint32(connect.CodeOf(err))}
 	var failed *connect.Error
-	if errors.As(err, &failed) {
+	if r.Broken = isBroken(err); !r.Broken && errors.As(err, &failed) {
 		r.Metadata, r.Details = failed.Meta(), detailsOf(failed)
 	}
 	return r
+}
+
+// isBroken reports whether an error that the library made is that of a response that
+// broke off, or that has no status. Its header may have arrived.
+func isBroken(err error) bool {
+	var op *net.OpError
+	return !connect.IsWireError(err) &&
+		(errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) || strings.Contains(err.Error(), "stream error: stream ID "))
 }
 
 // detailsOf returns the details of an error.
@@ -122,15 +133,15 @@ func detailsOf(err *connect.Error) []rpcstatus.Detail {
 }
 
 // withCode returns an error with a code of Connect, as every error of a call has.
-func withCode(err error) error {
+func withCode(ctx context.Context, err error) error {
 	var coded *connect.Error
 	var not *repriseclient.NotSentError
 	switch {
 	case errors.As(err, &coded):
 		return err
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return connect.NewError(connect.CodeDeadlineExceeded, err)
 	case errors.As(err, &not): // the key was refused here
 		return connect.NewError(connect.CodeInvalidArgument, err)

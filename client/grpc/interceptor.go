@@ -74,21 +74,34 @@ func (i *interceptor) unary(ctx context.Context, method string, req, reply any, 
 			own := md.Copy()
 			own.Set(i.caller.Header(), key)
 			var header, trailer metadata.MD
-			err := invoke(metadata.NewOutgoingContext(ctx, own), method, req, reply, cc,
-				append(slices.Clip(opts), grpc.Header(&header), grpc.Trailer(&trailer))...)
+			var answered answer
+			ctx = context.WithValue(metadata.NewOutgoingContext(ctx, own), answerOfContext{}, &answered)
+			err := invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.Header(&header), grpc.Trailer(&trailer))...)
 			s := status.Convert(err)
+			if err != nil && answered.missing() {
+				return rpc.Result{Err: err, Code: uint32(s.Code()), Broken: isBroken(s)}
+			}
 			return rpc.Result{Err: err, Code: uint32(s.Code()), Metadata: headerOf(header, trailer), Details: detailsOf(s)}
 		},
 	})
-	return withStatus(err)
+	return withStatus(ctx, err)
+}
+
+// isBroken reports whether a status that gRPC invented is that of a stream that was reset
+// or broke off. Where a connection broke, the code is Unavailable.
+func isBroken(s *status.Status) bool {
+	return s.Code() == codes.Internal && (strings.Contains(s.Message(), "RST_STREAM") || strings.Contains(s.Message(), "unexpected EOF"))
 }
 
 // withStatus returns an error with a status of gRPC, as every error of a call has.
-func withStatus(err error) error {
+func withStatus(ctx context.Context, err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
 	s := status.FromContextError(err)
+	if s.Code() == codes.Unknown && ctx.Err() != nil { // with a cause of its own
+		s = status.New(status.FromContextError(ctx.Err()).Code(), err.Error())
+	}
 	var not *repriseclient.NotSentError
 	if s.Code() == codes.Unknown && errors.As(err, &not) { // the key was refused here
 		s = status.New(codes.InvalidArgument, err.Error())

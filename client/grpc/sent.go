@@ -3,13 +3,23 @@ package reprisegrpcclient
 import (
 	"context"
 	"net/http/httptrace"
+	"sync/atomic"
 
 	"google.golang.org/grpc/stats"
 )
 
+// answer is whether the service gave an attempt a status. gRPC invents one where the
+// response broke off, and its header has arrived then.
+type answer struct{ begun, complete atomic.Bool }
+
+// missing reports whether the service gave none. It is false where nothing was observed.
+func (a *answer) missing() bool { return a.begun.Load() && !a.complete.Load() }
+
+type answerOfContext struct{}
+
 // sent is a [stats.Handler] that tells the trace of an attempt how far gRPC got with it:
-// that it looked for a connection, and that it sent the header. It sees every attempt of
-// gRPC's own retries.
+// that it looked for a connection, and that it sent the header; and that the service
+// answered. It sees every attempt of gRPC's own retries.
 type sent struct{}
 
 // TagRPC implements [stats.Handler].
@@ -18,11 +28,16 @@ func (sent) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { r
 // HandleRPC implements [stats.Handler].
 func (sent) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	trace := httptrace.ContextClientTrace(ctx)
-	if trace == nil {
+	a, own := ctx.Value(answerOfContext{}).(*answer)
+	if trace == nil || !own {
 		return
 	}
 	switch s.(type) {
+	case *stats.InTrailer:
+		a.complete.Store(true)
 	case *stats.Begin:
+		a.complete.Store(false)
+		a.begun.Store(true)
 		if trace.GetConn != nil {
 			trace.GetConn("")
 		}

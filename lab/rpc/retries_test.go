@@ -139,6 +139,24 @@ func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	})
 }
 
+// A call that its caller ended has the code of that, also where the context has a cause.
+func TestCauseOfAContextHasItsCode(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		s := c.start(t, setup{}, callerConfig{Client: quick()})
+		stopping := errors.New("the program stops")
+		cancelled, cancel := context.WithCancelCause(t.Context())
+		cancel(stopping)
+		late, stop := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), stopping)
+		defer stop()
+		for code, ctx := range map[uint32]context.Context{1: cancelled, deadlineExceeded: late} {
+			if a := s.service.call(ctx, call{}); a.code != code || !repriseclient.NotSent(a.err) || !errors.Is(a.err, stopping) {
+				t.Errorf("the client got %+v, want the code %d", a, code)
+			}
+		}
+	})
+}
+
 // A call that got no connection did not run.
 func TestRefusedConnectionIsNotSent(t *testing.T) {
 	t.Parallel()
@@ -233,6 +251,31 @@ func TestBrokenStreamIsUnknown(t *testing.T) {
 			t.Errorf("the client got %+v", a)
 		}
 	})
+}
+
+// A response whose header arrived and whose rest did not is not the service's, whatever
+// status the library invents for it: it is retried, and at the bounds the outcome is
+// unknown.
+func TestResponseThatBreaksOffIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []string{"", "\x00\x00\x00", "\x00\x00\x00\x00\x06\x0a\x04do"} {
+		addr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+			_, _ = w.Write([]byte(sent))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		eachCaller(t, func(t *testing.T, c caller) {
+			cfg, log := quick(), new(attempts)
+			cfg.MaxAttempts, cfg.Observer = 2, log
+			a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+			var unknown *repriseclient.UnknownOutcomeError
+			if !errors.As(a.err, &unknown) || a.code == 0 {
+				t.Errorf("after %q the client got %+v", sent, a)
+			}
+			log.want(t, repriseclient.OutcomeUnknown, 2)
+		})
+	}
 }
 
 // A refusal that no retry changes is returned as the service sent it.

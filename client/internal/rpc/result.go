@@ -16,6 +16,7 @@ type Result struct {
 	Err      error
 	Code     uint32             // of gRPC: 0 is OK
 	Metadata http.Header        // header and trailer; empty if there was no response
+	Broken   bool               // Err is that of a response that broke off
 	Details  []rpcstatus.Detail // of the error
 }
 
@@ -26,6 +27,8 @@ func (r *Result) response(req *http.Request) (*http.Response, error) {
 	wait := max(refusal.RetryAfter, r.pushback())
 	status := rpcstatus.HTTP(r.Code, refusal.Retry || wait > 0 || r.Metadata.Get("Retry-After") != "")
 	switch {
+	case r.Broken:
+		return nil, r.Err
 	case r.Err == nil || len(r.Metadata) > 0:
 	case status < http.StatusServiceUnavailable:
 		return nil, &localError{r.Err}
