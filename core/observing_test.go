@@ -422,5 +422,14 @@ func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 		if got := text.String(); !strings.Contains(got, "the store is unavailable") {
 			t.Errorf("fail open: %s", got)
 		}
+		resolved := reprise.Event{Kind: reprise.EventResolved, State: store.StateLapsed, Operator: "anna", Reason: "booked"}
+		for range 3 { // several after an outage
+			e.Report(t.Context(), resolved)
+		}
+		time.Sleep(10 * time.Second)
+		e.Report(t.Context(), resolved)
+		if got := text.String(); strings.Count(got, "an operator resolved a record") != 4 || strings.Count(got, "skipped") != 1 {
+			t.Errorf("resolutions are all logged, and none skipped: %s", got)
+		}
 	})
 }

@@ -44,9 +44,12 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 	if message == "" || !log.Enabled(ctx, level) {
 		return
 	}
-	skipped, due := l.due(message)
-	if !due && e.Kind != EventResolved {
-		return
+	skipped := 0
+	if e.Kind != EventResolved {
+		var due bool
+		if skipped, due = l.due(message); !due {
+			return
+		}
 	}
 	attrs := make([]slog.Attr, 0, 8)
 	if e.Label != "" {
@@ -139,6 +142,8 @@ func storeNotice(err error) string {
 		return "reprise: a record cannot be read"
 	case errors.Is(err, store.ErrFull):
 		return "reprise: the store is full"
+	case errors.Is(err, errUncounted):
+		return "reprise: the stuck records could not be counted"
 	default:
 		return ""
 	}

@@ -19,6 +19,7 @@ const (
 	stuckPoll    = stuckLease / 2   // how often another process tries to take the lock
 	stuckPage    = 30 * time.Second // the longest that one page of the listing may take
 	stuckDenied  = time.Hour        // before another try where the store may not be listed
+	stuckUnread  = 2 * stuckEvery   // until a process whose count nobody reads leaves it to another
 
 	// stuckShare is the part of the time for which the listing keeps the store busy: after
 	// each page it rests for nine times as long as the page took.
@@ -32,6 +33,9 @@ const (
 // stuckLock is the ID of the lock, which is a record like any other. It is no ID of an
 // operation: those are digests of something else.
 var stuckLock = store.ID(sha256.Sum256([]byte("reprise: the count of stuck records")))
+
+// errUncounted marks the error of a count.
+var errUncounted = errors.New("count of stuck records")
 
 // StuckCount is how many records of one label wait for an operator: see [Engine.Stuck].
 type StuckCount struct {
@@ -50,13 +54,16 @@ type StuckCount struct {
 // which another takes over within two minutes when it dies or is closed. All others get
 // false, and so does every caller before the first count, after one that failed, and
 // where the store cannot be counted: it is not a [store.Inspector], or its claims are
-// Atomic and it is not a [store.Leaser]. Stuck itself does not call the store.
+// Atomic and it is not a [store.Leaser]. Stuck itself does not call the store. A process
+// that was not asked for ten minutes counts no more before it is asked again: another one
+// does, whose count is read.
 func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
 	if !e.work.begin() {
 		return nil, false
 	}
 	defer e.work.done()
 	e.maintain()
+	e.stuck.read.Store(int64(sinceStart()))
 	e.counting.start(e.base, &e.observing.log, e.stuck.work)
 	found := e.stuck.found.Load()
 	if found == nil || now().reached(found.until) {
@@ -113,6 +120,7 @@ type stuckCounter struct {
 	// work is run, and nil where the store cannot be counted.
 	work  func(ctx context.Context)
 	found atomic.Pointer[stuckFound] // nil: this process does not count, or has not yet
+	read  atomic.Int64               // when Stuck was called last, by the monotonic clock
 
 	// Of run alone.
 	owner   store.Owner
@@ -135,18 +143,18 @@ func (c *stuckCounter) init(st store.Store, e *Engine) {
 	}
 	c.work = c.run
 	c.failed = func(ctx context.Context, err error) {
-		event := Event{Kind: EventStoreError, Err: fmt.Errorf("count of stuck records: %w", err)}
+		event := Event{Kind: EventStoreError, Err: fmt.Errorf("%w: %w", errUncounted, err)}
 		if e.observing.wants(&event) {
 			e.observing.queue(ctx, event)
 		}
 	}
 }
 
-// run counts whenever it gets the lock, until ctx ends.
+// run counts whenever somebody reads the count and it gets the lock, until ctx ends.
 func (c *stuckCounter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := stuckPoll
-		if c.lock(ctx) {
+		if c.isRead() && c.lock(ctx) {
 			if err := c.countAll(ctx); err != nil && ctx.Err() == nil {
 				c.failed(ctx, err)
 				wait = stuckEvery // another process may do better
@@ -160,6 +168,9 @@ func (c *stuckCounter) run(ctx context.Context) {
 		sleep(ctx, wait)
 	}
 }
+
+// isRead reports whether somebody reads the count.
+func (c *stuckCounter) isRead() bool { return sinceStart()-time.Duration(c.read.Load()) < stuckUnread }
 
 // countAll counts again and again while it holds the lock. The error is that of a count.
 func (c *stuckCounter) countAll(ctx context.Context) error {
@@ -213,13 +224,14 @@ func (c *stuckCounter) page(ctx context.Context, q store.Query) (page store.Page
 	return c.inspector.List(ctx, q)
 }
 
-// rest waits and keeps the lock meanwhile. It reports whether it still has it.
+// rest waits and keeps the lock meanwhile. It reports false when that is lost, or nobody
+// reads the count.
 func (c *stuckCounter) rest(ctx context.Context, d time.Duration) bool {
 	for {
 		at := now()
 		due := at.until(c.renewed.add(stuckRenewal))
 		if due <= 0 {
-			if !c.renew(ctx) {
+			if !c.isRead() || !c.renew(ctx) {
 				return false
 			}
 			continue

@@ -3,8 +3,10 @@ package reprise_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,6 +78,15 @@ func stuckOf(e *reprise.Engine) string {
 	return fmt.Sprint(list)
 }
 
+// read lets a time pass, in which the counts are read every half minute.
+func read(d time.Duration, engines ...*reprise.Engine) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(min(30*time.Second, time.Until(end))) {
+		for _, e := range engines {
+			_, _ = e.Stuck()
+		}
+	}
+}
+
 // A process that serves no request counts what others left behind, from the first time
 // that it is asked on. A retry takes a lapsed record of the other preset over.
 func TestStuckRecordsAreCountedInTheStore(t *testing.T) {
@@ -107,13 +118,18 @@ func TestStuckRecordsAreCountedInTheStore(t *testing.T) {
 		if !slices.Contains(counts, reprise.StuckCount{Label: "refunds", State: store.StateLapsed}) {
 			t.Errorf("a label without stuck records is not there: %v", counts)
 		}
-		time.Sleep(24 * time.Hour) // their retention
+		read(24*time.Hour, e) // their retention
 		synctest.Wait()
 		if got := stuckOf(e); got != "[]" {
 			t.Errorf("after their retention: %s", got)
 		}
-		if n := st.calls.Load(); n < 280 || n > 300 {
-			t.Errorf("%d listings in a day, want one every five minutes", n)
+		calls := st.calls.Load()
+		if calls < 280 || calls > 300 {
+			t.Errorf("%d listings in a day, want one every five minutes", calls)
+		}
+		time.Sleep(24 * time.Hour)
+		if n := st.calls.Load() - calls; n > 3 {
+			t.Errorf("%d listings in a day in which nobody reads the count", n)
 		}
 	})
 }
@@ -191,6 +207,31 @@ func TestOneProcessCountsStuckRecords(t *testing.T) {
 	})
 }
 
+// A process that nobody reads any more, such as one that a network keeps from its
+// Prometheus, leaves the count to one that is read. It takes it again when that has gone.
+func TestProcessWhoseCountIsReadCountsStuckRecords(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		st := memstore.New()
+		leave(t, st, "payments", 1, true, true)
+		first, second := newEngine(t, st, nil, reprise.Config{}), newEngine(t, st, nil, reprise.Config{})
+		_, _ = first.Stuck()
+		synctest.Wait()
+		read(9*time.Minute, second)
+		if got := stuckOf(second); got != "none" {
+			t.Errorf("two processes count: %s", got)
+		}
+		read(2*time.Minute, second)
+		if got := stuckOf(second); got != "[payments unknown 1]" {
+			t.Errorf("the one that is read counts %s", got)
+		}
+		time.Sleep(11 * time.Minute)
+		read(2*time.Minute, first)
+		if got := stuckOf(first); got != "[payments unknown 1]" {
+			t.Errorf("read again, the first one counts %s", got)
+		}
+	})
+}
+
 // hookedLists is a hooked store whose listings are those of another.
 type hookedLists struct {
 	*hooked
@@ -208,7 +249,7 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 		_, _ = e.Stuck()
 		time.Sleep(time.Second)
 		for range 98 {
-			time.Sleep(10 * time.Second)
+			read(10*time.Second, e)
 			if counts, ok := other.Stuck(); ok {
 				t.Fatalf("another process counts %v", counts)
 			}
@@ -227,19 +268,34 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 			t.Errorf("without its lock, the process counts %s", got)
 		}
 		st.takes.Store(0)
-		time.Sleep(30 * time.Minute)
+		read(30*time.Minute, e, other)
 		denied := fmt.Errorf("%w: this user has no permission to scan", store.ErrMisconfigured)
 		st.err.Store(&denied)
-		time.Sleep(10 * time.Minute)
+		read(10*time.Minute, e, other)
 		calls := st.calls.Load()
-		time.Sleep(30 * time.Minute)
+		read(30*time.Minute, e, other)
 		if e, o := stuckOf(e), stuckOf(other); e != "none" || o != "none" || st.calls.Load() != calls {
 			t.Errorf("a count that failed is %s and %s", e, o)
 		}
 		st.err.Store(nil)
-		time.Sleep(2 * time.Hour)
+		read(2*time.Hour, e, other)
 		if e, o := stuckOf(e), stuckOf(other); (e == "none") == (o == "none") {
 			t.Errorf("after the failure, the processes count %s and %s", e, o)
+		}
+	})
+}
+
+// A count that fails leaves no gauge behind for an alert, so the log for operators says
+// so, for whatever reason.
+func TestFailedCountOfStuckRecordsIsLogged(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		text, st := &buffer{}, &listed{Store: memstore.New()}
+		late := fmt.Errorf("%w: canceling statement due to statement timeout", store.ErrUnavailable)
+		st.err.Store(&late)
+		e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
+		read(9*time.Minute, e)
+		if got := text.String(); strings.Count(got, "stuck records could not be counted") != 2 || !strings.Contains(got, "statement timeout") {
+			t.Errorf("logged %s", got)
 		}
 	})
 }

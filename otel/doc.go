@@ -33,8 +33,11 @@
 //	reprise.store.waiting        gauge      calls that wait for some of it: the same
 //
 // Each outcome, end and event of a policy is a series from the making of its guard on,
-// with the value zero: about forty for each policy. Set the MeterProvider up before. For
-// labels of [reprise.Do], which has no guard, call [reprise.Engine.Declare].
+// with the value zero: about forty for each policy, fifteen of them of one counter. Set
+// the MeterProvider up before. For labels of [reprise.Do], which has no guard, call
+// [reprise.Engine.Declare]. The SDK of OpenTelemetry keeps 2,000 series of a counter
+// unless it is told otherwise, and adds the others up without their attributes, where no
+// alert sees them: for more than a hundred policies set metric.WithCardinalityLimit.
 //
 // reprise.stuck comes from the records themselves, so it also has those whose client does
 // not come back. One process counts at a time, and the others report nothing: take the

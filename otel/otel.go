@@ -156,9 +156,14 @@ func (t *Telemetry) start(ctx context.Context, label string) {
 // takeover is the name of the one event that counts both as a request and as an event.
 var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
 
+// unknownLost is the event of an attempt whose outcome is unknown, and whose transaction
+// was rolled back without a record that says so. Without a reason, a rollback does no
+// harm.
+const unknownLost = "unknown-lost"
+
 // otherEvents are the names of the events that end neither a request nor an attempt.
 var otherEvents = []string{
-	takeover, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
+	takeover, unknownLost, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
 	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
 	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(),
 }
@@ -187,6 +192,9 @@ func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 	}
 	if name := e.Name(); !e.Counted || name == takeover {
 		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, name))
+	}
+	if e.End == reprise.EndNotApplied && e.Reason != "" {
+		t.events.Add(ctx, 1, t.about(e.Label, keyEvent, unknownLost))
 	}
 	if t.spanEvents {
 		annotateSpan(ctx, &e)

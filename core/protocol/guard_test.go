@@ -184,6 +184,23 @@ func TestR44FailuresOfTheScopeFunction(t *testing.T) {
 	}
 }
 
+// tenantError is an error that a scope function may return as a nil pointer.
+type tenantError struct{ text string }
+
+func (e *tenantError) Error() string { return e.text }
+
+// R44: an error that cannot say what it is refuses its request. Its panic does not reach
+// the framework, of which some end the process.
+func TestR44ScopeErrorThatPanics(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t, reprise.Config{}, protocol.Config{})
+	a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {`"secret-key"`}}},
+		func() (string, error) { return "acme", (*tenantError)(nil) })
+	if a.Response.Status != 500 || a.Pass || a.Exchange != nil {
+		t.Errorf("%+v, want 500", a)
+	}
+}
+
 // R43: no principal has the name of the key space that all share.
 func TestR43SharedKeySpaceIsNoPrincipal(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
@@ -88,6 +89,24 @@ func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
 	m.pass(s)
 	if got := m.fires(); !slices.Contains(got, "RepriseOutcomeUnknown") {
 		t.Errorf("RepriseOutcomeUnknown does not fire; these do: %q", got)
+	}
+}
+
+// A handler does not know the outcome, and its transaction is rolled back without a
+// record that says so: a retry runs it again. An end without such a reason is no alert.
+func TestAlertFiresForAnUnknownOutcomeWithoutARecord(t *testing.T) {
+	t.Parallel()
+	s, m := serve(t), watch(t)
+	m.pass(s)
+	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders"})
+	m.pass(s)
+	if got := m.fires(); len(got) > 0 {
+		t.Errorf("after a rollback: %q", got)
+	}
+	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders", Reason: "the bank timed out"})
+	m.pass(s)
+	if got := m.fires(); !slices.Equal(got, []string{"RepriseUnrecorded"}) {
+		t.Errorf("these alerts fire: %q", got)
 	}
 }
 
