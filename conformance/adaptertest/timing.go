@@ -99,13 +99,19 @@ var timeCases = []testCase{
 			c := e.post(echoes)
 			lease, start := 3*e.fixture.Grain, time.Now()
 			dead := srv.claims(c, store.ClaimRequest{Lease: lease})
-			for range 2 {
-				if a := srv.send(c); a.status != 409 && time.Since(start) < lease {
-					srv.Fatalf("%v after a claim of %v the request is answered %v", time.Since(start), lease, a)
-				}
+			// A machine that is busy for longer than the lease may run the second request already.
+			first, advanced := srv.send(c), time.Duration(0)
+			for first.status == 409 && advanced < lease {
 				srv.advance(2 * e.fixture.Grain)
+				advanced += 2 * e.fixture.Grain
+				first = srv.send(c)
 			}
-			first := srv.run(c)
+			if since := max(advanced, time.Since(start)); first.status != 409 && since < lease {
+				srv.Fatalf("%v after a claim of %v the request is answered %v", since, lease, first)
+			}
+			if first.status == 409 {
+				first = srv.run(c)
+			}
 			if e := srv.echo(first); e.Attempt != 2 {
 				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
 			}
