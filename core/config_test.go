@@ -85,6 +85,7 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Wait is -1ns":             func(op *reprise.Operation) { op.Wait = -1 },
 			"Operation.Label has 33 bytes":       func(op *reprise.Operation) { op.Label = strings.Repeat("x", 33) },
 			"Operation.Label has the byte 0xc3":  func(op *reprise.Operation) { op.Label = "café" },
+			"Operation.Label is \"reprise:probe": func(op *reprise.Operation) { op.Label = store.ProbeLabel },
 			"Operation.Label has the byte 0xa":   func(op *reprise.Operation) { op.Label = "a\n" },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },

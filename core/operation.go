@@ -120,6 +120,8 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
 	case op.FailOpen && op.Horizon != 0:
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Horizon, whose operations must never run again", store.ErrInvalid)
+	case op.Label == store.ProbeLabel:
+		return fmt.Errorf("%w: Operation.Label is %q, whose records no listing shows", store.ErrInvalid, op.Label)
 	case op.Wait < 0:
 		return fmt.Errorf("%w: Operation.Wait is %v, want 0 or more", store.ErrInvalid, op.Wait)
 	}

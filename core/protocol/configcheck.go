@@ -66,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Name) > store.MaxLabel || !syntax.Printable(c.Name) {
 		return c, invalid("Name", "%q, want up to %d bytes of printable US-ASCII", c.Name, store.MaxLabel)
 	}
+	if c.Name == store.ProbeLabel {
+		return c, invalid("Name", "%q, whose records no listing shows", c.Name)
+	}
 	for _, n := range c.Fingerprint.Headers {
 		if !syntax.ValidName(n) {
 			return c, invalid("Fingerprint.Headers", "%q is not a field name", n)

@@ -475,3 +475,11 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 		t.Errorf("%v does not say how much is left: %s", err, want)
 	}
 }
+
+// Listings hide the records that stores make for themselves, so no policy has their name.
+func TestNewRefusesTheNameOfProbes(t *testing.T) {
+	t.Parallel()
+	if _, err := protocol.New(memstore.New(), protocol.Config{Name: store.ProbeLabel}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}
