@@ -85,7 +85,6 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 			"Operation.Wait is -1ns":             func(op *reprise.Operation) { op.Wait = -1 },
 			"Operation.Label has 33 bytes":       func(op *reprise.Operation) { op.Label = strings.Repeat("x", 33) },
 			"Operation.Label has the byte 0xc3":  func(op *reprise.Operation) { op.Label = "café" },
-			"Operation.Label is \"reprise:probe": func(op *reprise.Operation) { op.Label = store.ProbeLabel },
 			"Operation.Label has the byte 0xa":   func(op *reprise.Operation) { op.Label = "a\n" },
 			"Operation.Retention is -1ns":        func(op *reprise.Operation) { op.Retention = -1 },
 			"Operation.Retention is 1ns":         func(op *reprise.Operation) { op.Retention = 1 },
@@ -126,4 +125,14 @@ func TestRetentionOfTheOperationOverridesTheEngines(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		release(t, b.claim(t, order("long")))
 	})
+}
+
+// Listings hide the records that stores make for themselves, so no policy has their label.
+func TestBeginRefusesTheLabelOfProbes(t *testing.T) {
+	t.Parallel()
+	op := order("key")
+	op.Label = store.ProbeLabel
+	if _, err := newEngine(t, memstore.New(), nil, reprise.Config{}).Begin(t.Context(), op); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
+	}
 }
