@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -44,7 +45,7 @@ var nestedCases = []testCase{
 				derived(func(c *protocol.Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce }),
 				derived(func(c *protocol.Config) { c.Name, c.Endpoint = "payments", "payments" }),
 				func(*protocol.Guard) (*protocol.Guard, error) {
-					return protocol.New(e.fixture.Open(e), protocol.Config{Name: "payments", Engine: reprise.Config{Observer: observer}})
+					return protocol.New(e.fixture.Open(e), protocol.Config{Name: "payments", Engine: reprise.Config{Observer: observer, Log: slog.New(slog.DiscardHandler)}})
 				},
 			} {
 				srv := e.serve(Options{Guard: protocol.Config{Name: "service"}, Inner: inner, Engine: reprise.Config{Observer: observer}})

@@ -34,6 +34,9 @@ type App struct {
 // New returns an App and its engine, which [App.Drain] closes. The error names the
 // invalid field of o.
 func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
+	if o.Engine.Log == nil {
+		o.Engine.Log = log
+	}
 	engine, err := reprise.New(o.Store, o.Engine)
 	if err != nil {
 		return nil, err
