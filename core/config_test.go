@@ -127,7 +127,8 @@ func TestRetentionOfTheOperationOverridesTheEngines(t *testing.T) {
 	})
 }
 
-// Listings hide the records that stores make for themselves, so no policy has their label.
+// Listings hide the records that stores make for themselves, so no policy has their
+// label.
 func TestBeginRefusesTheLabelOfProbes(t *testing.T) {
 	t.Parallel()
 	op := order("key")

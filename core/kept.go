@@ -82,8 +82,8 @@ func cutKept(payload []byte) (keptKind, []byte, error) {
 }
 
 // DescribeResult describes the payload of a record of [Do], without its content, for
-// programs that show records: "unreadable" for one that no retry can read. It is empty for
-// any other payload.
+// programs that show records: "unreadable" for one that no retry can read. It is empty
+// for any other payload.
 func DescribeResult(payload []byte) string {
 	if len(payload) == 0 || payload[0] != keptMark {
 		return ""
