@@ -98,7 +98,7 @@ func (s *site) home(w http.ResponseWriter, r *http.Request) {
 
 // look reads the records of a store for the home page: as many as fit into its time.
 func (s *site) look(ctx context.Context, st Store) storeView {
-	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes nothing from the next
+	ctx, cancel := context.WithTimeout(ctx, patience) // a store that hangs takes no time from the next
 	defer cancel()
 	view := storeView{Name: st.Name}
 	inspector, _ := store.As[store.Inspector](st.Store)

@@ -151,7 +151,7 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 }
 
 // doubt says why retries might not get an answer that an operator records for r, and
-// nothing if the policy is of this process and replays it.
+// no text if the policy is of this process and replays it.
 func doubt(r *store.Record, guards []*protocol.Guard) string {
 	if !attempted(r.State) {
 		return ""

@@ -87,8 +87,8 @@ func read(d time.Duration, engines ...*reprise.Engine) {
 	}
 }
 
-// A process that serves no request counts what others left behind, from the first time
-// that it is asked on. A retry takes a lapsed record of the other preset over.
+// A process that serves no request counts the records that others left behind, from the
+// first time that it is asked on. A retry takes a lapsed record of the other preset over.
 func TestStuckRecordsAreCountedInTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := &listed{Store: memstore.New()}
@@ -207,7 +207,7 @@ func TestOneProcessCountsStuckRecords(t *testing.T) {
 	})
 }
 
-// A process that nobody reads any more, such as one that a network keeps from its
+// A process whose metrics are no longer read, such as one that a network keeps from its
 // Prometheus, leaves the count to one that is read. It takes it again when that has gone.
 func TestProcessWhoseCountIsReadCountsStuckRecords(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ type hookedLists struct {
 }
 
 // A listing of many pages keeps the store busy for a tenth of the time, and the lock for
-// all of it. One that fails reports nothing, and is tried again.
+// all of it. One that fails has no result, and is tried again.
 func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		st := &listed{Store: memstore.New(), pages: 100}
@@ -286,7 +286,7 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 }
 
 // A count that fails leaves no gauge behind for an alert, so the log for operators says
-// so, for whatever reason.
+// so, for any reason.
 func TestFailedCountOfStuckRecordsIsLogged(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text, st := &buffer{}, &listed{Store: memstore.New()}
