@@ -39,6 +39,7 @@ var programs = []program{
 	{folder: "echo5-memory", tidy: true, path: "/places", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "fiber-redis", env: "REDIS_ADDR", path: "/messages", body: `{"To":"+49","Text":"hi"}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
 	{folder: "bothends", prints: "order 1 after 2 attempts, replayed: true"},
+	{folder: "grpc", prints: "3 orders were taken"},
 }
 
 // basicAuth returns the field with which the examples know a user.
@@ -51,7 +52,7 @@ func basicAuth(name string) string {
 // withoutProgram are the adapters and stores that no program of the folder examples
 // shows: the service of an RPC needs generated code. Their examples run, as those of
 // every module.
-var withoutProgram = []string{"adapters/connect", "adapters/grpc"}
+var withoutProgram = []string{"adapters/connect"}
 
 // runPrograms copies each program into an empty module, gets the modules of the release
 // that it imports, builds it, and runs it.
