@@ -16,7 +16,7 @@ import (
 // look grants everyone a look.
 func look(*http.Request) (string, console.Permission) { return "", console.Look }
 
-// Every page and form needs its permission: without one nothing is served, a look shows
+// Every page and form needs its permission: without one no page is served, a look shows
 // no part of a response, and neither of the others includes the other.
 func TestEachPermissionGrantsItsOwn(t *testing.T) {
 	inTime(t, func(b *bench) {

@@ -12,7 +12,8 @@ import (
 // response broke off, and its header has arrived then.
 type answer struct{ begun, complete atomic.Bool }
 
-// missing reports whether the service gave none. It is false where nothing was observed.
+// missing reports whether the service gave none. It is false where no response was
+// observed.
 func (a *answer) missing() bool { return a.begun.Load() && !a.complete.Load() }
 
 type answerOfContext struct{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -47,7 +48,7 @@ func serveShop(ctx context.Context, out io.Writer, addr string, store store.Stor
 	var err error
 	// One second lets the demonstration go on soon after the crash; the default is 30.
 	a.guard, err = protocol.New(store, protocol.Config{
-		Name: "orders", Required: true, Preset: reprise.AtMostOnce, Engine: reprise.Config{Lease: time.Second, Observer: events},
+		Name: "orders", Required: true, Preset: reprise.AtMostOnce, Engine: reprise.Config{Lease: time.Second, Observer: events, Log: slog.New(slog.DiscardHandler)}, // the console shows what it would say
 	})
 	if err != nil {
 		return nil, err

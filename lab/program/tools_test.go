@@ -160,13 +160,13 @@ func TestConsole(t *testing.T) {
 	if !ok || len(secret) < 20 {
 		t.Fatalf("the address is %q", address)
 	}
-	if status, body := get(t, address, ""); status != http.StatusOK || !strings.Contains(body, ids["LAPSED"].Short()) {
+	if status, body := get(t, address, ""); status != http.StatusOK || !strings.Contains(body, ids["LAPSED2"].Short()) {
 		t.Errorf("the page is %d:\n%s", status, body)
 	}
 	if status, _ := get(t, "http://127.0.0.1:"+port+"/", ""); status != http.StatusNotFound {
 		t.Errorf("without the secret part of the path: %d, want 404", status)
 	}
-	if status, body := get(t, address, "rebound.example"); status < 400 || strings.Contains(body, ids["LAPSED"].Short()) {
+	if status, body := get(t, address, "rebound.example"); status < 400 || strings.Contains(body, ids["LAPSED2"].Short()) {
 		t.Errorf("for another host: %d", status)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

@@ -87,7 +87,8 @@ var givenBeside = map[string]map[string]string{
 var given = map[string]string{
 	"ctx": "context.Context", "engine": "*reprise.Engine", "guard": "*protocol.Guard", "store": "store.Store", "pool": "*pgxpool.Pool",
 	"records": "*reprisepg.Store", "w": "http.ResponseWriter", "r": "*http.Request", "request": "*http.Request", "mux": "*http.ServeMux",
-	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer", "isOperator": "func(*http.Request) bool",
+	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer",
+	"userOf": "func(*http.Request) struct{ Name string }", "employeeOf": "func(*http.Request) struct{ Name string; OnCall, Support bool }",
 	"requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
 	"order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
 }

@@ -44,7 +44,9 @@ func newConsumer(ctx context.Context, home string, releases *proxy) (*consumer, 
 	u.env = []string{
 		"GOWORK=off", "GOMODCACHE=" + filepath.Join(home, "modules"), "GOBIN=" + filepath.Join(home, "bin"),
 		"GOPROXY=" + fileURL(releases.dir) + "," + fileURL(filepath.Join(outer.GOMODCACHE, "cache", "download")) + "," + outer.GOPROXY,
-		"GOPRIVATE=", "GONOPROXY=none", "GOSUMDB=off",
+		// With a GONOPROXY, the go command looks into its cache before it asks a proxy: there
+		// it finds client, and then does not look for client/grpc.
+		"GOENV=off", "GOPRIVATE=", "GONOPROXY=", "GOSUMDB=off",
 		// Without -trimpath the build cache would miss every package: its folder is new.
 		"GOFLAGS=-trimpath -modcacherw", "GOTOOLCHAIN=local",
 	}
@@ -132,7 +134,7 @@ func (r *release) checkTags(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(u.home, "gitconfig"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	u.env = append(u.env, "GOPROXY=direct", "GONOPROXY=", "GIT_CONFIG_GLOBAL="+filepath.Join(u.home, "gitconfig"))
+	u.env = append(u.env, "GOPROXY=direct", "GIT_CONFIG_GLOBAL="+filepath.Join(u.home, "gitconfig"))
 	args := []string{"mod", "download", "-json"}
 	for _, m := range r.modules {
 		args = append(args, m.path()+"@"+r.version)
