@@ -19,6 +19,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -30,7 +31,6 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/examples/internal/listen"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -78,7 +78,7 @@ func serve(ctx context.Context, addr, file string) error {
 	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(transfer)))
 	mux.HandleFunc("GET /accounts", func(w http.ResponseWriter, r *http.Request) { accounts(w, r, db) })
 
-	ln, err := listen.On(ctx, os.Stdout, addr)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
