@@ -1,12 +1,10 @@
 // Mysql redeems vouchers over MariaDB or MySQL: the rows of a redemption commit together
 // with the response that its retries get, or not at all.
-//
-//	MYSQL_DSN='root@tcp(127.0.0.1:3306)/test' go run ./examples/mysql
-//
 // Redeem one of two vouchers twice with one key, also after the process was killed and
 // started again:
 //
-//	curl -i -X POST -H 'X-Customer: ada' localhost:8080/vouchers/WELCOME -H 'Idempotency-Key: v-1'
+//	MYSQL_DSN='root@tcp(127.0.0.1:3306)/test' go run ./examples/mysql
+//	curl -i -X POST -H 'X-Customer: ada' localhost:8080/vouchers/WELCOME -H 'Idempotency-Key: v-1'   # twice
 //
 //run:background until 8080; needs mariadb; prints "1 left"
 package main

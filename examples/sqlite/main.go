@@ -1,15 +1,13 @@
 // Sqlite is a service with a file and no server: transfers between accounts, whose rows
 // commit together with the stored response.
-//
-//	go run ./examples/sqlite -file /tmp/bank.db
-//
 // Send a transfer twice, also after the process was killed and started again, and look at
 // the accounts:
 //
-//	curl -i localhost:8080/transfers -H 'Idempotency-Key: t-1' -d '{"from":1,"to":2,"amount":100}'
+//	go run ./examples/sqlite -file /tmp/bank.db
+//	curl -i localhost:8080/transfers -H 'Idempotency-Key: t-1' -d '{"from":1,"to":2,"amount":100}'   # twice
 //	curl localhost:8080/accounts
 //
-//run:background until 8080
+//run:background until 8080; prints "moved 100 from 1 to 2"
 package main
 
 import (
