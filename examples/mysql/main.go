@@ -1,5 +1,6 @@
 // Mysql redeems vouchers over MariaDB or MySQL: the rows of a redemption commit together
 // with the response that its retries get, or not at all.
+//
 // Redeem one of two vouchers twice with one key, also after the process was killed and
 // started again:
 //

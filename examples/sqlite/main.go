@@ -1,9 +1,10 @@
 // Sqlite is a service with a file and no server: transfers between accounts, whose rows
 // commit together with the stored response.
+//
 // Send a transfer twice, also after the process was killed and started again, and look at
 // the accounts:
 //
-//	go run ./examples/sqlite -file /tmp/bank.db
+//	go run ./examples/sqlite -file "${TMPDIR:-/tmp}/bank.db"
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: t-1' -d '{"from":1,"to":2,"amount":100}'   # twice
 //	curl localhost:8080/accounts
 //
