@@ -18,7 +18,8 @@ import (
 // A program is one of the folder examples that a user copies and runs.
 type program struct {
 	folder string
-	tidy   bool   // whether it imports what no module of the release requires, such as a driver, and needs go mod tidy
+	tidy   bool   // whether it imports more of its framework than the adapter does, and needs go mod tidy
+	driver string // the module that its store leaves to it, if any
 	env    string // the variable that names the server it needs, if any; without the server it is built and does not run
 
 	// A service listens on serviceAddr; it gets the request twice with one key.
@@ -36,8 +37,8 @@ var programs = []program{
 	{folder: "minimal", path: "/orders"},
 	{folder: "gin-redis", env: "REDIS_ADDR", path: "/shows/hamlet/seats", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "echo-postgres", env: "DATABASE_URL", path: "/shows/hamlet/tickets", header: http.Header{"X-Buyer": {"ada"}}},
-	{folder: "mysql", tidy: true, env: "MYSQL_DSN", path: "/vouchers/WELCOME", header: http.Header{"X-Customer": {"ada"}}},
-	{folder: "sqlite", tidy: true, path: "/transfers", body: `{"from":1,"to":2,"amount":100}`},
+	{folder: "mysql", driver: "github.com/go-sql-driver/mysql", env: "MYSQL_DSN", path: "/vouchers/WELCOME", header: http.Header{"X-Customer": {"ada"}}},
+	{folder: "sqlite", driver: "modernc.org/sqlite", path: "/transfers", body: `{"from":1,"to":2,"amount":100}`},
 	{folder: "etcd", env: "ETCD_MEMBERS"}, // its cluster is one of lab/etcd's, where it runs
 	{folder: "echo5-memory", tidy: true, path: "/places", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "fiber-redis", env: "REDIS_ADDR", path: "/messages", body: `{"To":"+49","Text":"hi"}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
@@ -116,7 +117,11 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, starte
 	for _, m := range asked {
 		get = append(get, m.path()+"@"+r.version)
 	}
-	commands := [][]string{get, {"build", "-o", "program", "."}}
+	var others []string
+	if p.driver != "" {
+		others = []string{p.driver}
+	}
+	commands := [][]string{append(get, others...), {"build", "-o", "program", "."}}
 	if p.tidy {
 		commands = slices.Insert(commands, 1, []string{"mod", "tidy"})
 	}
@@ -125,7 +130,7 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, starte
 			return err
 		}
 	}
-	if err := r.checkGraph(ctx, u, dir, asked); err != nil {
+	if err := r.checkGraph(ctx, u, dir, asked, others...); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "program"))
