@@ -138,6 +138,7 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, starte
 	if p.env != "" {
 		i := slices.IndexFunc(started, func(s *servers.Server) bool { return strings.HasPrefix(s.Env, p.env+"=") })
 		if i < 0 {
+			r.say("examples/%s is built, and does not run: no server is started for %s", p.folder, p.env)
 			return nil
 		}
 		cmd.Env = append(environment(), started[i].Env)

@@ -91,8 +91,8 @@ func (u *consumer) newModule(ctx context.Context, name string) (string, error) {
 	return dir, err
 }
 
-// checkGraph refuses modules that a consumer in dir got beyond those that it asked for: of
-// the release, and others by their paths.
+// checkGraph refuses modules that a consumer in dir got beyond those that it asked for,
+// of the release and others, which are given by their paths.
 func (r *release) checkGraph(ctx context.Context, u *consumer, dir string, asked []module, others ...string) error {
 	out, err := u.run(ctx, dir, "mod", "graph")
 	if err != nil {

@@ -65,6 +65,11 @@ func Pages(docs string) (map[string]string, error) {
 	if bad != nil {
 		return nil, bad
 	}
+	file = filepath.Join(docs, choice)
+	if text, err = os.ReadFile(file); err != nil {
+		return nil, err
+	}
+	files[file] = results.fillCells(string(text))
 	for name, c := range charts {
 		suite, ok := results[name]
 		if !ok {

@@ -23,14 +23,20 @@ func added(results Results) string {
 		for _, v := range of.variants {
 			cells := []string{v}
 			for _, kind := range []string{"new", "replay"} {
-				bare, _ := results.row(of.suite, "nethttp", kind, 1)
-				r, ok := results.row(of.suite, v, kind, 1)
-				cells = append(cells, orDash(ok, fmt.Sprintf("%.2f", (r.P50-bare.P50)/1000)))
+				cells = append(cells, results.adds(of.suite, v, kind))
 			}
 			t.row(cells...)
 		}
 	}
 	return t.String()
+}
+
+// adds returns by how many milliseconds the median of a variant with one connection is
+// above that of net/http alone.
+func (r Results) adds(suite, variant, kind string) string {
+	bare, _ := r.row(suite, "nethttp", kind, 1)
+	row, ok := r.row(suite, variant, kind, 1)
+	return orDash(ok, fmt.Sprintf("%.2f", (row.P50-bare.P50)/1000))
 }
 
 // share lists the CPU time that the server of a store spends on a request.

@@ -146,6 +146,7 @@ func comparisons() []Comparison {
 				{Name: "rows", Program: floorsOf("nethttp"), Args: "-floor sqlite -sqlite-file {sqlite}/rows.db", Bases: []string{"nethttp"}},
 				Reprise("nethttp", "sqlite").Over("rows", "nethttp"),
 				Reprise("nethttp", "sqlite-tx").Over("rows", "nethttp"),
+				Reprise("nethttp", "memory").Over("rows", "nethttp"), // the other store without a server
 			},
 		},
 		pools(),
