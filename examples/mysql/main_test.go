@@ -32,7 +32,8 @@ func TestVoucherIsRedeemedOnce(t *testing.T) {
 	path := program.Build(t)
 	start := func() (*program.Process, string) {
 		process := program.Start(t, path, append(os.Environ(), "MYSQL_DSN="+dsn), "-addr", "127.0.0.1:0")
-		return process, process.Await(`Serving vouchers on (http://[0-9.:]+)\n`)
+		base := process.Await(`Serving vouchers on (http://[0-9.:]+)\n`)
+		return process, base
 	}
 
 	process, base := start()
@@ -46,7 +47,7 @@ func TestVoucherIsRedeemedOnce(t *testing.T) {
 	}
 	lost := make(chan error, 1)
 	go func() {
-		_, _, err := redeemAt(t, base)
+		_, err := redeemAt(t, base)
 		lost <- err
 	}()
 	until(t, "the handler waits for the voucher", func() bool {
@@ -62,17 +63,16 @@ func TestVoucherIsRedeemedOnce(t *testing.T) {
 
 	for life, replayed := range []string{"", "true"} {
 		process, base := start()
-		var got *http.Response
-		var body string
-		until(t, "the retry is answered", func() bool { // 409 until the server has rolled back what the killed process wrote
+		var got answer
+		until(t, "the retry is answered", func() bool { // refused until the server has rolled back what the killed process wrote
 			var err error
-			if got, body, err = redeemAt(t, base); err != nil {
+			if got, err = redeemAt(t, base); err != nil {
 				t.Fatal(err)
 			}
-			return got.StatusCode != http.StatusConflict && got.StatusCode != http.StatusServiceUnavailable
+			return got.status != http.StatusConflict && got.status != http.StatusServiceUnavailable
 		})
-		if got.StatusCode != http.StatusCreated || got.Header.Get("Idempotent-Replayed") != replayed || body != "redeemed, 1 left\n" {
-			t.Errorf("life %d: %s %q, replayed %q", life, got.Status, body, got.Header.Get("Idempotent-Replayed"))
+		if want := (answer{http.StatusCreated, replayed, "redeemed, 1 left\n"}); got != want {
+			t.Errorf("life %d: %+v, want %+v", life, got, want)
 		}
 		process.Kill()
 		if left, redeemed := number(t, db, "SELECT remaining FROM test.vouchers"), number(t, db, "SELECT count(*) FROM test.redemptions"); left != 1 || redeemed != 1 {
@@ -81,22 +81,28 @@ func TestVoucherIsRedeemedOnce(t *testing.T) {
 	}
 }
 
+// answer is a response to a client.
+type answer struct {
+	status         int
+	replayed, body string
+}
+
 // redeemAt redeems a voucher, always with the same key.
-func redeemAt(t *testing.T, base string) (*http.Response, string, error) {
+func redeemAt(t *testing.T, base string) (answer, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/vouchers/WELCOME", http.NoBody)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	request.Header.Set("Idempotency-Key", "v-1")
 	request.Header.Set("X-Customer", "ada")
 	got, err := new(http.Client).Do(request)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
-	return got, string(body), err
+	return answer{got.StatusCode, got.Header.Get("Idempotent-Replayed"), string(body)}, err
 }
 
 func number(t *testing.T, db *sql.DB, query string) (n int) {
@@ -110,9 +116,11 @@ func number(t *testing.T, db *sql.DB, query string) (n int) {
 // until polls a condition for a minute at most.
 func until(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !met(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	for end := time.After(time.Minute); !met(); {
+		select {
+		case <-end:
 			t.Fatalf("not in a minute: %s", what)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
