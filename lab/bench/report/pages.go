@@ -19,7 +19,7 @@ const (
 
 // made is a part of the page that [Pages] writes: from a comment that names it to the
 // next that ends it.
-var made = regexp.MustCompile(`(?s)<!-- made: ([a-z]+) -->\n.*?<!-- end -->\n`)
+var made = regexp.MustCompile(`(?s)<!-- made: ([a-z0-9]+) -->\n.*?<!-- end -->\n`)
 
 // ofAll has the function that makes each part that is not about one suite.
 var ofAll = map[string]func(Results) string{"targets": met, "added": added, "share": share}
