@@ -16,7 +16,7 @@ func (b *bench) startMariaDB(p *place) {
 	server := servers.StartMariaDB(p.host, "innodb-buffer-pool-size=256M", "innodb-log-file-size=256M")
 	p.words["mysql"] = mysqlserver.New(p.host, server)
 	p.usage["mysql"] = func(h *host) servers.Usage { return server.Usage(h) }
-	version := mysqlserver.Pool(p.host, p.words["mysql"], 1).QueryRowContext(p.host.ctx, "SELECT VERSION()")
+	version := mysqlserver.Pool(p.host, p.words["mysql"], 1).QueryRowContext(p.host.ctx, "SELECT SUBSTRING_INDEX(VERSION(), '-', 1)")
 	if err := version.Scan(&p.suite.Machine.MariaDB); err != nil {
 		p.host.Fatal(err)
 	}
