@@ -77,6 +77,7 @@ func TestMySQLRoundTrips(t *testing.T) {
 // bare INSERT and UPDATE of as much.
 func TestMySQLBytesOfAKey(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	db := mysqlserver.Pool(t, raw, 0)
