@@ -112,7 +112,7 @@ func picture(name string) string {
 func provenance(s Suite) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMade by `%s` on %s at %s, on %d cores (%s) with %s", s.Command, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Go)
-	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"Node", s.Machine.Node}} {
+	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"MariaDB", s.Machine.MariaDB}, {"etcd", s.Machine.Etcd}, {"Node", s.Machine.Node}} {
 		if other.version != "" {
 			fmt.Fprintf(&b, ", %s %s", other.name, strings.TrimPrefix(other.version, "v"))
 		}

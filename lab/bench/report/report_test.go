@@ -97,6 +97,9 @@ func TestPagesAreMadeFromResults(t *testing.T) {
 	if got := files[filepath.Join(docs, choice)]; got != want {
 		t.Errorf("the page of the stores is %q, want %q", got, want)
 	}
+	if n := strings.Count(page, "| nethttp+sqlite |"); n != 1 {
+		t.Errorf("SQLite, which has no server, is in %d tables of all stores, want that of latencies", n)
+	}
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,13 @@ import (
 var overStores = []struct {
 	suite    string
 	variants []string
+	inside   bool // the server under test, which has no other
 }{
-	{"redis", []string{"raw2", combined, oneByOne}},
-	{"postgres", []string{"statements", leased, transactional}},
+	{suite: "redis", variants: []string{"raw2", combined, oneByOne}},
+	{suite: "postgres", variants: []string{"statements", leased, transactional}},
+	{suite: "sqlite", variants: []string{"rows", "nethttp+sqlite", "nethttp+sqlite-tx"}, inside: true},
+	{suite: "mysql", variants: []string{"mysql statements", "nethttp+mysql", "nethttp+mysql-tx"}},
+	{suite: "etcd", variants: []string{"two Txns", "nethttp+etcd"}},
 }
 
 // added lists what a store adds to the median latency of a request: one connection, and
@@ -43,6 +47,9 @@ func (r Results) adds(suite, variant, kind string) string {
 func share(results Results) string {
 	t := newTable("CPU time of the store's server for a request, µs", "new key with 1, 8, 64 connections", "replay with 1, 8, 64")
 	for _, of := range overStores {
+		if of.inside {
+			continue
+		}
 		for _, v := range of.variants {
 			var cpu [2][]string
 			for i, kind := range []string{"new", "replay"} {
