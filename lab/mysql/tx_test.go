@@ -158,6 +158,29 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(late.ClaimRequest))
 }
 
+// TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of
+// the handler, which releases the attempt as soon as that statement ends. What makes the
+// session what it was would commit a transaction that is open still.
+func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second})
+	var attempts sync.WaitGroup
+	for range 10 {
+		a := begin(t, st, request())
+		attempts.Go(func() {
+			a.exec(t, "DO SLEEP(1.2)")
+			if err := st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	attempts.Wait()
+	if records, effects := count(t, raw, "SELECT COUNT(*) FROM reprise_records"), count(t, raw, "SELECT COUNT(*) FROM effects"); records+effects != 0 {
+		t.Errorf("%d records and %d effects of released attempts", records, effects)
+	}
+}
+
 // TestDuplicateOfAnotherProcessIsInProgressAtOnce: it waits neither for the transaction
 // nor for a lock; and after the session of the attempt died it is granted.
 func TestDuplicateOfAnotherProcessIsInProgressAtOnce(t *testing.T) {

@@ -25,9 +25,10 @@ type Tx struct {
 	// definite result.
 	Bounded bool
 
-	// Before is called before the connection goes back to the pool. An error closes it
-	// instead. Nil does nothing.
-	Before func() error
+	// Before is called before the connection goes back to the pool. open says that the
+	// transaction may be open still, because another goroutine is about to end it. An error
+	// closes the connection instead. Nil does nothing.
+	Before func(open bool) error
 
 	// Broken closes the connection instead, too.
 	Broken bool
@@ -50,11 +51,9 @@ func (t *Tx) End() {
 	if t == nil {
 		return
 	}
-	if t.Tx != nil {
-		_ = t.Rollback()
-	}
 	t.ended.Do(func() {
-		if t.Broken || t.Before != nil && t.Before() != nil {
+		open := t.Tx != nil && t.Rollback() != nil // the watchdog's rollback may be on its way
+		if t.Broken || t.Before != nil && t.Before(open) != nil {
 			retire(t.Conn)
 		}
 		_ = t.Conn.Close()
