@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -87,5 +88,35 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 			t.Error(err)
 		}
 		wantClaim(t, st, duplicate(r), store.Completed)
+	})
+}
+
+// TestRenewalDoesNotWaitForARow: of a record that another transaction has locked, because
+// the leases of the others in its batch would run out.
+func TestRenewalDoesNotWaitForARow(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st := mysqlserver.Leased(t, raw)
+		locked, free := request(), request()
+		wantClaim(t, st, locked, store.Claimed)
+		wantClaim(t, st, free, store.Claimed)
+		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Rollback()
+		if _, err := other.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		batch := []store.RenewRequest{{ID: locked.ID, Owner: locked.Owner, Lease: time.Minute}, {ID: free.ID, Owner: free.Owner, Lease: time.Minute}}
+		for _, want := range []store.RenewStatus{store.RenewBusy, store.Renewed} {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			got, err := st.Renew(ctx, batch)
+			if cancel(); err != nil || got[0] != want || got[1] != store.Renewed {
+				t.Fatalf("%v, %v; want %v and renewed", got, err, want)
+			}
+			_ = other.Rollback()
+		}
 	})
 }

@@ -25,6 +25,7 @@ var dialect = sqlstore.Dialect{
 	Guard:   "@@autocommit",
 	Hold:    " FOR UPDATE NOWAIT",
 	Wait:    " LOCK IN SHARE MODE",
+	Free:    " FOR UPDATE SKIP LOCKED",
 	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	Quote:   func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (

@@ -35,10 +35,12 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 }
 
 func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (store.RenewStatus, error) {
-	found, err := t.lookTwice(ctx, on, r.ID)
+	found, locked, err := t.lookFree(ctx, on, r.ID)
 	switch {
 	case err != nil:
 		return 0, err
+	case locked && found.State == record.Running && bytes.Equal(found.Owner, r.Owner[:]):
+		return store.RenewBusy, nil
 	case !found.seen() || !found.Readable() || !bytes.Equal(found.Owner, r.Owner[:]):
 		return store.RenewLost, nil
 	case found.State == record.Completed:

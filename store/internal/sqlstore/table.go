@@ -93,6 +93,18 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 	return t.query(ctx, on, t.statements.wait, id)
 }
 
+// lookFree is lookTwice for one record of many: it does not wait for those who are writing
+// it, and reports whether there is one.
+func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row, locked bool, err error) {
+	if !t.Dialect.Embedded {
+		if found, err = t.query(ctx, on, t.statements.free, id); err != nil || found.Found {
+			return found, false, err
+		}
+	}
+	found, err = t.look(ctx, on, id)
+	return found, err == nil && found.Found && !t.Dialect.Embedded, err
+}
+
 // hold is look in the transaction of an attempt, which locks the row: it then means the
 // same until the transaction ends.
 func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
