@@ -77,6 +77,7 @@ type attempt struct {
 	deadline    time.Time
 	expired     atomic.Bool // the watchdog rolled back
 	watchdog    *time.Timer
+	slot        sync.Once // gives the slot back
 }
 
 // result is the answer to the claim, and to its repetition.
@@ -90,12 +91,14 @@ func (a *attempt) result() store.ClaimResult {
 // over reports whether the attempt cannot commit any more, because its time is up.
 func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
 
-// watch rolls back at the deadline. The handler's next statement fails.
-func (a *attempt) watch() {
+// watch rolls back at the deadline, so that others run. The handler's next statement
+// fails; the handler may never return.
+func (a *attempt) watch(release func()) {
 	tx := a.tx
 	a.watchdog = time.AfterFunc(time.Until(a.deadline), func() {
 		a.expired.Store(true)
-		_ = tx.Rollback()
+		tx.End()
+		a.slot.Do(release)
 	})
 }
 
@@ -156,7 +159,7 @@ func (s *Transactional) end(a *attempt) {
 		delete(s.running, a.id)
 	}
 	s.mu.Unlock()
-	s.slots.Release()
+	a.slot.Do(s.slots.Release)
 }
 
 // Usage says how many connections of the pool are in use, and how many of the slots.

@@ -75,7 +75,7 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 		s.slots.Release()
 		return result, err
 	}
-	a.watch()
+	a.watch(s.slots.Release)
 	s.mu.Lock()
 	s.attempts[a.owner], s.running[a.id] = a, a
 	s.mu.Unlock()
