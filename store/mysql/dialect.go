@@ -81,7 +81,6 @@ var classes = map[int64]error{
 
 	1040: store.ErrUnavailable, // too many connections
 	1041: store.ErrUnavailable, // out of resources
-	1053: store.ErrUnavailable, // shutdown in progress
 	1203: store.ErrUnavailable, // too many connections of the user
 	1226: store.ErrUnavailable, // the user exceeded a resource
 	1290: store.ErrUnavailable, // the server is read-only

@@ -334,7 +334,7 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 	switch {
 	case err == nil:
 		return nil
-	case a.expired.Load():
+	case a.expired.Load() && !errors.Is(err, store.ErrUnknown): // else the commit was faster, perhaps
 		return notApplied(errors.New("the attempt outlasted TxTimeout"))
 	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull):
 		return notApplied(err)
