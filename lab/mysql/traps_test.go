@@ -293,3 +293,17 @@ func TestFullServerIsFull(t *testing.T) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 }
+
+// TestStatementsInTheBinlogAreRefused: a replica would judge each by its own clock, and
+// leave completions out that it executes late.
+func TestStatementsInTheBinlogAreRefused(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t, "log-bin", "server-id=1")
+	raw := mysqlserver.New(t, server)
+	for format, want := range map[string]error{"ROW": nil, "MIXED": nil, "STATEMENT": store.ErrMisconfigured} {
+		db := mysqlserver.Pool(t, raw+"?binlog_format="+format, 0)
+		if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", format, err, want)
+		}
+	}
+}
