@@ -92,6 +92,29 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	}
 }
 
+// TestUnknownAfterACommitOfTheHandlerIsKept: its effects are there, and a retry would
+// write them again.
+func TestUnknownAfterACommitOfTheHandlerIsKept(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]func(*testing.T, *attempt){
+		"Commit": func(_ *testing.T, a *attempt) { _ = a.tx.Commit() },
+		"COMMIT": func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "COMMIT") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := newDatabase(t)
+			st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+			a := begin(t, st, request())
+			a.exec(t)
+			commit(t, a)
+			if err := st.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"}); err != nil {
+				t.Error(err)
+			}
+			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+		})
+	}
+}
+
 // TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
 // transaction, and a handler that goes on has no effect.
 func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
