@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -159,6 +160,34 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 		if _, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%s: Open: %v, want ErrMisconfigured", params, err)
 		}
+	}
+}
+
+// TestOpenTransactionOfThePoolIsRefused: one that the application left on a connection,
+// with which a claim would be rolled back after its handler has run.
+func TestOpenTransactionOfThePoolIsRefused(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	for name, open := range map[string]func(*sql.DB) store.Store{
+		"leased": func(db *sql.DB) store.Store {
+			st, err := reprisemysql.New(db, reprisemysql.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st
+		},
+		"transactional": func(db *sql.DB) store.Store { return transactional(t, db, reprisemysql.Config{}) },
+	} {
+		db := mysqlserver.Pool(t, raw, 3)
+		for _, statement := range []string{"BEGIN", "INSERT INTO effects (name) VALUES ('left')"} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil { // on the one connection that is open
+				t.Fatal(err)
+			}
+		}
+		if got, err := open(db).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%s: %v, %v; want ErrMisconfigured", name, got.Outcome, err)
+		}
+		_ = db.Close()
 	}
 }
 

@@ -22,7 +22,7 @@ var sentinels = []error{
 
 // errSession says that the clock of a session is unusable, or that its statements are not
 // committed.
-var errSession = fmt.Errorf("%w: a session of the pool has autocommit off or a fixed timestamp; open the pool with neither", store.ErrMisconfigured)
+var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without, and end every transaction", store.ErrMisconfigured)
 
 // IsResult reports whether err is a result of the contract, and not the failure of a
 // statement.
