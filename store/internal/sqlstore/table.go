@@ -45,7 +45,7 @@ func (t *Table) Migrate(ctx context.Context) error {
 			if err = t.Dialect.Fail("migrate", err); err == nil {
 				break
 			}
-			if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
+			if !errors.Is(err, store.ErrBusy) || errors.Is(err, ErrLostRace) || !pause(ctx, try) {
 				return err
 			}
 		}
