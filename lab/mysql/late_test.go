@@ -135,7 +135,7 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer other.Rollback()
+		defer func() { _ = other.Rollback() }()
 		if _, err := other.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:]); err != nil {
 			t.Fatal(err)
 		}

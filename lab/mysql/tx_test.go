@@ -182,8 +182,8 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 }
 
 // TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of
-// the handler, which releases the attempt as soon as that statement ends. What makes the
-// session what it was would commit a transaction that is open still.
+// the handler, which releases the attempt as soon as that statement ends. The statement
+// that resets the session would commit a transaction that is open still.
 func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)

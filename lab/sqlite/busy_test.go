@@ -15,8 +15,8 @@ import (
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
-// literal is a driver that does what SQLite does: a commit that finds the file busy
-// leaves its transaction open. Older versions of drivers were so.
+// literal is a driver that behaves as SQLite: a commit that finds the file busy leaves
+// its transaction open. Older versions of drivers were so.
 type literal struct{ sqldriver.Driver }
 
 func init() { sql.Register("sqlite-literal", literal{&sqlite.Driver{}}) }
@@ -29,8 +29,10 @@ func (d literal) Open(name string) (sqldriver.Conn, error) {
 type literalConn struct{ sqldriver.Conn }
 
 func (c *literalConn) BeginTx(ctx context.Context, _ sqldriver.TxOptions) (sqldriver.Tx, error) {
-	return c, c.exec(ctx, "BEGIN")
+	err := c.exec(ctx, "BEGIN")
+	return c, err
 }
+
 func (c *literalConn) Commit() error   { return c.exec(context.Background(), "COMMIT") }
 func (c *literalConn) Rollback() error { return c.exec(context.Background(), "ROLLBACK") }
 

@@ -141,7 +141,8 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	})
 }
 
-// TestHandlerThatDoesNotReturnHoldsUpNobody: once its attempt was rolled back, others run.
+// TestHandlerThatDoesNotReturnHoldsUpNobody: others run once its attempt was rolled
+// back.
 func TestHandlerThatDoesNotReturnHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {

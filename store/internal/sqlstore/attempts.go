@@ -36,8 +36,8 @@ type Tx struct {
 	ended sync.Once
 }
 
-// commit commits, or leaves nothing open: a commit of SQLite that finds the file busy does,
-// and not every driver ends it.
+// commit commits, or leaves nothing open. A commit of SQLite that finds the file busy
+// does, and not every driver ends it.
 func (t *Tx) commit(ctx context.Context) error {
 	if t.Bounded {
 		_, err := t.ExecContext(ctx, "COMMIT")

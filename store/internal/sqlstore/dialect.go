@@ -47,8 +47,8 @@ type Dialect struct {
 	Late string
 
 	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
-	// and fails instead of waiting. Wait follows one that waits for those who are writing the
-	// row, and Free one that then finds none; both are empty where Embedded is set.
+	// and fails instead of waiting. Wait follows one that waits for those who are writing
+	// the row, and Free one that then finds none; both are empty where Embedded is set.
 	Hold, Wait, Free string
 
 	// Isolate is the statement that makes the next transaction of the session see what is

@@ -93,8 +93,8 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 	return t.query(ctx, on, t.statements.wait, id)
 }
 
-// lookBehind is lookTwice for the end of a claim whose caller did not wait for it: it looks
-// again also where there is no record, behind one that is writing it.
+// lookBehind is lookTwice for the end of a claim whose caller did not wait for it: it
+// looks again also where there is no record, behind one that is writing it.
 func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
 	if err != nil || found.Found || t.Dialect.Embedded {
@@ -103,8 +103,8 @@ func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, err
 	return t.query(ctx, on, t.statements.wait, id)
 }
 
-// lookFree is lookTwice for one record of many: it does not wait for those who are writing
-// it, and reports whether there is one.
+// lookFree is lookTwice for one record of many: it does not wait for those who are
+// writing it, and reports whether there is one.
 func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row, locked bool, err error) {
 	if !t.Dialect.Embedded {
 		if found, err = t.query(ctx, on, t.statements.free, id); err != nil || found.Found {
