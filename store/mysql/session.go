@@ -64,9 +64,14 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 		return nil, sqlstore.ErrHeld
 	}
 	t := &sqlstore.Tx{Conn: conn, Bounded: true}
-	t.Before = func() error {
+	t.Before = func(open bool) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTimeout)
 		defer cancel()
+		if open { // autocommit = 1 would commit it
+			if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+		}
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION autocommit = %d, SESSION wait_timeout = %d, @reprise_lock = RELEASE_LOCK('%s')",
 			committed, wait, name))
 		return err
