@@ -58,7 +58,8 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 	)
 	err := conn.QueryRowContext(ctx, lock, s.table, hex.EncodeToString(id[:])).Scan(&name, &locked, &wait, &committed)
 	switch {
-	case err != nil:
+	case err != nil: // the session may have got the lock
+		(&sqlstore.Tx{Conn: conn, Broken: true}).End()
 		return nil, err
 	case locked.Int64 != 1:
 		return nil, sqlstore.ErrHeld
@@ -81,7 +82,7 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 		t.Tx, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	}
 	if err != nil {
-		t.Broken = retires(err)
+		t.Broken = true
 		t.End()
 		return nil, err
 	}
