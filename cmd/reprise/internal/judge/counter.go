@@ -1,0 +1,44 @@
+package judge
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
+)
+
+// counter reads the counter of runs: a number, or a JSON object with the member
+// "executions".
+func (e *env) counter() (int, error) {
+	u := e.options.Executions
+	a, err := e.try(u, wire.Call{Method: "GET", Target: u.RequestURI(), Host: u.Host})
+	if err != nil {
+		return 0, err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(a.Body)); err == nil && a.OK() {
+		return n, nil
+	}
+	var counted struct {
+		Executions *int `json:"executions"`
+	}
+	if err := json.Unmarshal([]byte(a.Body), &counted); err != nil || counted.Executions == nil || !a.OK() {
+		return 0, &UnusableError{"the counter of runs answers " + a.String() + `, want a number or {"executions": n}`}
+	}
+	return *counted.Executions, nil
+}
+
+func (e *env) count() int {
+	n, err := e.counter()
+	e.must(err)
+	return n
+}
+
+// counts demands that do makes the endpoint run n times.
+func (e *env) counts(n int, do func()) {
+	before := e.count()
+	do()
+	if got := e.count() - before; got != n {
+		e.fail("the counter of runs went up by %d, want %d", got, n)
+	}
+}

@@ -1,0 +1,205 @@
+package judge
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
+)
+
+func TestCasesAreWhole(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, c := range All {
+		switch {
+		case seen[c.ID] || c.Group() == c.ID:
+			t.Errorf("%s: the ID is of another case, or has no group", c.ID)
+		case !strings.HasSuffix(c.Sentence, ".") || c.Source == "" || c.Levels == Levels{} || c.run == nil:
+			t.Errorf("%s: %+v", c.ID, c)
+		}
+		seen[c.ID] = true
+	}
+	for n := need(1); n != 0 && n <= patch; n <<= 1 {
+		if n.reason() == "" {
+			t.Errorf("need %b has no reason", n)
+		}
+	}
+}
+
+// unkeyedService answers each request with another number, and counts them.
+func unkeyedService(t *testing.T) (*Options, *atomic.Int64) {
+	t.Helper()
+	n := new(atomic.Int64)
+	server := httptest.NewServer(counting(n))
+	t.Cleanup(server.Close)
+	return optionsFor(t, server), n
+}
+
+func counting(n *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n.Add(1))
+	}
+}
+
+func optionsFor(t *testing.T, server *httptest.Server) *Options {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Options{
+		Profile: Reprise, URL: u, Method: "POST", Header: "Idempotency-Key", Body: "a", Another: "b", Parallel: 4, Slow: 100 * time.Millisecond, MaxTime: time.Minute,
+		Client: &wire.Client{Limits: wire.Limits{Requests: 1000, Bytes: 1 << 30, Timeout: 10 * time.Second}},
+	}
+}
+
+func quiet(int, int, string) {}
+
+func TestServiceWithoutKeysFailsEveryCaseOfReplays(t *testing.T) {
+	t.Parallel()
+	o, _ := unkeyedService(t)
+	o.Only = []string{"replay/once", "retries", "binding/refused", "concurrency/once"}
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Summary(Must); got != (Summary{NotMet: 6, NotShown: 1}) || !r.Failed() {
+		t.Errorf("%+v\n%+v", got, r.Results)
+	}
+}
+
+func TestServiceOverTLS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(counting(new(atomic.Int64)))
+	t.Cleanup(server.Close)
+	o := optionsFor(t, server)
+	o.Only = []string{"presence/optional", "retries/lost"}
+	var unreachable *wire.DialError
+	if _, err := Run(t.Context(), o, quiet); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("without the certificate's authority: %v", err)
+	}
+	o.Client.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Results[0].State != Met || r.Results[1].State != NotMet {
+		t.Errorf("%+v", r.Results)
+	}
+}
+
+func TestLimitsEndARun(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]func(*Options){
+		"requests": func(o *Options) { o.Client.Limits.Requests = 13 },
+		"bytes":    func(o *Options) { o.Client.Limits.Bytes = 100_000 },
+		"time":     func(o *Options) { o.MaxTime, o.Only = 50*time.Millisecond, []string{"replay/date"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, served := unkeyedService(t)
+			o.Only = []string{"replay/once", "large/request", "binding/refused"}
+			limit(o)
+			r, err := Run(t.Context(), o, quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := r.Results[len(r.Results)-1]
+			if last.State != NotShown || !strings.Contains(last.Detail, wire.ErrLimit.Error()+": ") {
+				t.Errorf("the last case: %+v", last)
+			}
+			if n := served.Load(); n > 100 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+func TestUnusableEndpoints(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"not found":    {http.NotFound, "answers 404"},
+		"always alike": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "order") }, "answered alike (200 order)"},
+	} {
+		server := httptest.NewServer(c.handler)
+		t.Cleanup(server.Close)
+		o := optionsFor(t, server)
+		var unusable *UnusableError
+		if _, err := Run(t.Context(), o, quiet); !errors.As(err, &unusable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestReportForMachines(t *testing.T) {
+	t.Parallel()
+	u, _ := url.Parse("http://127.0.0.1/orders")
+	r := &Report{Options: &Options{Profile: Reprise, URL: u}, Results: []Result{
+		{Case: &All[0], Level: Must, State: Met},
+		{Case: &All[1], Level: Must, State: NotMet, Detail: `answered 500 <&">` + "\x00"},
+		{Case: &All[2], Level: Should, State: NotMet, Detail: "x"},
+		{Case: &All[3], Level: Must, State: NotShown, Detail: "y"},
+	}}
+	text, err := r.JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Cases    []struct {
+			Name    string    `xml:"name,attr"`
+			Failure *struct{} `xml:"failure"`
+			Skipped *struct{} `xml:"skipped"`
+		} `xml:"testcase"`
+	}
+	if err := xml.Unmarshal(text, &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Tests != 4 || suite.Failures != 1 || suite.Skipped != 2 || suite.Cases[1].Failure == nil || suite.Cases[2].Skipped == nil || suite.Cases[0].Failure != nil {
+		t.Errorf("%s", text)
+	}
+	var parsed struct {
+		Summary map[string]Summary
+		Cases   []struct{ ID, State string }
+	}
+	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &parsed) != nil || parsed.Summary["must"] != (Summary{1, 1, 1}) || parsed.Cases[3].State != "not shown" {
+		t.Errorf("%s, %v", text, err)
+	}
+	for state, want := range map[State]string{Met: "2 musts met, 1 not shown", NotMet: "1 must not met"} {
+		r.Results[1].State = state
+		badge := r.Badge()
+		if err := xml.Unmarshal(badge, new(struct{})); err != nil || !strings.Contains(string(badge), want) {
+			t.Errorf("%v: %s", err, badge)
+		}
+	}
+}
+
+func TestApart(t *testing.T) {
+	t.Parallel()
+	var low, high []time.Duration
+	for i := range 40 {
+		low, high = append(low, time.Duration(i)*time.Millisecond), append(high, time.Duration(100+i)*time.Millisecond)
+	}
+	if z, by := apart(high, low); z < 7 || by != 100*time.Millisecond {
+		t.Errorf("z = %v by %v", z, by)
+	}
+	if z, by := apart(low, low); z < -3 || z > 3 || by != 0 {
+		t.Errorf("z = %v by %v", z, by)
+	}
+}

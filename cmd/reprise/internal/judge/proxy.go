@@ -1,0 +1,171 @@
+package judge
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
+)
+
+// fault is how a proxy spoils one exchange.
+type fault int
+
+// The faults.
+const (
+	none        fault = iota
+	loseRequest       // no byte of the request arrives
+	cutRequest        // the connection to the service breaks within the request
+	loseAnswer        // the answer does not leave the proxy
+	cutAnswer         // the connection to the client breaks within the answer
+	holdAnswer        // the answer does not leave the proxy, and the client gives up
+)
+
+// proxy stands between a client of net/http and the service, on loopback. It spoils the
+// first exchanges, and keeps the answers of the service that its client did not get.
+type proxy struct {
+	env    *env
+	server *http.Server
+	url    string
+
+	mu     sync.Mutex
+	faults []fault
+	lost   []*wire.Answer
+	busy   sync.WaitGroup
+}
+
+// patience is how long the client waits for an answer.
+func (p *proxy) patience() time.Duration { return p.env.options.Slow / 2 }
+
+func (e *env) proxy(faults []fault) *proxy {
+	var listening net.ListenConfig
+	l, err := listening.Listen(e.ctx, "tcp", "127.0.0.1:0")
+	e.must(err)
+	p := &proxy{env: e, faults: faults, url: "http://" + l.Addr().String() + e.options.URL.RequestURI()}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: e.options.Client.Limits.Timeout}
+	go func() { _ = p.server.Serve(l) }()
+	return p
+}
+
+// stop ends the proxy and returns the lost answers, when the service has given them all.
+func (p *proxy) stop() []*wire.Answer {
+	_ = p.server.Close()
+	p.busy.Wait()
+	return p.lost
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.busy.Add(1)
+	defer p.busy.Done()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	call := wire.Call{Method: r.Method, Target: p.env.options.URL.RequestURI(), Host: p.env.options.URL.Host, Body: string(body)}
+	for name, values := range r.Header {
+		if name == "Content-Length" {
+			continue
+		}
+		for _, v := range values {
+			call = call.With(name, v)
+		}
+	}
+	fault := p.next()
+	if fault == cutRequest {
+		if conn, err := p.env.open(p.env.options.URL); err == nil {
+			whole := call.Bytes()
+			_ = conn.Begin(whole[:len(whole)-len(body)/2])
+			conn.Reset()
+		}
+	}
+	if fault == cutRequest || fault == loseRequest {
+		panic(http.ErrAbortHandler)
+	}
+	a, err := p.env.try(p.env.options.URL, call)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if fault != none {
+		p.mu.Lock()
+		p.lost = append(p.lost, a)
+		p.mu.Unlock()
+	}
+	if fault == loseAnswer {
+		panic(http.ErrAbortHandler)
+	}
+	if fault == holdAnswer {
+		<-r.Context().Done()
+		return
+	}
+	h := w.Header()
+	for name, values := range a.Header {
+		h[name] = slices.Clone(values)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	w.WriteHeader(a.Status)
+	if fault == cutAnswer {
+		_, _ = io.WriteString(w, a.Body[:len(a.Body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = io.WriteString(w, a.Body)
+}
+
+func (p *proxy) next() fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.faults) == 0 {
+		return none
+	}
+	next := p.faults[0]
+	p.faults = p.faults[1:]
+	return next
+}
+
+// retry sends a call until it has an answer that is final: not a 409 that says when to
+// retry, nor a 503.
+func (p *proxy) retry(c wire.Call) *wire.Answer {
+	e := p.env
+	client := &http.Client{Timeout: p.patience(), Transport: &http.Transport{DisableKeepAlives: true}}
+	var last *wire.Answer
+	var err error
+	for range 40 {
+		if last, err = send(e, client, p.url, c); err == nil && last.Status != http.StatusConflict && last.Status != http.StatusServiceUnavailable {
+			return last
+		}
+		e.pause(p.patience() / 4)
+		client.Timeout += p.patience() / 4
+	}
+	if err != nil {
+		e.fail("the client got no answer: %v", err)
+	}
+	return last
+}
+
+// send sends a call with a client of net/http.
+func send(e *env, client *http.Client, to string, c wire.Call) (*wire.Answer, error) {
+	r, err := http.NewRequestWithContext(e.ctx, c.Method, to, strings.NewReader(c.Body))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range c.Fields {
+		r.Header.Add(f.Name, f.Value)
+	}
+	got, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		return nil, errors.Join(errors.New("the answer broke off"), err)
+	}
+	return &wire.Answer{Status: got.StatusCode, Header: got.Header, Body: string(body)}, nil
+}
