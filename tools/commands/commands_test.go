@@ -22,6 +22,10 @@ var notRun = []string{
 	"cmd/reprise/README.md", // resolve of the reader's record
 	"cmd/reprise/README.md", // forget of the reader's record
 	"docs/etcd.md",          // users of the reader's cluster
+	"docs/judge.md",         // an endpoint in Express
+	"docs/judge.md",         // in FastAPI
+	"docs/judge.md",         // in Rails
+	"docs/judge.md",         // and in Spring
 	"docs/postgres.md",      // SQL with the reader's roles
 	"docs/postgres.md",      // and the policies of these
 	"docs/redis.md",         // ACL with the reader's password

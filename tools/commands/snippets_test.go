@@ -43,7 +43,7 @@ var imported = map[string]string{
 
 	"gorm": "gorm.io/gorm",
 
-	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os",
+	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os", "rand": "crypto/rand",
 	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
 }
 
