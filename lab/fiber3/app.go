@@ -46,10 +46,13 @@ func New(a *testapp.App) testapp.Server {
 }
 
 // NewBare makes a server without the adapter, which benchmarks compare with.
-func NewBare(a *testapp.App) testapp.Server {
+func NewBare(a *testapp.App) testapp.Server { return NewBehind(a) }
+
+// NewBehind makes a server without the adapter, behind other layers.
+func NewBehind(a *testapp.App, layers ...any) testapp.Server {
 	router := newRouter(a)
 	router.Use(recover.New())
-	return serve(a, router)
+	return serve(a, router, layers...)
 }
 
 func newRouter(a *testapp.App) *fiber.App {

@@ -1,0 +1,18 @@
+// Own serves the application of the testserver behind Fiber's own idempotency middleware,
+// with its defaults but for the name of the field, for reprise judge to compare with. It
+// has the flags of the testserver; those of the store and the guard have no effect.
+package main
+
+import (
+	"github.com/gofiber/fiber/v2/middleware/idempotency"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	labfiber "github.com/reprise-go/reprise/lab/fiber"
+	"github.com/reprise-go/reprise/lab/serve"
+)
+
+func main() {
+	serve.Main("fiber", func(a *testapp.App) testapp.Server {
+		return labfiber.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+	})
+}
