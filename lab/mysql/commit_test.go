@@ -155,19 +155,7 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	c := newCommitCut(t, server, "")
 	a := c.begin(t)
-	backup, err := mysqlserver.Pool(t, c.raw, 1).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backup.Close()
-	stage := func(name string) {
-		t.Helper()
-		if _, err := backup.ExecContext(t.Context(), "BACKUP STAGE "+name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stage("START")
-	stage("BLOCK_COMMIT")
+	end := blockCommits(t, c.raw)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if err := c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer"))); !errors.Is(err, store.ErrUnknown) {
@@ -185,9 +173,28 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 		t.Errorf("complete again, while the server commits: %v, want ErrUnknown", err)
 	}
 	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.InProgress)
-	stage("END")
-	if err := eventually(func() bool { return c.applied(t, a) }); err != nil {
+	end()
+	if err := eventually(func() bool { return count(t, c.raw, "SELECT COUNT(*) FROM reprise_records WHERE state = 2") == 1 }); err != nil {
 		t.Fatal(err)
 	}
 	c.judge(t, a, repeat(), nil)
+}
+
+// blockCommits makes every commit of the server wait until its end is called.
+func blockCommits(t *testing.T, raw string) (end func()) {
+	t.Helper()
+	backup, err := mysqlserver.Pool(t, raw, 1).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = backup.Close() })
+	stage := func(name string) {
+		t.Helper()
+		if _, err := backup.ExecContext(t.Context(), "BACKUP STAGE "+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stage("START")
+	stage("BLOCK_COMMIT")
+	return func() { t.Helper(); stage("END") }
 }

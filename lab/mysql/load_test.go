@@ -1,0 +1,166 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// load is the clients of two processes that ask for operations, most of them more than
+// once. The leased store has them with AtMostOnce, the transactional one with effects in
+// its transaction: none is done twice, and each has one result.
+type load struct {
+	*testing.T
+
+	atomic  bool
+	engines []*reprise.Engine
+
+	mu      sync.Mutex
+	runs    map[string]int    // of each operation
+	results map[string]string // the first one that a caller got
+	kept    map[string]bool   // the record had it, or so its caller was told
+	replays int
+	refused int
+}
+
+// newLoad starts a process over each pool.
+func newLoad(t *testing.T, atomic bool, pools ...*sql.DB) *load {
+	t.Helper()
+	l := &load{T: t, atomic: atomic, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
+	for _, db := range pools {
+		var (
+			st  store.Store
+			err error
+		)
+		if atomic {
+			st, err = reprisemysql.NewTransactional(db, reprisemysql.Config{})
+		} else {
+			st, err = reprisemysql.New(db, reprisemysql.Config{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := reprise.New(st, reprise.Config{Lease: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.engines = append(l.engines, engine)
+	}
+	return l
+}
+
+// start starts some clients, and returns the function that stops them.
+func (l *load) start() (stop func()) {
+	ctx, cancel := context.WithCancel(l.Context())
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				l.ask(ctx, l.draw())
+			}
+		})
+	}
+	return func() {
+		cancel()
+		clients.Wait()
+	}
+}
+
+// draw returns the key of a new operation, or of one of the last.
+func (l *load) draw() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.runs)
+	if n > 0 && rand.IntN(2) == 0 {
+		n = max(0, n-1-rand.IntN(20))
+	}
+	key := fmt.Sprintf("key-%d", n)
+	l.runs[key] += 0 // it is known from now on
+	return key
+}
+
+// ask asks a process for an operation. A failure is its client's to repeat.
+func (l *load) ask(ctx context.Context, key string) {
+	result, err := reprise.Do(ctx, l.engines[rand.IntN(len(l.engines))], reprise.Operation{
+		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: l.preset(), Retention: time.Hour,
+	}, nil, func(ctx context.Context) (string, error) {
+		l.mu.Lock()
+		l.runs[key]++
+		value := fmt.Sprintf("%s, run %d", key, l.runs[key])
+		l.mu.Unlock()
+		if tx, ok := reprisemysql.Tx(ctx); ok {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", value); err != nil {
+				return "", err
+			}
+		}
+		return value, nil
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.refused++
+		return
+	}
+	if result.Replayed {
+		l.replays++
+	}
+	if first, known := l.results[key]; known && first != result.Value {
+		l.Errorf("answered %q, and before %q", result.Value, first)
+	}
+	l.results[key] = result.Value
+	l.kept[key] = l.kept[key] || result.Unrecorded == nil
+}
+
+func (l *load) preset() reprise.Preset {
+	if l.atomic {
+		return reprise.Recoverable
+	}
+	return reprise.AtMostOnce
+}
+
+// judge asks for every operation once more, when all faults are over, and demands that
+// what was answered is still the answer. raw is the URL of the database.
+func (l *load) judge(raw string) {
+	l.Helper()
+	for key := range l.runs {
+		err := eventually(func() bool { // sessions that were cut may still end
+			before := l.replays
+			l.ask(l.Context(), key)
+			return l.replays > before || !l.atomic && !l.kept[key]
+		})
+		if err != nil {
+			l.Errorf("%s: %q is not replayed", key, l.results[key])
+		}
+	}
+	for _, engine := range l.engines {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), 30*time.Second)
+		if err := engine.Close(ctx); err != nil {
+			l.Error(err)
+		}
+		cancel()
+	}
+	for key, runs := range l.runs {
+		result, answered := l.results[key]
+		switch {
+		case !l.atomic && runs > 1:
+			l.Errorf("%s ran %d times", key, runs)
+		case !l.atomic:
+		case count(l, raw, "SELECT COUNT(*) FROM effects WHERE name LIKE ?", key+",%") != 1 || !answered:
+			l.Errorf("%s has %d effects", key, count(l, raw, "SELECT COUNT(*) FROM effects WHERE name LIKE ?", key+",%"))
+		case count(l, raw, "SELECT COUNT(*) FROM effects WHERE name = ?", result) != 1:
+			l.Errorf("answered %q, which is not the effect that was committed", result)
+		}
+	}
+	l.Logf("%d operations, %d answered, %d replays, %d refused", len(l.runs), len(l.results), l.replays, l.refused)
+	if len(l.results) < 20 || l.replays < 20 {
+		l.Error("too little happened to show anything")
+	}
+}
