@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
@@ -147,20 +149,39 @@ func (l *load) judge(raw string) {
 		}
 		cancel()
 	}
+	effects := l.effects(raw)
 	for key, runs := range l.runs {
-		result, answered := l.results[key]
 		switch {
 		case !l.atomic && runs > 1:
 			l.Errorf("%s ran %d times", key, runs)
-		case !l.atomic:
-		case count(l, raw, "SELECT COUNT(*) FROM effects WHERE name LIKE ?", key+",%") != 1 || !answered:
-			l.Errorf("%s has %d effects", key, count(l, raw, "SELECT COUNT(*) FROM effects WHERE name LIKE ?", key+",%"))
-		case count(l, raw, "SELECT COUNT(*) FROM effects WHERE name = ?", result) != 1:
-			l.Errorf("answered %q, which is not the effect that was committed", result)
+		case l.atomic && !slices.Equal(effects[key], []string{l.results[key]}):
+			l.Errorf("%s has the effects %q, and is answered %q", key, effects[key], l.results[key])
 		}
 	}
 	l.Logf("%d operations, %d answered, %d replays, %d refused", len(l.runs), len(l.results), l.replays, l.refused)
 	if len(l.results) < 20 || l.replays < 20 {
 		l.Error("too little happened to show anything")
 	}
+}
+
+// effects returns the effects of each operation that were committed.
+func (l *load) effects(raw string) map[string][]string {
+	l.Helper()
+	rows, err := mysqlserver.Pool(l, raw, 1).QueryContext(l.Context(), "SELECT SUBSTRING_INDEX(name, ',', 1), name FROM effects")
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer rows.Close()
+	effects := map[string][]string{}
+	for rows.Next() {
+		var key, name string
+		if err := rows.Scan(&key, &name); err != nil {
+			l.Fatal(err)
+		}
+		effects[key] = append(effects[key], name)
+	}
+	if err := rows.Err(); err != nil {
+		l.Fatal(err)
+	}
+	return effects
 }
