@@ -76,6 +76,20 @@ func (l *load) start() (stop func()) {
 	}
 }
 
+// await waits until so many more operations are answered.
+func (l *load) await(more int) {
+	l.Helper()
+	answered := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.results)
+	}
+	before := answered()
+	if err := eventually(func() bool { return answered() >= before+more }); err != nil {
+		l.Errorf("%d operations were answered, want %d: %v", answered()-before, more, err)
+	}
+}
+
 // draw returns the key of a new operation, or of one of the last.
 func (l *load) draw() string {
 	l.mu.Lock()

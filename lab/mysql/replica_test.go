@@ -1,0 +1,223 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// pair is a primary and its replica. Clients reach the primary through a proxy, as by a
+// virtual address; the replica reaches it through another one.
+type pair struct {
+	primary, replica *servers.MariaDBServer
+	front, link      *servers.Proxy
+	raw              string // URL of a database on the primary, as root
+	service          string // URL of the same through the proxy, of an account that read_only binds
+}
+
+// durable are the settings without which a server loses acknowledged commits alone.
+var durable = []string{"log-bin=binlog", "sync-binlog=1", "innodb-flush-log-at-trx-commit=1", "log-slave-updates"}
+
+// newPair starts a primary, and a replica that has received everything.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{
+		primary: servers.StartMariaDB(t, append(durable, "server-id=1")...),
+		replica: servers.StartMariaDB(t, append(durable, "server-id=2", "read-only")...),
+	}
+	p.front, p.link = servers.StartProxy(t, p.primary.Addr()), servers.StartProxy(t, p.primary.Addr())
+	p.raw = withEffects(t, p.primary)
+	mysqlserver.Exec(t, p.raw, "CREATE USER service@'127.0.0.1' IDENTIFIED BY 'secret'")
+	mysqlserver.Exec(t, p.raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
+	p.service = strings.Replace(p.front.URL(p.raw), "root@", "service:secret@", 1)
+	u, err := url.Parse("tcp://" + p.link.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.onReplica(t, fmt.Sprintf("CHANGE MASTER TO master_host = '%s', master_port = %s, master_user = 'root', master_use_gtid = slave_pos, "+
+		"master_connect_retry = 1, master_heartbeat_period = 1", u.Hostname(), u.Port()))
+	p.onReplica(t, "START SLAVE")
+	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+		t.Fatal("the replica does not follow:", err)
+	}
+	return p
+}
+
+func (p *pair) onReplica(t *testing.T, statement string) {
+	t.Helper()
+	mysqlserver.Exec(t, p.replica.URL(), statement)
+}
+
+// position is the last transaction that a server has committed.
+func (p *pair) position(t *testing.T, s *servers.MariaDBServer) (gtid string) {
+	t.Helper()
+	if err := mysqlserver.Pool(t, s.URL(), 1).QueryRowContext(t.Context(), "SELECT @@gtid_current_pos").Scan(&gtid); err != nil {
+		t.Fatal(err)
+	}
+	return gtid
+}
+
+// promote makes the replica the primary once it has executed what it received, and moves
+// the clients there.
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
+	p.onReplica(t, "STOP SLAVE IO_THREAD")
+	if err := eventually(func() bool { return p.received(t) == p.position(t, p.replica) }); err != nil {
+		t.Fatal("the replica does not execute what it received:", err)
+	}
+	for _, statement := range []string{"STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0"} {
+		p.onReplica(t, statement)
+	}
+	p.front.Retarget(p.replica.Addr())
+}
+
+// received is the last transaction that the replica has received.
+func (p *pair) received(t *testing.T) string {
+	t.Helper()
+	rows, err := mysqlserver.Pool(t, p.replica.URL(), 1).QueryContext(t.Context(), "SHOW SLAVE STATUS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		t.Fatal(err, rows.Err())
+	}
+	values := make([]any, len(names))
+	for i := range values {
+		values[i] = new([]byte)
+	}
+	if err := errors.Join(rows.Scan(values...), rows.Err()); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if name == "Gtid_IO_Pos" {
+			return string(*values[i].(*[]byte)) //nolint:forcetypeassert // see above
+		}
+	}
+	t.Fatal("no Gtid_IO_Pos")
+	return ""
+}
+
+// onPromoted returns the URL of the database on the replica.
+func (p *pair) onPromoted() string {
+	return strings.Replace(p.raw, p.primary.Addr(), p.replica.Addr(), 1)
+}
+
+// forever is a timeout after which no server falls back to asynchronous replication.
+const forever = 1 << 31
+
+// semiSync makes the primary acknowledge a commit when the replica has it. The primary
+// waits for so many milliseconds, and is asynchronous from then on.
+func (p *pair) semiSync(t *testing.T, timeout int) {
+	t.Helper()
+	for _, statement := range []string{"SET GLOBAL rpl_semi_sync_slave_enabled = 1", "STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD"} {
+		p.onReplica(t, statement)
+	}
+	const status = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'rpl_semi_sync_master_clients'"
+	mysqlserver.Exec(t, p.raw, fmt.Sprintf("SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = %d, "+
+		"GLOBAL rpl_semi_sync_master_enabled = 1", timeout))
+	if err := eventually(func() bool { return count(t, p.raw, status) == 1 }); err != nil {
+		t.Fatal("not semi-synchronous:", err)
+	}
+}
+
+// TestSemiSyncPromotionLosesNothing: the primary dies under load, and its replica takes
+// over with every claim and response that was acknowledged.
+func TestSemiSyncPromotionLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.semiSync(t, forever)
+			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			stop := l.start()
+			l.await(100)
+			p.primary.Kill(t)
+			p.promote(t)
+			l.await(100)
+			stop()
+			l.judge(p.onPromoted())
+		})
+	}
+}
+
+// TestPromotionForgetsWhatTheReplicaLacks: a claim and a response that only the primary
+// has are acknowledged by asynchronous replication, and also by a semi-synchronous
+// primary whose timeout has passed; their key runs again. With a long timeout they are
+// not acknowledged.
+func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		timeout      int // of semi-synchronous replication, if any
+		acknowledged bool
+	}{
+		"asynchronous":                   {0, true},
+		"semi-synchronous, fallen back":  {100, true},
+		"semi-synchronous, long timeout": {forever, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			if c.timeout > 0 {
+				p.semiSync(t, c.timeout)
+			}
+			st := mysqlserver.Leased(t, p.service)
+			before := request()
+			wantClaim(t, st, before, store.Claimed)
+			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+				t.Fatal(err)
+			}
+			p.link.Set(t, servers.Stall)
+			r := request()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err := st.Claim(ctx, r)
+			if c.acknowledged && err == nil {
+				err = st.Complete(ctx, completion(r, []byte("answer")))
+			}
+			if c.acknowledged != (err == nil) || err != nil && !errors.Is(err, store.ErrUnknown) {
+				t.Fatalf("acknowledged: %v, want %t", err, c.acknowledged)
+			}
+			p.primary.Kill(t)
+			p.promote(t)
+			wantClaim(t, st, duplicate(before), store.InProgress)
+			wantClaim(t, st, duplicate(r), store.Claimed)
+		})
+	}
+}
+
+// TestDemotedPrimaryIsLeft: a switchover under load, after which the clients' connections
+// to the old primary are still open.
+func TestDemotedPrimaryIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.semiSync(t, forever)
+			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			stop := l.start()
+			l.await(100)
+			mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
+			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+				t.Fatal(err)
+			}
+			p.promote(t)
+			l.await(100)
+			stop()
+			l.judge(p.onPromoted())
+			const sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'service'"
+			t.Logf("%d sessions of clients are left on the old primary", count(t, p.primary.URL(), sessions))
+		})
+	}
+}
