@@ -54,8 +54,18 @@ func (c *mortal) spend(n int, err error) error {
 	return err
 }
 
-// mortalPool opens a database over mortal connections.
-func mortalPool(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) *sql.DB {
+// mortals opens a database over mortal connections.
+func mortals(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) *sql.DB {
+	t.Helper()
+	return wrapped(t, raw, interpolate, func(conn *net.TCPConn) net.Conn {
+		m := &mortal{TCPConn: conn, cuts: cuts}
+		m.left.Store(1 + rand.Int64N(longestLife))
+		return m
+	})
+}
+
+// wrapped opens a database over connections that a test has changed.
+func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn) net.Conn) *sql.DB {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -63,6 +73,7 @@ func mortalPool(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) 
 	}
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr, c.DBName, c.InterpolateParams = u.User.Username(), "tcp", u.Host, u.Path[1:], interpolate
+	c.Passwd, _ = u.User.Password()
 	c.Logger = log.New(io.Discard, "", 0)
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
@@ -70,9 +81,7 @@ func mortalPool(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) 
 		if err != nil {
 			return nil, err
 		}
-		m := &mortal{TCPConn: conn.(*net.TCPConn), cuts: cuts} //nolint:forcetypeassert // it is
-		m.left.Store(1 + rand.Int64N(longestLife))
-		return m, nil
+		return wrap(conn.(*net.TCPConn)), nil //nolint:forcetypeassert // it is
 	}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
@@ -98,7 +107,7 @@ func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 			server := servers.StartMariaDB(t, "max-connect-errors=1000000") // a greeting that is cut is one
 			raw := withEffects(t, server)
 			var cuts atomic.Int64
-			l := newLoad(t, atomically, mortalPool(t, raw, &cuts, true), mortalPool(t, raw, &cuts, false))
+			l := newLoad(t, atomically, mortals(t, raw, &cuts, true), mortals(t, raw, &cuts, false))
 			stop := l.start()
 			for cuts.Load() < enough && !t.Failed() {
 				time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls

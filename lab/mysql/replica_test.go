@@ -1,9 +1,11 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // pair is a primary and its replica. Clients reach the primary through a proxy, as by a
@@ -35,9 +38,7 @@ func newPair(t *testing.T) *pair {
 	}
 	p.front, p.link = servers.StartProxy(t, p.primary.Addr()), servers.StartProxy(t, p.primary.Addr())
 	p.raw = withEffects(t, p.primary)
-	mysqlserver.Exec(t, p.raw, "CREATE USER service@'127.0.0.1' IDENTIFIED BY 'secret'")
-	mysqlserver.Exec(t, p.raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
-	p.service = strings.Replace(p.front.URL(p.raw), "root@", "service:secret@", 1)
+	p.service = p.front.URL(asService(t, p.raw))
 	u, err := url.Parse("tcp://" + p.link.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -220,4 +221,105 @@ func TestDemotedPrimaryIsLeft(t *testing.T) {
 			t.Logf("%d sessions of clients are left on the old primary", count(t, p.primary.URL(), sessions))
 		})
 	}
+}
+
+// TestDemotedPrimaryIsNotBelieved: a connection that stays open reads records that have
+// changed since on the new primary. No answer comes from there.
+func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	stores := map[string]store.Store{}
+	requests := map[string]store.ClaimRequest{}
+	for name, open := range map[string]func(testing.TB, string) store.Store{"leased": mysqlserver.Leased, "transactional": mysqlserver.Transactional} {
+		r := request()
+		r.AtMostOnce, r.Lease = true, time.Millisecond
+		wantClaim(t, mysqlserver.Leased(t, p.service), r, store.Claimed)
+		st := open(t, p.service)
+		if err := eventually(func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed }); err != nil {
+			t.Fatal(err)
+		}
+		stores[name], requests[name] = st, r
+	}
+	mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
+	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+		t.Fatal(err)
+	}
+	p.promote(t)
+	for name, r := range requests {
+		if err := mysqlserver.Leased(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := stores[name].Claim(t.Context(), duplicate(r)); err != nil || got.Outcome != store.Completed {
+			t.Errorf("%s: %v, %v; want completed", name, got.Outcome, err)
+		}
+	}
+}
+
+// TestReplicaDoesNotSettleACommit: it may have received the transaction and not executed
+// it yet, when the clients already reach it.
+func TestReplicaDoesNotSettleACommit(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	var attempts []*attempt
+	for _, raw := range []string{p.service, p.front.URL(p.raw)} { // read_only does not bind root
+		a := begin(t, transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}), request())
+		a.exec(t)
+		attempts = append(attempts, a)
+	}
+	p.onReplica(t, "STOP SLAVE SQL_THREAD")
+	p.front.Retarget(p.replica.Addr())
+	for _, a := range attempts {
+		p.front.On(commitText, servers.LoseReply)
+		if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("complete: %v, want ErrUnknown", err)
+		}
+	}
+	p.onReplica(t, "START SLAVE SQL_THREAD")
+	p.promote(t)
+	for _, a := range attempts {
+		if err := a.complete(t); err != nil {
+			t.Error(err)
+		}
+		wantClaim(t, a.store, duplicate(a.ClaimRequest), store.Completed)
+	}
+}
+
+// TestCommitOfADemotedPrimaryIsNotApplied: it refuses the transactions that are open.
+func TestCommitOfADemotedPrimaryIsNotApplied(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := withEffects(t, server)
+	db := wrapped(t, asService(t, raw), true, func(conn *net.TCPConn) net.Conn {
+		return &beforeCommit{conn, func() { mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1") }}
+	})
+	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
+	a.exec(t)
+	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
+		t.Errorf("complete: %v, want ErrNotApplied", err)
+	}
+	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+// beforeCommit is a connection that calls a function before it sends a COMMIT.
+type beforeCommit struct {
+	*net.TCPConn
+
+	call func()
+}
+
+func (c *beforeCommit) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(commitText)) {
+		c.call()
+	}
+	return c.TCPConn.Write(p)
+}
+
+// asService returns the URL of a database for an account that read_only binds.
+func asService(t *testing.T, raw string) string {
+	t.Helper()
+	mysqlserver.Exec(t, raw, "CREATE USER IF NOT EXISTS service@'127.0.0.1' IDENTIFIED BY 'secret'")
+	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
+	return strings.Replace(raw, "root@", "service:secret@", 1)
 }

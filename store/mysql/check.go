@@ -28,7 +28,7 @@ const (
 	leastMariaDB       = "10.6"
 	leastMySQL         = "8.0"
 	mariaDB            = "MariaDB"
-	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only, @@max_allowed_packet, @@sql_mode"
+	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, " + readOnly + ", @@max_allowed_packet, @@sql_mode"
 	engineOfTable      = "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
 	galeraVariable     = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
 	strictTransactions = "STRICT_TRANS_TABLES"
@@ -78,19 +78,19 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		list                 findings
 		version, mode        string
 		flush, sync          int
-		binlog, readOnly     bool
+		binlog, replica      bool
 		packet               int64
 		engine, name, galera sql.NullString
 	)
 	db := o.table.DB
-	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &readOnly, &packet, &mode)
+	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &replica, &packet, &mode)
 	if err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	switch product, least := versionOf(version); {
 	case !atLeast(version, least):
 		list.add(findingVersion, store.Unsafe, "%s %s is not supported; use %s or newer", product, version, least)
-	case readOnly:
+	case replica:
 		list.add(findingReadOnly, store.Unsafe, "the server is read-only; connect to the primary")
 	}
 	switch {
@@ -113,6 +113,9 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
 		list.add(findingGalera, store.Warning, "the server is a node of Galera, which the store was not tested on; send all traffic to one node")
+	}
+	if replica { // whose table is not read
+		return list, nil
 	}
 	if err := o.table.Readable(ctx); err != nil {
 		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)

@@ -58,9 +58,9 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 	if result, done := s.claimHere(r); done {
 		return result, nil
 	}
-	found, err := s.look(ctx, s.DB, r.ID)
+	found, err := s.lookAlone(ctx, "claim", r.ID)
 	if err != nil {
-		return store.ClaimResult{}, s.Dialect.Fail("claim", err)
+		return store.ClaimResult{}, err
 	}
 	if d := found.Decide(r); !d.Claimable() {
 		return d.AtomicResult(s.Dialect.Name)
@@ -270,7 +270,11 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 // it is not. An owner whose attempt does not run here gets no record any more, so this
 // needs no turn; but the commit of one in doubt may still be on its way.
 func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner store.Owner) (bool, error) {
-	found, err := s.lookFor(ctx, s.DB, op, id)
+	var found *row
+	err := s.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
+		found, err = s.lookFor(ctx, on, op, id)
+		return err
+	})
 	if err == nil && !found.of(owner) && s.inDoubt(owner) {
 		if found, err = s.lookLocked(ctx, op, id); err != nil {
 			return false, fmt.Errorf("%w: %s: %s: the commit has no definite result yet: %s", store.ErrUnknown, s.Dialect.Name, op, err.Error())
@@ -278,7 +282,7 @@ func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner 
 	}
 	switch {
 	case err != nil:
-		return false, s.Dialect.Fail(op, err)
+		return false, err
 	case !found.of(owner):
 		return false, s.lost(op)
 	}
@@ -377,7 +381,8 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 		return nil
 	case a.expired.Load():
 		return notApplied(errors.New("the attempt outlasted TxTimeout"))
-	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull):
+	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull),
+		errors.Is(err, store.ErrUnavailable): // the server refused the COMMIT
 		return notApplied(err)
 	case !errors.Is(err, store.ErrUnknown):
 		return s.Dialect.Fail(op, err)
@@ -400,6 +405,6 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 // committedByHandler reports whether the record that an attempt wrote is there although
 // its transaction was not committed here.
 func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) (bool, error) {
-	found, err := s.look(ctx, s.DB, a.id)
+	found, err := s.lookAlone(ctx, "complete", a.id)
 	return err == nil && found.Found && bytes.Equal(found.Owner, a.owner[:]), err
 }
