@@ -140,9 +140,11 @@ func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
 			p.semiSync(t, forever)
+			p.link.Delay(5*time.Millisecond, 5*time.Millisecond)
 			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
 			l.await(100)
+			p.link.Set(t, servers.Swallow) // with it, what was on its way
 			p.primary.Kill(t)
 			p.promote(t)
 			l.await(100)
@@ -161,10 +163,11 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout      int // of semi-synchronous replication, if any
 		acknowledged bool
+		found        int // findings about it
 	}{
-		"asynchronous":                   {0, true},
-		"semi-synchronous, fallen back":  {100, true},
-		"semi-synchronous, long timeout": {forever, false},
+		"asynchronous":                   {0, true, 0},
+		"semi-synchronous, fallen back":  {100, true, 1},
+		"semi-synchronous, long timeout": {forever, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,6 +176,9 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 				p.semiSync(t, c.timeout)
 			}
 			st := mysqlserver.Leased(t, p.service)
+			if list, err := st.(store.Checker).Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found { //nolint:forcetypeassert // it is
+				t.Errorf("findings: %v, %v; want %d about semi-synchronous replication", list, err, c.found)
+			}
 			before := request()
 			wantClaim(t, st, before, store.Claimed)
 			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {

@@ -111,8 +111,11 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
 		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so rows of handlers may be truncated in silence; add STRICT_TRANS_TABLES")
 	}
+	if err := list.addSemiSync(ctx, db); err != nil {
+		return nil, dialect.Fail("check", err)
+	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
-		list.add(findingGalera, store.Warning, "the server is a node of Galera, which the store was not tested on; send all traffic to one node")
+		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read what is older, and an attempt there does not see that of this one; connect all clients to one node")
 	}
 	if replica { // whose table is not read
 		return list, nil
