@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"io"
-	"log"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -74,7 +73,7 @@ func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn)
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr, c.DBName, c.InterpolateParams = u.User.Username(), "tcp", u.Host, u.Path[1:], interpolate
 	c.Passwd, _ = u.User.Password()
-	c.Logger = log.New(io.Discard, "", 0)
+	c.Logger = &mysql.NopLogger{}
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, addr)

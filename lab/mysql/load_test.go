@@ -143,7 +143,7 @@ func (l *load) preset() reprise.Preset {
 }
 
 // judge asks for every operation once more, when all faults are over, and demands that
-// what was answered is still the answer. raw is the URL of the database.
+// the first answers are still the answers. raw is the URL of the database.
 func (l *load) judge(raw string) {
 	l.Helper()
 	for key := range l.runs {

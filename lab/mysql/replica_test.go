@@ -66,7 +66,7 @@ func (p *pair) position(t *testing.T, s *servers.MariaDBServer) (gtid string) {
 	return gtid
 }
 
-// promote makes the replica the primary once it has executed what it received, and moves
+// promote makes the replica the primary once it has executed all that it has, and moves
 // the clients there.
 func (p *pair) promote(t *testing.T) {
 	t.Helper()
@@ -144,7 +144,7 @@ func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
 			l.await(100)
-			p.link.Set(t, servers.Swallow) // with it, what was on its way
+			p.link.Set(t, servers.Swallow) // and discard the bytes in flight
 			p.primary.Kill(t)
 			p.promote(t)
 			l.await(100)
@@ -328,4 +328,32 @@ func asService(t *testing.T, raw string) string {
 	mysqlserver.Exec(t, raw, "CREATE USER IF NOT EXISTS service@'127.0.0.1' IDENTIFIED BY 'secret'")
 	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
 	return strings.Replace(raw, "root@", "service:secret@", 1)
+}
+
+// TestKilledWaitForAReplica: a claim whose session is killed while it waits is unknown;
+// where only its statement is killed, the server acknowledges it.
+func TestKilledWaitForAReplica(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.semiSync(t, forever)
+	st := mysqlserver.Leased(t, p.service)
+	p.link.Set(t, servers.Stall)
+	for statement, want := range map[string]error{"KILL CONNECTION ?": store.ErrUnknown, "KILL QUERY ?": nil} {
+		done := make(chan error, 1)
+		go func() {
+			_, err := st.Claim(context.WithoutCancel(t.Context()), request())
+			done <- err
+		}()
+		var session int
+		if err := eventually(func() bool {
+			session = count(t, p.raw, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE user = 'service' AND command = 'Query' AND state LIKE '%semi-sync%'")
+			return session > 0
+		}); err != nil {
+			t.Fatal("no claim waits:", err)
+		}
+		mysqlserver.Exec(t, p.raw, statement, session)
+		if err := <-done; !isOneOf(err, []error{want}) {
+			t.Errorf("%s: %v, want %v", statement, err, want)
+		}
+	}
 }

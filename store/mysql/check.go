@@ -115,7 +115,7 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		return nil, dialect.Fail("check", err)
 	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
-		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read what is older, and an attempt there does not see that of this one; connect all clients to one node")
+		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read older rows, and an attempt there does not see that of this one; connect all clients to one node")
 	}
 	if replica { // whose table is not read
 		return list, nil
