@@ -22,10 +22,11 @@ var dialect = sqlstore.Dialect{
 	Name:    "mysql",
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
-	Guard:   "@@autocommit",
+	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
 	Stale:   readOnly,
 	Hold:    " FOR UPDATE NOWAIT",
 	Wait:    " LOCK IN SHARE MODE",
+	Free:    " FOR UPDATE SKIP LOCKED",
 	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	Quote:   func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (

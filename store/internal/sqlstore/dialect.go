@@ -53,8 +53,8 @@ type Dialect struct {
 
 	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
 	// and fails instead of waiting. Wait follows one that waits for those who are writing
-	// the row; it is empty where Embedded is set.
-	Hold, Wait string
+	// the row, and Free one that then finds none; both are empty where Embedded is set.
+	Hold, Wait, Free string
 
 	// Isolate is the statement that makes the next transaction of the session see what is
 	// committed, and lock no more than it reads. Empty where every transaction is so.
