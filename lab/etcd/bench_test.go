@@ -4,14 +4,15 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // BenchmarkEtcd compares a key of the store, a claim and a completion, with its floor:
 // two transactions that write a value each.
 func BenchmarkEtcd(b *testing.B) {
-	client, mine := connect(b, start(b, 3).Addrs()...), prefix()
-	st := open(b, client, mine)
+	client, mine := etcdcluster.Connect(b, etcdcluster.Start(b, 3).Addrs()...), etcdcluster.Prefix()
+	st := etcdcluster.Open(b, client, mine)
 	value := string(make([]byte, 200))
 	b.Run("floor", func(b *testing.B) {
 		for n := 0; b.Loop(); n++ {

@@ -21,6 +21,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -132,7 +133,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return &world{
-		T: t, cluster: start(t, 3), prefix: prefix(), also: func(int) {}, runs: map[string]*atomic.Int64{}, results: map[string]string{},
+		T: t, cluster: etcdcluster.Start(t, 3), prefix: etcdcluster.Prefix(), also: func(int) {}, runs: map[string]*atomic.Int64{}, results: map[string]string{},
 	}
 }
 
@@ -150,16 +151,13 @@ func (w *world) again(most int) {
 // store returns the store of a process.
 func (w *world) store() store.Store {
 	w.Helper()
-	return open(w, connect(w, w.cluster.Addrs()...), w.prefix)
+	return etcdcluster.Open(w, etcdcluster.Connect(w, w.cluster.Addrs()...), w.prefix)
 }
 
 // run runs operations until all faults have passed, and judges them.
 func (w *world) run() {
 	w.Helper()
 	faults := 12
-	if testing.Short() {
-		faults = 4
-	}
 	if os.Getenv("REPRISE_SOAK") != "" {
 		faults = 200
 	}
@@ -255,7 +253,7 @@ func (w *world) fail(n int) {
 // leader returns the index of the leader, as the members say it.
 func (w *world) leader() int {
 	w.Helper()
-	client := connect(w, w.cluster.Addrs()...)
+	client := etcdcluster.Connect(w, w.cluster.Addrs()...)
 	for range 100 {
 		for i, addr := range w.cluster.Addrs() {
 			ctx, cancel := context.WithTimeout(w.Context(), time.Second)

@@ -7,7 +7,6 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/nethttp v0.0.0-00010101000000-000000000000
 	github.com/reprise-go/reprise/store/etcd v0.0.0
 	go.etcd.io/etcd/client/v3 v3.6.5
 	go.etcd.io/etcd/server/v3 v3.6.5
