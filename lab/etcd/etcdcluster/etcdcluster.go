@@ -95,6 +95,12 @@ func Start(tb testing.TB, members int, settings ...string) *servers.EtcdCluster 
 	return servers.StartEtcd(tb, program(tb), members, settings...)
 }
 
+// StartLinked starts a cluster whose links between members the test can cut.
+func StartLinked(tb testing.TB, members int) *servers.EtcdCluster {
+	tb.Helper()
+	return servers.StartLinkedEtcd(tb, program(tb), members)
+}
+
 // Connect returns a client of members.
 func Connect(tb testing.TB, addrs ...string) *clientv3.Client {
 	tb.Helper()
