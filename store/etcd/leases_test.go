@@ -42,3 +42,17 @@ func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 		t.Errorf("%d ends are remembered", len(all.ends))
 	}
 }
+
+// A lease that was taken for many writes is replaced before it ends.
+func TestLeaseIsReplacedAfterManyUses(t *testing.T) {
+	t.Parallel()
+	const period = time.Hour
+	current := &lease{granted: make(chan struct{}), until: endAfter(time.Now(), 2*period), uses: maxUses - 1}
+	close(current.granted)
+	all := leases{current: map[time.Duration]*lease{period: current}}
+	for _, want := range []bool{false, true} {
+		if _, grant := all.take(period); grant != want {
+			t.Errorf("a new lease: %t, want %t", grant, want)
+		}
+	}
+}
