@@ -56,7 +56,7 @@ func TestExampleOutlivesItsLeaderAndItsProcess(t *testing.T) {
 // wantPayment sends the payment until it is answered with other than 503.
 func wantPayment(t *testing.T, base, replayed string) {
 	t.Helper()
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/payments", strings.NewReader("{}"))
 		if err != nil {
 			return err

@@ -251,7 +251,7 @@ func (w *world) failMembers(n int) {
 			w.cluster.Members[v].Pause(w)
 		}
 	}
-	pause(w.Context(), 500*time.Millisecond+time.Duration(rand.Int64N(int64(2*time.Second))))
+	etcdcluster.Pause(w.Context(), 500*time.Millisecond+time.Duration(rand.Int64N(int64(2*time.Second))))
 	for _, v := range victims {
 		if n%2 == 0 {
 			w.cluster.Members[v].Restart(w)
@@ -259,7 +259,7 @@ func (w *world) failMembers(n int) {
 			w.cluster.Members[v].Resume(w)
 		}
 	}
-	pause(w.Context(), time.Second)
+	etcdcluster.Pause(w.Context(), time.Second)
 }
 
 // leader returns the index of the leader, as the members say it.
@@ -275,7 +275,7 @@ func (w *world) leader() int {
 				return i
 			}
 		}
-		pause(w.Context(), 100*time.Millisecond)
+		etcdcluster.Pause(w.Context(), 100*time.Millisecond)
 	}
 	w.Fatal("the cluster has no leader")
 	return 0
@@ -291,13 +291,5 @@ func (w *world) judge(faults int) {
 	w.Logf("%d faults: %d operations, %d answers, %d of them replays, %d refused", faults, len(w.runs), w.done.Load(), w.replays.Load(), w.refused.Load())
 	if w.done.Load() < int64(20*faults) || w.replays.Load() < int64(5*faults) {
 		w.Error("too little happened to show anything")
-	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

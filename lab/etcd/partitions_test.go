@@ -38,14 +38,14 @@ func TestNothingRunsTwiceWhileLinksAreCut(t *testing.T) {
 		for _, cut := range partition.cuts(leader, a, b) {
 			cluster.Links.Cut(cut[0], cut[1])
 		}
-		pause(w.Context(), time.Second+time.Duration(rand.Int64N(int64(3*time.Second))))
+		etcdcluster.Pause(w.Context(), time.Second+time.Duration(rand.Int64N(int64(3*time.Second))))
 		cluster.Links.Heal()
 		held := cluster.Links.Held() - before
 		t.Logf("%s: the leader was %d and is %d, %d pieces of messages were lost, %d requests refused", partition.name, leader, w.leader(), held, w.refused.Load()-refused)
 		if held == 0 {
 			t.Errorf("%s: no message was lost", partition.name)
 		}
-		pause(w.Context(), time.Second)
+		etcdcluster.Pause(w.Context(), time.Second)
 	}
 	w.run()
 }

@@ -52,18 +52,6 @@ func completionOf(r *store.ClaimRequest, got *store.ClaimResult) store.CompleteR
 	}
 }
 
-// eventually polls until check returns nil.
-func eventually(tb testing.TB, check func() error) {
-	tb.Helper()
-	err := check()
-	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = check() {
-		pause(tb.Context(), 50*time.Millisecond)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // large returns a payload of several parts that are all alike.
 func large(b byte) []byte { return bytes.Repeat([]byte{b}, 3<<20) }
 
@@ -99,7 +87,7 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	lost := completionOf(&r, &got)
 	next := r
 	next.Owner, next.Takeover = store.NewOwner(), true
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		if got, err = st.Claim(t.Context(), next); err != nil || got.Outcome != store.Claimed {
 			return fmt.Errorf("%v, %w", got.Outcome, err)
 		}
@@ -204,7 +192,7 @@ func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { // until the member finds that its leader is away
+	etcdcluster.Eventually(t, func() error { // until the member finds that its leader is away
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := st.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
@@ -224,7 +212,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := alone.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {

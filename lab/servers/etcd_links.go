@@ -1,8 +1,8 @@
 package servers
 
 import (
-	"io"
-	"log"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -67,7 +67,7 @@ func (l *EtcdLinks) Held() (pieces int) {
 }
 
 // peerName is the host and port of a member as the others know it.
-func peerName(member int) string { return string(rune('a'+member)) + ".invalid:2380" }
+func peerName(member int) string { return fmt.Sprintf("m%d.invalid:2380", member) }
 
 // startEtcdLinks starts the proxies of the members. They lead nowhere until [EtcdLinks.to].
 func startEtcdLinks(c cleaner, members int) (*EtcdLinks, error) {
@@ -101,7 +101,7 @@ func serveHTTPProxy(c cleaner, targets map[string]string) (string, error) {
 		return "", err
 	}
 	links := &http.Transport{MaxIdleConnsPerHost: -1} // each request has a connection of its own, which may be kept back
-	quiet := log.New(io.Discard, "", 0)
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server := &http.Server{ErrorLog: quiet, ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", targets[r.In.URL.Host]

@@ -128,3 +128,23 @@ func Open(tb testing.TB, client *clientv3.Client, prefix string) *repriseetcd.St
 	}
 	return st
 }
+
+// Eventually polls until check returns nil.
+func Eventually(tb testing.TB, check func() error) {
+	tb.Helper()
+	err := check()
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = check() {
+		Pause(tb.Context(), 50*time.Millisecond)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Pause waits for d, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
@@ -41,11 +40,11 @@ func TestNextProcessAnswersForAKilledOne(t *testing.T) {
 					args = append(args, "-redis-url", redis.URL())
 				}
 				first := startProcess(t, program, args...)
-				first.wants("small", adaptertest.Program{BodySize: 100}, http.StatusOK, "")
-				first.wants("large", adaptertest.Program{BodySize: 100_000}, http.StatusOK, "")
+				first.wants("small", 100, "")
+				first.wants("large", 100_000, "")
 				cut := make(chan error, 1)
 				go func() {
-					_, _, err := first.post("running", adaptertest.Program{DelayMS: 60_000})
+					_, err := first.post("running", adaptertest.Program{DelayMS: 60_000})
 					cut <- err
 				}()
 				first.awaitRunning("running")
@@ -55,8 +54,8 @@ func TestNextProcessAnswersForAKilledOne(t *testing.T) {
 				}
 
 				next := startProcess(t, program, args...)
-				next.wants("small", adaptertest.Program{BodySize: 100}, http.StatusOK, "true")
-				next.wants("large", adaptertest.Program{BodySize: 100_000}, http.StatusOK, "true")
+				next.wants("small", 100, "true")
+				next.wants("large", 100_000, "true")
 				next.wantsProblem("running", "in-progress", "outcome-unknown")
 				if n := next.executions("running"); n.Executions > 0 {
 					t.Errorf("%d runs of the request that a killed process ran", n.Executions)
@@ -64,7 +63,7 @@ func TestNextProcessAnswersForAKilledOne(t *testing.T) {
 				if redis != nil {
 					redis.Kill(t)
 					redis.Restart(t)
-					next.wants("small", adaptertest.Program{BodySize: 100}, http.StatusOK, "true")
+					next.wants("small", 100, "true")
 					next.wantsProblem("large", "", "result-unavailable")
 				}
 			})
@@ -107,57 +106,60 @@ func (p *process) kill() {
 	_ = p.command.Wait()
 }
 
+// answer is the answer to a request.
+type answer struct {
+	status         int
+	replayed, body string
+}
+
 // post sends the request of a key, which is the name of its operation as well.
-func (p *process) post(key string, run adaptertest.Program) (*http.Response, string, error) {
+func (p *process) post(key string, run adaptertest.Program) (answer, error) {
 	r, err := http.NewRequestWithContext(p.Context(), http.MethodPost, p.base+"/t/"+key, http.NoBody)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	text, err := json.Marshal(run)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	r.Header.Set("Idempotency-Key", key)
 	r.Header.Set(adaptertest.TenantHeader, p.Name())
 	r.Header.Set(adaptertest.ProgramHeader, string(text))
 	got, err := p.client.Do(r)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
-	return got, string(body), err
+	return answer{got.StatusCode, got.Header.Get("Idempotent-Replayed"), string(body)}, err
 }
 
-// wants sends a request, and wants its body in full.
-func (p *process) wants(key string, run adaptertest.Program, status int, replayed string) {
+// wants sends a request, and wants a body of a size.
+func (p *process) wants(key string, size int, replayed string) {
 	p.Helper()
-	got, body, err := p.post(key, run)
-	switch {
-	case err != nil:
+	got, err := p.post(key, adaptertest.Program{BodySize: size})
+	if err != nil {
 		p.Fatal(err)
-	case got.StatusCode != status, got.Header.Get("Idempotent-Replayed") != replayed, body != string(adaptertest.PatternBody(run.BodySize)):
-		p.Errorf("%s: %s, replayed %q, %d bytes; want %d, replayed %q", key, got.Status, got.Header.Get("Idempotent-Replayed"), len(body), status, replayed)
+	}
+	if want := (answer{http.StatusOK, replayed, string(adaptertest.PatternBody(size))}); got != want {
+		p.Errorf("%s: %d, replayed %q, %d bytes; want 200, replayed %q", key, got.status, got.replayed, len(got.body), replayed)
 	}
 }
 
-// wantsProblem sends a request until it gets a problem other than one.
+// wantsProblem sends a request until it does not get the first problem, and wants the
+// second.
 func (p *process) wantsProblem(key, until, want string) {
 	p.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		got, body, err := p.post(key, adaptertest.Program{})
-		if err != nil {
-			p.Fatal(err)
+	etcdcluster.Eventually(p, func() error {
+		got, err := p.post(key, adaptertest.Program{})
+		switch {
+		case err != nil || until != "" && strings.Contains(got.body, "#"+until):
+			return fmt.Errorf("%s: %v, %w", key, got, err)
+		case got.status != http.StatusConflict || !strings.Contains(got.body, "#"+want):
+			p.Errorf("%s: %v, want 409 %s", key, got, want)
 		}
-		if until != "" && strings.Contains(body, "#"+until) && time.Now().Before(deadline) {
-			time.Sleep(50 * time.Millisecond)
-			continue
-		}
-		if got.StatusCode != http.StatusConflict || !strings.Contains(body, "#"+want) {
-			p.Errorf("%s: %s %s, want 409 %s", key, got.Status, body, want)
-		}
-		return
-	}
+		return nil
+	})
 }
 
 type executions struct {
@@ -185,10 +187,10 @@ func (p *process) executions(operation string) (n executions) {
 // awaitRunning waits until an operation runs.
 func (p *process) awaitRunning(operation string) {
 	p.Helper()
-	for deadline := time.Now().Add(time.Minute); p.executions(operation).InFlight == 0; {
-		if time.Now().After(deadline) {
-			p.Fatalf("%s does not run", operation)
+	etcdcluster.Eventually(p, func() error {
+		if p.executions(operation).InFlight == 0 {
+			return fmt.Errorf("%s does not run", operation)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 }
