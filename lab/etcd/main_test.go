@@ -6,4 +6,4 @@ import (
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 )
 
-func TestMain(m *testing.M) { etcdcluster.Main(m, 200) }
+func TestMain(m *testing.M) { etcdcluster.Main(m, 100) }

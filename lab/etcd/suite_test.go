@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -17,8 +18,11 @@ func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		mine := etcdcluster.Prefix()
 		return storetest.Fixture{
-			Open:    func(tb testing.TB) store.Store { return etcdcluster.Open(tb, client, mine) },
-			Advance: etcdcluster.Advance,
+			Open: func(tb testing.TB) store.Store { return etcdcluster.Open(tb, client, mine) },
+			Advance: func(tb testing.TB, d time.Duration) {
+				tb.Helper()
+				etcdcluster.Advance(tb, client, mine, d)
+			},
 			Grain:   etcdcluster.Grain,
 			Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { corrupt(tb, client, mine, id, how) },
 		}

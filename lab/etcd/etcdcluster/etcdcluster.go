@@ -32,10 +32,30 @@ const Grain = 7 * time.Second
 // shared, the one to which it is rounded, and the half until the server looks.
 const Late = 2500 * time.Millisecond
 
-// Advance waits until what lasts for d has ended.
-func Advance(tb testing.TB, d time.Duration) {
+// Advance waits until the server has ended what lasts for d, of a prefix. A server on a
+// busy machine is late by more than Late: it tries again after three seconds what took
+// too long.
+func Advance(tb testing.TB, client *clientv3.Client, prefix string, d time.Duration) {
 	tb.Helper()
 	conformance.Sleep(tb, d+Late)
+	Eventually(tb, func() error {
+		r, err := client.Get(tb.Context(), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		if err != nil {
+			return err
+		}
+		seen := map[int64]bool{}
+		for _, kv := range r.Kvs {
+			if seen[kv.Lease] {
+				continue
+			}
+			seen[kv.Lease] = true
+			l, err := client.TimeToLive(tb.Context(), clientv3.LeaseID(kv.Lease))
+			if err != nil || l.TTL <= 0 {
+				return fmt.Errorf("the lease of %q has ended, and its keys are there: %w", kv.Key, err)
+			}
+		}
+		return nil
+	})
 }
 
 // Main runs the tests of a package that starts clusters, so many at once unless the

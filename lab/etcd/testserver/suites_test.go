@@ -31,13 +31,13 @@ var waivers = map[string][]conformance.Waiver{
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	addrs, redis := etcdcluster.Start(t, 1).Addrs(), servers.Redis.Shared(t)
+	client := etcdcluster.Connect(t, addrs...)
 	row := matrix.Store{
 		Name: "etcd",
 		Connect: func(testing.TB) func() func(testing.TB) store.Store {
 			return func() func(testing.TB) store.Store {
-				mine := etcdcluster.Prefix()
 				return func(tb testing.TB) store.Store {
-					st, err := repriseetcd.New(etcdcluster.Connect(tb, addrs...), repriseetcd.Config{Prefix: mine})
+					st, err := repriseetcd.New(etcdcluster.Connect(tb, addrs...), repriseetcd.Config{Prefix: tb.Name() + "/"})
 					if err != nil {
 						tb.Fatal(err)
 					}
@@ -49,7 +49,7 @@ func TestMatrix(t *testing.T) {
 		Advance: func(tb testing.TB, d time.Duration) {
 			tb.Helper()
 			if d >= etcdcluster.Grain { // for something to end
-				etcdcluster.Advance(tb, d)
+				etcdcluster.Advance(tb, client, tb.Name()+"/", d)
 			} else {
 				conformance.Sleep(tb, d)
 			}
