@@ -50,11 +50,11 @@ func StartEtcd(tb testing.TB, program string, members int, settings ...string) *
 }
 
 // StartLinkedEtcd is StartEtcd for a cluster whose links between members a test can cut.
-func StartLinkedEtcd(tb testing.TB, program string, members int) *EtcdCluster {
+func StartLinkedEtcd(tb testing.TB, program string, members int, settings ...string) *EtcdCluster {
 	tb.Helper()
 	links, err := startEtcdLinks(tb, members)
 	must(tb, err)
-	c, err := startEtcd(tb, program, members, links, nil)
+	c, err := startEtcd(tb, program, members, links, settings)
 	must(tb, err)
 	return c
 }

@@ -80,10 +80,13 @@ var server struct {
 	err  error
 }
 
+// otherEnv names a server of another version.
+const otherEnv = "REPRISE_TEST_ETCD"
+
 // program returns the path of the server, which is built once.
 func program(tb testing.TB) string {
 	tb.Helper()
-	if other := os.Getenv("REPRISE_TEST_ETCD"); other != "" { // of another version
+	if other := os.Getenv(otherEnv); other != "" {
 		return other
 	}
 	server.once.Do(func() {
@@ -112,13 +115,22 @@ func Build(folder, target string) error {
 // Start starts a cluster for the test.
 func Start(tb testing.TB, members int, settings ...string) *servers.EtcdCluster {
 	tb.Helper()
-	return servers.StartEtcd(tb, program(tb), members, settings...)
+	return servers.StartEtcd(tb, program(tb), members, append(settings, unsynced()...)...)
 }
 
 // StartLinked starts a cluster whose links between members the test can cut.
 func StartLinked(tb testing.TB, members int) *servers.EtcdCluster {
 	tb.Helper()
-	return servers.StartLinkedEtcd(tb, program(tb), members)
+	return servers.StartLinkedEtcd(tb, program(tb), members, unsynced()...)
+}
+
+// unsynced is the setting of servers that wait for no disk. Tests kill processes, and no
+// machine, so what a server wrote stays.
+func unsynced() []string {
+	if os.Getenv(otherEnv) != "" {
+		return nil // 3.4 does not have it
+	}
+	return []string{"--unsafe-no-fsync"}
 }
 
 // Connect returns a client of members.
