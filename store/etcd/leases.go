@@ -50,6 +50,11 @@ func endAfter(start time.Time, d time.Duration) end {
 // left returns how long it is until then.
 func (e end) left() time.Duration { return min(time.Until(e.monotonic), time.Until(e.wall)) }
 
+// agreed reports whether the clocks agree: neither was set, and the machine did not sleep.
+func (e end) agreed() bool {
+	return (time.Until(e.monotonic) - time.Until(e.wall)).Abs() < time.Second
+}
+
 // sharing is by how much a lease may outlast a period, so that others can share it.
 func sharing(period time.Duration) time.Duration {
 	return min(max(period/60, time.Second), time.Minute)
@@ -134,13 +139,14 @@ func (l *leases) drop(gone *lease) {
 	}
 }
 
-// left returns how long a lease is sure to last. It asks the server about the leases of
-// other processes, which it knows in seconds.
+// left returns how long a lease is sure to last. It asks the server, which knows that in
+// seconds, about the leases of other processes, and where the clocks of this one disagree:
+// a clock that was set must not shorten the life of a record.
 func (l *leases) left(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
 	l.mu.Lock()
 	until, known := l.ends[id]
 	l.mu.Unlock()
-	if known {
+	if known && until.agreed() {
 		return until.left(), nil
 	}
 	r, err := l.client.TimeToLive(ctx, id)

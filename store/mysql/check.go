@@ -16,6 +16,7 @@ const (
 	findingVersion     = "version"
 	findingDurability  = "innodb-flush-log"
 	findingBinlog      = "sync-binlog"
+	findingFormat      = "binlog-format"
 	findingReadOnly    = "read-only"
 	findingEngine      = "table-engine"
 	findingPacket      = "max-allowed-packet"
@@ -30,6 +31,7 @@ const (
 	mariaDB            = "MariaDB"
 	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only, @@max_allowed_packet, @@sql_mode"
 	engineOfTable      = "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+	formatVariable     = "SHOW VARIABLES LIKE 'binlog_format'"
 	galeraVariable     = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
 	strictTransactions = "STRICT_TRANS_TABLES"
 	strictAll          = "STRICT_ALL_TABLES"
@@ -75,12 +77,12 @@ func (l *findings) add(code string, severity store.Severity, format string, args
 // settings of one session of the pool.
 func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	var (
-		list                 findings
-		version, mode        string
-		flush, sync          int
-		binlog, readOnly     bool
-		packet               int64
-		engine, name, galera sql.NullString
+		list                   findings
+		version, mode, name    string
+		flush, sync            int
+		binlog, readOnly       bool
+		packet                 int64
+		engine, galera, format sql.NullString
 	)
 	db := o.table.DB
 	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &readOnly, &packet, &mode)
@@ -101,6 +103,9 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	if binlog && sync != 1 {
 		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so a crash of the machine may roll back acknowledged commits, whose retries run again; set it to 1", sync)
+	}
+	if err := db.QueryRowContext(ctx, formatVariable).Scan(&name, &format); binlog && err == nil && format.String == "STATEMENT" {
+		list.add(findingFormat, store.Unsafe, "binlog_format is STATEMENT, so replicas judge each record by their own clock, and one that lags forgets completions; set it to ROW or MIXED")
 	}
 	switch {
 	case packet < 2*largePayload:

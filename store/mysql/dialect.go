@@ -22,9 +22,10 @@ var dialect = sqlstore.Dialect{
 	Name:    "mysql",
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
-	Guard:   "@@autocommit",
+	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
 	Hold:    " FOR UPDATE NOWAIT",
 	Wait:    " LOCK IN SHARE MODE",
+	Free:    " FOR UPDATE SKIP LOCKED",
 	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	Quote:   func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
@@ -80,7 +81,6 @@ var classes = map[int64]error{
 
 	1040: store.ErrUnavailable, // too many connections
 	1041: store.ErrUnavailable, // out of resources
-	1053: store.ErrUnavailable, // shutdown in progress
 	1203: store.ErrUnavailable, // too many connections of the user
 	1226: store.ErrUnavailable, // the user exceeded a resource
 	1290: store.ErrUnavailable, // the server is read-only

@@ -9,7 +9,7 @@ import (
 // fence and the revision of the row that was read, and with the instant until which it
 // means the same where the dialect has [Dialect.Late].
 type statements struct {
-	look, wait, hold, list, now             string
+	look, wait, free, hold, list, now       string
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
 }
@@ -50,6 +50,7 @@ func (d *Dialect) statements(table string) statements {
 	return statements{
 		look: load("SELECT {guarded}" + found),
 		wait: load("SELECT {guarded}" + found + d.Wait),
+		free: load("SELECT {guarded}" + found + d.Free),
 		hold: load("SELECT {clock}" + found + d.Hold),
 		list: load("SELECT {guarded}, {columns} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
 

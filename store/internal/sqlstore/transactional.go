@@ -75,7 +75,7 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 		s.slots.Release()
 		return result, err
 	}
-	a.watch()
+	a.watch(s.slots.Release)
 	s.mu.Lock()
 	s.attempts[a.owner], s.running[a.id] = a, a
 	s.mu.Unlock()
@@ -162,19 +162,22 @@ func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*at
 	return nil, result, err
 }
 
-// open writes the record of an attempt into its transaction, and sets the savepoint to
-// which its effects are undone.
+// open writes the record of an attempt into its transaction, unless it is there from an
+// earlier one, and sets the savepoint to which its effects are undone.
 func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult, error) {
 	found, err := s.hold(ctx, a.tx, a.id)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	d := found.Decide(&a.request)
-	if !d.Claimable() {
-		return d.AtomicResult(s.Dialect.Name)
+	result := store.ClaimResult{Outcome: store.Claimed}
+	if a.number == 0 || !found.Found || !bytes.Equal(found.Owner, a.owner[:]) { // else the handler committed it
+		d := found.Decide(&a.request)
+		if !d.Claimable() {
+			return d.AtomicResult(s.Dialect.Name)
+		}
+		a.number, a.fence = d.Attempt, d.Fence
+		result, err = s.put(ctx, a.tx, &a.request, found, &d)
 	}
-	a.number, a.fence = d.Attempt, d.Fence
-	result, err := s.put(ctx, a.tx, &a.request, found, &d)
 	if err == nil {
 		_, err = a.tx.ExecContext(ctx, "SAVEPOINT "+savepoint)
 	}
@@ -334,7 +337,7 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 	switch {
 	case err == nil:
 		return nil
-	case a.expired.Load():
+	case a.expired.Load() && !errors.Is(err, store.ErrUnknown): // else the commit was faster, perhaps
 		return notApplied(errors.New("the attempt outlasted TxTimeout"))
 	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull):
 		return notApplied(err)
