@@ -50,7 +50,8 @@ func endAfter(start time.Time, d time.Duration) end {
 // left returns how long it is until then.
 func (e end) left() time.Duration { return min(time.Until(e.monotonic), time.Until(e.wall)) }
 
-// agreed reports whether the clocks agree: neither was set, and the machine did not sleep.
+// agreed reports whether the clocks agree: neither was set, and the machine did not
+// sleep.
 func (e end) agreed() bool {
 	return (time.Until(e.monotonic) - time.Until(e.wall)).Abs() < time.Second
 }
@@ -140,8 +141,8 @@ func (l *leases) drop(gone *lease) {
 }
 
 // left returns how long a lease is sure to last. It asks the server, which knows that in
-// seconds, about the leases of other processes, and where the clocks of this one disagree:
-// a clock that was set must not shorten the life of a record.
+// seconds, about the leases of other processes, and where the clocks of this one
+// disagree: a clock that was set must not shorten the life of a record.
 func (l *leases) left(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
 	l.mu.Lock()
 	until, known := l.ends[id]

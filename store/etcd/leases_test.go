@@ -65,8 +65,8 @@ func (server) TimeToLive(context.Context, clientv3.LeaseID, ...clientv3.LeaseOpt
 	return &clientv3.LeaseTimeToLiveResponse{TTL: 3600}, nil
 }
 
-// A renewal writes a record anew that ends soon. If a wall clock that was set ahead made it
-// do so, the record would end with its attempt, and with it the memory of an operation
+// A renewal writes a record anew that ends soon. If a wall clock that was set ahead made
+// it do so, the record would end with its attempt, and with it the memory of an operation
 // that must not run again.
 func TestClockThatWasSetDoesNotShortenALease(t *testing.T) {
 	t.Parallel()
