@@ -16,7 +16,7 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 		return nil, nil, err
 	}
 	watch, cancel := context.WithCancel(context.Background()) // the client keeps the values of the first watch for all
-	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify())
+	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify()) //nolint:contextcheck // see above
 	select {
 	case first, open := <-events:
 		err := first.Err()
