@@ -38,8 +38,9 @@ import (
 // The upstream gets the client's Idempotency-Key. An [http.Transport] repeats requests
 // with that field and without a body when a reused connection breaks, and over HTTP/2
 // those that a server reset, but not those of Proxy in a run. One that another
-// RoundTripper wraps still does the former: remove the field in p.Rewrite, unless the
-// upstream honours it.
+// RoundTripper wraps still does both, since only the wrapper knows which repetition it
+// wants. Unless the upstream honours the key, remove the field in p.Rewrite and use an
+// [http.Transport] as it is.
 //
 // Put an [http.TimeoutHandler] outside of the middleware, not between it and Proxy: there
 // its 503 is the response of the run, and ends it before Proxy can say more.
@@ -94,13 +95,14 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport //nolint:forbidigo // as a ReverseProxy does
 	}
+	_, plain := base.(*http.Transport)
 	ctx, cancel := context.WithCancel(req.Context())
 	f.cancel = cancel
 	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { f.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) {
 			f.connected.Store(true)
-			if f.keyed && f.written.Load() {
+			if plain && f.keyed && f.written.Load() {
 				cancel() // it would be written again, although it may have been executed
 			}
 		},
@@ -110,7 +112,7 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 		},
 	}))
-	if _, plain := base.(*http.Transport); plain {
+	if plain {
 		out.Header = unrepeatable(out.Header)
 	}
 	f.begun = true
