@@ -9,14 +9,15 @@ import (
 
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 )
 
 // A process renews its attempts in one batch. A record that another release wrote, in a
 // layout that this one cannot read, is no reason to lose the others.
 func TestUnreadableRecordCostsNoOtherAttemptItsLease(t *testing.T) {
 	t.Parallel()
-	client, mine := single(t), prefix()
-	st := open(t, client, mine)
+	client, mine := single(t), etcdcluster.Prefix()
+	st := etcdcluster.Open(t, client, mine)
 	first, _ := claimed(t, st, "unreadable")
 	second, _ := claimed(t, st, "readable")
 	corrupt(t, client, mine, first.ID, storetest.UnknownVersion)
@@ -35,7 +36,7 @@ type request struct{ context.Context }
 // the values of the context that began it.
 func TestWatchesKeepNothingOfTheRequestThatBeganThem(t *testing.T) {
 	t.Parallel()
-	st := open(t, single(t), prefix())
+	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
 	watch := func(name string) (weak.Pointer[request], func()) {
 		ctx := &request{t.Context()}
 		_, stop, err := st.Watch(ctx, claimOf(name).ID)
@@ -48,7 +49,7 @@ func TestWatchesKeepNothingOfTheRequestThatBeganThem(t *testing.T) {
 	_, stop := watch("other")
 	defer stop()
 	leave()
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		if runtime.GC(); left.Value() != nil {
 			return errors.New("the context of the first request is kept")
 		}

@@ -262,11 +262,7 @@ func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
 func TestReadOnlyServerIsLeft(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
-	raw := withEffects(t, server)
-	mysqlserver.Exec(t, raw, "CREATE USER service@'127.0.0.1' IDENTIFIED BY 'secret'")
-	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
-	raw = strings.Replace(raw, "root@", "service:secret@", 1)
-	db := mysqlserver.Pool(t, raw, 0)
+	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
 	leased, err := reprisemysql.New(db, reprisemysql.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,20 @@ func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 	}
 }
 
+// A lease that was taken for many writes is replaced before it ends.
+func TestLeaseIsReplacedAfterManyUses(t *testing.T) {
+	t.Parallel()
+	const period = time.Hour
+	current := &lease{granted: make(chan struct{}), until: endAfter(time.Now(), 2*period), uses: maxUses - 1}
+	close(current.granted)
+	all := leases{current: map[time.Duration]*lease{period: current}}
+	for _, want := range []bool{false, true} {
+		if _, grant := all.take(period); grant != want {
+			t.Errorf("a new lease: %t, want %t", grant, want)
+		}
+	}
+}
+
 // server answers that every lease lasts for an hour.
 type server struct{ clientv3.Lease }
 
@@ -51,8 +65,8 @@ func (server) TimeToLive(context.Context, clientv3.LeaseID, ...clientv3.LeaseOpt
 	return &clientv3.LeaseTimeToLiveResponse{TTL: 3600}, nil
 }
 
-// A renewal writes a record anew that ends soon. If a wall clock that was set ahead made it
-// do so, the record would end with its attempt, and with it the memory of an operation
+// A renewal writes a record anew that ends soon. If a wall clock that was set ahead made
+// it do so, the record would end with its attempt, and with it the memory of an operation
 // that must not run again.
 func TestClockThatWasSetDoesNotShortenALease(t *testing.T) {
 	t.Parallel()

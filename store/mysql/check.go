@@ -29,7 +29,7 @@ const (
 	leastMariaDB       = "10.6"
 	leastMySQL         = "8.0"
 	mariaDB            = "MariaDB"
-	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only, @@max_allowed_packet, @@sql_mode"
+	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, " + readOnly + ", @@max_allowed_packet, @@sql_mode"
 	engineOfTable      = "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
 	formatVariable     = "SHOW VARIABLES LIKE 'binlog_format'"
 	galeraVariable     = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
@@ -51,7 +51,7 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
-// prove demands that Check finds nothing unsafe, and that st does all that it has to.
+// prove demands that Check has no unsafe finding, and that st does all that it has to.
 func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
 	if err != nil {
@@ -80,19 +80,19 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		list                   findings
 		version, mode, name    string
 		flush, sync            int
-		binlog, readOnly       bool
+		binlog, replica        bool
 		packet                 int64
 		engine, galera, format sql.NullString
 	)
 	db := o.table.DB
-	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &readOnly, &packet, &mode)
+	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &replica, &packet, &mode)
 	if err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	switch product, least := versionOf(version); {
 	case !atLeast(version, least):
 		list.add(findingVersion, store.Unsafe, "%s %s is not supported; use %s or newer", product, version, least)
-	case readOnly:
+	case replica:
 		list.add(findingReadOnly, store.Unsafe, "the server is read-only; connect to the primary")
 	}
 	switch {
@@ -116,8 +116,14 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
 		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so rows of handlers may be truncated in silence; add STRICT_TRANS_TABLES")
 	}
+	if err := list.addSemiSync(ctx, db); err != nil {
+		return nil, dialect.Fail("check", err)
+	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
-		list.add(findingGalera, store.Warning, "the server is a node of Galera, which the store was not tested on; send all traffic to one node")
+		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read older rows, and an attempt there does not see that of this one; connect all clients to one node")
+	}
+	if replica { // whose table is not read
+		return list, nil
 	}
 	if err := o.table.Readable(ctx); err != nil {
 		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)

@@ -23,6 +23,7 @@ var dialect = sqlstore.Dialect{
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
 	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
+	Stale:   readOnly,
 	Hold:    " FOR UPDATE NOWAIT",
 	Wait:    " LOCK IN SHARE MODE",
 	Free:    " FOR UPDATE SKIP LOCKED",
@@ -60,6 +61,10 @@ var dialect = sqlstore.Dialect{
 
 // started is when the statement started, in microseconds since 1970.
 const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+
+// readOnly is the condition of a replica, and of a primary that failed over. In some
+// versions the variable is a text.
+const readOnly = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')"
 
 // dueRows selects the rows of a purge. A row that another transaction has is left to the
 // next one.

@@ -11,7 +11,7 @@
 // and without a transaction around them. A claim reads without a transaction first: an
 // answer of the record needs no write.
 //
-// A refusal for the reason that a record has ended writes nothing that could lose a race.
+// A refusal because a record has ended makes no write that could lose a race.
 // Where the database has many writers, the record is read again first, behind those who
 // are writing it: one of them may have decided before the end, and commit after it.
 //
@@ -21,6 +21,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // Dialect has the differences between databases.
@@ -41,6 +42,10 @@ type Dialect struct {
 	// Guard is the SQL condition of sessions in which a statement outside of transactions
 	// commits at once. Empty is all of them.
 	Guard string
+
+	// Stale is the SQL condition of servers whose rows may be older than the answers of the
+	// primary: a record that is read there decides nothing. Empty is none.
+	Stale string
 
 	// Late is the SQL expression of the clock at the moment in which it is evaluated, which
 	// is once for each row, after the wait for its lock. Empty where Embedded is set.
@@ -80,7 +85,7 @@ type Dialect struct {
 }
 
 func (d *Dialect) retires(err error) bool {
-	return err != nil && d.Retires != nil && d.Retires(err)
+	return err != nil && (errors.Is(err, errStale) || d.Retires != nil && d.Retires(err))
 }
 
 // rest returns the context of statements that follow a write in its transaction.

@@ -24,6 +24,9 @@ var sentinels = []error{
 // committed.
 var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without, and end every transaction", store.ErrMisconfigured)
 
+// errStale says that a server has rows that may be old.
+var errStale = fmt.Errorf("%w: the server is read-only: a replica, or a primary that failed over; connect to the primary", store.ErrUnavailable)
+
 // IsResult reports whether err is a result of the contract, and not the failure of a
 // statement.
 func IsResult(err error) bool {

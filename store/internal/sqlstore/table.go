@@ -77,6 +77,24 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 	}
 }
 
+// read executes a read outside of the transactions of attempts, on a connection that is
+// closed where it turns out to be of no use.
+func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	if t.Dialect.Embedded { // whose readers do not wait for the writer
+		return t.Dialect.Fail(op, f(ctx, t.DB))
+	}
+	return t.Writer.Write(ctx, op, f)
+}
+
+// lookAlone is look by a read.
+func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *row, err error) {
+	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
+		found, err = t.look(ctx, on, id)
+		return err
+	})
+	return found, err
+}
+
 // look reads the record of id. The clock of this host is read before the row: see
 // [record.Seen].
 func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
