@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -92,6 +93,13 @@ func TestUnsentRequestRunsOnRetry(t *testing.T) {
 	b := setup(t, plain)
 	address := b.upstream.Listener.Addr().String()
 	_ = b.upstream.Listener.Close()
+	for { // the kernel may accept connections for a moment
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+	}
 	for range 2 {
 		if down := b.post("/orders", "k1"); down.status != http.StatusServiceUnavailable {
 			t.Errorf("with the upstream down: %d %s, want 503", down.status, down.body)
@@ -101,7 +109,11 @@ func TestUnsentRequestRunsOnRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = b.upstream.Config.Serve(l) }()
+	revived := httptest.NewUnstartedServer(b.upstream.Config.Handler)
+	_ = revived.Listener.Close()
+	revived.Listener = l
+	revived.Start()
+	t.Cleanup(revived.Close)
 	if up := b.post("/orders", "k1"); up.status != http.StatusCreated || up.replayed() {
 		t.Errorf("with the upstream up: %d %v, want the first run", up.status, up.header)
 	}

@@ -57,6 +57,14 @@ interrupt stop new requests and end the program when those that run have ended.`
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
 			}
+			switch files := f.front.Files; {
+			case (files.Cert == "") != (files.Key == ""), files.Cert == "" && files.ClientCA != "":
+				return usage("TLS needs --tls-cert and --tls-key")
+			case f.front.MaxConnections < 1:
+				return usage("--max-connections is %d, want at least one", f.front.MaxConnections)
+			case f.drain < 0:
+				return usage("--drain is %v, want 0 or more", f.drain)
+			}
 			serve := func(ctx context.Context, st *connect.Store, _ []string) error { return c.serveProxy(ctx, f, st) }
 			if f.store == "memory" {
 				return serve(cmd.Context(), nil, args)
@@ -66,7 +74,10 @@ interrupt stop new requests and end the program when those that run have ended.`
 					return usage("%w", err)
 				}
 			}
-			c.settings.ServicePool = true
+			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
+				return usage("%w", err)
+			}
+			c.settings.ServicePool = c.settings.PostgresURL != ""
 			return c.withStore(serve)(cmd, args)
 		},
 	}
@@ -121,8 +132,8 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return unsafe("the proxy cannot listen: %w", err)
 	}
-	c.announce(server, config, name)
 	defer f.reloading(log, handler, server)()
+	c.announce(server, config, name)
 	switch err := server.Run(ctx, f.drain, handler.Close); {
 	case errors.Is(err, front.ErrDrain):
 		return unsafe("%w after --drain %s; their keys lapse, and reprise stuck shows those that need a person", err, f.drain)
@@ -221,4 +232,3 @@ func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server 
 		<-done
 	}
 }
-

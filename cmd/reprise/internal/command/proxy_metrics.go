@@ -28,7 +28,7 @@ func newMeters(wanted bool) (meters, error) {
 	}
 	m := meters{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	reader, err := exporter.New(exporter.WithRegisterer(m.registry))
+	reader, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return meters{}, err
 	}

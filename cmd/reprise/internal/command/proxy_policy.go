@@ -62,6 +62,9 @@ func (f *policyFlags) check(fs *pflag.FlagSet) error {
 	case scopes != 1:
 		return usage("%d scopes: pass one of --scope-header, --scope-unverified-claim, --scope-certificate and --unscoped, or --config", scopes)
 	}
+	if _, err := f.load(); err != nil {
+		return usage("%w", err)
+	}
 	return nil
 }
 

@@ -3,15 +3,14 @@ package front
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
 )
 
-// TLSFiles name files in PEM. All empty: no TLS.
+// TLSFiles name files in PEM.
 type TLSFiles struct {
-	Cert, Key string
+	Cert, Key string // both empty: no TLS
 	ClientCA  string // verifies the certificates of clients; empty: none is asked for
 }
 
@@ -22,13 +21,10 @@ type tlsFiles struct {
 	current atomic.Pointer[tls.Config]
 }
 
-// loadTLS returns nil without files.
+// loadTLS returns nil without a certificate.
 func loadTLS(files TLSFiles) (*tlsFiles, error) {
-	if files == (TLSFiles{}) {
+	if files.Cert == "" {
 		return nil, nil //nolint:nilnil // there is no TLS
-	}
-	if files.Cert == "" || files.Key == "" {
-		return nil, errors.New("TLS needs both a certificate and its key")
 	}
 	t := &tlsFiles{TLSFiles: files}
 	return t, t.load()
