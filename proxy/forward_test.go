@@ -19,7 +19,7 @@ func TestForwardedFieldsAreThoseOfTrustedPeers(t *testing.T) {
 	} {
 		b := setup(t, trusted+"\n"+plain)
 		b.handle(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = fmt.Fprintf(w, "%s | %s | %s | %s", r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto"), r.Host)
+			_, _ = fmt.Fprintf(w, "%s | %s | %s | %s", r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto"), r.Host) //nolint:gosec // a test
 		})
 		got := b.post("/orders", "", header("X-Forwarded-For", "192.0.2.1"), header("X-Forwarded-Host", "shop.example"), header("X-Forwarded-Proto", "https"))
 		host := strings.TrimPrefix(b.url, "http://")
@@ -50,7 +50,7 @@ func TestWebsocketsPass(t *testing.T) {
 	defer conn.Close()
 	_, _ = conn.Write([]byte("GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: \"k1\"\r\n\r\n"))
 	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, nil)
+	resp, err := http.ReadResponse(in, nil) //nolint:bodyclose // it has none
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v %v", resp, err)
 	}
@@ -80,7 +80,7 @@ func TestStreamsWithoutAKeyPass(t *testing.T) {
 	})
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	front := http.Server{Handler: b.handler, Protocols: &protocols} //nolint:gosec // of a test
+	front := http.Server{Handler: b.handler, Protocols: &protocols}
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

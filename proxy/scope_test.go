@@ -78,7 +78,7 @@ func TestCertificateScopeOutlivesARenewal(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
 	front := httptest.NewUnstartedServer(b.handler)
-	front.TLS = &tls.Config{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: pool} //nolint:gosec // the default version
+	front.TLS = &tls.Config{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: pool}
 	front.EnableHTTP2 = true
 	front.StartTLS()
 	t.Cleanup(front.Close)

@@ -62,8 +62,7 @@ func (f *forwarder) signal(s os.Signal) { _ = f.cmd.Process.Signal(s) }
 func (f *forwarder) exits(s os.Signal) int {
 	f.signal(s)
 	<-f.ended
-	var exit *exec.ExitError
-	if errors.As(f.err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](f.err); ok {
 		return exit.ExitCode()
 	}
 	return 0

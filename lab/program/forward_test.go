@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -209,7 +210,7 @@ func TestProxyReloadsWithoutLosingARequest(t *testing.T) {
 	}
 	for round := range 5 {
 		before := sent.Load()
-		write(t, file, text+"[default]\nrequired = true\n[[route]]\nname = 'n"+fmt.Sprint(round)+"'\nmatch = ['/n']\n")
+		write(t, file, text+"[default]\nrequired = true\n[[route]]\nname = 'n"+strconv.Itoa(round)+"'\nmatch = ['/n']\n")
 		f.signal(syscall.SIGHUP)
 		await(t, "a reload", func() bool { return strings.Count(f.stderr.String(), `"msg":"reloaded"`) == round+1 })
 		await(t, "requests after it", func() bool { return sent.Load() > before+20 })

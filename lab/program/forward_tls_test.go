@@ -99,14 +99,14 @@ func TestProxySpeaksEveryProtocolOnBothSides(t *testing.T) {
 			c.protocols(&protocols)
 			client := &http.Client{Transport: &http.Transport{
 				Protocols: &protocols, DisableKeepAlives: true,
-				TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{ca.issue(t, name)}}, //nolint:gosec // the default version
+				TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{ca.issue(t, name)}},
 			}}
 			first, again := post(t.Context(), client, c.f.URL+"/orders", "k-"+name, "pay"), post(t.Context(), client, c.f.URL+"/orders", "k-"+name, "pay")
 			if first.status != http.StatusOK || first.proto != c.proto || first.header.Get("X-Upstream") != upstream || !again.replayed() {
 				t.Errorf("%s to %s: first %+v, again %+v", name, scheme, first, again)
 			}
 		}
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}} //nolint:gosec // the default version
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 		if got := post(t.Context(), client, secure.URL+"/orders", "k", "pay"); got.status != http.StatusForbidden {
 			t.Errorf("without a certificate: %+v, want 403", got)
 		}
@@ -120,7 +120,7 @@ func TestProxyReloadsCertificates(t *testing.T) {
 	writePair(t, ca.issue(t, "first"), cert, key)
 	f := forward(t, nil, "--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--tls-cert", cert, "--tls-key", key)
 	served := func() string {
-		conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "https://")) //nolint:gosec // only looks
+		conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "https://"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,7 +116,7 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return unsafe("the metrics: %w", err)
 	}
-	handler, err := proxy.New(m.store(records), config, proxy.Options{
+	handler, err := proxy.New(m.store(records), config, proxy.Options{ //nolint:contextcheck // its requests have their own
 		Engine: reprise.Config{Log: log, MaxRun: maxRun, Observer: m.observer()}, AccessLog: access,
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return unsafe("the proxy cannot listen: %w", err)
 	}
-	defer f.reloading(log, handler, server)()
+	defer f.reloading(log, handler, server)() //nolint:contextcheck // the same
 	c.announce(server, config, name)
 	switch err := server.Run(ctx, f.drain, handler.Close); {
 	case errors.Is(err, front.ErrDrain):

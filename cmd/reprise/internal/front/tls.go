@@ -27,7 +27,10 @@ func loadTLS(files TLSFiles) (*tlsFiles, error) {
 		return nil, nil //nolint:nilnil // there is no TLS
 	}
 	t := &tlsFiles{TLSFiles: files}
-	return t, t.load()
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func (t *tlsFiles) load() error {
