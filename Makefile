@@ -207,7 +207,7 @@ check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that t
 	cd tools
 	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
-bench: ## Measure over HTTP beside floors, in 25 minutes: SUITES=list BENCHFLAGS='-rounds 12'
+bench: ## Measure over HTTP beside floors, in half an hour: SUITES=list BENCHFLAGS='-rounds 12'
 	@$(servers)
 	go run ./lab/bench $(if $(SUITES),-suites $(SUITES)) $(BENCHFLAGS)
 

@@ -3,6 +3,7 @@ module github.com/reprise-go/reprise/examples
 go 1.26.0
 
 require (
+	github.com/go-sql-driver/mysql v1.9.3
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
@@ -10,6 +11,7 @@ require (
 	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/store/mysql v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 	github.com/reprise-go/reprise/store/sqlite v0.0.0
@@ -17,6 +19,7 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.1.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect

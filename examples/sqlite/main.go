@@ -1,15 +1,14 @@
 // Sqlite is a service with a file and no server: transfers between accounts, whose rows
 // commit together with the stored response.
 //
-//	go run ./examples/sqlite -file /tmp/bank.db
-//
 // Send a transfer twice, also after the process was killed and started again, and look at
 // the accounts:
 //
-//	curl -i localhost:8080/transfers -H 'Idempotency-Key: t-1' -d '{"from":1,"to":2,"amount":100}'
+//	go run ./examples/sqlite -file "${TMPDIR:-/tmp}/bank.db"
+//	curl -i localhost:8080/transfers -H 'Idempotency-Key: t-1' -d '{"from":1,"to":2,"amount":100}'   # twice
 //	curl localhost:8080/accounts
 //
-//run:background until 8080
+//run:background until 8080; prints "moved 100 from 1 to 2"
 package main
 
 import (
@@ -19,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -30,7 +30,6 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/examples/internal/listen"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -78,7 +77,7 @@ func serve(ctx context.Context, addr, file string) error {
 	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(transfer)))
 	mux.HandleFunc("GET /accounts", func(w http.ResponseWriter, r *http.Request) { accounts(w, r, db) })
 
-	ln, err := listen.On(ctx, os.Stdout, addr)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}

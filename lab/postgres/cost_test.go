@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,19 +185,19 @@ func (s *pgStatements) count() int {
 func TestPostgresRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	trips, statements := &pgTrips{}, &pgStatements{}
+	trips, statements := &labtest.Trips{}, &pgStatements{}
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
-	f.Pool = labtest.NewPool(t, server.URL(), trips.option, statements.option, labtest.MaxConns(4))
+	f.Pool = labtest.NewPool(t, server.URL(), pgCounted(trips), statements.option, labtest.MaxConns(4))
 	leased, transactional := f.Leased(t), f.Transactional(t)
 	effect := "INSERT INTO " + f.name("effects") + " VALUES (1)"
 
 	count := func(what string, want int64, operation func()) {
 		t.Helper()
 		operation() // pgx prepares a statement on first use
-		before := trips.n.Load()
+		before := trips.Count()
 		operation()
-		if got := trips.n.Load() - before; got != want {
+		if got := trips.Count() - before; got != want {
 			t.Errorf("%s: %d round trips, want %d", what, got, want)
 		}
 	}
@@ -263,35 +262,16 @@ func TestPostgresTransactionalWritesOneRowVersion(t *testing.T) {
 	}
 }
 
-// pgTrips counts how often a connection turns from reading to writing.
-type pgTrips struct{ n atomic.Int64 }
-
-func (p *pgTrips) option(c *pgxpool.Config) {
-	dial := c.ConnConfig.DialFunc
-	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
+// pgCounted counts the round trips of a pool.
+func pgCounted(trips *labtest.Trips) func(*pgxpool.Config) {
+	return func(c *pgxpool.Config) {
+		dial := c.ConnConfig.DialFunc
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return trips.Watch(conn), nil
 		}
-		return &pgTripConn{Conn: conn, trips: p}, nil
 	}
-}
-
-type pgTripConn struct {
-	net.Conn
-
-	trips *pgTrips
-	wrote atomic.Bool
-}
-
-func (c *pgTripConn) Write(b []byte) (int, error) {
-	if !c.wrote.Swap(true) {
-		c.trips.n.Add(1)
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *pgTripConn) Read(b []byte) (int, error) {
-	c.wrote.Store(false)
-	return c.Conn.Read(b)
 }

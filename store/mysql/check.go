@@ -100,7 +100,7 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		list.add(findingDurability, store.Warning, "innodb_flush_log_at_trx_commit is %d, so a crash of the machine forgets the last second, whose retries run again; set it to 1", flush)
 	}
 	if binlog && sync != 1 {
-		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so replicas may miss what a crash of the machine left; set it to 1", sync)
+		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so a crash of the machine may roll back acknowledged commits, whose retries run again; set it to 1", sync)
 	}
 	switch {
 	case packet < 2*largePayload:

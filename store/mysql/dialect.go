@@ -16,13 +16,15 @@ import (
 //
 // The clock is the start of the statement, which is before its snapshot: see the field
 // Clock. UTC_TIMESTAMP is independent of time zones and of their summer times, which
-// SYSDATE is not; but a session can fix it (SET timestamp), which SYSDATE shows.
+// SYSDATE is not; but a session can fix it (SET timestamp), which SYSDATE shows. NOW and
+// SYSDATE have one time zone: their difference is the age of the statement.
 var dialect = sqlstore.Dialect{
-	Name: "mysql",
-	Clock: "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 " +
-		"THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) END",
+	Name:    "mysql",
+	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
+	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
 	Guard:   "@@autocommit",
 	Hold:    " FOR UPDATE NOWAIT",
+	Wait:    " LOCK IN SHARE MODE",
 	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	Quote:   func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
@@ -54,6 +56,9 @@ var dialect = sqlstore.Dialect{
 	Retires:   retires,
 	Fits:      fits,
 }
+
+// started is when the statement started, in microseconds since 1970.
+const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 // dueRows selects the rows of a purge. A row that another transaction has is left to the
 // next one.

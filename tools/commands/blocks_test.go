@@ -138,7 +138,7 @@ func parse(directive string) (how, error) {
 		case clause == "":
 		case strings.HasPrefix(clause, "background until "):
 			h.until = append(h.until, strings.TrimPrefix(clause, "background until "))
-		case clause == "needs redis", clause == "needs postgres":
+		case clause == "needs redis", clause == "needs postgres", clause == "needs mariadb":
 			h.needs = append(h.needs, rest)
 		case verb == "prints":
 			var text string

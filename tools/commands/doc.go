@@ -11,8 +11,8 @@
 //
 //	background until "TEXT"   the first command serves: wait until it prints this
 //	background until 8080     the same, until it listens on the port of the examples
-//	needs redis               or postgres: without it the block fails, and says which
-//	                          server it needs and how to get it, in a line
+//	needs redis               or postgres, or mariadb: without it the block fails, and says
+//	                          which server it needs and how to get it, in a line
 //	prints "TEXT"             the output has this
 //	continues                 run after the block above, in its folder
 //	long                      skipped under -short

@@ -30,6 +30,7 @@ type startFunc = func(context.Context) (*servers.Server, error)
 var missing = map[string]*regexp.Regexp{
 	"redis":    regexp.MustCompile(`(?m)Redis.*apt-get install redis-server|^✗ unreachable: .*redis: |redis-cli: .*not found`),
 	"postgres": regexp.MustCompile(`PostgreSQL.*apt-get install postgresql`),
+	"mariadb":  regexp.MustCompile(`MariaDB.*apt-get install mariadb-server`),
 }
 
 // moduleOfOurs matches the arguments of go get.

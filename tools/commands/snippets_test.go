@@ -29,6 +29,7 @@ var imported = map[string]string{
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
 	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisefiber3": ours + "adapters/fiber3", "reprisegrpc": ours + "adapters/grpc",
 	"repriseconnect": ours + "adapters/connect", "repriseetcd": ours + "store/etcd", "clientv3": "go.etcd.io/etcd/client/v3", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
+	"reprisesqlite": ours + "store/sqlite", "reprisemysql": ours + "store/mysql",
 	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
 	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console", "proxy": ours + "proxy",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
@@ -85,7 +86,7 @@ var givenBeside = map[string]map[string]string{
 
 // given are the variables that a block uses and does not declare.
 var given = map[string]string{
-	"ctx": "context.Context", "engine": "*reprise.Engine", "guard": "*protocol.Guard", "store": "store.Store", "pool": "*pgxpool.Pool",
+	"ctx": "context.Context", "engine": "*reprise.Engine", "guard": "*protocol.Guard", "store": "store.Store", "pool": "*pgxpool.Pool", "db": "*sql.DB",
 	"records": "*reprisepg.Store", "w": "http.ResponseWriter", "r": "*http.Request", "request": "*http.Request", "mux": "*http.ServeMux",
 	"router": "*gin.Engine", "t": "*testing.T", "url": "string", "out": "io.Writer",
 	"userOf": "func(*http.Request) struct{ Name string }", "employeeOf": "func(*http.Request) struct{ Name string; OnCall, Support bool }",

@@ -30,6 +30,7 @@ var (
 	examplesAt = []string{"localhost:8080", "127.0.0.1:8080"}
 	redisAt    = []string{"localhost:6379", "127.0.0.1:6379"}
 	postgresAt = []string{"postgres://localhost/postgres", "postgres://127.0.0.1/postgres"}
+	mariadbAt  = []string{"root@tcp(127.0.0.1:3306)/test"}
 	natsAt     = []string{"localhost:4222", "127.0.0.1:4222"}
 )
 
@@ -70,22 +71,31 @@ func replacer(places map[string][]string) *strings.Replacer {
 // the pages, without servers.
 func (w *world) withoutServers(t *testing.T) *world {
 	t.Helper()
-	return w.machine(t, freeAddr(t), "postgres://"+freeAddr(t)+"/postgres", tree.GoOnly(t, "curl"))
+	return w.machine(t, absent(t), tree.GoOnly(t, "curl"))
+}
+
+// addresses are the places of servers.
+type addresses struct{ redis, postgres, mariadb string }
+
+// absent returns addresses at which no server listens.
+func absent(t *testing.T) addresses {
+	t.Helper()
+	return addresses{freeAddr(t), "postgres://" + freeAddr(t) + "/postgres", "root@tcp(" + freeAddr(t) + ")/test"}
 }
 
 // withServers is the same machine with servers, as far as they are installed. It fails
 // without one that REPRISE_TEST_REQUIRE names.
 func (w *world) withServers(t *testing.T) *world {
 	t.Helper()
-	addr, url := freeAddr(t), "postgres://"+freeAddr(t)+"/postgres"
+	at := absent(t)
 	env := tree.GoOnly(t, "curl")
 	bin, _ := strings.CutPrefix(env[0], "PATH=")
 	has := map[string]bool{}
 	if s := start(t, "redis", servers.Redis); s != nil {
 		has["redis"] = true
-		addr, _ = strings.CutPrefix(s.Env, "REDIS_ADDR=")
+		at.redis, _ = strings.CutPrefix(s.Env, "REDIS_ADDR=")
 		tree.Link(t, bin, "redis-server")
-		script := fmt.Sprintf("#!/bin/sh\nexec %s -p %s \"$@\"\n", look(t, "redis-cli"), portOf(t, addr)) // the default port is another's
+		script := fmt.Sprintf("#!/bin/sh\nexec %s -p %s \"$@\"\n", look(t, "redis-cli"), portOf(t, at.redis)) // the default port is another's
 		if err := os.WriteFile(filepath.Join(bin, "redis-cli"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +103,13 @@ func (w *world) withServers(t *testing.T) *world {
 	if s := start(t, "postgres", servers.Postgres); s != nil {
 		has["postgres"] = true
 		tree.Link(t, bin, "psql")
-		url, _ = strings.CutPrefix(s.Env, "DATABASE_URL=")
+		at.postgres, _ = strings.CutPrefix(s.Env, "DATABASE_URL=")
 	}
-	m := w.machine(t, addr, url, env)
+	if s := start(t, "mariadb", servers.MariaDB); s != nil {
+		has["mariadb"] = true
+		at.mariadb, _ = strings.CutPrefix(s.Env, "MYSQL_DSN=")
+	}
+	m := w.machine(t, at, env)
 	m.has = has
 	return m
 }
@@ -116,13 +130,13 @@ func start(t *testing.T, name string, start startFunc) *servers.Server {
 
 // machine returns w with these servers and environment, and the program reprise
 // installed.
-func (w *world) machine(t *testing.T, redis, postgres string, env []string) *world {
+func (w *world) machine(t *testing.T, at addresses, env []string) *world {
 	t.Helper()
 	m := *w
 	m.has = map[string]bool{}
 	nats := portOf(t, freeAddr(t))
 	m.place = replacer(map[string][]string{
-		"127.0.0.1:" + w.port: examplesAt, redis: redisAt, "'" + postgres + "'": postgresAt, "127.0.0.1:" + nats: natsAt, "-p " + nats: {"-p 4222"},
+		"127.0.0.1:" + w.port: examplesAt, at.redis: redisAt, "'" + at.postgres + "'": postgresAt, at.mariadb: mariadbAt, "127.0.0.1:" + nats: natsAt, "-p " + nats: {"-p 4222"},
 	})
 	home, _ := strings.CutPrefix(env[1], "HOME=")
 	temp := t.TempDir()

@@ -19,7 +19,8 @@ import (
 type program struct {
 	folder string
 	tidy   bool   // whether it imports more of its framework than the adapter does, and needs go mod tidy
-	env    string // the variable that names the server it needs, if any
+	driver string // the module that its store leaves to it, if any
+	env    string // the variable that names the server it needs, if any; without the server it is built and does not run
 
 	// A service listens on serviceAddr; it gets the request twice with one key.
 	path, body string
@@ -36,6 +37,9 @@ var programs = []program{
 	{folder: "minimal", path: "/orders"},
 	{folder: "gin-redis", env: "REDIS_ADDR", path: "/shows/hamlet/seats", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "echo-postgres", env: "DATABASE_URL", path: "/shows/hamlet/tickets", header: http.Header{"X-Buyer": {"ada"}}},
+	{folder: "mysql", driver: "github.com/go-sql-driver/mysql", env: "MYSQL_DSN", path: "/vouchers/WELCOME", header: http.Header{"X-Customer": {"ada"}}},
+	{folder: "sqlite", driver: "modernc.org/sqlite", path: "/transfers", body: `{"from":1,"to":2,"amount":100}`},
+	{folder: "etcd", env: "ETCD_MEMBERS"}, // its cluster is one of lab/etcd's, where it runs
 	{folder: "echo5-memory", tidy: true, path: "/places", header: http.Header{"Authorization": {basicAuth("ada")}}},
 	{folder: "fiber-redis", env: "REDIS_ADDR", path: "/messages", body: `{"To":"+49","Text":"hi"}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
 	{folder: "fiber3-memory", path: "/cards", body: `{"amount":2500}`, header: http.Header{"Authorization": {"Bearer acme-token"}, "Content-Type": {"application/json"}}},
@@ -77,7 +81,7 @@ func (r *release) runPrograms(ctx context.Context, u *consumer) error {
 			s.Stop()
 		}
 	}()
-	for _, start := range []func(context.Context) (*servers.Server, error){servers.Redis, servers.Postgres} {
+	for _, start := range []func(context.Context) (*servers.Server, error){servers.Redis, servers.Postgres, servers.MariaDB} {
 		s, err := start(ctx)
 		if errors.As(err, new(servers.NotInstalled)) {
 			r.leftOut = append(r.leftOut, err.Error()+": the programs that need it are built and do not run")
@@ -113,7 +117,11 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, starte
 	for _, m := range asked {
 		get = append(get, m.path()+"@"+r.version)
 	}
-	commands := [][]string{get, {"build", "-o", "program", "."}}
+	var others []string
+	if p.driver != "" {
+		others = []string{p.driver}
+	}
+	commands := [][]string{append(get, others...), {"build", "-o", "program", "."}}
 	if p.tidy {
 		commands = slices.Insert(commands, 1, []string{"mod", "tidy"})
 	}
@@ -122,13 +130,15 @@ func (r *release) runProgram(ctx context.Context, u *consumer, p program, starte
 			return err
 		}
 	}
-	if err := r.checkGraph(ctx, u, dir, asked); err != nil {
+	if err := r.checkGraph(ctx, u, dir, asked, others...); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "program"))
+	cmd.Dir = dir
 	if p.env != "" {
 		i := slices.IndexFunc(started, func(s *servers.Server) bool { return strings.HasPrefix(s.Env, p.env+"=") })
 		if i < 0 {
+			r.say("examples/%s is built, and does not run: no server is started for %s", p.folder, p.env)
 			return nil
 		}
 		cmd.Env = append(environment(), started[i].Env)

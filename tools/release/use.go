@@ -91,13 +91,16 @@ func (u *consumer) newModule(ctx context.Context, name string) (string, error) {
 	return dir, err
 }
 
-// checkGraph refuses modules that a consumer in dir got beyond those that it asked for.
-func (r *release) checkGraph(ctx context.Context, u *consumer, dir string, asked []module) error {
+// checkGraph refuses modules that a consumer in dir got beyond those that it asked for,
+// of the release and others, which are given by their paths.
+func (r *release) checkGraph(ctx context.Context, u *consumer, dir string, asked []module, others ...string) error {
 	out, err := u.run(ctx, dir, "mod", "graph")
 	if err != nil {
 		return err
 	}
-	if found := parseGraph(out).strangers(asked, r.modules); len(found) > 0 {
+	g := parseGraph(out)
+	needed := g.closure(others)
+	if found := slices.DeleteFunc(g.strangers(asked, r.modules), func(path string) bool { return needed[path] }); len(found) > 0 {
 		return refuse("a consumer of %s also gets %s, which its code does not need", strings.Join(foldersOf(asked), " and "), strings.Join(found, ", "))
 	}
 	return nil

@@ -9,12 +9,14 @@
 //	postgres  an INSERT and an UPDATE by primary key around the handler, prepared; a
 //	          replay is one SELECT
 //	sqlite    the same in a file
+//	mysql     the same in MariaDB or MySQL
+//	etcd      two transactions that write a value each; a replay is one read
 //	effect    the framework alone; a handler's effect is an INSERT in a transaction that
 //	          the handler opens
 //	key       the same, and the handler keeps the key and its response in a row by hand
 //
-// The floors redis, postgres and sqlite make no decision: the load marks each request as
-// new or a replay.
+// The floors from redis to etcd but setnx make no decision: the load marks each request
+// as new or a replay.
 package floors
 
 import (
@@ -56,10 +58,12 @@ func Main(framework string, bare func(*testapp.App) testapp.Server) {
 }
 
 func run(ctx context.Context, framework string, build func(*testapp.App) testapp.Server) error {
-	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, sqlite, effect, key; with nethttp only")
+	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, sqlite, mysql, etcd, effect, key; with nethttp only")
 	var o options
 	flag.StringVar(&o.redisURL, "redis-url", "", "`URL` of Redis, for redis and setnx")
 	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres, effect and key")
+	flag.StringVar(&o.mysqlURL, "mysql-url", "", "`URL` of MariaDB or MySQL, for mysql")
+	flag.StringVar(&o.etcdURL, "etcd-url", "", "members of etcd, a `list` of host:port with commas, for etcd")
 	flag.StringVar(&o.sqliteFile, "sqlite-file", "", "`file` of SQLite, for sqlite")
 	flag.IntVar(&o.pool, "pool", 0, "connections to the server of the store; 0: the client's default")
 	flag.Parse()

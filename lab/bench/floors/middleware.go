@@ -30,6 +30,8 @@ const (
 type options struct {
 	redisURL    string
 	postgresURL string
+	mysqlURL    string
+	etcdURL     string
 	sqliteFile  string
 	pool        int
 }
@@ -55,31 +57,50 @@ func (o options) open(ctx context.Context, floor string) (middleware, func(), er
 			return nil, nil, err
 		}
 		return bareFloor(f), f.pool.Close, nil
-	case "sqlite":
-		f, err := newRows(ctx, o)
+	case "sqlite", "mysql":
+		opener := openSQLite
+		if floor == "mysql" {
+			opener = openMySQL
+		}
+		f, err := opener(ctx, o)
 		if err != nil {
 			return nil, nil, err
 		}
 		return bareFloor(f), f.close, nil
+	case "etcd":
+		if openEtcd == nil {
+			return nil, nil, errors.New("the floor etcd is that of lab/etcd/floors")
+		}
+		f, closer, err := openEtcd(ctx, o.etcdURL)
+		return bareFloor(f), closer, err
 	default:
 		return nil, nil, fmt.Errorf("no floor %q", floor)
 	}
 }
 
-// round is the round trips of a floor: one before the handler, one behind it.
-type round interface {
-	claim(ctx context.Context, id [32]byte) error
-	complete(ctx context.Context, id [32]byte, body []byte) error
-	replay(ctx context.Context, id [32]byte) (body []byte, err error)
+// Round is the round trips of a floor: one before the handler, one behind it.
+type Round interface {
+	Claim(ctx context.Context, id [32]byte) error
+	Complete(ctx context.Context, id [32]byte, body []byte) error
+	Replay(ctx context.Context, id [32]byte) (body []byte, err error)
+}
+
+// openEtcd opens the floor etcd at members: see [RegisterEtcd].
+var openEtcd func(ctx context.Context, members string) (Round, func(), error)
+
+// RegisterEtcd adds the floor etcd, whose client the module lab does not require. It is
+// called before Main. The function that open returns closes the client.
+func RegisterEtcd(open func(ctx context.Context, members string) (Round, func(), error)) {
+	openEtcd = open
 }
 
 // bareFloor is the middleware around a round.
-func bareFloor(f round) middleware {
+func bareFloor(f Round) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, id := r.Context(), sha256.Sum256([]byte(r.Header.Get("Idempotency-Key")))
 			if r.Header.Get(load.KindHeader) == string(load.Replay) {
-				body, err := f.replay(ctx, id)
+				body, err := f.Replay(ctx, id)
 				if failed(w, err) {
 					return
 				}
@@ -88,12 +109,12 @@ func bareFloor(f round) middleware {
 				_, _ = w.Write(body) //nolint:gosec // a benchmark's own bytes
 				return
 			}
-			if failed(w, f.claim(ctx, id)) {
+			if failed(w, f.Claim(ctx, id)) {
 				return
 			}
 			c := capture{ResponseWriter: w}
 			next.ServeHTTP(&c, r)
-			if failed(w, f.complete(ctx, id, c.body)) {
+			if failed(w, f.Complete(ctx, id, c.body)) {
 				return
 			}
 			w.WriteHeader(c.status)
@@ -144,15 +165,18 @@ func newScripts(ctx context.Context, client *redis.Client) (*scripts, error) {
 
 func key(id [32]byte) []string { return []string{"floor:" + string(id[:])} }
 
-func (f *scripts) claim(ctx context.Context, id [32]byte) error {
+// Claim implements [Round].
+func (f *scripts) Claim(ctx context.Context, id [32]byte) error {
 	return f.set.EvalSha(ctx, f.client, key(id), f.claimed, retention.Milliseconds()).Err()
 }
 
-func (f *scripts) complete(ctx context.Context, id [32]byte, body []byte) error {
+// Complete implements [Round].
+func (f *scripts) Complete(ctx context.Context, id [32]byte, body []byte) error {
 	return f.set.EvalSha(ctx, f.client, key(id), body, retention.Milliseconds()).Err()
 }
 
-func (f *scripts) replay(ctx context.Context, id [32]byte) ([]byte, error) {
+// Replay implements [Round].
+func (f *scripts) Replay(ctx context.Context, id [32]byte) ([]byte, error) {
 	text, err := f.get.EvalSha(ctx, f.client, key(id)).Text()
 	return []byte(text), err
 }
@@ -220,17 +244,20 @@ const (
 	createEffects = `CREATE TABLE IF NOT EXISTS reprise_effects (op text NOT NULL, attempt integer NOT NULL, owner bytea, at timestamptz NOT NULL)`
 )
 
-func (f *statements) claim(ctx context.Context, id [32]byte) error {
+// Claim implements [Round].
+func (f *statements) Claim(ctx context.Context, id [32]byte) error {
 	_, err := f.pool.Exec(ctx, `INSERT INTO bench_floor VALUES ($1, 1, $2, $3, '')`, id[:], id[:16], id[:])
 	return err
 }
 
-func (f *statements) complete(ctx context.Context, id [32]byte, body []byte) error {
+// Complete implements [Round].
+func (f *statements) Complete(ctx context.Context, id [32]byte, body []byte) error {
 	_, err := f.pool.Exec(ctx, `UPDATE bench_floor SET state = 2, payload = $2 WHERE id = $1`, id[:], body)
 	return err
 }
 
-func (f *statements) replay(ctx context.Context, id [32]byte) (body []byte, err error) {
+// Replay implements [Round].
+func (f *statements) Replay(ctx context.Context, id [32]byte) (body []byte, err error) {
 	err = f.pool.QueryRow(ctx, `SELECT payload FROM bench_floor WHERE id = $1`, id[:]).Scan(&body)
 	return body, err
 }

@@ -19,7 +19,7 @@ const (
 
 // made is a part of the page that [Pages] writes: from a comment that names it to the
 // next that ends it.
-var made = regexp.MustCompile(`(?s)<!-- made: ([a-z]+) -->\n.*?<!-- end -->\n`)
+var made = regexp.MustCompile(`(?s)<!-- made: ([a-z0-9]+) -->\n.*?<!-- end -->\n`)
 
 // ofAll has the function that makes each part that is not about one suite.
 var ofAll = map[string]func(Results) string{"targets": met, "added": added, "share": share}
@@ -65,6 +65,11 @@ func Pages(docs string) (map[string]string, error) {
 	if bad != nil {
 		return nil, bad
 	}
+	file = filepath.Join(docs, choice)
+	if text, err = os.ReadFile(file); err != nil {
+		return nil, err
+	}
+	files[file] = results.fillCells(string(text))
 	for name, c := range charts {
 		suite, ok := results[name]
 		if !ok {
@@ -107,7 +112,7 @@ func picture(name string) string {
 func provenance(s Suite) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMade by `%s` on %s at %s, on %d cores (%s) with %s", s.Command, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Go)
-	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"Node", s.Machine.Node}} {
+	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"MariaDB", s.Machine.MariaDB}, {"etcd", s.Machine.Etcd}, {"Node", s.Machine.Node}} {
 		if other.version != "" {
 			fmt.Fprintf(&b, ", %s %s", other.name, strings.TrimPrefix(other.version, "v"))
 		}

@@ -39,7 +39,14 @@ func some() Results {
 // folder is a folder of documentation with a page that has every part.
 func folder(t *testing.T, r Results) (docs string) {
 	t.Helper()
-	docs = t.TempDir()
+	docs = filepath.Join(t.TempDir(), "engineering")
+	if err := os.Mkdir(docs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stores := "| Redis | <!-- added: redis nethttp+redis -->old<!-- end --> | prose <!-- added: mysql nethttp+mysql --><!-- end --> |\n"
+	if err := os.WriteFile(filepath.Join(docs, choice), []byte(stores), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	page := new(bytes.Buffer)
 	page.WriteString("# Figures\n\nprose\n\n<!-- made: targets -->\n<!-- end -->\n\n<!-- made: added -->\n<!-- end -->\n\n<!-- made: share -->\n<!-- end -->\n")
 	for name := range tables {
@@ -85,6 +92,13 @@ func TestPagesAreMadeFromResults(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	want := "| Redis | <!-- added: redis nethttp+redis -->0.70, 0.70<!-- end --> | prose <!-- added: mysql nethttp+mysql -->–<!-- end --> |\n"
+	if got := files[filepath.Join(docs, choice)]; got != want {
+		t.Errorf("the page of the stores is %q, want %q", got, want)
+	}
+	if n := strings.Count(page, "| nethttp+sqlite |"); n != 1 {
+		t.Errorf("SQLite, which has no server, is in %d tables of all stores, want that of latencies", n)
 	}
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 		t.Fatal(err)

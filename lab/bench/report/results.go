@@ -34,6 +34,8 @@ type Machine struct {
 	Go       string  `json:"go"`
 	Redis    string  `json:"redis,omitempty"`
 	Postgres string  `json:"postgres,omitempty"`
+	MariaDB  string  `json:"mariadb,omitempty"`
+	Etcd     string  `json:"etcd,omitempty"`
 	Node     string  `json:"node,omitempty"`
 }
 

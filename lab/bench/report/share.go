@@ -10,9 +10,13 @@ import (
 var overStores = []struct {
 	suite    string
 	variants []string
+	inside   bool // the server under test, which has no other
 }{
-	{"redis", []string{"raw2", combined, oneByOne}},
-	{"postgres", []string{"statements", leased, transactional}},
+	{suite: "redis", variants: []string{"raw2", combined, oneByOne}},
+	{suite: "postgres", variants: []string{"statements", leased, transactional}},
+	{suite: "sqlite", variants: []string{"rows", "nethttp+sqlite", "nethttp+sqlite-tx"}, inside: true},
+	{suite: "mysql", variants: []string{"mysql statements", "nethttp+mysql", "nethttp+mysql-tx"}},
+	{suite: "etcd", variants: []string{"two Txns", "nethttp+etcd"}},
 }
 
 // added lists what a store adds to the median latency of a request: one connection, and
@@ -23,9 +27,7 @@ func added(results Results) string {
 		for _, v := range of.variants {
 			cells := []string{v}
 			for _, kind := range []string{"new", "replay"} {
-				bare, _ := results.row(of.suite, "nethttp", kind, 1)
-				r, ok := results.row(of.suite, v, kind, 1)
-				cells = append(cells, orDash(ok, fmt.Sprintf("%.2f", (r.P50-bare.P50)/1000)))
+				cells = append(cells, results.adds(of.suite, v, kind))
 			}
 			t.row(cells...)
 		}
@@ -33,10 +35,21 @@ func added(results Results) string {
 	return t.String()
 }
 
+// adds returns by how many milliseconds the median of a variant with one connection is
+// above that of net/http alone.
+func (r Results) adds(suite, variant, kind string) string {
+	bare, _ := r.row(suite, "nethttp", kind, 1)
+	row, ok := r.row(suite, variant, kind, 1)
+	return orDash(ok, fmt.Sprintf("%.2f", (row.P50-bare.P50)/1000))
+}
+
 // share lists the CPU time that the server of a store spends on a request.
 func share(results Results) string {
 	t := newTable("CPU time of the store's server for a request, µs", "new key with 1, 8, 64 connections", "replay with 1, 8, 64")
 	for _, of := range overStores {
+		if of.inside {
+			continue
+		}
 		for _, v := range of.variants {
 			var cpu [2][]string
 			for i, kind := range []string{"new", "replay"} {

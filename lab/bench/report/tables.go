@@ -13,6 +13,8 @@ var tables = map[string]func(Suite) string{
 	"redis":     func(s Suite) string { return growing(s, "raw2") },
 	"postgres":  func(s Suite) string { return growing(s, "statements") },
 	"sqlite":    func(s Suite) string { return growing(s, "rows") },
+	"mysql":     func(s Suite) string { return growing(s, "mysql statements") },
+	"etcd":      func(s Suite) string { return growing(s, "two Txns") },
 	"pools":     absolute,
 	"effect":    absolute,
 	"pooler":    absolute,

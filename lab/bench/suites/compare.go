@@ -34,6 +34,14 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	if c.needs("postgres") {
 		b.startPostgres(p, c.Pooler, c.Durable)
 	}
+	if c.needs("mysql") {
+		b.startMariaDB(p)
+	}
+	if c.needs("etcd") {
+		if err := b.startEtcd(p); err != nil {
+			return err
+		}
+	}
 	if c.Name == "sqlite" {
 		dir, err := os.MkdirTemp("", "bench")
 		if err != nil {

@@ -77,7 +77,7 @@ type options struct {
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "sqlite", "pools", "pooler", "effect", "adapters", "delay", "keys", "sustained", "inflight"}
+		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "delay", "keys", "sustained", "inflight"}
 	}
 	var names []string
 	for _, c := range p.peers {
@@ -103,7 +103,7 @@ func (p program) parse() (options, error) {
 	f.DurationVar(&o.sustain, "for", time.Minute, "how long the suite sustained lasts for each variant")
 	f.IntVar(&o.inflight, "inflight", 8000, "requests in flight of the suite inflight")
 	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
-	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL: by default one for each of 64 requests")
+	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL and MariaDB: by default one for each of 64 requests")
 	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
 	f.StringVar(&o.out, "out", "", "a `file` of results to put the suites into")
 	if err := f.Parse(p.args); err != nil {

@@ -64,7 +64,7 @@ func (p *programs) build(ctx context.Context, v Variant) ([]string, error) {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
 	cmd.Dir = filepath.Join(p.root, filepath.FromSlash(v.Program))
-	if strings.HasPrefix(v.Program, "lab/fiber3/") { // which is outside of the workspace
+	if strings.HasPrefix(v.Program, "lab/fiber3/") || strings.HasPrefix(v.Program, "lab/etcd/") { // which are outside of the workspace
 		cmd.Env = append(os.Environ(), "GOWORK=off")
 	}
 	return []string{path}, Run(cmd)

@@ -18,8 +18,8 @@ type Variant struct {
 	Name    string
 	Program string   // its folder below the root, or its name where Build is set
 	Build   Build    // nil for the programs of the lab
-	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {sqlite}, {pool}
-	Store   string   // whose CPU time counts: redis, postgres or none
+	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {mysql}, {etcd}, {sqlite}, {pool}
+	Store   string   // whose CPU time counts: redis, postgres, mysql, etcd or none
 	Marked  bool     // it marks replays, as Reprise does
 	Bases   []string // the names of the variants that it is compared with
 }
@@ -31,25 +31,33 @@ func Bare(framework string) Variant {
 
 // floor is the least that a middleware over a store costs, on net/http.
 func floor(name, kind, store string) Variant {
-	return Variant{Name: name, Program: floorsOf("nethttp"), Args: "-floor " + kind + " " + urlOf(store), Store: store}
+	program := floorsOf("nethttp")
+	if store == "etcd" {
+		program = "lab/etcd/floors"
+	}
+	return Variant{Name: name, Program: program, Args: "-floor " + kind + " " + urlOf(store), Store: store}
 }
 
 // Reprise is an adapter over a store of the lab's.
 func Reprise(framework, store string, flags ...string) Variant {
 	args := "-adapter " + framework + " -store " + store
-	served := store
+	served, program := store, testserverOf(framework)
 	switch store {
 	case "memory":
 		args, served = args+" -max-records 20000000 -max-bytes 8589934592", ""
 	case "postgres-tx":
 		served = "postgres"
+	case "mysql-tx":
+		served = "mysql"
+	case "etcd":
+		program = "lab/etcd/testserver"
 	case "sqlite", "sqlite-tx": // the file belongs to the process
 		args, served = args+" -sqlite-file {sqlite}/"+store+".db", ""
 	}
 	if served != "" {
 		args += " " + urlOf(served)
 	}
-	return Variant{Name: framework + "+" + store, Program: testserverOf(framework), Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
+	return Variant{Name: framework + "+" + store, Program: program, Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
 }
 
 // Over says which variants a variant is compared with.
@@ -65,12 +73,16 @@ func (v Variant) called(name string) Variant {
 }
 
 // urlOf returns the flags for the server of a store. Redis is reached over the client's
-// default pool, ten connections a core; PostgreSQL over the pool of the flag.
+// default pool, ten connections a core, and etcd over one; PostgreSQL and MariaDB over
+// the pool of the flag.
 func urlOf(store string) string {
-	if store == "redis" {
+	switch store {
+	case "redis":
 		return "-redis-url redis://{redis}"
+	case "etcd":
+		return "-etcd-url {etcd}"
 	}
-	return "-postgres-url {postgres} -pool {pool}"
+	return "-" + store + "-url {" + store + "} -pool {pool}"
 }
 
 // Comparison is a suite that compares variants in shuffled rounds.
@@ -89,15 +101,25 @@ type Comparison struct {
 // BothKinds are new keys and replays.
 var BothKinds = []load.Kind{load.New, load.Replay}
 
-// frameworks are the adapters of the lab.
-var frameworks = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
+// frameworks are the adapters of the lab, each of which is measured over adapterStores:
+// in the process, over one that combines calls, over one that is a pool of connections,
+// and in a transaction that reaches the handler through the framework's context. What an
+// adapter costs is the same over every other store, and what a store costs the same under
+// every adapter: the others are measured under net/http only, each in its suite.
+var (
+	frameworks    = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
+	adapterStores = []string{"memory", "redis", "postgres", "postgres-tx"}
+)
+
+// fewConnections are those of the suites of the stores that have no targets.
+var fewConnections = []int{1, 8, 64}
 
 // comparisons lists the suites that compare, in the order in which they run.
 func comparisons() []Comparison {
 	adapters := Comparison{Name: "adapters", Connections: []int{64}, Kinds: BothKinds}
 	for _, f := range frameworks {
 		adapters.Variants = append(adapters.Variants, Bare(f))
-		for _, store := range []string{"memory", "redis", "postgres", "postgres-tx"} {
+		for _, store := range adapterStores {
 			adapters.Variants = append(adapters.Variants, Reprise(f, store).Over(f))
 		}
 	}
@@ -140,12 +162,30 @@ func comparisons() []Comparison {
 			},
 		},
 		{
-			Name: "sqlite", Kinds: BothKinds,
+			Name: "sqlite", Connections: fewConnections, Kinds: BothKinds,
 			Variants: []Variant{
 				Bare("nethttp").Over("rows"),
 				{Name: "rows", Program: floorsOf("nethttp"), Args: "-floor sqlite -sqlite-file {sqlite}/rows.db", Bases: []string{"nethttp"}},
 				Reprise("nethttp", "sqlite").Over("rows", "nethttp"),
 				Reprise("nethttp", "sqlite-tx").Over("rows", "nethttp"),
+				Reprise("nethttp", "memory").Over("rows", "nethttp"), // the other store without a server
+			},
+		},
+		{
+			Name: "mysql", Connections: fewConnections, Kinds: BothKinds,
+			Variants: []Variant{
+				Bare("nethttp").Over("mysql statements"),
+				floor("mysql statements", "mysql", "mysql").Over("nethttp"),
+				Reprise("nethttp", "mysql").Over("mysql statements", "nethttp"),
+				Reprise("nethttp", "mysql-tx").Over("mysql statements", "nethttp"),
+			},
+		},
+		{
+			Name: "etcd", Connections: fewConnections, Kinds: BothKinds,
+			Variants: []Variant{
+				Bare("nethttp").Over("two Txns"),
+				floor("two Txns", "etcd", "etcd").Over("nethttp"),
+				Reprise("nethttp", "etcd").Over("two Txns", "nethttp"),
 			},
 		},
 		pools(),

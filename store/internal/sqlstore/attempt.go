@@ -35,7 +35,7 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 }
 
 func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (store.RenewStatus, error) {
-	found, err := t.look(ctx, on, r.ID)
+	found, err := t.lookTwice(ctx, on, r.ID)
 	switch {
 	case err != nil:
 		return 0, err

@@ -5,11 +5,15 @@
 //
 // Each operation reads the row of a record together with the store's clock, decides what
 // becomes of it, and writes the row back on the condition that it is still the one that
-// was read: its fence and its revision, which every write raises, are the same. A write
-// that finds another row has lost a race, and the operation starts again. So the
-// statements are correct at every isolation level, with and without a transaction around
-// them. A claim reads without a transaction first: an answer of the record needs no
-// write.
+// was read: its fence and its revision, which every write raises, are the same, and no
+// instant in it has passed since. A write that finds another row has lost a race, and the
+// operation starts again. So the statements are correct at every isolation level, with
+// and without a transaction around them. A claim reads without a transaction first: an
+// answer of the record needs no write.
+//
+// A refusal for the reason that a record has ended writes nothing that could lose a race.
+// Where the database has many writers, the record is read again first, behind those who
+// are writing it: one of them may have decided before the end, and commit after it.
 //
 // Instants and durations are integers, in microseconds.
 package sqlstore
@@ -38,9 +42,14 @@ type Dialect struct {
 	// commits at once. Empty is all of them.
 	Guard string
 
+	// Late is the SQL expression of the clock at the moment in which it is evaluated, which is
+	// once for each row, after the wait for its lock. Empty where Embedded is set.
+	Late string
+
 	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
-	// and fails instead of waiting.
-	Hold string
+	// and fails instead of waiting. Wait follows one that waits for those who are writing the
+	// row; it is empty where Embedded is set.
+	Hold, Wait string
 
 	// Isolate is the statement that makes the next transaction of the session see what is
 	// committed, and lock no more than it reads. Empty where every transaction is so.

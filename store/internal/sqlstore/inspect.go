@@ -33,7 +33,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	}
 	payload := append([]byte{}, r.Payload...)
 	return t.write(ctx, "resolve", func(ctx context.Context, on Conn) error {
-		found, err := t.look(ctx, on, id)
+		found, err := t.lookTwice(ctx, on, id)
 		if err != nil {
 			return err
 		}

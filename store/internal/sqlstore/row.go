@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"strconv"
 	"time"
 
@@ -30,6 +31,7 @@ type row struct {
 	label, description, reason string
 	size                       int    // of a payload that is replayed
 	fence, revision            any    // as they were found, to compare them
+	until                      int64  // the row means the same until then, unless it is written
 	digest                     uint64 // of the columns; never 0
 }
 
@@ -79,7 +81,19 @@ func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64)
 	if c.damaged {
 		r.Version = 0
 	}
+	r.until = r.nextInstant()
 	return nil
+}
+
+// nextInstant returns the first of the instants of the row that has not passed.
+func (r *row) nextInstant() int64 {
+	next := int64(math.MaxInt64)
+	for _, at := range []int64{r.LeaseUntil, r.replayUntil, r.ValidUntil} {
+		if at > r.At {
+			next = min(next, at)
+		}
+	}
+	return next
 }
 
 // live reports whether an attempt holds the record.

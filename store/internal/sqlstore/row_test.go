@@ -63,7 +63,9 @@ func TestRowsOfDriversAreRead(t *testing.T) {
 		}
 	}
 	var none row
-	if err := none.scan(make(values, columnCount+1), true, 1000); err != nil || none.Found || none.At != 1000 {
+	empty := make(values, columnCount+1)
+	empty[0] = int64(0)
+	if err := none.scan(empty, true, 1000); err != nil || none.Found || none.At != 1000 {
 		t.Errorf("no row: %+v, %v", none, err)
 	}
 }

@@ -6,9 +6,10 @@ import (
 )
 
 // statements are the texts for one table. Those that write a row end with the id, the
-// fence and the revision of the row that was read: see [Dialect].
+// fence and the revision of the row that was read, and with the instant until which it
+// means the same where the dialect has [Dialect.Late].
 type statements struct {
-	look, hold, list, now                   string
+	look, wait, hold, list, now             string
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
 }
@@ -35,10 +36,12 @@ func (d *Dialect) load(table, text string) string {
 	).Replace(text)
 }
 
-const same = " WHERE id = ? AND fence = ? AND revision = ?"
-
 func (d *Dialect) statements(table string) statements {
 	load := func(text string) string { return d.load(table, text) }
+	same := " WHERE id = ? AND fence = ? AND revision = ?"
+	if d.Late != "" {
+		same += " AND ? > " + d.Late
+	}
 	due := func(change, which string) string {
 		return load(strings.NewReplacer("{which}", "due_at <= ? AND "+which, "{set}", "payload = NULL, due_at = valid_until, revision = revision + 1").
 			Replace(change))
@@ -46,6 +49,7 @@ func (d *Dialect) statements(table string) statements {
 	const found = ", {columns}, r.payload FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
 	return statements{
 		look: load("SELECT {guarded}" + found),
+		wait: load("SELECT {guarded}" + found + d.Wait),
 		hold: load("SELECT {clock}" + found + d.Hold),
 		list: load("SELECT {guarded}, {columns} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -82,9 +83,24 @@ func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	return t.query(ctx, on, t.statements.look, id)
 }
 
-// hold is look in the transaction of an attempt, which locks the row.
+// lookTwice is look for an operation that may be refused because the record has ended: it
+// then looks again, behind those who are writing it.
+func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	found, err := t.look(ctx, on, id)
+	if err != nil || !found.Found || found.seen() || t.Dialect.Embedded {
+		return found, err
+	}
+	return t.query(ctx, on, t.statements.wait, id)
+}
+
+// hold is look in the transaction of an attempt, which locks the row: it then means the
+// same until the transaction ends.
 func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
-	return t.query(ctx, on, t.statements.hold, id)
+	found, err := t.query(ctx, on, t.statements.hold, id)
+	if err == nil {
+		found.until = math.MaxInt64
+	}
+	return found, err
 }
 
 func (t *Table) query(ctx context.Context, on Conn, statement string, id store.ID) (*row, error) {
@@ -103,10 +119,10 @@ func (t *Table) query(ctx context.Context, on Conn, statement string, id store.I
 	return &found, errors.Join(rows.Err(), rows.Close())
 }
 
-// lookFor is look for an operation of an owner. Where the record is not seen it returns
+// lookFor is lookTwice for an operation of an owner. Where the record is not seen it returns
 // nil, and an error where it is unreadable.
 func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*row, error) {
-	found, err := t.look(ctx, on, id)
+	found, err := t.lookTwice(ctx, on, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -120,7 +136,11 @@ func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*
 
 // change writes the row that was read, or loses a race.
 func (t *Table) change(ctx context.Context, on Conn, found *row, statement string, args ...any) error {
-	n, err := changed(on.ExecContext(ctx, statement, append(args, found.id[:], found.fence, found.revision)...))
+	args = append(args, found.id[:], found.fence, found.revision)
+	if t.Dialect.Late != "" {
+		args = append(args, found.until)
+	}
+	n, err := changed(on.ExecContext(ctx, statement, args...))
 	if err == nil && n != 1 {
 		err = ErrLostRace
 	}

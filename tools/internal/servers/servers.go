@@ -22,7 +22,8 @@ func (n NotInstalled) Error() string { return string(n) + " is not installed" }
 
 // A Server is a private one, with its files in a temporary folder.
 type Server struct {
-	// Env names it to the programs that use it: REDIS_ADDR=host:port, or DATABASE_URL=URL.
+	// Env names it to the programs that use it: REDIS_ADDR=host:port, DATABASE_URL=URL, or
+	// MYSQL_DSN=data source name.
 	Env  string
 	Stop func()
 }
@@ -58,7 +59,12 @@ func Redis(ctx context.Context) (*Server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &Server{Env: "REDIS_ADDR=" + addr, Stop: func() {
+	return listening(ctx, "REDIS_ADDR="+addr, cmd, dir, addr)
+}
+
+// listening returns the server of a process once it listens, with its files in dir.
+func listening(ctx context.Context, env string, cmd *exec.Cmd, dir, addr string) (*Server, error) {
+	s := &Server{Env: env, Stop: func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = os.RemoveAll(dir)
@@ -73,10 +79,52 @@ func Redis(ctx context.Context) (*Server, error) {
 		select {
 		case <-ready.Done():
 			s.Stop()
-			return nil, fmt.Errorf("redis-server does not listen: %w", err)
+			return nil, fmt.Errorf("%s does not listen: %w", cmd.Path, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// MariaDB starts a MariaDB with an empty database named test.
+func MariaDB(ctx context.Context) (*Server, error) {
+	program, err1 := exec.LookPath("mariadbd")
+	if err1 != nil { // Debian has it where only root looks
+		program, err1 = exec.LookPath("/usr/sbin/mariadbd")
+	}
+	install, err2 := exec.LookPath("mariadb-install-db")
+	if err1 != nil || err2 != nil {
+		return nil, NotInstalled("mariadb-server")
+	}
+	addr, err := FreeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mariadb")
+	if err != nil {
+		return nil, err
+	}
+	account := (*syscall.SysProcAttr)(nil)
+	if os.Geteuid() == 0 { // mariadbd refuses to run as root
+		if account, err = owned(dir, "mysql"); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	data := "--datadir=" + filepath.Join(dir, "data")
+	cmd := exec.CommandContext(ctx, install, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-name-resolve")
+	cmd.SysProcAttr = account
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("mariadb-install-db: %w\n%s", err, out), os.RemoveAll(dir))
+	}
+	cmd = exec.CommandContext(ctx, program, "--no-defaults", data, "--bind-address="+host, "--port="+port, "--socket="+filepath.Join(dir, "socket"), "--skip-name-resolve")
+	cmd.SysProcAttr = account
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return listening(ctx, "MYSQL_DSN=root@tcp("+addr+")/test", cmd, dir, addr)
 }
 
 // Postgres starts a PostgreSQL with an empty database.
@@ -93,7 +141,7 @@ func Postgres(ctx context.Context) (*Server, error) {
 	}
 	data, account := filepath.Join(dir, "data"), (*syscall.SysProcAttr)(nil)
 	if os.Geteuid() == 0 { // initdb and postgres refuse to run as root
-		if account, err = ownedByPostgres(dir); err != nil {
+		if account, err = owned(dir, "postgres"); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
@@ -126,10 +174,10 @@ func Postgres(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-// ownedByPostgres gives a folder to the account postgres, and returns the attributes of a
-// process under that account.
-func ownedByPostgres(dir string) (*syscall.SysProcAttr, error) {
-	account, err := user.Lookup("postgres")
+// owned gives a folder to an account, and returns the attributes of a process under that
+// account.
+func owned(dir, name string) (*syscall.SysProcAttr, error) {
+	account, err := user.Lookup(name)
 	if err != nil {
 		return nil, err
 	}

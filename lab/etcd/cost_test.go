@@ -1,0 +1,124 @@
+package etcd_test
+
+import (
+	"context"
+	"maps"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// TestEtcdCostOfAKey: a new key is two transactions, and a replay one; a lease, which
+// others share, is granted at most once for each. And how much of the members' database a
+// key takes, whose response has 256 bytes, its content type and the protocol's overhead:
+// with all that was written of it, and once that is compacted.
+func TestEtcdCostOfAKey(t *testing.T) {
+	t.Parallel()
+	const mostWritten, mostKept, keys = 1600, 1000, 1000
+	payload := []byte(strings.Repeat("p", 256+51))
+	var calls counted
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: start(t, 1).Addrs(), DialTimeout: 10 * time.Second, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(calls.count)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	st := open(t, client, prefix())
+	newKey := func(name string) {
+		_, end := claimed(t, st, name)
+		end.Payload = payload
+		if err := st.Complete(t.Context(), end); err != nil {
+			t.Error(err)
+		}
+	}
+	replay := func() {
+		if got, err := st.Claim(t.Context(), claimOf("first")); err != nil || got.Outcome != store.Completed {
+			t.Errorf("%v, %v", got.Outcome, err)
+		}
+	}
+	newKey("first")
+	for what, of := range map[string]struct {
+		operation func()
+		want      int
+	}{"a new key": {func() { newKey("second") }, 2}, "a replay": {replay, 1}} {
+		calls.reset()
+		of.operation()
+		got := calls.reset()
+		leases := got["LeaseGrant"]
+		t.Logf("%s: %v", what, got)
+		delete(got, "LeaseGrant")
+		if want := map[string]int{"Txn": of.want}; !maps.Equal(got, want) || leases > of.want {
+			t.Errorf("%s: %v and %d leases, want %v", what, got, leases, want)
+		}
+	}
+
+	before := used(t, client)
+	var filling sync.WaitGroup
+	for n := range 8 {
+		filling.Go(func() {
+			for i := range keys / 8 {
+				newKey(strconv.Itoa(n) + "/" + strconv.Itoa(i))
+			}
+		})
+	}
+	filling.Wait()
+	written := (used(t, client) - before) / keys
+	last, err := client.Get(t.Context(), "none")
+	if err == nil {
+		_, err = client.Compact(t.Context(), last.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		_, err = client.Defragment(t.Context(), client.Endpoints()[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := (used(t, client) - before) / keys
+	t.Logf("%d bytes of the database are written, and %d are left once that is compacted", written, kept)
+	if written > mostWritten || kept > mostKept {
+		t.Errorf("%d bytes of the database are written, and %d are left; want at most %d and %d", written, kept, mostWritten, mostKept)
+	}
+}
+
+// used returns how much of its database a member uses.
+func used(t *testing.T, client *clientv3.Client) int64 {
+	t.Helper()
+	s, err := client.Status(t.Context(), client.Endpoints()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.DbSizeInUse
+}
+
+// counted counts the calls of a client by their methods.
+type counted struct {
+	mu     sync.Mutex
+	byName map[string]int
+}
+
+func (c *counted) count(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	c.mu.Lock()
+	if c.byName != nil {
+		c.byName[path.Base(method)]++
+	}
+	c.mu.Unlock()
+	return invoke(ctx, method, req, reply, conn, opts...)
+}
+
+// reset begins anew, and returns the calls since the last one.
+func (c *counted) reset() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls := c.byName
+	c.byName = map[string]int{}
+	return calls
+}

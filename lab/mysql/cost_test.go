@@ -1,0 +1,181 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// body is a response of 256 bytes, with its content type and the protocol's overhead.
+var body = []byte(strings.Repeat("p", 256+51))
+
+// TestMySQLRoundTrips: with statements that the driver interpolates, a new operation of
+// the leased store is four round trips, and a replay of either store one. An attempt of
+// the transactional store prepares a session and restores it.
+func TestMySQLRoundTrips(t *testing.T) {
+	t.Parallel()
+	var trips labtest.Trips
+	db := watched(t, newDatabase(t), &trips)
+	leased, err := reprisemysql.New(db, reprisemysql.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	atomic := transactional(t, db, reprisemysql.Config{})
+	count := func(what string, most int64, operation func()) {
+		t.Helper()
+		operation() // connects
+		before := trips.Count()
+		operation()
+		got := trips.Count() - before
+		t.Logf("%s: %d round trips", what, got)
+		if got > most {
+			t.Errorf("%s: %d round trips, want at most %d", what, got, most)
+		}
+	}
+	var r store.ClaimRequest
+	const effect = "INSERT INTO effects (name) VALUES ('one')"
+	count("leased, new", 4, func() {
+		r = request()
+		complete(t, leased, r, wantClaim(t, leased, r, store.Claimed))
+	})
+	count("leased, replay", 1, func() { wantClaim(t, leased, duplicate(r), store.Completed) })
+	count("a handler's own transaction", 3, func() {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), effect); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	count("transactional, new, with the statement of the handler", 15, func() {
+		r = request()
+		a := begin(t, atomic, r)
+		if _, err := a.tx.ExecContext(t.Context(), effect); err != nil {
+			t.Fatal(err)
+		}
+		complete(t, atomic, r, store.ClaimResult{Attempt: 1, Fence: 1})
+	})
+	count("transactional, replay", 1, func() { wantClaim(t, atomic, duplicate(r), store.Completed) })
+}
+
+// TestMySQLBytesOfAKey: how much of its files and of its log a new key takes, beside a
+// bare INSERT and UPDATE of as much. The server extends a table by a MiB, which is 260
+// bytes for each of these keys.
+func TestMySQLBytesOfAKey(t *testing.T) {
+	t.Parallel()
+	labtest.Breadth(t, "tests with many records")
+	server := servers.StartMariaDB(t)
+	raw := mysqlserver.New(t, server)
+	db := mysqlserver.Pool(t, raw, 0)
+	mysqlserver.Exec(t, raw, "CREATE TABLE bare (id BINARY(32) PRIMARY KEY, owner BINARY(16), fingerprint BINARY(32), payload LONGBLOB)")
+	exec := func(statement string, args ...any) {
+		if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Error(err)
+		}
+	}
+	measure := func(what string, mostLog, mostKept int, table string, operation func()) {
+		t.Helper()
+		const keys = 4000
+		log, kept := logged(t, db), size(t, db, table)
+		var filling sync.WaitGroup
+		for range 8 {
+			filling.Go(func() {
+				for range keys / 8 {
+					operation()
+				}
+			})
+		}
+		filling.Wait()
+		log, kept = (logged(t, db)-log)/keys, (size(t, db, table)-kept)/keys
+		t.Logf("%s: %d bytes of the log and %d in the table", what, log, kept)
+		if log > mostLog || kept > mostKept {
+			t.Errorf("%s: %d bytes of the log and %d in the table; want at most %d and %d", what, log, kept, mostLog, mostKept)
+		}
+	}
+	measure("two bare statements", 2500, 1200, "bare", func() {
+		r := request()
+		exec("INSERT INTO bare VALUES (?, ?, ?, '')", r.ID[:], r.Owner[:], r.ID[:])
+		exec("UPDATE bare SET payload = ? WHERE id = ?", body, r.ID[:])
+	})
+	leased := mysqlserver.Leased(t, raw)
+	measure("leased", 3000, 1500, reprisemysql.DefaultTable, func() {
+		r := request()
+		complete(t, leased, r, wantClaim(t, leased, r, store.Claimed))
+	})
+	atomic := mysqlserver.Transactional(t, raw)
+	measure("transactional", 3000, 1500, reprisemysql.DefaultTable, func() {
+		r := request()
+		complete(t, atomic, r, wantClaim(t, atomic, r, store.Claimed))
+	})
+}
+
+// complete ends an attempt.
+func complete(t *testing.T, st store.Store, r store.ClaimRequest, got store.ClaimResult) {
+	t.Helper()
+	end := completion(r, body)
+	end.Attempt, end.Fence = got.Attempt, got.Fence
+	if err := st.Complete(t.Context(), end); err != nil {
+		t.Error(err)
+	}
+}
+
+// watched opens a database over connections whose round trips are counted.
+func watched(tb testing.TB, raw string, trips *labtest.Trips) *sql.DB {
+	tb.Helper()
+	c := driver.NewConfig()
+	c.User, c.Net, c.InterpolateParams = "root", "tcp", true
+	addr, name, _ := strings.Cut(raw[strings.Index(raw, "@")+1:], "/")
+	c.Addr, c.DBName = addr, name
+	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return trips.Watch(conn), nil
+	}
+	connector, err := driver.NewConnector(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// logged returns the position of the end of the server's log.
+func logged(t *testing.T, db *sql.DB) (lsn int) {
+	t.Helper()
+	var name string
+	if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").Scan(&name, &lsn); err != nil {
+		t.Fatal(err)
+	}
+	return lsn
+}
+
+// size returns how many bytes the pages of a table and of its indexes take.
+func size(t *testing.T, db *sql.DB, table string) (n int) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE "+table); err != nil {
+		t.Fatal(err)
+	}
+	const query = "SELECT data_length + index_length FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+	if err := db.QueryRowContext(t.Context(), query, table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+package mysql
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+)
+
+// ending is a claim whose record ends in a second.
+func ending(t *testing.T, st store.Store) (r store.ClaimRequest, ends time.Time) {
+	t.Helper()
+	r = request()
+	r.Lease, r.Policy = time.Millisecond, store.Policy{Retention: time.Second}
+	wantClaim(t, st, r, store.Claimed)
+	return r, time.Now().Add(r.Retention)
+}
+
+// waiting waits until a statement of the database waits for the lock of a record.
+func waiting(t *testing.T, raw string) {
+	t.Helper()
+	const query = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command IN ('Query', 'Execute') " +
+		"AND id <> CONNECTION_ID() AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
+	watch := mysqlserver.Pool(t, raw, 1)
+	if err := eventually(func() bool {
+		n := 0
+		return watch.QueryRowContext(t.Context(), query).Scan(&n) == nil && n > 0
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWriteThatWaitedIsJudgedByTheClockAfterwards: a completion that waits for the lock of
+// its record does not complete one that has ended meanwhile. Others have been told so.
+func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st := mysqlserver.Leased(t, raw)
+		r, ends := ending(t, st)
+		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.ExecContext(t.Context(), "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		completed := make(chan error)
+		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("late"))) }()
+		waiting(t, raw)
+		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record ends
+		if err := other.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-completed; !errors.Is(err, store.ErrLeaseLost) {
+			t.Errorf("%v, want ErrLeaseLost", err)
+		}
+	})
+}
+
+// TestRefusalWaitsForTheOneWhoWrites: a completion that began before the record ended may
+// be committed after it. The owner's repetition is not refused in between.
+func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st := mysqlserver.Leased(t, raw)
+		r, ends := ending(t, st)
+		first, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.ExecContext(t.Context(), "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
+			"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record that others see ends
+		completed := make(chan error, 1)
+		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("answer"))) }()
+		waiting(t, raw)
+		if err := first.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-completed; err != nil {
+			t.Error(err)
+		}
+		wantClaim(t, st, duplicate(r), store.Completed)
+	})
+}

@@ -1,0 +1,36 @@
+package repriseetcd_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	reprise "github.com/reprise-go/reprise/core"
+	repriseetcd "github.com/reprise-go/reprise/store/etcd"
+)
+
+// The client leaves a member that froze after a few seconds.
+func Example() {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:         []string{"10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"},
+		DialKeepAliveTime: 3 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = client.Close() }()
+
+	store, err := repriseetcd.New(client, repriseetcd.Config{}) // a service takes Open, which asks the cluster
+	if err != nil {
+		panic(err)
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	_ = engine.Close(context.Background())
+	// Output: ready
+}

@@ -1,0 +1,68 @@
+package reprisemysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+func Example() {
+	ctx := context.Background()
+	db, err := sql.Open("mysql", "shop:secret@tcp(10.0.0.5:3306)/shop?interpolateParams=true")
+	if err != nil {
+		panic(err) // for example: no driver is imported
+	}
+	if err := reprisemysql.Migrate(ctx, db, reprisemysql.Config{}); err != nil {
+		panic(err)
+	}
+	store, err := reprisemysql.Open(ctx, db, reprisemysql.Config{})
+	if err != nil {
+		panic(err)
+	}
+	engine, err := reprise.New(store, reprise.Config{})
+	if err != nil {
+		panic(err)
+	}
+	_ = engine // for a guard of the package protocol
+}
+
+// A handler writes through the transaction of its attempt. Its writes are there exactly
+// when its response is.
+func ExampleTx() {
+	_ = func(w http.ResponseWriter, r *http.Request) {
+		tx, ok := reprisemysql.Tx(r.Context())
+		if !ok {
+			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+			return
+		}
+		if _, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = ?", 7); err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable) // released: everything is rolled back
+			return
+		}
+		w.WriteHeader(http.StatusCreated) // committed, and only then sent
+	}
+}
+
+func ExampleNewTransactional() {
+	_, err := reprisemysql.NewTransactional(nil, reprisemysql.Config{})
+	fmt.Println(errors.Is(err, store.ErrInvalid))
+	// Output: true
+}
+
+// The schema for another migration tool.
+func ExampleSchema() {
+	list, err := reprisemysql.Schema(reprisemysql.Config{Table: "payments"})
+	if err != nil {
+		panic(err)
+	}
+	first, _, _ := strings.Cut(list[0], "\n")
+	fmt.Println(first)
+	// Output: CREATE TABLE IF NOT EXISTS `payments` (
+}
