@@ -47,7 +47,7 @@ type Handler struct {
 	handler *proxy.Handler
 }
 
-// CaddyModule implements [caddy.Module].
+// CaddyModule implements caddy.Module.
 func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.handlers.reprise", New: func() caddy.Module { return new(Handler) }}
 }
@@ -62,7 +62,7 @@ type connection struct {
 	close func()
 }
 
-// Destruct implements [caddy.Destructor].
+// Destruct implements caddy.Destructor.
 func (c connection) Destruct() error { c.close(); return nil }
 
 const (
@@ -70,7 +70,7 @@ const (
 	closeTimeout = 30 * time.Second // of requests when a configuration is replaced
 )
 
-// Provision implements [caddy.Provisioner].
+// Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	config, err := proxy.Load(h.Config)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return err
 }
 
-// Cleanup implements [caddy.CleanerUpper].
+// Cleanup implements caddy.CleanerUpper.
 func (h *Handler) Cleanup() error {
 	if h.handler == nil {
 		return nil
@@ -134,7 +134,7 @@ func open(ctx context.Context, url string) (connection, error) {
 	return connection{}, errStore
 }
 
-// ServeHTTP implements [caddyhttp.MiddlewareHandler].
+// ServeHTTP implements caddyhttp.MiddlewareHandler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
 	h.handler.ServeHTTP(w, r)
 	return nil

@@ -28,8 +28,8 @@ type Options struct {
 	AccessLog *slog.Logger
 }
 
-// Handler forwards requests to an upstream under the policies of a [Config]. Make one with
-// [New]. Its methods are safe for concurrent use.
+// Handler forwards requests to an upstream under the policies of a [Config]. Make one
+// with [New]. Its methods are safe for concurrent use.
 type Handler struct {
 	engine  *reprise.Engine
 	log     *slog.Logger
@@ -59,8 +59,8 @@ func New(st store.Store, c Config, o Options) (*Handler, error) {
 	return h, nil
 }
 
-// Reload replaces the configuration. Requests that have begun end under the former one. If
-// c is invalid, the former one stays, and the error names the field.
+// Reload replaces the configuration. Requests that have begun end under the former one.
+// If c is invalid, the former one stays, and the error names the field.
 func (h *Handler) Reload(c Config) error {
 	c, err := c.complete()
 	if err != nil {

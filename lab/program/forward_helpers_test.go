@@ -101,7 +101,7 @@ func (r *result) unknown() bool {
 	return r.status == http.StatusConflict && bytes.Contains(r.body, []byte("outcome-unknown"))
 }
 
-// post sends a request with a key, over a connection of its own unless client is set.
+// post sends a request with a key, over a new connection unless client is set.
 func post(ctx context.Context, client *http.Client, url, key, body string) *result {
 	if client == nil {
 		client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -29,8 +29,9 @@ var killable = map[string]func(testing.TB) (args, env []string, kill, restart fu
 	},
 }
 
-// TestProxyRunsAKeyAtMostOnceThroughKills kills the proxy, the upstream or the store while
-// clients send and repeat requests. With REPRISE_SOAK there are 300 kills on each pair.
+// TestProxyRunsAKeyAtMostOnceThroughKills kills the proxy, the upstream or the store
+// while clients send and repeat requests. With REPRISE_SOAK there are 300 kills on each
+// pair.
 func TestProxyRunsAKeyAtMostOnceThroughKills(t *testing.T) {
 	t.Parallel()
 	kills := 6

@@ -26,8 +26,8 @@ type service struct {
 	done chan struct{}
 }
 
-// languages has an upstream for each language. A function returns the command of a program
-// that serves at $LISTEN and appends its effects to $EFFECTS.
+// languages has an upstream for each language. A function returns the command of a
+// program that serves at $LISTEN and appends its effects to $EFFECTS.
 var languages = map[string]func(tb testing.TB, dir, address, effects string) (path string, args []string){
 	"go": func(tb testing.TB, dir, _, _ string) (string, []string) {
 		tb.Helper()
