@@ -2,12 +2,14 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 const plain = "upstream = 'http://UPSTREAM'\nscope = 'header:Authorization'\n"
@@ -249,4 +251,49 @@ func TestAccessLogHasNoKey(t *testing.T) {
 	if !strings.Contains(text, `"path":"/orders"`) || !strings.Contains(text, `"status":201`) || !strings.Contains(text, `"policy":"default"`) {
 		t.Errorf("the log has\n%s", text)
 	}
+}
+
+// The time in which a body has to come does not bound the wait that follows.
+func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "body_timeout = '1s'\n"+plain+"[default]\nwait = '1m'\n")
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(http.ResponseWriter, *http.Request) { close(entered); <-held })
+	got := make(chan *answer)
+	for range 2 {
+		go func() { got <- b.post("/orders", "k1") }()
+	}
+	<-entered
+	<-time.After(1500 * time.Millisecond) // longer than the body may take
+	close(held)
+	first, second := <-got, <-got
+	if first.status != http.StatusOK || second.status != http.StatusOK || first.replayed() == second.replayed() {
+		t.Errorf("got %+v and %+v, want the run and its replay", first, second)
+	}
+	b.wantRuns(1)
+}
+
+func TestClientThatLeavesDoesNotEndTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain+"[default]\nwait = '1m'\n")
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-held
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write(allBytes())
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan *answer)
+	go func() {
+		left <- b.post("/orders", "k1", func(r *http.Request) { *r = *r.WithContext(ctx) })
+	}()
+	<-entered
+	leave()
+	<-left
+	close(held)
+	if again := b.post("/orders", "k1"); again.status != http.StatusAccepted || !again.replayed() || !bytes.Equal(again.body, allBytes()) {
+		t.Errorf("the retry got %+v, want a replay", again)
+	}
+	b.wantRuns(1)
 }

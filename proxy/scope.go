@@ -24,9 +24,8 @@ import (
 //     it must, or a client can take the name of another.
 //   - "certificate": the subject and the alternative names of the client's certificate,
 //     which the TLS configuration of the server has verified.
-//   - "unscoped": all clients share one key space. A client that learns the key of
-//
-// another     can then replay its response.
+//   - "unscoped": all clients share one key space. A client that learns another one's key
+//     can then replay its response.
 //
 // A request with a key that has no such header, claim or certificate is refused with 403.
 type Scope struct {
