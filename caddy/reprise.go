@@ -93,7 +93,7 @@ func (h *Handler) Cleanup() error {
 	if h.handler == nil {
 		return nil
 	}
-	defer stores.Delete(h.opened)
+	defer func() { _, _ = stores.Delete(h.opened) }()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return h.handler.Close(ctx)
