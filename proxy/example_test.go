@@ -32,7 +32,7 @@ func Example() {
 	defer handler.Close(context.Background())
 
 	for range 2 {
-		r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("seat 1"))
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/orders", strings.NewReader("seat 1"))
 		r.Header.Set("Authorization", "Bearer alice")
 		r.Header.Set("Idempotency-Key", `"7c1f"`)
 		w := httptest.NewRecorder()

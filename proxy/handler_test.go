@@ -286,7 +286,7 @@ func TestClientThatLeavesDoesNotEndTheRun(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan *answer)
 	go func() {
-		left <- b.post("/orders", "k1", func(r *http.Request) { *r = *r.WithContext(ctx) })
+		left <- b.post("/orders", "k1", func(r *http.Request) { *r = *r.WithContext(ctx) }) //nolint:contextcheck // it is given
 	}()
 	<-entered
 	leave()
