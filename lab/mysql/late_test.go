@@ -32,8 +32,8 @@ func waiting(t *testing.T, raw string) {
 	}
 }
 
-// TestWriteThatWaitedIsJudgedByTheClockAfterwards: a completion that waits for the lock of
-// its record does not complete one that has ended meanwhile. Others have been told so.
+// TestWriteThatWaitedIsJudgedByTheClockAfterwards: a completion that waits for the lock
+// of its record does not complete one that has ended meanwhile. Others have been told so.
 func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {

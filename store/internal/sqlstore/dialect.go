@@ -42,13 +42,13 @@ type Dialect struct {
 	// commits at once. Empty is all of them.
 	Guard string
 
-	// Late is the SQL expression of the clock at the moment in which it is evaluated, which is
-	// once for each row, after the wait for its lock. Empty where Embedded is set.
+	// Late is the SQL expression of the clock at the moment in which it is evaluated, which
+	// is once for each row, after the wait for its lock. Empty where Embedded is set.
 	Late string
 
 	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
-	// and fails instead of waiting. Wait follows one that waits for those who are writing the
-	// row; it is empty where Embedded is set.
+	// and fails instead of waiting. Wait follows one that waits for those who are writing
+	// the row; it is empty where Embedded is set.
 	Hold, Wait string
 
 	// Isolate is the statement that makes the next transaction of the session see what is

@@ -119,8 +119,8 @@ func (t *Table) query(ctx context.Context, on Conn, statement string, id store.I
 	return &found, errors.Join(rows.Err(), rows.Close())
 }
 
-// lookFor is lookTwice for an operation of an owner. Where the record is not seen it returns
-// nil, and an error where it is unreadable.
+// lookFor is lookTwice for an operation of an owner. Where the record is not seen it
+// returns nil, and an error where it is unreadable.
 func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
 	switch {

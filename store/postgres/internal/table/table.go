@@ -93,7 +93,7 @@ func (t *Table) repeat(ctx context.Context, op string, conn *pgx.Conn, statement
 			break
 		}
 		if try == maxTries || !pause(ctx, try) {
-			return fmt.Errorf("%w: postgres: %s: %w", store.ErrUnavailable, op, ErrLostRace)
+			return fmt.Errorf("%w: postgres: %s: %w", store.ErrBusy, op, ErrLostRace)
 		}
 	}
 	switch {
