@@ -8,14 +8,19 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
 )
 
 // authority issues certificates.
@@ -138,5 +143,29 @@ func TestProxyReloadsCertificates(t *testing.T) {
 	await(t, "the refusal", func() bool { return strings.Contains(f.stderr.String(), `"msg":"not reloaded"`) })
 	if got := served(); got != "second" {
 		t.Errorf("after a file that is invalid it serves the certificate of %q", got)
+	}
+}
+
+// A failed handshake sends no request, so its retry runs.
+func TestProxyVerifiesItsUpstream(t *testing.T) {
+	t.Parallel()
+	ca, dir := newAuthority(t), t.TempDir()
+	root := filepath.Join(dir, "ca.pem")
+	writePair(t, tls.Certificate{Certificate: [][]byte{ca.cert.Raw}, PrivateKey: ca.key}, root, filepath.Join(dir, "ca-key.pem"))
+	u := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Upstream", r.Proto) }))
+	u.TLS = &tls.Config{Certificates: []tls.Certificate{ca.issue(t, "upstream")}}
+	u.EnableHTTP2 = true
+	u.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	u.StartTLS()
+	t.Cleanup(u.Close)
+
+	redis := []string{"--store", "redis://" + servers.Redis.Shared(t).Addr(), "--prefix", labtest.RedisPrefix(), "--upstream", u.URL, "--unscoped"}
+	strange := forward(t, []string{"SSL_CERT_FILE=" + filepath.Join(dir, "none"), "SSL_CERT_DIR=" + dir + "/none"}, redis...)
+	if got := post(t.Context(), nil, strange.URL+"/orders", "k1", "pay"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("an unknown authority: %+v, want 503", got)
+	}
+	known := forward(t, []string{"SSL_CERT_FILE=" + root}, redis...)
+	if got := post(t.Context(), nil, known.URL+"/orders", "k1", "pay"); got.status != http.StatusOK || got.header.Get("X-Upstream") != "HTTP/2.0" {
+		t.Errorf("the retry to a verified upstream: %+v", got)
 	}
 }

@@ -29,7 +29,7 @@ type policyFlags struct {
 
 // register adds the flags to fs.
 func (f *policyFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.file, "config", "", "a `file` with the upstream, scopes and a policy per route, in place of the next eight flags")
+	fs.StringVar(&f.file, "config", "", "a `file` with a policy per route, in place of --upstream, --upstream-aware, --required, --trusted and the scope")
 	fs.StringVar(&f.upstream, "upstream", "", "the `URL` of the service: http://, https:// or h2c:// (HTTP/2 without TLS), a host and a port")
 	fs.StringVar(&f.header, "scope-header", "", "a key belongs to the value of the request header `NAME`, hashed")
 	fs.StringVar(&f.claim, "scope-unverified-claim", "", "a key belongs to the claim `NAME` of the bearer token, which another layer has verified")
