@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	labtest.Main(tidied{m, dir})
 }
 
-// tidied are tests after which a folder goes. labtest.Main ends the process, so a deferred
-// call beside it never runs.
+// tidied are tests after which a folder goes. labtest.Main ends the process, so a
+// deferred call beside it never runs.
 type tidied struct {
 	*testing.M
 
