@@ -125,13 +125,21 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, Fiber v3, some examples
 	@$(call use,off)
 	$(servers)
-	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|openapi)') # check/test, etcd and contract run these
+	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|etcd/testserver|openapi)') # check/test, etcd and contract run these
 	$(call each,$$modules,go test ./...)
 
+# Both modules at once, because they wait for leases most of the time. What repeats the cases of an adapter over etcd on the
+# other adapters is left to go generate ./lab/matrix.
 etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
-	@$(call use,off lab/etcd)
+	@$(call use,off lab/etcd lab/etcd/testserver)
 	$(servers)
-	$(call each,$$modules,go test -parallel 200 -timeout 20m ./...)
+	failed= running=()
+	for module in $$modules; do
+		(cd "$$module" && go test -short -timeout 20m ./...) &
+		running+=($$!)
+	done
+	for tests in "$${running[@]}"; do wait "$$tests" || failed=yes; done
+	[[ -z $$failed ]]
 
 # The validator takes minutes to compile, so make contract is no part of check: run it when you change what
 # core/protocol/contract generates, which its tests compare with files.

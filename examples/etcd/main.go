@@ -44,7 +44,7 @@ func serve(ctx context.Context, members []string, addr string) error {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:         members,
-		DialKeepAliveTime: 3 * time.Second, DialKeepAliveTimeout: 3 * time.Second, // a frozen member is left
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second, // a frozen member is left
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 )
 
 // TestEtcdCostOfAKey: a new key is two transactions, and a replay one; a lease, which
@@ -26,13 +27,13 @@ func TestEtcdCostOfAKey(t *testing.T) {
 	payload := []byte(strings.Repeat("p", 256+51))
 	var calls counted
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: start(t, 1).Addrs(), DialTimeout: 10 * time.Second, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(calls.count)},
+		Endpoints: etcdcluster.Start(t, 1).Addrs(), DialTimeout: 10 * time.Second, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(calls.count)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	st := open(t, client, prefix())
+	st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 	newKey := func(name string) {
 		_, end := claimed(t, st, name)
 		end.Payload = payload

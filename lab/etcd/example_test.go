@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 )
 
 // The program of examples/etcd answers a payment, and its retry when the leader was
@@ -22,7 +24,7 @@ func TestExampleOutlivesItsLeaderAndItsProcess(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	w := newWorld(t)
+	w := newWorld(t, etcdcluster.Start(t, 3))
 	for life := range 2 {
 		process := exec.CommandContext(t.Context(), program)
 		process.Env = append(os.Environ(), "ETCD_MEMBERS="+strings.Join(w.cluster.Addrs(), ","), "ADDR=127.0.0.1:0")
@@ -54,7 +56,7 @@ func TestExampleOutlivesItsLeaderAndItsProcess(t *testing.T) {
 // wantPayment sends the payment until it is answered with other than 503.
 func wantPayment(t *testing.T, base, replayed string) {
 	t.Helper()
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/payments", strings.NewReader("{}"))
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
 )
@@ -30,12 +31,20 @@ import (
 // twice, and every result is the first one.
 func TestNothingRunsTwiceWhileMembersFail(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	var engines [2]*reprise.Engine
-	for i := range engines {
-		engine, err := reprise.New(w.store(), reprise.Config{Lease: lease})
+	w := newWorld(t, etcdcluster.Start(t, 3))
+	w.operations(w.store(w.cluster.Addrs()...), w.store(w.cluster.Addrs()...))
+	w.run()
+}
+
+// operations lets a process over each store run operations with AtMostOnce.
+func (w *world) operations(stores ...store.Store) {
+	w.Helper()
+	w.processes = len(stores)
+	engines := make([]*reprise.Engine, len(stores))
+	for i, st := range stores {
+		engine, err := reprise.New(st, reprise.Config{Lease: lease})
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		w.closes = append(w.closes, engine.Close)
 		engines[i] = engine
@@ -46,14 +55,13 @@ func TestNothingRunsTwiceWhileMembersFail(t *testing.T) {
 		}, nil, func(context.Context) (string, error) { return run(), nil })
 		return result.Value, result.Replayed, err
 	}
-	w.run()
 }
 
 // The same, over HTTP, with response bodies in a Redis that loses them: it is killed and
 // has no disk. An operation whose body is lost is not run again.
 func TestNothingRunsTwiceWhileBlobsAreLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, etcdcluster.Start(t, 3))
 	redis := servers.Redis.Start(t)
 	var handlers [2]http.Handler
 	for i := range handlers {
@@ -62,7 +70,7 @@ func TestNothingRunsTwiceWhileBlobsAreLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(closes)
-		guard, err := protocol.New(w.store(), protocol.Config{
+		guard, err := protocol.New(w.store(w.cluster.Addrs()...), protocol.Config{
 			Preset: reprise.AtMostOnce, Required: true, Offload: protocol.Offloading{Blobs: blobs}, Limits: protocol.Limits{ResponseBody: 256},
 			Engine: reprise.Config{Lease: lease},
 		})
@@ -120,6 +128,9 @@ type world struct {
 	// ask asks a process for the result of an operation, which run runs.
 	ask  func(ctx context.Context, process int, key string, run func() string) (got string, replayed bool, err error)
 	also func(n int) // fails besides, with the n-th fault
+	fail func(n int) // is the n-th fault, from its begin to its end
+
+	processes int
 
 	mu      sync.Mutex
 	next    int
@@ -129,11 +140,13 @@ type world struct {
 	done, replays, refused atomic.Int64
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, cluster *servers.EtcdCluster) *world {
 	t.Helper()
-	return &world{
-		T: t, cluster: start(t, 3), prefix: prefix(), also: func(int) {}, runs: map[string]*atomic.Int64{}, results: map[string]string{},
+	w := &world{
+		T: t, cluster: cluster, processes: 2, prefix: etcdcluster.Prefix(), also: func(int) {}, runs: map[string]*atomic.Int64{}, results: map[string]string{},
 	}
+	w.fail = w.failMembers
+	return w
 }
 
 // again asks for the results of some operations that are done.
@@ -147,19 +160,16 @@ func (w *world) again(most int) {
 	}
 }
 
-// store returns the store of a process.
-func (w *world) store() store.Store {
+// store returns the store of a process that knows some members.
+func (w *world) store(addrs ...string) store.Store {
 	w.Helper()
-	return open(w, connect(w, w.cluster.Addrs()...), w.prefix)
+	return etcdcluster.Open(w, etcdcluster.Connect(w, addrs...), w.prefix)
 }
 
 // run runs operations until all faults have passed, and judges them.
 func (w *world) run() {
 	w.Helper()
 	faults := 12
-	if testing.Short() {
-		faults = 4
-	}
 	if os.Getenv("REPRISE_SOAK") != "" {
 		faults = 200
 	}
@@ -208,7 +218,7 @@ func (w *world) work(ctx context.Context) {
 func (w *world) operate(ctx context.Context, key string, runs *atomic.Int64) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	got, replayed, err := w.ask(ctx, rand.IntN(2), key, func() string { return fmt.Sprintf("%s, run %d", key, runs.Add(1)) })
+	got, replayed, err := w.ask(ctx, rand.IntN(w.processes), key, func() string { return fmt.Sprintf("%s, run %d", key, runs.Add(1)) })
 	if err != nil {
 		w.refused.Add(1)
 		return
@@ -225,8 +235,8 @@ func (w *world) operate(ctx context.Context, key string, runs *atomic.Int64) {
 	w.results[key] = got
 }
 
-// fail makes members fail for a while.
-func (w *world) fail(n int) {
+// failMembers makes members fail for a while.
+func (w *world) failMembers(n int) {
 	w.Helper()
 	victims := []int{w.leader()}
 	if n%4 == 3 { // and with it the majority
@@ -241,7 +251,7 @@ func (w *world) fail(n int) {
 			w.cluster.Members[v].Pause(w)
 		}
 	}
-	pause(w.Context(), 500*time.Millisecond+time.Duration(rand.Int64N(int64(2*time.Second))))
+	etcdcluster.Pause(w.Context(), 500*time.Millisecond+time.Duration(rand.Int64N(int64(2*time.Second))))
 	for _, v := range victims {
 		if n%2 == 0 {
 			w.cluster.Members[v].Restart(w)
@@ -249,13 +259,13 @@ func (w *world) fail(n int) {
 			w.cluster.Members[v].Resume(w)
 		}
 	}
-	pause(w.Context(), time.Second)
+	etcdcluster.Pause(w.Context(), time.Second)
 }
 
 // leader returns the index of the leader, as the members say it.
 func (w *world) leader() int {
 	w.Helper()
-	client := connect(w, w.cluster.Addrs()...)
+	client := etcdcluster.Connect(w, w.cluster.Addrs()...)
 	for range 100 {
 		for i, addr := range w.cluster.Addrs() {
 			ctx, cancel := context.WithTimeout(w.Context(), time.Second)
@@ -265,7 +275,7 @@ func (w *world) leader() int {
 				return i
 			}
 		}
-		pause(w.Context(), 100*time.Millisecond)
+		etcdcluster.Pause(w.Context(), 100*time.Millisecond)
 	}
 	w.Fatal("the cluster has no leader")
 	return 0
@@ -281,13 +291,5 @@ func (w *world) judge(faults int) {
 	w.Logf("%d faults: %d operations, %d answers, %d of them replays, %d refused", faults, len(w.runs), w.done.Load(), w.replays.Load(), w.refused.Load())
 	if w.done.Load() < int64(20*faults) || w.replays.Load() < int64(5*faults) {
 		w.Error("too little happened to show anything")
-	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

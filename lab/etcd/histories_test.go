@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/lincheck"
 )
 
-// A machine that is busy deletes later than late.
+// A machine that is busy deletes later than Late.
 func TestEtcdIsLinearizable(t *testing.T) {
 	t.Parallel()
-	cluster, mine := start(t, 3), prefix()
+	cluster, mine := etcdcluster.Start(t, 3), etcdcluster.Prefix()
 	processes := make([]store.Store, 2)
 	for i := range processes {
-		processes[i] = open(t, connect(t, cluster.Addrs()...), mine)
+		processes[i] = etcdcluster.Open(t, etcdcluster.Connect(t, cluster.Addrs()...), mine)
 	}
-	lincheck.CheckCoarse(t, 2*late+5*time.Second, processes...)
+	lincheck.CheckCoarse(t, 2*etcdcluster.Late+5*time.Second, processes...)
 }

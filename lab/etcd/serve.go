@@ -17,10 +17,10 @@ import (
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
 
-// Connect returns a client of members. It finds a member that froze within six seconds.
+// Connect returns a client of members. It leaves a member that froze within 13 seconds.
 func Connect(addrs ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
-		Endpoints: addrs, DialTimeout: 10 * time.Second, DialKeepAliveTime: 3 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		Endpoints: addrs, DialTimeout: 10 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		Logger: zap.NewNop(),
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
@@ -22,7 +23,7 @@ import (
 // single is a cluster of one member, which tests share that do not hurt it.
 func single(tb testing.TB) *clientv3.Client {
 	tb.Helper()
-	return connect(tb, start(tb, 1).Addrs()...)
+	return etcdcluster.Connect(tb, etcdcluster.Start(tb, 1).Addrs()...)
 }
 
 // claimOf returns the claim of a new operation.
@@ -51,25 +52,13 @@ func completionOf(r *store.ClaimRequest, got *store.ClaimResult) store.CompleteR
 	}
 }
 
-// eventually polls until check returns nil.
-func eventually(tb testing.TB, check func() error) {
-	tb.Helper()
-	err := check()
-	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = check() {
-		pause(tb.Context(), 50*time.Millisecond)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // large returns a payload of several parts that are all alike.
 func large(b byte) []byte { return bytes.Repeat([]byte{b}, 3<<20) }
 
 // A completion whose reply is lost is repeated, and may then have another payload.
 func TestRepeatedCompletionKeepsTheFirstLargePayload(t *testing.T) {
 	t.Parallel()
-	st := open(t, single(t), prefix())
+	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
 	_, end := claimed(t, st, "large")
 	for _, payload := range [][]byte{large('1'), large('2')} {
 		end.Payload = payload
@@ -87,8 +76,8 @@ func TestRepeatedCompletionKeepsTheFirstLargePayload(t *testing.T) {
 // parts.
 func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	t.Parallel()
-	client, mine := single(t), prefix()
-	st := open(t, client, mine)
+	client, mine := single(t), etcdcluster.Prefix()
+	st := etcdcluster.Open(t, client, mine)
 	r := claimOf("lost")
 	r.Lease = time.Second
 	got, err := st.Claim(t.Context(), r)
@@ -98,7 +87,7 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	lost := completionOf(&r, &got)
 	next := r
 	next.Owner, next.Takeover = store.NewOwner(), true
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		if got, err = st.Claim(t.Context(), next); err != nil || got.Outcome != store.Claimed {
 			return fmt.Errorf("%v, %w", got.Outcome, err)
 		}
@@ -125,7 +114,7 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 // A reader gets the parts of the revision at which it saw the record.
 func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	t.Parallel()
-	st := open(t, single(t), prefix())
+	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var readers sync.WaitGroup
@@ -168,7 +157,7 @@ func TestServerThatIsAwayIsUnknown(t *testing.T) {
 	}
 	addr := closed.Addr().String()
 	_ = closed.Close()
-	st, err := repriseetcd.New(connect(t, addr), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, addr), repriseetcd.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +180,7 @@ func TestServerThatIsAwayIsUnknown(t *testing.T) {
 // member behind a partition.
 func lonely(t *testing.T) *servers.EtcdMember {
 	t.Helper()
-	cluster := start(t, 3)
+	cluster := etcdcluster.Start(t, 3)
 	cluster.Members[0].Kill(t)
 	cluster.Members[1].Kill(t)
 	return cluster.Members[2]
@@ -199,11 +188,11 @@ func lonely(t *testing.T) *servers.EtcdMember {
 
 func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
 	t.Parallel()
-	st, err := repriseetcd.New(connect(t, lonely(t).Addr()), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, lonely(t).Addr()), repriseetcd.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { // until the member finds that its leader is away
+	etcdcluster.Eventually(t, func() error { // until the member finds that its leader is away
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := st.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
@@ -218,12 +207,12 @@ func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
 func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 	t.Parallel()
 	away := lonely(t)
-	healthy := start(t, 1)
-	alone, err := repriseetcd.New(connect(t, away.Addr()), repriseetcd.Config{})
+	healthy := etcdcluster.Start(t, 1)
+	alone, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr()), repriseetcd.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	etcdcluster.Eventually(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := alone.Claim(ctx, claimOf("alone")); !errors.Is(err, store.ErrUnavailable) {
@@ -231,7 +220,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 		}
 		return nil
 	})
-	st, err := repriseetcd.New(connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +236,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 func TestRevokedLeasesAreReplaced(t *testing.T) {
 	t.Parallel()
 	client := single(t)
-	st := open(t, client, prefix())
+	st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 	_, end := claimed(t, st, "before")
 	revoke := func() {
 		leases, err := client.Leases(t.Context())
@@ -284,8 +273,8 @@ func TestRevokedLeasesAreReplaced(t *testing.T) {
 // are refused afterwards. ErrFull is definite.
 func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 	t.Parallel()
-	client := connect(t, start(t, 1, "--quota-backend-bytes", strconv.Itoa(8<<20)).Addrs()...)
-	st := open(t, client, prefix())
+	client := etcdcluster.Connect(t, etcdcluster.Start(t, 1, "--quota-backend-bytes", strconv.Itoa(8<<20)).Addrs()...)
+	st := etcdcluster.Open(t, client, etcdcluster.Prefix())
 	old, end := claimed(t, st, "old")
 	if err := st.Complete(t.Context(), end); err != nil {
 		t.Fatal(err)
@@ -333,8 +322,8 @@ func TestFullServerKeepsNoRecordOfARefusedClaim(t *testing.T) {
 // Users have permissions for the keys of the store, and need no others.
 func TestUserNeedsThePrefixOnly(t *testing.T) {
 	t.Parallel()
-	addr := start(t, 1).Addrs()[0]
-	root := connect(t, addr)
+	addr := etcdcluster.Start(t, 1).Addrs()[0]
+	root := etcdcluster.Connect(t, addr)
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -359,7 +348,7 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		return client
 	}
-	st := open(t, as("payments"), "mine/")
+	st := etcdcluster.Open(t, as("payments"), "mine/")
 	_, end := claimed(t, st, "large")
 	end.Payload = large('x')
 	if err := st.Complete(t.Context(), end); err != nil {
@@ -381,7 +370,7 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 
 func TestWatchEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	client, err := clientv3.New(clientv3.Config{Endpoints: start(t, 1).Addrs(), Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: etcdcluster.Start(t, 1).Addrs(), Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +395,7 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 // The records of a probe are none of a request.
 func TestListShowsNoProbe(t *testing.T) {
 	t.Parallel()
-	st := open(t, single(t), prefix())
+	st := etcdcluster.Open(t, single(t), etcdcluster.Prefix())
 	r := claimOf("probe")
 	r.Label = store.ProbeLabel
 	if _, err := st.Claim(t.Context(), r); err != nil {

@@ -6,32 +6,24 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 )
-
-// grain is a unit of time well above late. A shorter one takes longer: cases that find
-// that they took too long go on with twice the time.
-const grain = 7 * time.Second
-
-// late is how long after its end a lease may still hold: the second for which it is
-// shared, the one to which it is rounded, and the half until the server looks.
-const late = 2500 * time.Millisecond
 
 func TestStoreConformance(t *testing.T) {
 	t.Parallel()
-	cluster := start(t, 1)
-	client := connect(t, cluster.Addrs()...)
+	cluster := etcdcluster.Start(t, 1)
+	client := etcdcluster.Connect(t, cluster.Addrs()...)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		mine := prefix()
+		mine := etcdcluster.Prefix()
 		return storetest.Fixture{
-			Open: func(tb testing.TB) store.Store { return open(tb, client, mine) },
+			Open: func(tb testing.TB) store.Store { return etcdcluster.Open(tb, client, mine) },
 			Advance: func(tb testing.TB, d time.Duration) {
 				tb.Helper()
-				conformance.Sleep(tb, d+late)
+				etcdcluster.Advance(tb, client, mine, d)
 			},
-			Grain:   grain,
+			Grain:   etcdcluster.Grain,
 			Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { corrupt(tb, client, mine, id, how) },
 		}
 	})

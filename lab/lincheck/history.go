@@ -42,6 +42,7 @@ type pace struct {
 	between time.Duration // two calls, at most
 	stalls  bool          // some clients sleep for seconds while they hold claims
 	unit    time.Duration // leases and validities are multiples of it; zero: they are milliseconds and parts of them
+	ids     int           // zero: those of a store
 }
 
 // executesTwice reports whether a store may have executed a claim twice before it
@@ -381,7 +382,7 @@ func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	t.Helper()
 	h := &recorder{start: time.Now(), byID: map[store.ID][]porcupine.Operation{}, tally: map[string]int{}}
 	dice := rand.New(rand.NewPCG(seed, 0))
-	names := make([]store.ID, ids)
+	names := make([]store.ID, cmp.Or(d.pace.ids, ids))
 	for i := range names {
 		for j := range names[i] {
 			names[i][j] = byte(dice.Uint32())

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
@@ -24,22 +26,32 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write docs/engineering/conformance.md instead of comparing it")
 
-// matrixStore is a row of the matrix: a store that every adapter is served over.
-type matrixStore struct {
-	name    string
-	atomic  bool
-	waivers []conformance.Waiver // of every adapter over it
+// Store is a row of the matrix: a store that every adapter is served over.
+type Store struct {
+	Name    string
+	Atomic  bool
+	Waivers []conformance.Waiver // of every adapter over it
 
-	// connect is called once for each combination, and returns the function that gives each
+	// Connect is called once for each combination, and returns the function that gives each
 	// case its handles. Cases share a backing store; two handles of one case are two
 	// processes over it.
-	connect func(testing.TB) func() func(testing.TB) store.Store
+	Connect func(testing.TB) func() func(testing.TB) store.Store
+
+	// Grain, Patience and Advance are those of an [adaptertest.Fixture].
+	Grain, Patience time.Duration
+	Advance         func(testing.TB, time.Duration) // nil: [conformance.Sleep]
+
+	Blobs func(testing.TB) protocol.BlobStore // of a combination, for response bodies; nil: they are in the records
 }
 
-var matrixStores = []matrixStore{
+// elsewhere are the stores whose clients the module lab does not require. The tests of
+// lab/etcd/testserver run every adapter over them.
+var elsewhere = []string{"etcd", "etcd+redis"}
+
+var rows = []Store{
 	{
-		name: "memory",
-		connect: func(testing.TB) func() func(testing.TB) store.Store {
+		Name: "memory",
+		Connect: func(testing.TB) func() func(testing.TB) store.Store {
 			return func() func(testing.TB) store.Store { // of each case, since it lives in one process
 				st := sync.OnceValue(memstore.New)
 				return func(testing.TB) store.Store { return st() }
@@ -47,8 +59,8 @@ var matrixStores = []matrixStore{
 		},
 	},
 	{
-		name: "redis",
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "redis",
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			server, config := servers.Redis.Shared(tb), repriseredis.Config{Prefix: labtest.RedisPrefix()}
 			return always(func(tb testing.TB) store.Store {
 				return labtest.RedisStore(tb, labtest.RedisClient(tb, server.Addr()), config)
@@ -56,45 +68,45 @@ var matrixStores = []matrixStore{
 		},
 	},
 	{
-		name: "postgres",
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "postgres",
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb))
 			return always(func(tb testing.TB) store.Store { return f.Leased(tb) })
 		},
 	},
 	{
-		name: "postgres-tx", atomic: true,
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "postgres-tx", Atomic: true,
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			f := labtest.SetupPostgres(tb, servers.SharedPostgres(tb), labtest.MaxConns(24))
 			return always(func(tb testing.TB) store.Store { return f.Transactional(tb) })
 		},
-		waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
+		Waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
 	},
 	{
-		name: "mysql",
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "mysql",
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			raw := mysqlserver.New(tb, servers.SharedMariaDB(tb))
 			return always(func(tb testing.TB) store.Store { return mysqlserver.Leased(tb, raw) })
 		},
 	},
 	{
-		name: "mysql-tx", atomic: true,
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "mysql-tx", Atomic: true,
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			raw := mysqlserver.New(tb, servers.SharedMariaDB(tb))
 			return always(func(tb testing.TB) store.Store { return mysqlserver.Transactional(tb, raw) })
 		},
-		waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
+		Waivers: []conformance.Waiver{{Case: "R22c", Reason: invisible}},
 	},
 	{
-		name: "sqlite",
-		connect: func(tb testing.TB) func() func(testing.TB) store.Store {
+		Name: "sqlite",
+		Connect: func(tb testing.TB) func() func(testing.TB) store.Store {
 			file := sqlitefile.New(tb)
 			return always(func(tb testing.TB) store.Store { return sqlitefile.Leased(tb, file) })
 		},
 	},
 	{
-		name: "sqlite-tx", atomic: true,
-		connect: func(testing.TB) func() func(testing.TB) store.Store {
+		Name: "sqlite-tx", Atomic: true,
+		Connect: func(testing.TB) func() func(testing.TB) store.Store {
 			// A file of each case, because it has one writer, and one handle, because the attempts
 			// of another process are invisible: see docs/sqlite.md.
 			return func() func(testing.TB) store.Store {
@@ -108,7 +120,7 @@ var matrixStores = []matrixStore{
 				}
 			}
 		},
-		waivers: []conformance.Waiver{
+		Waivers: []conformance.Waiver{
 			{Case: "R21", Reason: oneWriter},
 			{Case: "R43b", Reason: oneWriter},
 		},
@@ -135,13 +147,21 @@ var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 // The page is written by one column after the other.
 //go:generate go test -p 1 -count=1 -run ^TestMatrix$DOLLAR ../nethttp ../gin ../echo ../echo5 ../fiber -update-docs
 //go:generate env GOWORK=off go test -C ../fiber3 -count=1 -run ^TestMatrix$DOLLAR . -update-docs
+//go:generate env GOWORK=off go test -C ../etcd/testserver -count=1 -timeout 20m -run ^TestMatrix$DOLLAR . -update-docs
 
-// Run runs every case for adapters on an adapter over every store, and compares its
-// column of docs/engineering/conformance.md with the results. The name is one of
-// [Adapters]; the waivers hold over every store.
+// Run runs every case for adapters on an adapter over every store of the module lab, as
+// [RunOver] does.
 func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server, waivers ...conformance.Waiver) {
 	t.Helper()
 	t.Parallel()
+	RunOver(t, rows, adapter, build, waivers...)
+}
+
+// RunOver runs every case for adapters on an adapter over stores, and compares its column
+// of docs/engineering/conformance.md with the results. The name is one of [Adapters]; the
+// waivers hold over every store.
+func RunOver(t *testing.T, stores []Store, adapter string, build func(*testapp.App) testapp.Server, waivers ...conformance.Waiver) {
+	t.Helper()
 	if !slices.Contains(Adapters, adapter) {
 		t.Fatalf("the matrix has no column %q", adapter)
 	}
@@ -149,27 +169,46 @@ func Run(t *testing.T, adapter string, build func(*testapp.App) testapp.Server, 
 	if *updateDocs || os.Getenv("REPRISE_NEWEST") == "" { // the page is that of the oldest releases
 		t.Cleanup(func() { results.finish(t, *updateDocs) })
 	}
-	for _, store := range matrixStores {
-		t.Run("store="+store.name+"/adapter="+adapter, func(t *testing.T) {
+	for _, store := range stores {
+		t.Run("store="+store.Name+"/adapter="+adapter, func(t *testing.T) {
 			t.Parallel()
-			perCase := store.connect(t)
+			perCase, serve := store.Connect(t), testapp.InTest(build)
+			if store.Blobs != nil {
+				serve = offloading(store.Blobs(t), serve)
+			}
+			advance := store.Advance
+			if advance == nil {
+				advance = conformance.Sleep
+			}
 			adaptertest.Run(t, func(tb testing.TB) adaptertest.Fixture {
-				if !shown(adapter, store, path.Base(tb.Name())) {
+				if !shown(adapter, &store, path.Base(tb.Name())) {
 					labtest.Breadth(tb, "cases of adapters over a further store")
 				}
 				return adaptertest.Fixture{
-					Open: perCase(), Serve: testapp.InTest(build), Advance: conformance.Sleep, Atomic: store.atomic,
-					Waivers: slices.Concat(waivers, store.waivers), Report: results.report(adapter, store.name),
+					Open: perCase(), Serve: serve, Advance: advance, Grain: store.Grain, Patience: store.Patience, Atomic: store.Atomic,
+					Waivers: slices.Concat(waivers, store.Waivers), Report: results.report(adapter, store.Name),
 				}
 			})
 		})
 	}
 }
 
+// offloading returns serve with response bodies of more than 64 bytes in blobs. A case
+// that limits bodies itself, or has blobs, stays as it is.
+func offloading(blobs protocol.BlobStore, serve func(testing.TB, adaptertest.Options) string) func(testing.TB, adaptertest.Options) string {
+	return func(tb testing.TB, o adaptertest.Options) string {
+		tb.Helper()
+		if o.Guard.Limits.ResponseBody == 0 && o.Guard.Offload.Blobs == nil {
+			o.Guard.Limits.ResponseBody, o.Guard.Offload.Blobs = 64, blobs
+		}
+		return serve(tb, o)
+	}
+}
+
 // shown reports whether a case runs with -short, which runs each on every adapter and on
 // every store: on net/http over every store, and on the others over memory, or over an
-// atomic store if it needs one.
-func shown(adapter string, st matrixStore, id string) bool {
+// atomic store if it needs one. The tests elsewhere choose adapters themselves.
+func shown(adapter string, st *Store, id string) bool {
 	needs := func(c conformance.Case) bool { return c.ID == id && slices.Contains(c.Needs, conformance.AtomicClaims) }
-	return adapter == Adapters[0] || st.name == "memory" || st.atomic && slices.ContainsFunc(adaptertest.Cases(), needs)
+	return adapter == Adapters[0] || st.Name == "memory" || slices.Contains(elsewhere, st.Name) || st.Atomic && slices.ContainsFunc(adaptertest.Cases(), needs)
 }

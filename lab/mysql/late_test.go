@@ -1,12 +1,14 @@
 package mysql
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // ending is a claim whose record ends in a second.
@@ -87,5 +89,64 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 			t.Error(err)
 		}
 		wantClaim(t, st, duplicate(r), store.Completed)
+	})
+}
+
+// TestReleaseWaitsForTheClaimOfItsOwner: a claim whose caller has left may still be
+// written. The release that follows is no success before that.
+func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st, r := mysqlserver.Leased(t, raw), request()
+		attempt := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(r))
+		short := func(f func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			return f(ctx)
+		}
+		if err := short(func(ctx context.Context) error { _, err := st.Claim(ctx, r); return err }); !errors.Is(err, store.ErrUnknown) {
+			t.Fatalf("%v, want ErrUnknown: the claim waits for the attempt", err)
+		}
+		if err := short(func(ctx context.Context) error { return st.Release(ctx, r.ID, r.Owner) }); err == nil {
+			t.Error("released, while the claim may still be written")
+		}
+		if err := attempt.store.Release(t.Context(), attempt.ID, attempt.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Release(t.Context(), r.ID, r.Owner); err != nil {
+			t.Fatal(err)
+		}
+		wantClaim(t, st, duplicate(r), store.Claimed)
+	})
+}
+
+// TestRenewalDoesNotWaitForARow: of a record that another transaction has locked, because
+// the leases of the others in its batch would run out.
+func TestRenewalDoesNotWaitForARow(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st := mysqlserver.Leased(t, raw)
+		locked, free := request(), request()
+		wantClaim(t, st, locked, store.Claimed)
+		wantClaim(t, st, free, store.Claimed)
+		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = other.Rollback() }()
+		if _, err := other.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		batch := []store.RenewRequest{{ID: locked.ID, Owner: locked.Owner, Lease: time.Minute}, {ID: free.ID, Owner: free.Owner, Lease: time.Minute}}
+		for _, want := range []store.RenewStatus{store.RenewBusy, store.Renewed} {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			got, err := st.Renew(ctx, batch)
+			if cancel(); err != nil || got[0] != want || got[1] != store.Renewed {
+				t.Fatalf("%v, %v; want %v and renewed", got, err, want)
+			}
+			_ = other.Rollback()
+		}
 	})
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -162,6 +163,34 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	}
 }
 
+// TestOpenTransactionOfThePoolIsRefused: one that the application left on a connection,
+// with which a claim would be rolled back after its handler has run.
+func TestOpenTransactionOfThePoolIsRefused(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	for name, open := range map[string]func(*sql.DB) store.Store{
+		"leased": func(db *sql.DB) store.Store {
+			st, err := reprisemysql.New(db, reprisemysql.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st
+		},
+		"transactional": func(db *sql.DB) store.Store { return transactional(t, db, reprisemysql.Config{}) },
+	} {
+		db := mysqlserver.Pool(t, raw, 3)
+		for _, statement := range []string{"BEGIN", "INSERT INTO effects (name) VALUES ('left')"} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil { // on the one connection that is open
+				t.Fatal(err)
+			}
+		}
+		if got, err := open(db).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%s: %v, %v; want ErrMisconfigured", name, got.Outcome, err)
+		}
+		_ = db.Close()
+	}
+}
+
 // TestLeaseEndsAtTheSameInstantInEveryTimeZone: also in the hour that summer time
 // repeats.
 func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
@@ -233,11 +262,7 @@ func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
 func TestReadOnlyServerIsLeft(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
-	raw := withEffects(t, server)
-	mysqlserver.Exec(t, raw, "CREATE USER service@'127.0.0.1' IDENTIFIED BY 'secret'")
-	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
-	raw = strings.Replace(raw, "root@", "service:secret@", 1)
-	db := mysqlserver.Pool(t, raw, 0)
+	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
 	leased, err := reprisemysql.New(db, reprisemysql.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -291,5 +316,19 @@ func TestFullServerIsFull(t *testing.T) {
 	}
 	if !errors.Is(err, store.ErrFull) {
 		t.Errorf("%v, want ErrFull", err)
+	}
+}
+
+// TestStatementsInTheBinlogAreRefused: a replica would judge each by its own clock, and
+// leave completions out that it executes late.
+func TestStatementsInTheBinlogAreRefused(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t, "log-bin", "server-id=1")
+	raw := mysqlserver.New(t, server)
+	for format, want := range map[string]error{"ROW": nil, "MIXED": nil, "STATEMENT": store.ErrMisconfigured} {
+		db := mysqlserver.Pool(t, raw+"?binlog_format="+format, 0)
+		if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", format, err, want)
+		}
 	}
 }

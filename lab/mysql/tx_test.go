@@ -92,6 +92,29 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	}
 }
 
+// TestUnknownAfterACommitOfTheHandlerIsKept: its effects are there, and a retry would
+// write them again.
+func TestUnknownAfterACommitOfTheHandlerIsKept(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]func(*testing.T, *attempt){
+		"Commit": func(_ *testing.T, a *attempt) { _ = a.tx.Commit() },
+		"COMMIT": func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "COMMIT") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := newDatabase(t)
+			st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+			a := begin(t, st, request())
+			a.exec(t)
+			commit(t, a)
+			if err := st.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"}); err != nil {
+				t.Error(err)
+			}
+			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+		})
+	}
+}
+
 // TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
 // transaction, and a handler that goes on has no effect.
 func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
@@ -156,6 +179,29 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 		t.Errorf("%d effects", n)
 	}
 	begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(late.ClaimRequest))
+}
+
+// TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of
+// the handler, which releases the attempt as soon as that statement ends. The statement
+// that resets the session would commit a transaction that is open still.
+func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second})
+	var attempts sync.WaitGroup
+	for range 10 {
+		a := begin(t, st, request())
+		attempts.Go(func() {
+			a.exec(t, "DO SLEEP(1.2)")
+			if err := st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	attempts.Wait()
+	if records, effects := count(t, raw, "SELECT COUNT(*) FROM reprise_records"), count(t, raw, "SELECT COUNT(*) FROM effects"); records+effects != 0 {
+		t.Errorf("%d records and %d effects of released attempts", records, effects)
+	}
 }
 
 // TestDuplicateOfAnotherProcessIsInProgressAtOnce: it waits neither for the transaction

@@ -30,16 +30,16 @@ type Options struct {
 }
 
 // ParseOptions reads the flags of the test server of an adapter, and refuses the first
-// that is unknown or has an invalid value. The flag -h answers [flag.ErrHelp] after it
-// wrote the list of flags.
-func ParseOptions(adapter string, args []string, help io.Writer) (Options, error) {
+// that is unknown or has an invalid value. The flag -adapter may name one of the others
+// as well. The flag -h answers [flag.ErrHelp] after it wrote the list of flags.
+func ParseOptions(adapter string, args []string, help io.Writer, others ...string) (Options, error) {
 	o := Options{Adapter: adapter}
 	var waiters int
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // the error says it once
 	f.Usage = func() {}
 
-	enum(f, &o.Adapter, "adapter", adapter, themselves([]string{adapter})) // the programs of all frameworks have the same flags
+	enum(f, &o.Adapter, "adapter", adapter, themselves(append(others, adapter))) // the programs of all frameworks have the same flags
 	enum(f, &o.Store, "store", "memory", themselves(Stores()))
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
 

@@ -29,6 +29,7 @@ func (m *EtcdMember) Restart(tb testing.TB) {
 // EtcdCluster is a cluster of etcd whose leader is replaced after about half a second.
 type EtcdCluster struct {
 	Members []*EtcdMember
+	Links   *EtcdLinks // nil without: see StartLinkedEtcd
 }
 
 // Addrs returns the addresses of the members.
@@ -43,13 +44,23 @@ func (c *EtcdCluster) Addrs() []string {
 // StartEtcd starts a cluster for the test, from a program of etcd 3.4 or newer.
 func StartEtcd(tb testing.TB, program string, members int, settings ...string) *EtcdCluster {
 	tb.Helper()
-	c, err := startEtcd(tb, program, members, settings)
+	c, err := startEtcd(tb, program, members, nil, settings)
 	must(tb, err)
 	return c
 }
 
-func startEtcd(c cleaner, program string, members int, settings []string) (*EtcdCluster, error) {
-	type place struct{ name, client, peer string }
+// StartLinkedEtcd is StartEtcd for a cluster whose links between members a test can cut.
+func StartLinkedEtcd(tb testing.TB, program string, members int, settings ...string) *EtcdCluster {
+	tb.Helper()
+	links, err := startEtcdLinks(tb, members)
+	must(tb, err)
+	c, err := startEtcd(tb, program, members, links, settings)
+	must(tb, err)
+	return c
+}
+
+func startEtcd(c cleaner, program string, members int, links *EtcdLinks, settings []string) (*EtcdCluster, error) {
+	type place struct{ name, client, peer, known string } // known is the address of a peer to the others
 	places := make([]place, members)
 	initial := make([]string, members)
 	for i := range places {
@@ -61,11 +72,15 @@ func startEtcd(c cleaner, program string, members int, settings []string) (*Etcd
 		if err != nil {
 			return nil, err
 		}
-		places[i] = place{fmt.Sprintf("m%d", i), address(client), address(peer)}
-		initial[i] = places[i].name + "=http://" + places[i].peer
+		places[i] = place{fmt.Sprintf("m%d", i), address(client), address(peer), address(peer)}
+		if links != nil {
+			links.to(i, places[i].peer)
+			places[i].known = peerName(i)
+		}
+		initial[i] = places[i].name + "=http://" + places[i].known
 	}
-	cluster := &EtcdCluster{}
-	for _, p := range places {
+	cluster := &EtcdCluster{Links: links}
+	for i, p := range places {
 		dir, err := scratch(c, nil)
 		if err != nil {
 			return nil, err
@@ -73,10 +88,10 @@ func startEtcd(c cleaner, program string, members int, settings []string) (*Etcd
 		args := []string{
 			"--name", p.name, "--data-dir", dir + "/data", "--log-level", "error",
 			"--listen-client-urls", "http://" + p.client, "--advertise-client-urls", "http://" + p.client,
-			"--listen-peer-urls", "http://" + p.peer, "--initial-advertise-peer-urls", "http://" + p.peer,
+			"--listen-peer-urls", "http://" + p.peer, "--initial-advertise-peer-urls", "http://" + p.known,
 			"--initial-cluster", strings.Join(initial, ","), "--heartbeat-interval", "50", "--election-timeout", "500",
 		}
-		m := &EtcdMember{control{&process{path: program, args: append(args, settings...), dir: dir, shutdown: sigKill}}, p.client}
+		m := &EtcdMember{control{&process{path: program, args: append(args, settings...), dir: dir, shutdown: sigKill, env: links.env(i)}}, p.client}
 		c.Cleanup(func() { _ = m.process.stop() })
 		if err := m.process.start(); err != nil {
 			return nil, err

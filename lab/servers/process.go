@@ -21,6 +21,7 @@ type process struct {
 	args     []string
 	dir      string   // its working directory; its output goes to a file in it
 	as       *account // nil: the user of this process
+	env      []string // besides that of command
 	shutdown os.Signal
 
 	mu     sync.Mutex
@@ -43,7 +44,7 @@ func (p *process) start() error {
 	defer log.Close()
 
 	cmd := command(context.Background(), p.as, p.path, p.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = p.dir, log, log, append(cmd.Env, p.env...)
 	killWithParent(cmd)
 	started, exited := make(chan error), make(chan struct{})
 	go func() {

@@ -141,6 +141,45 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	})
 }
 
+// TestHandlerThatDoesNotReturnHoldsUpNobody: others run once its attempt was rolled
+// back.
+func TestHandlerThatDoesNotReturnHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := d.withEffects(t)
+		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck := begin(t, st, request())
+		stuck.insert(t)
+		next := begin(t, st, request())
+		next.insert(t)
+		if err := stuck.store.Release(t.Context(), stuck.ID, stuck.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if used := slotsUsed(st); used != 1 {
+			t.Errorf("%d slots in use by one attempt", used)
+		}
+		if err := next.complete(t, false); err != nil {
+			t.Error(err)
+		}
+		if used := slotsUsed(st); used != 0 {
+			t.Errorf("%d slots in use by no attempt", used)
+		}
+		d.wantCount(t, file, 1)
+	})
+}
+
+func slotsUsed(st *reprisesqlite.TransactionalStore) (n int64) {
+	for _, u := range st.Usage() {
+		if u.Name == "slots" {
+			n = u.Used
+		}
+	}
+	return n
+}
+
 // TestAttemptThatOutlastsTxTimeoutIsRolledBack: and the next one does not wait for it.
 func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()

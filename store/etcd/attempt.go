@@ -18,7 +18,8 @@ import (
 // 1.5 MiB, unless it is told otherwise.
 const maxPart = 512 << 10
 
-// Renew implements [store.Store], with one transaction for each entry.
+// Renew implements [store.Store], with one transaction for each entry. An entry that
+// failed while others succeeded answers [store.RenewBusy].
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {
@@ -31,10 +32,15 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	statuses := make([]store.RenewStatus, len(rs))
 	errs := make([]error, len(rs))
 	each(len(rs), func(i int) { statuses[i], errs[i] = s.renew(ctx, &rs[i]) })
-	for _, err := range errs {
+	failed := 0
+	for i, err := range errs {
 		if err != nil {
-			return nil, err
+			statuses[i] = store.RenewBusy
+			failed++
 		}
+	}
+	if failed > 0 && failed == len(rs) {
+		return nil, errs[0]
 	}
 	return statuses, nil
 }
@@ -46,9 +52,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewSt
 		switch {
 		case err != nil:
 			return 0, err
-		case now.corrupt != nil:
-			return 0, now.corrupt
-		case !now.exists, rec.owner != r.Owner, rec.state == unknown:
+		case now.corrupt != nil, !now.exists, rec.owner != r.Owner, rec.state == unknown:
 			return store.RenewLost, nil
 		case rec.state == completed:
 			return store.RenewCompleted, nil
@@ -190,7 +194,7 @@ func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload str
 // read.
 func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, error) {
 	rec := &now.record
-	payload := make([]byte, 0, rec.size)
+	var payload []byte // not of the size that a damaged record may have
 	for number := range rec.parts {
 		r, err := s.client.Get(ctx, s.part(id, rec, number), clientv3.WithRev(now.at))
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package repriseetcd keeps idempotency records in etcd 3.4 or newer, for operations that
-// must not run twice whatever fails.
+// must not run twice because a server was lost.
 //
 //	store, err := repriseetcd.Open(ctx, client, repriseetcd.Config{})
 //

@@ -1,6 +1,7 @@
 package repriseetcd
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -40,5 +41,44 @@ func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 	}
 	if len(all.ends) > 2*maxPeriods {
 		t.Errorf("%d ends are remembered", len(all.ends))
+	}
+}
+
+// A lease that was taken for many writes is replaced before it ends.
+func TestLeaseIsReplacedAfterManyUses(t *testing.T) {
+	t.Parallel()
+	const period = time.Hour
+	current := &lease{granted: make(chan struct{}), until: endAfter(time.Now(), 2*period), uses: maxUses - 1}
+	close(current.granted)
+	all := leases{current: map[time.Duration]*lease{period: current}}
+	for _, want := range []bool{false, true} {
+		if _, grant := all.take(period); grant != want {
+			t.Errorf("a new lease: %t, want %t", grant, want)
+		}
+	}
+}
+
+// server answers that every lease lasts for an hour.
+type server struct{ clientv3.Lease }
+
+func (server) TimeToLive(context.Context, clientv3.LeaseID, ...clientv3.LeaseOption) (*clientv3.LeaseTimeToLiveResponse, error) {
+	return &clientv3.LeaseTimeToLiveResponse{TTL: 3600}, nil
+}
+
+// A renewal writes a record anew that ends soon. If a wall clock that was set ahead made
+// it do so, the record would end with its attempt, and with it the memory of an operation
+// that must not run again.
+func TestClockThatWasSetDoesNotShortenALease(t *testing.T) {
+	t.Parallel()
+	client := clientv3.NewCtxClient(t.Context())
+	client.Lease = server{}
+	at := time.Now().Add(time.Minute)
+	all := leases{client: client, ends: map[clientv3.LeaseID]end{
+		1: {at, at.Round(0)}, 2: {at, at.Add(-24 * time.Hour).Round(0)}, 3: {at.Add(-24 * time.Hour), at.Round(0)},
+	}}
+	for id, most := range map[clientv3.LeaseID]time.Duration{1: time.Minute, 2: time.Hour, 3: time.Hour, 4: time.Hour} {
+		if left, err := all.left(t.Context(), id); err != nil || left > most || left < most-5*time.Second {
+			t.Errorf("lease %d: %v, %v, want %v", id, left, err, most)
+		}
 	}
 }

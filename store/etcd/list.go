@@ -12,8 +12,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// scannedPerPage is how many records one call of List reads.
-const scannedPerPage = 10_000
+// scannedPerPage is how many records one call of List reads, and scannedWithPayloads how
+// many where it asks which payloads are there: a server reads them even for their keys.
+const scannedPerPage, scannedWithPayloads = 10_000, 1000
 
 // List implements [store.Inspector]. A listing goes through the records in the order of
 // their IDs, and reads no payload. Every page is of one revision of the cluster.
@@ -28,8 +29,11 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err != nil {
 		return store.Page{}, err
 	}
-	all := s.config.Prefix + records
-	r, err := s.client.Get(ctx, all+at.after, clientv3.WithRange(clientv3.GetPrefixRangeEnd(all)), clientv3.WithLimit(scannedPerPage))
+	all, most, kinds := s.config.Prefix+records, int64(scannedPerPage), []string{alive}
+	if withCompleted(&q) {
+		most, kinds = scannedWithPayloads, []string{alive, payloads}
+	}
+	r, err := s.client.Get(ctx, all+at.after, clientv3.WithRange(clientv3.GetPrefixRangeEnd(all)), clientv3.WithLimit(most))
 	if err != nil {
 		return store.Page{}, classify(err)
 	}
@@ -41,13 +45,16 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		return page, nil
 	}
 	first, last := strings.TrimPrefix(string(r.Kvs[0].Key), all), strings.TrimPrefix(string(r.Kvs[len(r.Kvs)-1].Key), all)
-	others, err := s.client.Txn(ctx).Then(
-		s.between(alive, first, last, r.Header.Revision), s.between(payloads, first, last, r.Header.Revision),
-	).Commit()
+	others := make([]clientv3.Op, 0, 2)
+	for _, kind := range kinds {
+		others = append(others, s.between(kind, first, last, r.Header.Revision))
+	}
+	read, err := s.client.Txn(ctx).Then(others...).Commit()
 	if err != nil {
 		return store.Page{}, classify(err)
 	}
-	live, replayed := byID(others.Responses[0].GetResponseRange().Kvs), byID(others.Responses[1].GetResponseRange().Kvs)
+	live := byID(read.Responses[0].GetResponseRange().Kvs)
+	replayed := byID(read.Responses[len(kinds)-1].GetResponseRange().Kvs)
 	ends := map[clientv3.LeaseID]time.Duration{}
 	for i, kv := range r.Kvs {
 		text := strings.TrimPrefix(string(kv.Key), all)
@@ -65,6 +72,11 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		}
 	}
 	return page, nil
+}
+
+// withCompleted reports whether a query may select completed records.
+func withCompleted(q *store.Query) bool {
+	return q.States.Has(store.StateCompleted) || q.States.Has(store.StateExpired)
 }
 
 // between returns the operation that reads the keys of a kind from one ID to another at a
@@ -95,6 +107,9 @@ func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, liv
 		now.liveTill = clientv3.LeaseID(live.Lease)
 	}
 	now.record, now.corrupt = decode(kv.Value, kv.ModRevision)
+	if now.record.state == completed && !withCompleted(q) {
+		return view, false, nil // without asking for the end of its lease
+	}
 	view, err = s.view(ctx, id, &now, ends)
 	return view, err == nil && q.Selects(&view, time.Now()), err
 }

@@ -1,6 +1,7 @@
 package repriseetcd
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -40,6 +41,13 @@ func TestRecordThatWasCutIsRefused(t *testing.T) {
 	}
 	if _, err := decode([]byte(whole+"x"), 1); err == nil {
 		t.Error("a record with a byte too many was read")
+	}
+}
+
+func TestSizeOfADamagedRecordIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	if _, err := new(Store).join(t.Context(), store.ID{}, &found{record: record{size: 1 << 62}}); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("%v, want ErrCorrupt", err)
 	}
 }
 

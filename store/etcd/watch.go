@@ -15,7 +15,7 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 	if err := ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	watch, cancel := context.WithCancel(context.Background()) // the client keeps the values of the first watch for all
 	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify())
 	select {
 	case first, open := <-events:

@@ -16,6 +16,7 @@ const (
 	findingVersion     = "version"
 	findingDurability  = "innodb-flush-log"
 	findingBinlog      = "sync-binlog"
+	findingFormat      = "binlog-format"
 	findingReadOnly    = "read-only"
 	findingEngine      = "table-engine"
 	findingPacket      = "max-allowed-packet"
@@ -28,8 +29,9 @@ const (
 	leastMariaDB       = "10.6"
 	leastMySQL         = "8.0"
 	mariaDB            = "MariaDB"
-	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@read_only, @@max_allowed_packet, @@sql_mode"
+	serverVariables    = "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, " + readOnly + ", @@max_allowed_packet, @@sql_mode"
 	engineOfTable      = "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+	formatVariable     = "SHOW VARIABLES LIKE 'binlog_format'"
 	galeraVariable     = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
 	strictTransactions = "STRICT_TRANS_TABLES"
 	strictAll          = "STRICT_ALL_TABLES"
@@ -75,22 +77,22 @@ func (l *findings) add(code string, severity store.Severity, format string, args
 // settings of one session of the pool.
 func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	var (
-		list                 findings
-		version, mode        string
-		flush, sync          int
-		binlog, readOnly     bool
-		packet               int64
-		engine, name, galera sql.NullString
+		list                   findings
+		version, mode, name    string
+		flush, sync            int
+		binlog, replica        bool
+		packet                 int64
+		engine, galera, format sql.NullString
 	)
 	db := o.table.DB
-	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &readOnly, &packet, &mode)
+	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &replica, &packet, &mode)
 	if err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	switch product, least := versionOf(version); {
 	case !atLeast(version, least):
 		list.add(findingVersion, store.Unsafe, "%s %s is not supported; use %s or newer", product, version, least)
-	case readOnly:
+	case replica:
 		list.add(findingReadOnly, store.Unsafe, "the server is read-only; connect to the primary")
 	}
 	switch {
@@ -102,6 +104,9 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if binlog && sync != 1 {
 		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so a crash of the machine may roll back acknowledged commits, whose retries run again; set it to 1", sync)
 	}
+	if err := db.QueryRowContext(ctx, formatVariable).Scan(&name, &format); binlog && err == nil && format.String == "STATEMENT" {
+		list.add(findingFormat, store.Unsafe, "binlog_format is STATEMENT, so replicas judge each record by their own clock, and one that lags forgets completions; set it to ROW or MIXED")
+	}
 	switch {
 	case packet < 2*largePayload:
 		list.add(findingPacket, store.Unsafe, "max_allowed_packet is %d bytes, so larger responses end their connection; set it to 16M or more", packet)
@@ -111,8 +116,14 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
 		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so rows of handlers may be truncated in silence; add STRICT_TRANS_TABLES")
 	}
+	if err := list.addSemiSync(ctx, db); err != nil {
+		return nil, dialect.Fail("check", err)
+	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
-		list.add(findingGalera, store.Warning, "the server is a node of Galera, which the store was not tested on; send all traffic to one node")
+		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read older rows, and an attempt there does not see that of this one; connect all clients to one node")
+	}
+	if replica { // whose table is not read
+		return list, nil
 	}
 	if err := o.table.Readable(ctx); err != nil {
 		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)

@@ -22,9 +22,11 @@ var dialect = sqlstore.Dialect{
 	Name:    "mysql",
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
-	Guard:   "@@autocommit",
+	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
+	Stale:   readOnly,
 	Hold:    " FOR UPDATE NOWAIT",
 	Wait:    " LOCK IN SHARE MODE",
+	Free:    " FOR UPDATE SKIP LOCKED",
 	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	Quote:   func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
@@ -60,6 +62,10 @@ var dialect = sqlstore.Dialect{
 // started is when the statement started, in microseconds since 1970.
 const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
+// readOnly is the condition of a replica, and of a primary that failed over. In some
+// versions the variable is a text.
+const readOnly = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')"
+
 // dueRows selects the rows of a purge. A row that another transaction has is left to the
 // next one.
 const dueRows = "(SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED) AS due"
@@ -80,7 +86,6 @@ var classes = map[int64]error{
 
 	1040: store.ErrUnavailable, // too many connections
 	1041: store.ErrUnavailable, // out of resources
-	1053: store.ErrUnavailable, // shutdown in progress
 	1203: store.ErrUnavailable, // too many connections of the user
 	1226: store.ErrUnavailable, // the user exceeded a resource
 	1290: store.ErrUnavailable, // the server is read-only

@@ -26,6 +26,7 @@ func TestErrorsOfTheServerAreClassified(t *testing.T) {
 		1836: {store.ErrUnavailable, store.ErrUnavailable},
 		1146: {store.ErrMisconfigured, store.ErrMisconfigured},
 		1712: {store.ErrCorrupt, store.ErrCorrupt},
+		1053: {store.ErrUnavailable, store.ErrUnknown}, // shutdown, as the next one
 		1317: {store.ErrUnavailable, store.ErrUnknown}, // interrupted: at any point of a commit
 		9999: {store.ErrUnavailable, store.ErrUnknown},
 	} {

@@ -58,15 +58,21 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 	)
 	err := conn.QueryRowContext(ctx, lock, s.table, hex.EncodeToString(id[:])).Scan(&name, &locked, &wait, &committed)
 	switch {
-	case err != nil:
+	case err != nil: // the session may have got the lock
+		(&sqlstore.Tx{Conn: conn, Broken: true}).End()
 		return nil, err
 	case locked.Int64 != 1:
 		return nil, sqlstore.ErrHeld
 	}
 	t := &sqlstore.Tx{Conn: conn, Bounded: true}
-	t.Before = func() error {
+	t.Before = func(open bool) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTimeout)
 		defer cancel()
+		if open { // autocommit = 1 would commit it
+			if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+		}
 		_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION autocommit = %d, SESSION wait_timeout = %d, @reprise_lock = RELEASE_LOCK('%s')",
 			committed, wait, name))
 		return err
@@ -76,7 +82,7 @@ func (s *sessions) begin(ctx context.Context, conn *sql.Conn, id store.ID) (*sql
 		t.Tx, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	}
 	if err != nil {
-		t.Broken = retires(err)
+		t.Broken = true
 		t.End()
 		return nil, err
 	}

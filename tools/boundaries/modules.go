@@ -19,7 +19,7 @@ const newest = "lab/newest.work"
 // the oldest releases that the others are tested on.
 var outside = []string{
 	"adapters/fiber3", "blob", "caddy", "examples/consumer", "examples/etcd", "examples/fiber3-memory", "examples/payments-river", "examples/sql",
-	"examples/telemetry", "lab/blob", "lab/console", "lab/etcd", "lab/fiber3", "lab/hour", "lab/openapi", "lab/otel", "store/etcd", "tools",
+	"examples/telemetry", "lab/blob", "lab/console", "lab/etcd", "lab/etcd/testserver", "lab/fiber3", "lab/hour", "lab/openapi", "lab/otel", "store/etcd", "tools",
 }
 
 // frameworks are the web frameworks. A module that is not published has one at most, so

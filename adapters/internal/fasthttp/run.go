@@ -24,8 +24,9 @@ type recording[C any] struct {
 	outer *fasthttp.Response // has the header as outer layers left it
 	given context.Context    // of the framework, outside of the run
 
-	finished bool // the exchange is finished, or about to be
-	live     bool // the response streams, and the stream finishes and closes the exchange
+	clientLeft bool // the handler sent its response itself, and failed
+	finished   bool // the exchange is finished, or about to be
+	live       bool // the response streams, and the stream finishes and closes the exchange
 }
 
 // run runs the rest of the chain in an exchange.
@@ -52,7 +53,9 @@ func (f *Framework[C]) run(c C, ctx *fasthttp.RequestCtx, x *protocol.Exchange) 
 		return err
 	}
 	if err != nil {
-		f.Respond(c, err)
+		if r.clientLeft = r.isOfClient(err); !r.clientLeft {
+			f.Respond(c, err)
+		}
 	}
 	r.finish()
 	return nil
@@ -80,6 +83,8 @@ func (r *recording[C]) finish() {
 	tidy(r.x, &r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
 	switch {
+	case r.lostStream():
+		captured.Unkeepable = true
 	case r.ctx.Hijacked(), r.ctx.LastTimeoutErrorResponse() != nil, r.dropped():
 		captured.Cut, captured.Sent = true, true // another response, or none
 	case captured.Status == fasthttp.StatusNoContent, captured.Status == fasthttp.StatusNotModified:
@@ -145,6 +150,31 @@ func (r *recording[C]) dropped() bool {
 	h := &r.resp.Header
 	return !r.resp.IsBodyStream() && len(r.resp.Body()) == 0 && h.StatusCode() == r.outer.StatusCode() &&
 		len(h.Peek(fasthttp.HeaderContentLength)) == 0 && isClosed(r.ctx.Conn())
+}
+
+// lostStream reports whether the handler sent a stream itself, as by End: nothing is left
+// of it but its length.
+func (r *recording[C]) lostStream() bool {
+	return r.declared() && !r.resp.IsBodyStream() && len(r.resp.Body()) != r.resp.Header.ContentLength() &&
+		(r.clientLeft || isClosed(r.ctx.Conn()))
+}
+
+// declared reports whether the response has a length, or chunks, as it has once it was
+// written.
+func (r *recording[C]) declared() bool {
+	h := &r.resp.Header
+	return h.ContentLength() < 0 || len(h.Peek(fasthttp.HeaderContentLength)) > 0
+}
+
+// isOfClient reports whether a handler failed to write its response to the client (R23),
+// as End does for one that left. The response is still the one that it made. A handler
+// that failed to write something else, as early hints, has made none yet.
+func (r *recording[C]) isOfClient(err error) bool {
+	var op *net.OpError
+	if !r.declared() || !errors.As(err, &op) || op.Op != "write" || op.Source == nil || op.Addr == nil {
+		return false
+	}
+	return op.Source.String() == r.ctx.LocalAddr().String() && op.Addr.String() == r.ctx.RemoteAddr().String()
 }
 
 // isClosed reports whether the connection was closed at this end. fasthttp sets the write

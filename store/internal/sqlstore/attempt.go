@@ -35,10 +35,12 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 }
 
 func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (store.RenewStatus, error) {
-	found, err := t.lookTwice(ctx, on, r.ID)
+	found, locked, err := t.lookFree(ctx, on, r.ID)
 	switch {
 	case err != nil:
 		return 0, err
+	case locked && found.State == record.Running && bytes.Equal(found.Owner, r.Owner[:]):
+		return store.RenewBusy, nil
 	case !found.seen() || !found.Readable() || !bytes.Equal(found.Owner, r.Owner[:]):
 		return store.RenewLost, nil
 	case found.State == record.Completed:
@@ -92,8 +94,8 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 // Release deletes the record of an owner's attempt.
 func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return t.write(ctx, "release", func(ctx context.Context, on Conn) error {
-		found, err := t.lookFor(ctx, on, "release", id)
-		if err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
+		found, err := t.lookBehind(ctx, on, id)
+		if found, err = t.judge("release", found, err); err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
 		}
 		return t.forget(ctx, on, found)

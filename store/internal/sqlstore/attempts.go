@@ -25,9 +25,10 @@ type Tx struct {
 	// definite result.
 	Bounded bool
 
-	// Before is called before the connection goes back to the pool. An error closes it
-	// instead. Nil does nothing.
-	Before func() error
+	// Before is called before the connection goes back to the pool. open says that the
+	// transaction may be open still, because another goroutine is about to end it. An error
+	// closes the connection instead. Nil does nothing.
+	Before func(open bool) error
 
 	// Broken closes the connection instead, too.
 	Broken bool
@@ -35,12 +36,17 @@ type Tx struct {
 	ended sync.Once
 }
 
-// commit commits.
+// commit commits, or leaves nothing open. A commit of SQLite that finds the file busy
+// does, and not every driver ends it.
 func (t *Tx) commit(ctx context.Context) error {
-	if !t.Bounded {
-		return t.Commit()
+	if t.Bounded {
+		_, err := t.ExecContext(ctx, "COMMIT")
+		return err
 	}
-	_, err := t.ExecContext(ctx, "COMMIT")
+	err := t.Commit()
+	if err != nil {
+		_, _ = t.Conn.ExecContext(ctx, "ROLLBACK") // fails where nothing is open
+	}
 	return err
 }
 
@@ -50,11 +56,9 @@ func (t *Tx) End() {
 	if t == nil {
 		return
 	}
-	if t.Tx != nil {
-		_ = t.Rollback()
-	}
 	t.ended.Do(func() {
-		if t.Broken || t.Before != nil && t.Before() != nil {
+		open := t.Tx != nil && t.Rollback() != nil // the watchdog's rollback may be on its way
+		if t.Broken || t.Before != nil && t.Before(open) != nil {
 			retire(t.Conn)
 		}
 		_ = t.Conn.Close()
@@ -78,6 +82,7 @@ type attempt struct {
 	deadline    time.Time
 	expired     atomic.Bool // the watchdog rolled back
 	watchdog    *time.Timer
+	slot        sync.Once // gives the slot back
 }
 
 // result is the answer to the claim, and to its repetition.
@@ -91,12 +96,14 @@ func (a *attempt) result() store.ClaimResult {
 // over reports whether the attempt cannot commit any more, because its time is up.
 func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
 
-// watch rolls back at the deadline. The handler's next statement fails.
-func (a *attempt) watch() {
+// watch rolls back at the deadline, so that others run. The handler's next statement
+// fails; the handler may never return.
+func (a *attempt) watch(release func()) {
 	tx := a.tx
 	a.watchdog = time.AfterFunc(time.Until(a.deadline), func() {
 		a.expired.Store(true)
-		_ = tx.Rollback()
+		tx.End()
+		a.slot.Do(release)
 	})
 }
 
@@ -157,7 +164,7 @@ func (s *Transactional) end(a *attempt) {
 		delete(s.running, a.id)
 	}
 	s.mu.Unlock()
-	s.slots.Release()
+	a.slot.Do(s.slots.Release)
 }
 
 // Usage says how many connections of the pool are in use, and how many of the slots.

@@ -9,6 +9,13 @@ import (
 // is not imported: it is a method or a field of that name.
 func Code(err error, name string) (code int64, ok bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
+		if joined, is := err.(interface{ Unwrap() []error }); is {
+			for _, one := range joined.Unwrap() {
+				if code, ok = Code(one, name); ok {
+					return code, true
+				}
+			}
+		}
 		v := reflect.ValueOf(err)
 		if m := v.MethodByName(name); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
 			v = m.Call(nil)[0]

@@ -21,6 +21,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // Dialect has the differences between databases.
@@ -42,14 +43,18 @@ type Dialect struct {
 	// commits at once. Empty is all of them.
 	Guard string
 
+	// Stale is the SQL condition of servers whose rows may be older than the answers of the
+	// primary: a record that is read there decides nothing. Empty is none.
+	Stale string
+
 	// Late is the SQL expression of the clock at the moment in which it is evaluated, which
 	// is once for each row, after the wait for its lock. Empty where Embedded is set.
 	Late string
 
 	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
 	// and fails instead of waiting. Wait follows one that waits for those who are writing
-	// the row; it is empty where Embedded is set.
-	Hold, Wait string
+	// the row, and Free one that then finds none; both are empty where Embedded is set.
+	Hold, Wait, Free string
 
 	// Isolate is the statement that makes the next transaction of the session see what is
 	// committed, and lock no more than it reads. Empty where every transaction is so.
@@ -80,7 +85,7 @@ type Dialect struct {
 }
 
 func (d *Dialect) retires(err error) bool {
-	return err != nil && d.Retires != nil && d.Retires(err)
+	return err != nil && (errors.Is(err, errStale) || d.Retires != nil && d.Retires(err))
 }
 
 // rest returns the context of statements that follow a write in its transaction.

@@ -22,7 +22,10 @@ var sentinels = []error{
 
 // errSession says that the clock of a session is unusable, or that its statements are not
 // committed.
-var errSession = fmt.Errorf("%w: a session of the pool has autocommit off or a fixed timestamp; open the pool with neither", store.ErrMisconfigured)
+var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without, and end every transaction", store.ErrMisconfigured)
+
+// errStale says that a server has rows that may be old.
+var errStale = fmt.Errorf("%w: the server is read-only: a replica, or a primary that failed over; connect to the primary", store.ErrUnavailable)
 
 // IsResult reports whether err is a result of the contract, and not the failure of a
 // statement.
@@ -47,7 +50,7 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 	case err == nil || IsResult(err):
 		return err
 	case errors.Is(err, ErrLostRace):
-		return fmt.Errorf("%w: %s: %s: %w", store.ErrUnavailable, d.Name, op, ErrLostRace)
+		return fmt.Errorf("%w: %s: %s: %w", store.ErrBusy, d.Name, op, ErrLostRace)
 	case committing && (isContext(err) || isGone(err)):
 		sentinel = store.ErrUnknown
 	case isContext(err): // it waited for a connection, or for its turn
@@ -58,7 +61,7 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		sentinel = d.Classify(err, committing)
 	}
 	if errors.Is(sentinel, ErrLostRace) {
-		return fmt.Errorf("%w: %s: %s: %w: %s", store.ErrUnavailable, d.Name, op, ErrLostRace, err.Error())
+		return fmt.Errorf("%w: %s: %s: %w: %s", store.ErrBusy, d.Name, op, ErrLostRace, err.Error())
 	}
 	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, err.Error())
 }

@@ -13,7 +13,11 @@ import (
 
 func TestFailuresWrapOneSentinel(t *testing.T) {
 	t.Parallel()
-	d := &Dialect{Name: "db", Classify: func(_ error, committing bool) error {
+	raced := errors.New("deadlock")
+	d := &Dialect{Name: "db", Classify: func(err error, committing bool) error {
+		if errors.Is(err, raced) {
+			return ErrLostRace
+		}
 		if committing {
 			return store.ErrUnknown
 		}
@@ -29,7 +33,8 @@ func TestFailuresWrapOneSentinel(t *testing.T) {
 		{context.DeadlineExceeded, store.ErrBusy, store.ErrUnknown},
 		{driver.ErrBadConn, store.ErrUnavailable, store.ErrUnknown},
 		{sql.ErrConnDone, store.ErrUnavailable, store.ErrUnknown},
-		{ErrLostRace, store.ErrUnavailable, store.ErrUnavailable},
+		{ErrLostRace, store.ErrBusy, store.ErrBusy}, // for ErrUnavailable a guard with FailOpen runs its handler
+		{raced, store.ErrBusy, store.ErrBusy},
 	} {
 		if got := d.Fail("claim", c.err); !errors.Is(got, c.statement) {
 			t.Errorf("%v of a statement: %v, want %v", c.err, got, c.statement)

@@ -13,10 +13,10 @@ import (
 
 // Inspect returns the record of id, or ErrNotFound.
 func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	found, err := t.look(ctx, t.DB, id)
+	found, err := t.lookAlone(ctx, "inspect", id)
 	switch {
 	case err != nil:
-		return store.Record{}, t.Dialect.Fail("inspect", err)
+		return store.Record{}, err
 	case !found.visible():
 		return store.Record{}, fmt.Errorf("%w: %s: inspect", store.ErrNotFound, t.Dialect.Name)
 	}

@@ -58,6 +58,9 @@ func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64)
 	if r.At = c.integer(); r.At == 0 {
 		r.At = at
 	}
+	if r.At < 0 {
+		return errStale
+	}
 	r.Clock, r.Found = r.At, values[1] != nil
 	if !r.Found {
 		return nil

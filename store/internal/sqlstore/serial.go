@@ -96,7 +96,7 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 			return statementError{v.err}
 		}
 	}
-	if err := tx.Commit(); err != nil {
+	if err := tx.commit(rest); err != nil {
 		return w.dialect.FailCommit("commit", err)
 	}
 	return nil

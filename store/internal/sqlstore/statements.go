@@ -9,7 +9,7 @@ import (
 // fence and the revision of the row that was read, and with the instant until which it
 // means the same where the dialect has [Dialect.Late].
 type statements struct {
-	look, wait, hold, list, now             string
+	look, wait, free, hold, list, now       string
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
 }
@@ -31,8 +31,14 @@ func (d *Dialect) load(table, text string) string {
 	if d.Guard != "" {
 		guarded = "CASE WHEN " + d.Guard + " THEN " + clock + " END"
 	}
+	current := func(clock string) string {
+		if d.Stale == "" {
+			return clock
+		}
+		return "CASE WHEN " + d.Stale + " THEN -1 ELSE " + clock + " END"
+	}
 	return strings.NewReplacer(
-		"{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
+		"{current}", current(guarded), "{held}", current(clock), "{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
 	).Replace(text)
 }
 
@@ -48,9 +54,10 @@ func (d *Dialect) statements(table string) statements {
 	}
 	const found = ", {columns}, r.payload FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
 	return statements{
-		look: load("SELECT {guarded}" + found),
-		wait: load("SELECT {guarded}" + found + d.Wait),
-		hold: load("SELECT {clock}" + found + d.Hold),
+		look: load("SELECT {current}" + found),
+		wait: load("SELECT {current}" + found + d.Wait),
+		free: load("SELECT {current}" + found + d.Free),
+		hold: load("SELECT {held}" + found + d.Hold),
 		list: load("SELECT {guarded}, {columns} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
 
 		now: load("SELECT {guarded}"),

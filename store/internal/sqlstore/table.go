@@ -45,7 +45,7 @@ func (t *Table) Migrate(ctx context.Context) error {
 			if err = t.Dialect.Fail("migrate", err); err == nil {
 				break
 			}
-			if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
+			if !errors.Is(err, store.ErrBusy) || errors.Is(err, ErrLostRace) || !pause(ctx, try) {
 				return err
 			}
 		}
@@ -77,6 +77,24 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 	}
 }
 
+// read executes a read outside of the transactions of attempts, on a connection that is
+// closed where it turns out to be of no use.
+func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	if t.Dialect.Embedded { // whose readers do not wait for the writer
+		return t.Dialect.Fail(op, f(ctx, t.DB))
+	}
+	return t.Writer.Write(ctx, op, f)
+}
+
+// lookAlone is look by a read.
+func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *row, err error) {
+	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
+		found, err = t.look(ctx, on, id)
+		return err
+	})
+	return found, err
+}
+
 // look reads the record of id. The clock of this host is read before the row: see
 // [record.Seen].
 func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
@@ -91,6 +109,28 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 		return found, err
 	}
 	return t.query(ctx, on, t.statements.wait, id)
+}
+
+// lookBehind is lookTwice for the end of a claim whose caller did not wait for it: it
+// looks again also where there is no record, behind one that is writing it.
+func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	found, err := t.lookTwice(ctx, on, id)
+	if err != nil || found.Found || t.Dialect.Embedded {
+		return found, err
+	}
+	return t.query(ctx, on, t.statements.wait, id)
+}
+
+// lookFree is lookTwice for one record of many: it does not wait for those who are
+// writing it, and reports whether there is one.
+func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row, locked bool, err error) {
+	if !t.Dialect.Embedded {
+		if found, err = t.query(ctx, on, t.statements.free, id); err != nil || found.Found {
+			return found, false, err
+		}
+	}
+	found, err = t.look(ctx, on, id)
+	return found, err == nil && found.Found && !t.Dialect.Embedded, err
 }
 
 // hold is look in the transaction of an attempt, which locks the row: it then means the
@@ -123,6 +163,11 @@ func (t *Table) query(ctx context.Context, on Conn, statement string, id store.I
 // returns nil, and an error where it is unreadable.
 func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
+	return t.judge(op, found, err)
+}
+
+// judge returns the row that was found where an owner can end it: see lookFor.
+func (t *Table) judge(op string, found *row, err error) (*row, error) {
 	switch {
 	case err != nil:
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -28,6 +28,7 @@ type Transactional struct {
 	mu       sync.Mutex
 	attempts map[store.Owner]*attempt
 	running  map[store.ID]*attempt
+	doubts   map[store.Owner]time.Time // owners whose commit had no definite result, and since when
 }
 
 // A Beginner begins the transactions of attempts.
@@ -46,7 +47,7 @@ var ErrHeld = errors.New("another transaction has the record")
 func NewTransactional(t *Table, begin Beginner, s *slots.Slots, timeout time.Duration) *Transactional {
 	return &Transactional{
 		Table: t, begin: begin, slots: s, timeout: timeout,
-		attempts: make(map[store.Owner]*attempt), running: make(map[store.ID]*attempt),
+		attempts: make(map[store.Owner]*attempt), running: make(map[store.ID]*attempt), doubts: make(map[store.Owner]time.Time),
 	}
 }
 
@@ -57,9 +58,9 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 	if result, done := s.claimHere(r); done {
 		return result, nil
 	}
-	found, err := s.look(ctx, s.DB, r.ID)
+	found, err := s.lookAlone(ctx, "claim", r.ID)
 	if err != nil {
-		return store.ClaimResult{}, s.Dialect.Fail("claim", err)
+		return store.ClaimResult{}, err
 	}
 	if d := found.Decide(r); !d.Claimable() {
 		return d.AtomicResult(s.Dialect.Name)
@@ -75,7 +76,7 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 		s.slots.Release()
 		return result, err
 	}
-	a.watch()
+	a.watch(s.slots.Release)
 	s.mu.Lock()
 	s.attempts[a.owner], s.running[a.id] = a, a
 	s.mu.Unlock()
@@ -162,19 +163,22 @@ func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*at
 	return nil, result, err
 }
 
-// open writes the record of an attempt into its transaction, and sets the savepoint to
-// which its effects are undone.
+// open writes the record of an attempt into its transaction, unless it is there from an
+// earlier one, and sets the savepoint to which its effects are undone.
 func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult, error) {
 	found, err := s.hold(ctx, a.tx, a.id)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	d := found.Decide(&a.request)
-	if !d.Claimable() {
-		return d.AtomicResult(s.Dialect.Name)
+	result := store.ClaimResult{Outcome: store.Claimed}
+	if a.number == 0 || !found.Found || !bytes.Equal(found.Owner, a.owner[:]) { // else the handler committed it
+		d := found.Decide(&a.request)
+		if !d.Claimable() {
+			return d.AtomicResult(s.Dialect.Name)
+		}
+		a.number, a.fence = d.Attempt, d.Fence
+		result, err = s.put(ctx, a.tx, &a.request, found, &d)
 	}
-	a.number, a.fence = d.Attempt, d.Fence
-	result, err := s.put(ctx, a.tx, &a.request, found, &d)
 	if err == nil {
 		_, err = a.tx.ExecContext(ctx, "SAVEPOINT "+savepoint)
 	}
@@ -211,7 +215,7 @@ func (s *Transactional) Renew(ctx context.Context, rs []store.RenewRequest) ([]s
 func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
-		if mine, err := s.owns(ctx, "complete", r.ID, r.Owner[:]); err != nil || !mine {
+		if mine, err := s.owns(ctx, "complete", r.ID, r.Owner); err != nil || !mine {
 			return err
 		}
 		return s.Table.Complete(ctx, r)
@@ -239,7 +243,7 @@ func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) 
 func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
-		if mine, err := s.owns(ctx, "unknown", r.ID, r.Owner[:], record.EndedOwner(r.Owner)); err != nil || !mine {
+		if mine, err := s.owns(ctx, "unknown", r.ID, r.Owner); err != nil || !mine {
 			return err
 		}
 		return s.Table.Unknown(ctx, r)
@@ -265,18 +269,62 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 	return s.settle(ctx, a, "unknown", err)
 }
 
-// owns reports whether the record of id has one of the owners, and that the lease is lost
-// where it has not. An owner whose attempt does not run here gets no record any more, so
-// this needs no turn.
-func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owners ...[]byte) (bool, error) {
-	found, err := s.lookFor(ctx, s.DB, op, id)
+// owns reports whether the record of id is the owner's, and that the lease is lost where
+// it is not. An owner whose attempt does not run here gets no record any more, so this
+// needs no turn; but the commit of one in doubt may still be on its way.
+func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner store.Owner) (bool, error) {
+	var found *row
+	err := s.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
+		found, err = s.lookFor(ctx, on, op, id)
+		return err
+	})
+	if err == nil && !found.of(owner) && s.inDoubt(owner) {
+		if found, err = s.lookLocked(ctx, op, id); err != nil {
+			return false, fmt.Errorf("%w: %s: %s: the commit has no definite result yet: %s", store.ErrUnknown, s.Dialect.Name, op, err.Error())
+		}
+	}
 	switch {
 	case err != nil:
-		return false, s.Dialect.Fail(op, err)
-	case found == nil || !slices.ContainsFunc(owners, func(owner []byte) bool { return bytes.Equal(owner, found.Owner) }):
+		return false, err
+	case !found.of(owner):
 		return false, s.lost(op)
 	}
 	return true, nil
+}
+
+// of reports whether a record that was found is the owner's, also after its Unknown.
+func (r *row) of(owner store.Owner) bool {
+	return r != nil && r.Found && (bytes.Equal(r.Owner, owner[:]) || bytes.Equal(r.Owner, record.EndedOwner(owner)))
+}
+
+// inDoubt reports whether the commit of owner's attempt had no definite result.
+func (s *Transactional) inDoubt(owner store.Owner) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.doubts[owner]
+	return found
+}
+
+// doubt remembers that the commit of owner's attempt had no definite result, and forgets
+// owners that are older than any attempt.
+func (s *Transactional) doubt(owner store.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.doubts, func(_ store.Owner, since time.Time) bool { return time.Since(since) > 2*s.timeout })
+	s.doubts[owner] = time.Now()
+}
+
+// lookLocked reads the record of id in a transaction that excludes every attempt on it:
+// where that is possible, each earlier one has been committed or rolled back.
+func (s *Transactional) lookLocked(ctx context.Context, op string, id store.ID) (*row, error) {
+	tx, err := s.begin.Begin(ctx, op, id)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.End()
+	found, err := s.hold(ctx, tx, id)
+	tx.Broken = s.Dialect.retires(err)
+	return found, err
 }
 
 // Release undoes the effects of the attempt, and its record.
@@ -334,27 +382,24 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 	switch {
 	case err == nil:
 		return nil
-	case a.expired.Load():
+	case a.expired.Load() && !errors.Is(err, store.ErrUnknown): // else the commit was faster, perhaps
 		return notApplied(errors.New("the attempt outlasted TxTimeout"))
-	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull):
+	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull),
+		errors.Is(err, store.ErrUnavailable): // the server refused the COMMIT
 		return notApplied(err)
 	case !errors.Is(err, store.ErrUnknown):
 		return s.Dialect.Fail(op, err)
 	}
 	a.tx.End()
-	tx, beginErr := s.begin.Begin(ctx, op, a.id)
-	for try := 1; errors.Is(beginErr, ErrHeld) && pause(ctx, try); try++ { // it may still be committing
-		tx, beginErr = s.begin.Begin(ctx, op, a.id)
+	found, lookErr := s.lookLocked(ctx, op, a.id)
+	for try := 1; errors.Is(lookErr, ErrHeld) && pause(ctx, try); try++ { // it may still be committing
+		found, lookErr = s.lookLocked(ctx, op, a.id)
 	}
-	if beginErr != nil {
-		return err
-	}
-	defer tx.End()
-	found, lookErr := s.hold(ctx, tx, a.id)
 	switch {
 	case lookErr != nil:
+		s.doubt(a.owner)
 		return err
-	case found.Found && (bytes.Equal(found.Owner, a.owner[:]) || bytes.Equal(found.Owner, record.EndedOwner(a.owner))):
+	case found.of(a.owner):
 		return nil
 	}
 	return notApplied(err)
@@ -363,6 +408,6 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 // committedByHandler reports whether the record that an attempt wrote is there although
 // its transaction was not committed here.
 func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) (bool, error) {
-	found, err := s.look(ctx, s.DB, a.id)
+	found, err := s.lookAlone(ctx, "complete", a.id)
 	return err == nil && found.Found && bytes.Equal(found.Owner, a.owner[:]), err
 }

@@ -1,0 +1,200 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// The tests of this file lose the reply to a COMMIT. There is one rule: an attempt that
+// was applied never gets ErrNotApplied or ErrLeaseLost, and one that was not never gets
+// success.
+
+// commitText is a COMMIT on its way to the server: the byte of a query, and its text.
+const commitText = "\x03COMMIT"
+
+// commitCut is a transactional store that is reached through a proxy.
+type commitCut struct {
+	raw   string // URL past the proxy
+	proxy *servers.Proxy
+	db    *sql.DB
+	store *reprisemysql.TransactionalStore
+}
+
+func newCommitCut(t *testing.T, server *servers.MariaDBServer, params string) *commitCut {
+	t.Helper()
+	raw := withEffects(t, server)
+	proxy := servers.StartProxy(t, server.Addr())
+	db := mysqlserver.Pool(t, proxy.URL(raw)+params, 0)
+	return &commitCut{raw, proxy, db, transactional(t, db, reprisemysql.Config{})}
+}
+
+// begin claims, and writes an effect.
+func (c *commitCut) begin(t *testing.T) *attempt {
+	t.Helper()
+	a := begin(t, c.store, request())
+	a.exec(t)
+	return a
+}
+
+// applied reports whether the effect is there, and demands that the record says the same.
+func (c *commitCut) applied(t *testing.T, a *attempt) bool {
+	t.Helper()
+	effects := count(t, c.raw, "SELECT COUNT(*) FROM effects")
+	records := count(t, c.raw, "SELECT COUNT(*) FROM reprise_records WHERE id = ? AND owner = ? AND state = 2", a.ID[:], a.Owner[:])
+	if effects != records {
+		t.Errorf("%d effects and %d completed records", effects, records)
+	}
+	return effects == 1
+}
+
+// judge compares the result of a completion with the database, and has the key claimed
+// again. The answer is replayed, or the attempt repeated: there is one effect in the end.
+func (c *commitCut) judge(t *testing.T, a *attempt, err error, want ...error) {
+	t.Helper()
+	applied := c.applied(t, a)
+	if applied != (err == nil) && !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("applied: %t, and answered %v", applied, err)
+	}
+	if !isOneOf(err, want) {
+		t.Errorf("complete: %v, want one of %v", err, want)
+	}
+	next := duplicate(a.ClaimRequest)
+	if applied {
+		if got := wantClaim(t, c.store, next, store.Completed); string(got.Payload) != "answer" {
+			t.Errorf("replayed %q", got.Payload)
+		}
+	} else {
+		again := begin(t, c.store, next)
+		again.exec(t)
+		if err := again.complete(t); err != nil {
+			t.Errorf("the attempt that followed: %v", err)
+		}
+	}
+	if n := count(t, c.raw, "SELECT COUNT(*) FROM effects"); n != 1 {
+		t.Errorf("%d effects of one key", n)
+	}
+	mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
+}
+
+func isOneOf(err error, want []error) bool {
+	for _, w := range want {
+		if w == nil && err == nil || w != nil && errors.Is(err, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLostCommitIsSettled: the store finds out whether it was executed, and where it
+// cannot, it says so.
+func TestLostCommitIsSettled(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	for _, params := range []string{"", "?interpolateParams=false"} {
+		for name, test := range map[string]struct {
+			action servers.Action
+			want   []error
+		}{
+			"request lost": {servers.LoseRequest, []error{store.ErrNotApplied}},
+			"reply lost":   {servers.LoseReply, []error{nil}},
+			"cut":          {servers.CutAfter, []error{nil, store.ErrNotApplied}},
+		} {
+			t.Run(name+params, func(t *testing.T) {
+				t.Parallel()
+				c := newCommitCut(t, server, params)
+				for range 5 {
+					a := c.begin(t)
+					done := c.proxy.On(commitText, test.action)
+					err := a.complete(t)
+					<-done
+					c.judge(t, a, err, test.want...)
+				}
+			})
+		}
+		t.Run("and the look as well"+params, func(t *testing.T) {
+			t.Parallel()
+			c := newCommitCut(t, server, params)
+			for action, want := range map[servers.Action]error{servers.LoseReply: nil, servers.LoseRequest: store.ErrNotApplied} {
+				a := c.begin(t)
+				c.proxy.On(commitText, action)
+				c.proxy.On("GET_LOCK", servers.LoseRequest)
+				if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
+					t.Errorf("complete: %v, want ErrUnknown", err)
+				}
+				if err := eventually(func() bool { return lockIsFree(t, c, a) }); err != nil {
+					t.Fatal(err)
+				}
+				c.judge(t, a, a.complete(t), want, store.ErrLeaseLost)
+			}
+		})
+	}
+}
+
+// lockIsFree reports whether no session has the key of an attempt any more.
+func lockIsFree(t *testing.T, c *commitCut, a *attempt) bool {
+	t.Helper()
+	r := duplicate(a.ClaimRequest)
+	got, err := c.store.Claim(t.Context(), r)
+	_ = c.store.Release(t.Context(), r.ID, r.Owner)
+	return err == nil && got.Outcome != store.InProgress
+}
+
+// TestCommitThatIsStillOnItsWayIsUnknown: a server that is slow to commit goes on with it
+// when its client has left. Until then no repetition gets a definite result, and no other
+// attempt runs.
+func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	c := newCommitCut(t, server, "")
+	a := c.begin(t)
+	end := blockCommits(t, c.raw)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if err := c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer"))); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("complete: %v, want ErrUnknown", err)
+	}
+	if n := count(t, c.raw, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'"); n != 1 {
+		t.Fatalf("%d sessions commit", n)
+	}
+	repeat := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer")))
+	}
+	if err := repeat(); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("complete again, while the server commits: %v, want ErrUnknown", err)
+	}
+	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.InProgress)
+	end()
+	if err := eventually(func() bool { return count(t, c.raw, "SELECT COUNT(*) FROM reprise_records WHERE state = 2") == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	c.judge(t, a, repeat(), nil)
+}
+
+// blockCommits makes every commit of the server wait until its end is called.
+func blockCommits(t *testing.T, raw string) (end func()) {
+	t.Helper()
+	backup, err := mysqlserver.Pool(t, raw, 1).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = backup.Close() })
+	stage := func(name string) {
+		t.Helper()
+		if _, err := backup.ExecContext(t.Context(), "BACKUP STAGE "+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stage("START")
+	stage("BLOCK_COMMIT")
+	return func() { t.Helper(); stage("END") }
+}

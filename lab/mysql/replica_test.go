@@ -1,0 +1,359 @@
+package mysql
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// pair is a primary and its replica. Clients reach the primary through a proxy, as by a
+// virtual address; the replica reaches it through another one.
+type pair struct {
+	primary, replica *servers.MariaDBServer
+	front, link      *servers.Proxy
+	raw              string // URL of a database on the primary, as root
+	service          string // URL of the same through the proxy, of an account that read_only binds
+}
+
+// durable are the settings without which a server loses acknowledged commits alone.
+var durable = []string{"log-bin=binlog", "sync-binlog=1", "innodb-flush-log-at-trx-commit=1", "log-slave-updates"}
+
+// newPair starts a primary, and a replica that has received everything.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{
+		primary: servers.StartMariaDB(t, append(durable, "server-id=1")...),
+		replica: servers.StartMariaDB(t, append(durable, "server-id=2", "read-only")...),
+	}
+	p.front, p.link = servers.StartProxy(t, p.primary.Addr()), servers.StartProxy(t, p.primary.Addr())
+	p.raw = withEffects(t, p.primary)
+	p.service = p.front.URL(asService(t, p.raw))
+	u, err := url.Parse("tcp://" + p.link.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.onReplica(t, fmt.Sprintf("CHANGE MASTER TO master_host = '%s', master_port = %s, master_user = 'root', master_use_gtid = slave_pos, "+
+		"master_connect_retry = 1, master_heartbeat_period = 1", u.Hostname(), u.Port()))
+	p.onReplica(t, "START SLAVE")
+	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+		t.Fatal("the replica does not follow:", err)
+	}
+	return p
+}
+
+func (p *pair) onReplica(t *testing.T, statement string) {
+	t.Helper()
+	mysqlserver.Exec(t, p.replica.URL(), statement)
+}
+
+// position is the last transaction that a server has committed.
+func (p *pair) position(t *testing.T, s *servers.MariaDBServer) (gtid string) {
+	t.Helper()
+	if err := mysqlserver.Pool(t, s.URL(), 1).QueryRowContext(t.Context(), "SELECT @@gtid_current_pos").Scan(&gtid); err != nil {
+		t.Fatal(err)
+	}
+	return gtid
+}
+
+// promote makes the replica the primary once it has executed all that it has, and moves
+// the clients there.
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
+	p.onReplica(t, "STOP SLAVE IO_THREAD")
+	if err := eventually(func() bool { return p.received(t) == p.position(t, p.replica) }); err != nil {
+		t.Fatal("the replica does not execute what it received:", err)
+	}
+	for _, statement := range []string{"STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0"} {
+		p.onReplica(t, statement)
+	}
+	p.front.Retarget(p.replica.Addr())
+}
+
+// received is the last transaction that the replica has received.
+func (p *pair) received(t *testing.T) string {
+	t.Helper()
+	rows, err := mysqlserver.Pool(t, p.replica.URL(), 1).QueryContext(t.Context(), "SHOW SLAVE STATUS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		t.Fatal(err, rows.Err())
+	}
+	values := make([]any, len(names))
+	for i := range values {
+		values[i] = new([]byte)
+	}
+	if err := errors.Join(rows.Scan(values...), rows.Err()); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if name == "Gtid_IO_Pos" {
+			return string(*values[i].(*[]byte)) //nolint:forcetypeassert // see above
+		}
+	}
+	t.Fatal("no Gtid_IO_Pos")
+	return ""
+}
+
+// onPromoted returns the URL of the database on the replica.
+func (p *pair) onPromoted() string {
+	return strings.Replace(p.raw, p.primary.Addr(), p.replica.Addr(), 1)
+}
+
+// forever is a timeout after which no server falls back to asynchronous replication.
+const forever = 1 << 31
+
+// semiSync makes the primary acknowledge a commit when the replica has it. The primary
+// waits for so many milliseconds, and is asynchronous from then on.
+func (p *pair) semiSync(t *testing.T, timeout int) {
+	t.Helper()
+	for _, statement := range []string{"SET GLOBAL rpl_semi_sync_slave_enabled = 1", "STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD"} {
+		p.onReplica(t, statement)
+	}
+	const status = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'rpl_semi_sync_master_clients'"
+	mysqlserver.Exec(t, p.raw, fmt.Sprintf("SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = %d, "+
+		"GLOBAL rpl_semi_sync_master_enabled = 1", timeout))
+	if err := eventually(func() bool { return count(t, p.raw, status) == 1 }); err != nil {
+		t.Fatal("not semi-synchronous:", err)
+	}
+}
+
+// TestSemiSyncPromotionLosesNothing: the primary dies under load, and its replica takes
+// over with every claim and response that was acknowledged.
+func TestSemiSyncPromotionLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.semiSync(t, forever)
+			p.link.Delay(5*time.Millisecond, 5*time.Millisecond)
+			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			stop := l.start()
+			l.await(100)
+			p.link.Set(t, servers.Swallow) // and discard the bytes in flight
+			p.primary.Kill(t)
+			p.promote(t)
+			l.await(100)
+			stop()
+			l.judge(p.onPromoted())
+		})
+	}
+}
+
+// TestPromotionForgetsWhatTheReplicaLacks: a claim and a response that only the primary
+// has are acknowledged by asynchronous replication, and also by a semi-synchronous
+// primary whose timeout has passed; their key runs again. With a long timeout they are
+// not acknowledged.
+func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		timeout      int // of semi-synchronous replication, if any
+		acknowledged bool
+		found        int // findings about it
+	}{
+		"asynchronous":                   {0, true, 0},
+		"semi-synchronous, fallen back":  {100, true, 1},
+		"semi-synchronous, long timeout": {forever, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			if c.timeout > 0 {
+				p.semiSync(t, c.timeout)
+			}
+			st := mysqlserver.Leased(t, p.service)
+			if list, err := st.(store.Checker).Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found { //nolint:forcetypeassert // it is
+				t.Errorf("findings: %v, %v; want %d about semi-synchronous replication", list, err, c.found)
+			}
+			before := request()
+			wantClaim(t, st, before, store.Claimed)
+			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+				t.Fatal(err)
+			}
+			p.link.Set(t, servers.Stall)
+			r := request()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err := st.Claim(ctx, r)
+			if c.acknowledged && err == nil {
+				err = st.Complete(ctx, completion(r, []byte("answer")))
+			}
+			if c.acknowledged != (err == nil) || err != nil && !errors.Is(err, store.ErrUnknown) {
+				t.Fatalf("acknowledged: %v, want %t", err, c.acknowledged)
+			}
+			p.primary.Kill(t)
+			p.promote(t)
+			wantClaim(t, st, duplicate(before), store.InProgress)
+			wantClaim(t, st, duplicate(r), store.Claimed)
+		})
+	}
+}
+
+// TestDemotedPrimaryIsLeft: a switchover under load, after which the clients' connections
+// to the old primary are still open.
+func TestDemotedPrimaryIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.semiSync(t, forever)
+			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			stop := l.start()
+			l.await(100)
+			mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
+			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+				t.Fatal(err)
+			}
+			p.promote(t)
+			l.await(100)
+			stop()
+			l.judge(p.onPromoted())
+			const sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'service'"
+			t.Logf("%d sessions of clients are left on the old primary", count(t, p.primary.URL(), sessions))
+		})
+	}
+}
+
+// TestDemotedPrimaryIsNotBelieved: a connection that stays open reads records that have
+// changed since on the new primary. No answer comes from there.
+func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	stores := map[string]store.Store{}
+	requests := map[string]store.ClaimRequest{}
+	for name, open := range map[string]func(testing.TB, string) store.Store{"leased": mysqlserver.Leased, "transactional": mysqlserver.Transactional} {
+		r := request()
+		r.AtMostOnce, r.Lease = true, time.Millisecond
+		wantClaim(t, mysqlserver.Leased(t, p.service), r, store.Claimed)
+		st := open(t, p.service)
+		if err := eventually(func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed }); err != nil {
+			t.Fatal(err)
+		}
+		stores[name], requests[name] = st, r
+	}
+	mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
+	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
+		t.Fatal(err)
+	}
+	p.promote(t)
+	for name, r := range requests {
+		if err := mysqlserver.Leased(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := stores[name].Claim(t.Context(), duplicate(r)); err != nil || got.Outcome != store.Completed {
+			t.Errorf("%s: %v, %v; want completed", name, got.Outcome, err)
+		}
+	}
+}
+
+// TestReplicaDoesNotSettleACommit: it may have received the transaction and not executed
+// it yet, when the clients already reach it.
+func TestReplicaDoesNotSettleACommit(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	var attempts []*attempt
+	for _, raw := range []string{p.service, p.front.URL(p.raw)} { // read_only does not bind root
+		a := begin(t, transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}), request())
+		a.exec(t)
+		attempts = append(attempts, a)
+	}
+	p.onReplica(t, "STOP SLAVE SQL_THREAD")
+	p.front.Retarget(p.replica.Addr())
+	for _, a := range attempts {
+		p.front.On(commitText, servers.LoseReply)
+		if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("complete: %v, want ErrUnknown", err)
+		}
+	}
+	p.onReplica(t, "START SLAVE SQL_THREAD")
+	p.promote(t)
+	for _, a := range attempts {
+		if err := a.complete(t); err != nil {
+			t.Error(err)
+		}
+		wantClaim(t, a.store, duplicate(a.ClaimRequest), store.Completed)
+	}
+}
+
+// TestCommitOfADemotedPrimaryIsNotApplied: it refuses the transactions that are open.
+func TestCommitOfADemotedPrimaryIsNotApplied(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := withEffects(t, server)
+	db := wrapped(t, asService(t, raw), true, func(conn *net.TCPConn) net.Conn {
+		return &beforeCommit{conn, func() { mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1") }}
+	})
+	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
+	a.exec(t)
+	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
+		t.Errorf("complete: %v, want ErrNotApplied", err)
+	}
+	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+// beforeCommit is a connection that calls a function before it sends a COMMIT.
+type beforeCommit struct {
+	*net.TCPConn
+
+	call func()
+}
+
+func (c *beforeCommit) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(commitText)) {
+		c.call()
+	}
+	return c.TCPConn.Write(p)
+}
+
+// asService returns the URL of a database for an account that read_only binds.
+func asService(t *testing.T, raw string) string {
+	t.Helper()
+	mysqlserver.Exec(t, raw, "CREATE USER IF NOT EXISTS service@'127.0.0.1' IDENTIFIED BY 'secret'")
+	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO service@'127.0.0.1'")
+	return strings.Replace(raw, "root@", "service:secret@", 1)
+}
+
+// TestKilledWaitForAReplica: a claim whose session is killed while it waits is unknown;
+// where only its statement is killed, the server acknowledges it.
+func TestKilledWaitForAReplica(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.semiSync(t, forever)
+	st := mysqlserver.Leased(t, p.service)
+	p.link.Set(t, servers.Stall)
+	for statement, want := range map[string]error{"KILL CONNECTION ?": store.ErrUnknown, "KILL QUERY ?": nil} {
+		done := make(chan error, 1)
+		go func() {
+			_, err := st.Claim(context.WithoutCancel(t.Context()), request())
+			done <- err
+		}()
+		var session int
+		if err := eventually(func() bool {
+			session = count(t, p.raw, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE user = 'service' AND command = 'Query' AND state LIKE '%semi-sync%'")
+			return session > 0
+		}); err != nil {
+			t.Fatal("no claim waits:", err)
+		}
+		mysqlserver.Exec(t, p.raw, statement, session)
+		if err := <-done; !isOneOf(err, []error{want}) {
+			t.Errorf("%s: %v, want %v", statement, err, want)
+		}
+	}
+}

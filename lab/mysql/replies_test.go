@@ -1,0 +1,100 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/lab/servers"
+)
+
+// TestLostStatementIsRepeatable: a write whose request or reply is lost is unknown, and
+// the owner that repeats it gets the answer that was lost. The store repeats a read.
+func TestLostStatementIsRepeatable(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	proxy := servers.StartProxy(t, server.Addr())
+	raw := mysqlserver.New(t, server)
+	st, witness := mysqlserver.Leased(t, proxy.URL(raw)), mysqlserver.Leased(t, raw)
+	for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
+		lost := func(what, match string, want error, operation func() error) {
+			t.Helper()
+			wantClaim(t, st, request(), store.Claimed) // there is a connection
+			done := proxy.On(match, action)
+			if err := operation(); !errors.Is(err, want) {
+				t.Errorf("action %d, %s: %v, want %v", action, what, err, want)
+			}
+			<-done
+			if err := operation(); err != nil {
+				t.Errorf("action %d, %s repeated: %v", action, what, err)
+			}
+		}
+		for read, want := range map[bool]error{true: nil, false: store.ErrUnknown} {
+			match := func(write string) string {
+				if read {
+					return "\x03SELECT"
+				}
+				return "\x03" + write
+			}
+			r := request()
+			var granted store.ClaimResult
+			lost("claim", match("INSERT"), want, func() (err error) {
+				granted, err = st.Claim(t.Context(), r)
+				return err
+			})
+			if granted.Outcome != store.Claimed || granted.Attempt != 1 {
+				t.Errorf("the repeated claim: %v, attempt %d", granted.Outcome, granted.Attempt)
+			}
+			wantClaim(t, witness, duplicate(r), store.InProgress)
+			lost("renew", match("UPDATE"), want, func() error {
+				statuses, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: r.Lease}})
+				if err == nil && statuses[0] != store.Renewed {
+					err = fmt.Errorf("renewed: %v", statuses[0])
+				}
+				return err
+			})
+			lost("complete", match("UPDATE"), want, func() error {
+				return st.Complete(t.Context(), completion(r, []byte("answer")))
+			})
+			if got := wantClaim(t, witness, duplicate(r), store.Completed); string(got.Payload) != "answer" {
+				t.Errorf("replayed %q", got.Payload)
+			}
+			released, unknown := request(), request()
+			wantClaim(t, st, released, store.Claimed)
+			lost("release", match("UPDATE"), want, func() error { return st.Release(t.Context(), released.ID, released.Owner) })
+			wantClaim(t, witness, duplicate(released), store.Claimed)
+			wantClaim(t, st, unknown, store.Claimed)
+			lost("unknown", match("UPDATE"), want, func() error {
+				return st.Unknown(t.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"})
+			})
+			wantClaim(t, witness, duplicate(unknown), store.Lapsed)
+		}
+	}
+}
+
+// TestClaimThatIsStillOnItsWayIsUnknown: until the server has committed it no repetition
+// gets a definite result, and then its owner has it.
+func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := mysqlserver.New(t, server)
+	st := mysqlserver.Leased(t, raw)
+	end := blockCommits(t, raw)
+	r := request()
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		if got, err := st.Claim(ctx, r); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("claim: %v, %v; want ErrUnknown", got.Outcome, err)
+		}
+		cancel()
+	}
+	end()
+	if got := wantClaim(t, st, r, store.Claimed); got.Attempt != 1 {
+		t.Errorf("attempt %d", got.Attempt)
+	}
+	wantClaim(t, st, duplicate(r), store.InProgress)
+}

@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/reprise-go/reprise/core/store"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+// literal is a driver that behaves as SQLite: a commit that finds the file busy leaves
+// its transaction open. Older versions of drivers were so.
+type literal struct{ sqldriver.Driver }
+
+func init() { sql.Register("sqlite-literal", literal{&sqlite.Driver{}}) }
+
+func (d literal) Open(name string) (sqldriver.Conn, error) {
+	c, err := d.Driver.Open(name)
+	return &literalConn{c}, err
+}
+
+type literalConn struct{ sqldriver.Conn }
+
+func (c *literalConn) BeginTx(ctx context.Context, _ sqldriver.TxOptions) (sqldriver.Tx, error) {
+	err := c.exec(ctx, "BEGIN")
+	return c, err
+}
+
+func (c *literalConn) Commit() error   { return c.exec(context.Background(), "COMMIT") }
+func (c *literalConn) Rollback() error { return c.exec(context.Background(), "ROLLBACK") }
+
+func (c *literalConn) exec(ctx context.Context, statement string) error {
+	_, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, statement, nil) //nolint:forcetypeassert // it is one
+	return err
+}
+
+// TestBusyCommitLeavesNothingOpen: without WAL a commit waits for readers, and fails. Its
+// transaction does not stay on the connection, where it would shut all writers out.
+func TestBusyCommitLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	d := driver{"sqlite-literal", "?_pragma=busy_timeout(50)&_pragma=journal_mode(DELETE)"}
+	file := filepath.Join(t.TempDir(), "records.db")
+	db := d.open(t, file)
+	if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	leased, err := reprisesqlite.New(db, reprisesqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	atomic, err := reprisesqlite.NewTransactional(db, reprisesqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := begin(t, atomic, request())
+	reader, err := d.open(t, file).QueryContext(t.Context(), "SELECT 1 FROM sqlite_master UNION ALL SELECT 2 FROM sqlite_master")
+	if err != nil || !reader.Next() {
+		t.Fatal(err)
+	}
+	if err := first.complete(t, false); !errors.Is(err, store.ErrNotApplied) {
+		t.Errorf("%v, want ErrNotApplied", err)
+	}
+	if _, err := leased.Claim(t.Context(), request()); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+	if err := errors.Join(reader.Err(), reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range []store.Store{leased, atomic} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		r := request()
+		if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
+			t.Errorf("%v, %v; want claimed", got.Outcome, err)
+		}
+		if err := st.Release(ctx, r.ID, r.Owner); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
