@@ -93,7 +93,8 @@ figures: ## Run the gates on exact figures, 10,000 simulated universes and as ma
 	@$(call use,go.work)
 	$(servers)
 	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes|Combinations)' $$modules | xargs -n 1 dirname | sort -u)
-	go test -count=1 -run '$(FIGURES)' "$${folders[@]/#/./}"
+	mapfile -t packages < <(go list -e -f '{{if not .Error}}{{.ImportPath}}{{end}}' "$${folders[@]/#/./}")
+	go test -count=1 -run '$(FIGURES)' "$${packages[@]}"
 
 # CI's runners have about three minutes for this. So lab/postgres, which takes as long alone, is left to its conformance
 # suite, and the breadth of lab/redis and of the stores' own tests to make check.

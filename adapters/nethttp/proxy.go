@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -35,9 +36,11 @@ import (
 // one's errors it is assumed that the request was sent.
 //
 // The upstream gets the client's Idempotency-Key. An [http.Transport] repeats requests
-// with that field and without a body when a reused connection breaks, but not those of
-// Proxy. One that another RoundTripper wraps still does: remove the field in p.Rewrite,
-// unless the upstream honours it.
+// with that field and without a body when a reused connection breaks, and over HTTP/2
+// those that a server reset, but not those of Proxy in a run. One that another
+// RoundTripper wraps still does both, since only the wrapper knows which repetition it
+// wants. Unless the upstream honours the key, remove the field in p.Rewrite and use an
+// [http.Transport] as it is.
 //
 // Put an [http.TimeoutHandler] outside of the middleware, not between it and Proxy: there
 // its 503 is the response of the run, and ends it before Proxy can say more.
@@ -49,6 +52,8 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &forward{proxy: p, run: r.Context()}
+		_, f.keyed = reprise.AttemptFrom(r.Context())
+		defer f.end()
 		own := *p
 		own.Transport, own.ErrorHandler = f, f.fail
 		returned := false
@@ -67,10 +72,13 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 type forward struct {
 	proxy *httputil.ReverseProxy
 	run   context.Context
+	keyed bool // an attempt is running
 
 	begun     bool        // the request was given to the transport
 	asked     atomic.Bool // the transport asked for a connection
-	connected atomic.Bool // and got one
+	connected atomic.Bool // got one
+	written   atomic.Bool // and wrote the request to it
+	cancel    context.CancelFunc
 	status    int         // of the response; 0: there is none
 	broken    atomic.Bool // the body of the response
 	failed    bool        // the ErrorHandler was called, and has decided
@@ -87,11 +95,24 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport //nolint:forbidigo // as a ReverseProxy does
 	}
-	out := req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+	_, plain := base.(*http.Transport)
+	ctx, cancel := context.WithCancel(req.Context())
+	f.cancel = cancel
+	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { f.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { f.connected.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) {
+			f.connected.Store(true)
+			if plain && f.keyed && f.written.Load() {
+				cancel() // it would be written again, although it may have been executed
+			}
+		},
+		WroteRequest: func(w httptrace.WroteRequestInfo) {
+			if w.Err == nil {
+				f.written.Store(true)
+			}
+		},
 	}))
-	if _, plain := base.(*http.Transport); plain {
+	if plain {
 		out.Header = unrepeatable(out.Header)
 	}
 	f.begun = true
@@ -107,6 +128,13 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &upstreamBody{resp.Body, &f.broken}
 	}
 	return resp, nil
+}
+
+// end ends the request.
+func (f *forward) end() {
+	if f.cancel != nil {
+		f.cancel()
+	}
 }
 
 // unrepeatable returns h with other spellings of the two names by which an

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -20,6 +21,9 @@ const provider = "/usr/lib/galera/libgalera_smm.so"
 func startGalera(t *testing.T) (nodes []*servers.MariaDBServer) {
 	t.Helper()
 	if _, err := os.Stat(provider); err != nil {
+		if strings.Contains(os.Getenv("REPRISE_TEST_REQUIRE"), "mariadb") {
+			t.Fatal("REPRISE_TEST_REQUIRE names mariadb, and Debian's package galera-4, which comes with it, is missing")
+		}
 		t.Skip("no Galera: install the package galera-4")
 	}
 	var members []string
@@ -50,9 +54,7 @@ func freeAddr(t *testing.T) string {
 // several nodes do not exclude each other: two attempts run, of which one is undone.
 func TestGalera(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts three nodes; run without -short")
-	}
+	labtest.Breadth(t, "tests on three nodes of Galera")
 	nodes := startGalera(t)
 	on := func(raw string, n int) string { return strings.Replace(raw, nodes[0].Addr(), nodes[n].Addr(), 1) }
 	databases := []string{withEffects(t, nodes[0]), withEffects(t, nodes[0])}

@@ -299,8 +299,8 @@ func TestPostgresTakeoverMeetsCreation(t *testing.T) {
 		if got := pgMustNotFail(t, st, pgRival(lapsed)); got.Outcome != store.InProgress || got.Remaining <= 0 {
 			t.Errorf("%s: a takeover during a creation is answered %+v, want in progress", name, got)
 		}
-		if got, err := st.Claim(ctx, pgRival(over)); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: the claim of an expired record during a creation is answered %+v, %v; want ErrUnavailable", name, got, err)
+		if got, err := st.Claim(ctx, pgRival(over)); !errors.Is(err, store.ErrBusy) {
+			t.Errorf("%s: the claim of an expired record during a creation is answered %+v, %v; want ErrBusy", name, got, err)
 		}
 		pgMustClaim(t, st, running, store.Claimed)
 		pgWant(t, "commit", creation.Commit(t.Context()), nil)

@@ -69,7 +69,8 @@ func (l *EtcdLinks) Held() (pieces int) {
 // peerName is the host and port of a member as the others know it.
 func peerName(member int) string { return fmt.Sprintf("m%d.invalid:2380", member) }
 
-// startEtcdLinks starts the proxies of the members. They lead nowhere until [EtcdLinks.to].
+// startEtcdLinks starts the proxies of the members, which lead nowhere until
+// [EtcdLinks.to].
 func startEtcdLinks(c cleaner, members int) (*EtcdLinks, error) {
 	l := &EtcdLinks{dialed: make([][]*Proxy, members), cut: make([][]bool, members)}
 	for from := range members {
@@ -100,7 +101,7 @@ func serveHTTPProxy(c cleaner, targets map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	links := &http.Transport{MaxIdleConnsPerHost: -1} // each request has a connection of its own, which may be kept back
+	links := &http.Transport{MaxIdleConnsPerHost: -1} // no two requests share a connection, which may be kept back
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server := &http.Server{ErrorLog: quiet, ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

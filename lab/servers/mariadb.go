@@ -129,13 +129,17 @@ func (p *mariadbPrograms) initialise(ctx context.Context) (string, error) {
 			return
 		}
 		t.data = filepath.Join(dir, "data")
-		_, t.err = run(ctx, p.as, p.install, "--no-defaults", "--datadir="+t.data, "--auth-root-authentication-method=normal",
+		_, t.err = run(ctx, p.as, p.install, "--no-defaults", "--datadir="+t.data, mariadbTemporary+dir, "--auth-root-authentication-method=normal",
 			"--skip-test-db", "--skip-name-resolve", mariadbLogSize)
 	})
 	return t.data, t.err
 }
 
 const mariadbLogSize = "--innodb-log-file-size=16M"
+
+// mariadbTemporary is for the folder of temporary tables: a server that starts deletes
+// those of all others in it.
+const mariadbTemporary = "--tmpdir="
 
 // startMariaDB starts a server.
 func startMariaDB(c cleaner, settings []string) (*MariaDBServer, error) {
@@ -159,7 +163,7 @@ func startMariaDB(c cleaner, settings []string) (*MariaDBServer, error) {
 	}
 	return onFreePort(func(port int) (*MariaDBServer, error) {
 		args := []string{
-			"--no-defaults", "--datadir=" + data, "--bind-address=" + loopback, "--port=" + strconv.Itoa(port), "--skip-name-resolve",
+			"--no-defaults", "--datadir=" + data, mariadbTemporary + dir, "--bind-address=" + loopback, "--port=" + strconv.Itoa(port), "--skip-name-resolve",
 			"--socket=" + filepath.Join(data, "socket"), "--pid-file=" + filepath.Join(data, "pid"), "--max-connections=500",
 			"--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M", mariadbLogSize,
 		}

@@ -53,7 +53,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewSt
 		case err != nil:
 			return 0, err
 		case now.corrupt != nil, !now.exists, rec.owner != r.Owner, rec.state == unknown:
-			return store.RenewLost, nil
+			return store.RenewLost, nil //nolint:nilerr // an unreadable record is that of no attempt here
 		case rec.state == completed:
 			return store.RenewCompleted, nil
 		}

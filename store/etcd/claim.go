@@ -120,7 +120,7 @@ func (s *Store) running(id store.ID, attempt time.Duration, rec *record, ls []*l
 	}
 }
 
-// answer completes an answer for which nothing is written.
+// answer completes an answer that needs no write.
 func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.ClaimResult, now *found) (store.ClaimResult, error) {
 	switch {
 	case now.corrupt != nil:

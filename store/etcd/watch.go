@@ -15,8 +15,9 @@ func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}
 	if err := ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	watch, cancel := context.WithCancel(context.Background()) // the client keeps the values of the first watch for all
-	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify())
+	// The client keeps the values of the first watch for all.
+	watch, cancel := context.WithCancel(context.Background())
+	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify()) //nolint:contextcheck // so its context is of no caller
 	select {
 	case first, open := <-events:
 		err := first.Err()

@@ -51,7 +51,7 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
-// prove demands that Check finds nothing unsafe, and that st does all that it has to.
+// prove demands that Check has no unsafe finding, and that st does all that it has to.
 func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
 	if err != nil {

@@ -138,7 +138,7 @@ func (w *world) newModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	edit := []string{"mod", "edit"}
-	for _, pattern := range []string{"*", "*/*"} {
+	for _, pattern := range []string{"*", "*/*", "*/*/*"} {
 		modules, err := filepath.Glob(filepath.Join(w.clone, pattern, "go.mod"))
 		if err != nil {
 			t.Fatal(err)

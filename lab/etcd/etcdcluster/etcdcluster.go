@@ -32,9 +32,9 @@ const Grain = 7 * time.Second
 // shared, the one to which it is rounded, and the half until the server looks.
 const Late = 2500 * time.Millisecond
 
-// Advance waits until the server has ended what lasts for d, of a prefix. A server on a
-// busy machine is late by more than Late: it tries again after three seconds what took
-// too long.
+// Advance waits until the server has ended all leases of a prefix that last for d. A
+// server on a busy machine is late by more than Late: it repeats a revocation that took
+// too long after three seconds.
 func Advance(tb testing.TB, client *clientv3.Client, prefix string, d time.Duration) {
 	tb.Helper()
 	conformance.Sleep(tb, d+Late)

@@ -2,8 +2,8 @@
 // black-box tests in any language. The package serve describes its routes; testserver -h
 // lists its flags.
 //
-// It is a module of its own, so that a refused framework takes down only the columns of
-// etcd in the matrix, which its tests run. Both releases of Fiber are on the fasthttp of
+// It is a separate module, so that a refused framework takes down only the rows of etcd
+// in the matrix, which its tests run. Both releases of Fiber are on the fasthttp of
 // the newer one here.
 package main
 

@@ -27,7 +27,7 @@ type Tx struct {
 
 	// Before is called before the connection goes back to the pool. open says that the
 	// transaction may be open still, because another goroutine is about to end it. An error
-	// closes the connection instead. Nil does nothing.
+	// closes the connection instead. It may be nil.
 	Before func(open bool) error
 
 	// Broken closes the connection instead, too.
@@ -36,7 +36,7 @@ type Tx struct {
 	ended sync.Once
 }
 
-// commit commits, or leaves nothing open. A commit of SQLite that finds the file busy
+// commit commits, or rolls back. A commit of SQLite that finds the file busy
 // does, and not every driver ends it.
 func (t *Tx) commit(ctx context.Context) error {
 	if t.Bounded {
@@ -45,7 +45,7 @@ func (t *Tx) commit(ctx context.Context) error {
 	}
 	err := t.Commit()
 	if err != nil {
-		_, _ = t.Conn.ExecContext(ctx, "ROLLBACK") // fails where nothing is open
+		_, _ = t.Conn.ExecContext(ctx, "ROLLBACK") // fails where no transaction is open
 	}
 	return err
 }

@@ -11,7 +11,7 @@
 // and without a transaction around them. A claim reads without a transaction first: an
 // answer of the record needs no write.
 //
-// A refusal for the reason that a record has ended writes nothing that could lose a race.
+// A refusal because a record has ended makes no write that could lose a race.
 // Where the database has many writers, the record is read again first, behind those who
 // are writing it: one of them may have decided before the end, and commit after it.
 //

@@ -113,13 +113,13 @@ func MariaDB(ctx context.Context) (*Server, error) {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
-	data := "--datadir=" + filepath.Join(dir, "data")
-	cmd := exec.CommandContext(ctx, install, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-name-resolve")
+	data, temporary := "--datadir="+filepath.Join(dir, "data"), "--tmpdir="+dir // a server that starts deletes all temporary tables in it
+	cmd := exec.CommandContext(ctx, install, "--no-defaults", data, temporary, "--auth-root-authentication-method=normal", "--skip-name-resolve")
 	cmd.SysProcAttr = account
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mariadb-install-db: %w\n%s", err, out), os.RemoveAll(dir))
 	}
-	cmd = exec.CommandContext(ctx, program, "--no-defaults", data, "--bind-address="+host, "--port="+port, "--socket="+filepath.Join(dir, "socket"), "--skip-name-resolve")
+	cmd = exec.CommandContext(ctx, program, "--no-defaults", data, temporary, "--bind-address="+host, "--port="+port, "--socket="+filepath.Join(dir, "socket"), "--skip-name-resolve")
 	cmd.SysProcAttr = account
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
