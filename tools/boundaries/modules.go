@@ -18,7 +18,7 @@ const newest = "lab/newest.work"
 // outside are the modules that are in no go.work, because their requirements would raise
 // the oldest releases that the others are tested on.
 var outside = []string{
-	"adapters/fiber3", "blob", "examples/consumer", "examples/etcd", "examples/fiber3-memory", "examples/payments-river", "examples/sql",
+	"adapters/fiber3", "blob", "caddy", "examples/consumer", "examples/etcd", "examples/fiber3-memory", "examples/payments-river", "examples/sql",
 	"examples/telemetry", "lab/blob", "lab/console", "lab/etcd", "lab/etcd/testserver", "lab/fiber3", "lab/hour", "lab/openapi", "lab/otel", "store/etcd", "tools",
 }
 

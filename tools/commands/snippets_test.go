@@ -31,7 +31,7 @@ var imported = map[string]string{
 	"repriseconnect": ours + "adapters/connect", "repriseetcd": ours + "store/etcd", "clientv3": "go.etcd.io/etcd/client/v3", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
 	"reprisesqlite": ours + "store/sqlite", "reprisemysql": ours + "store/mysql",
 	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
-	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console",
+	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console", "proxy": ours + "proxy",
 	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
 
 	"blob": "gocloud.dev/blob", "connect": "connectrpc.com/connect", "grpc": "google.golang.org/grpc", "credentials": "google.golang.org/grpc/credentials", "emptypb": "google.golang.org/protobuf/types/known/emptypb", "metadata": "google.golang.org/grpc/metadata",

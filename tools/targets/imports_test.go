@@ -43,6 +43,7 @@ func TestLinterRefusesImports(t *testing.T) {
 		{"conformance/bad/x.go", "github.com/redis/go-redis/v9", "conformance"},
 		{"otel/bad/x.go", root + "core/protocol", "floors"},
 		{"console/bad/x.go", root + "store/redis", "console"},
+		{"proxy/bad/x.go", root + "store/redis", "proxy"},
 		{"cmd/reprise/bad/x.go", root + "adapters/nethttp", "program"},
 	}
 	for _, b := range broken {

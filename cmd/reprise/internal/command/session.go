@@ -114,7 +114,7 @@ Prefer the variables for URLs with a password: others can see a command line.`,
 	flags.BoolVar(&c.json, "json", false, "print the result as JSON")
 	flags.BoolVar(&c.noColour, "no-color", false, "print without colour, as with the environment variable NO_COLOR")
 	root.AddCommand(
-		c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.migrate(), c.console(), c.judge(), c.version(),
+		c.doctor(), c.stuck(), c.list(), c.showCommand(), c.find(), c.resolve(), c.purge(), c.migrate(), c.console(), c.judge(), c.proxy(), c.version(),
 	)
 	return root
 }

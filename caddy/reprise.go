@@ -1,0 +1,150 @@
+// Package reprisecaddy is the Caddy module http.handlers.reprise: it runs each
+// Idempotency-Key once and forwards to the upstream of a file of package proxy. In a
+// Caddyfile the directive takes the place of reverse_proxy:
+//
+//	reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml
+//
+// A reload of Caddy reads the file again, and keeps the records of the store "memory".
+package reprisecaddy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/proxy"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func init() {
+	caddy.RegisterModule(&Handler{})
+	httpcaddyfile.RegisterHandlerDirective("reprise", parse)
+	httpcaddyfile.RegisterDirectiveOrder("reprise", httpcaddyfile.Before, "reverse_proxy")
+}
+
+// Handler is the module. It is the last handler of its route.
+type Handler struct {
+	// Config is the file with the upstream and the policies.
+	Config string `json:"config"`
+
+	// Store is "memory", or the URL of a Redis server or a PostgreSQL database with the
+	// schema. It may be a placeholder such as {env.REPRISE_STORE}.
+	Store string `json:"store"`
+
+	opened  string // the store, by its key in the pool
+	handler *proxy.Handler
+}
+
+// CaddyModule implements caddy.Module.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.reprise", New: func() caddy.Module { return new(Handler) }}
+}
+
+// stores are those in use, by their URLs. They outlive a reload.
+var stores = caddy.NewUsagePool()
+
+// connection is a store in the pool.
+type connection struct {
+	store.Store
+
+	close func()
+}
+
+// Destruct implements caddy.Destructor.
+func (c connection) Destruct() error { c.close(); return nil }
+
+const (
+	proofTimeout = 10 * time.Second // of a store when it is opened
+	closeTimeout = 30 * time.Second // of requests when a configuration is replaced
+)
+
+// Provision implements caddy.Provisioner.
+func (h *Handler) Provision(ctx caddy.Context) error {
+	config, err := proxy.Load(h.Config)
+	if err != nil {
+		return err
+	}
+	h.opened = caddy.NewReplacer().ReplaceAll(h.Store, "")
+	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, h.opened) })
+	if err != nil {
+		return err
+	}
+	h.handler, err = proxy.New(opened.(connection).Store, config, proxy.Options{Engine: reprise.Config{Log: ctx.Slogger(), MaxRun: time.Hour}})
+	if err != nil {
+		_, _ = stores.Delete(h.opened)
+	}
+	return err
+}
+
+// Cleanup implements caddy.CleanerUpper.
+func (h *Handler) Cleanup() error {
+	if h.handler == nil {
+		return nil
+	}
+	defer func() { _, _ = stores.Delete(h.opened) }()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return h.handler.Close(ctx)
+}
+
+var errStore = errors.New("reprise: the store is neither memory, nor redis[s]://[user:password@]host[:port][/db], nor postgres://user@host:port/database?parameters")
+
+// open opens a store and runs each of its operations once. Errors do not quote the URL.
+func open(ctx context.Context, url string) (connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
+	case "memory":
+		return connection{memstore.New(), func() {}}, nil
+	case "redis", "rediss":
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return connection{}, errStore
+		}
+		client := redis.NewClient(options)
+		st, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+		if err != nil {
+			return connection{}, errors.Join(err, client.Close())
+		}
+		return connection{st, func() { _, _ = st.Close(), client.Close() }}, nil
+	case "postgres", "postgresql":
+		pool, err := pgxpool.New(ctx, url)
+		if err != nil {
+			return connection{}, errStore
+		}
+		st, err := reprisepg.Open(ctx, pool, reprisepg.Config{})
+		if err != nil {
+			pool.Close()
+			return connection{}, err
+		}
+		return connection{st, pool.Close}, nil
+	}
+	return connection{}, errStore
+}
+
+// ServeHTTP implements caddyhttp.MiddlewareHandler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	h.handler.ServeHTTP(w, r)
+	return nil
+}
+
+// parse reads the directive: reprise [matcher] STORE FILE.
+func parse(d httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	h := new(Handler)
+	if d.Next(); !d.Args(&h.Store, &h.Config) || d.NextArg() {
+		return nil, d.ArgErr()
+	}
+	return h, nil
+}

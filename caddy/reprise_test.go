@@ -1,0 +1,142 @@
+package reprisecaddy_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/reprise-go/reprise/caddy"
+)
+
+// load gives Caddy, in this process, a configuration in the notation of a Caddyfile.
+func load(t *testing.T, caddyfile string) error {
+	t.Helper()
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), nil)
+	if err != nil {
+		return err
+	}
+	return caddy.Load(config, true)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func post(t *testing.T, url, key string) (status int, replayed bool, body []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("pay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer alice")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	for errors.Is(err, syscall.ECONNRESET) { // Caddy replaces its listener at a reload, and the former one may have had the connection
+		req.Body, _ = req.GetBody()
+		resp, err = transport.RoundTrip(req)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("Idempotent-Replayed") == "true", body
+}
+
+// The steps share the one Caddy of a process, so there is one test.
+func TestCaddyRunsAKeyOnce(t *testing.T) {
+	var runs atomic.Int64
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := runs.Add(1)
+		if r.URL.Path == "/shop/lost" {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, "run %d \x00\xff", n)
+	}))
+	t.Cleanup(upstream.Close)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	t.Setenv("REPRISE_STORE", "memory")
+	file := filepath.Join(t.TempDir(), "reprise.toml")
+	config := "upstream = '" + upstream.URL + "'\nscope = 'header:Authorization'\n"
+	write(t, file, config)
+	caddyfile := "{\n admin off\n persist_config off\n auto_https off\n}\nhttp://" + address + " {\n reprise /shop/* {env.REPRISE_STORE} " + file + "\n file_server\n}\n"
+	if err := load(t, caddyfile); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caddy.Stop() })
+
+	url := "http://" + address + "/shop/orders"
+	status, replayed, body := post(t, url, "k1")
+	if status != http.StatusCreated || replayed {
+		t.Errorf("first: %d %t %q", status, replayed, body)
+	}
+	if s, r, again := post(t, url, "k1"); s != status || !r || !bytes.Equal(again, body) {
+		t.Errorf("replay: %d %t %q", s, r, again)
+	}
+	if s, _, _ := post(t, "http://"+address+"/shop/lost", "k2"); s != http.StatusBadGateway {
+		t.Errorf("a lost answer: %d, want 502", s)
+	}
+	if s, _, body := post(t, "http://"+address+"/shop/lost", "k2"); s != http.StatusConflict || !bytes.Contains(body, []byte("outcome-unknown")) {
+		t.Errorf("after a lost answer: %d %s", s, body)
+	}
+	if s, _, _ := post(t, "http://"+address+"/other", "k1"); s != http.StatusNotFound {
+		t.Errorf("beside the matcher: %d, want the 404 of file_server", s)
+	}
+
+	write(t, file, config+"[default]\nrequired = true\n")
+	if err := load(t, caddyfile); err != nil {
+		t.Fatal(err)
+	}
+	if s, r, again := post(t, url, "k1"); s != status || !r || !bytes.Equal(again, body) {
+		t.Errorf("replay after a reload: %d %t %q", s, r, again)
+	}
+	if s, _, _ := post(t, url, ""); s != http.StatusBadRequest {
+		t.Errorf("without a key after the reload: %d, want 400", s)
+	}
+	if got := runs.Load(); got != 2 {
+		t.Errorf("%d runs, want 2", got)
+	}
+
+	for name, invalid := range map[string]string{
+		"a missing file name": "reprise memory", "an unknown store": "reprise mysql://secret " + file, "one argument more": "reprise memory " + file + " x",
+		"a missing file": "reprise memory " + file + ".no", "an unreachable store": "reprise redis://:secret@127.0.0.1:1 " + file,
+	} {
+		err := load(t, strings.Replace(caddyfile, "reprise /shop/* {env.REPRISE_STORE} "+file, invalid, 1))
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s, r, _ := post(t, url, "k1"); s != status || !r {
+		t.Errorf("after invalid configurations: %d %t", s, r)
+	}
+}

@@ -1,0 +1,234 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/proxy"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
+	"github.com/reprise-go/reprise/cmd/reprise/internal/front"
+)
+
+// proxyFlags are the flags of the command "proxy".
+type proxyFlags struct {
+	policyFlags
+
+	store, accessLog string
+	front            front.Config
+	drain            time.Duration
+}
+
+// maxRun bounds a request that the upstream has begun to answer.
+const maxRun = time.Hour
+
+const (
+	defaultConnections = 10_000
+	defaultDrain       = 30 * time.Second
+)
+
+// proxy is the command "proxy".
+func (c *session) proxy() *cobra.Command {
+	f := &proxyFlags{}
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Put the Idempotency-Key header in front of a service in any language",
+		Long: `proxy forwards requests to a service, runs each key once, and replays the
+response to its retries. A request that did not reach the service runs on its
+retry. One whose answer was lost may have been executed: no retry reaches the
+service until an operator has resolved its record.
+
+SIGHUP reads the files again: the configuration and those of TLS. Requests that
+run are not disturbed, and an invalid file changes nothing. SIGTERM and an
+interrupt stop new requests and end the program when those that run have ended.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd.Flags()); err != nil {
+				return err
+			}
+			switch files := f.front.Files; {
+			case (files.Cert == "") != (files.Key == ""), files.Cert == "" && files.ClientCA != "":
+				return usage("TLS needs --tls-cert and --tls-key")
+			case f.front.MaxConnections < 1:
+				return usage("--max-connections is %d, want at least one", f.front.MaxConnections)
+			case f.drain < 0:
+				return usage("--drain is %v, want 0 or more", f.drain)
+			}
+			serve := func(ctx context.Context, st *connect.Store, _ []string) error { return c.serveProxy(ctx, f, st) }
+			if f.store == "memory" {
+				return serve(cmd.Context(), nil, args)
+			}
+			if f.store != "" {
+				if err := connect.SetURL(cmd.Flags(), f.store); err != nil {
+					return usage("%w", err)
+				}
+			}
+			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
+				return usage("%w", err)
+			}
+			c.settings.ServicePool = c.settings.PostgresURL != ""
+			return c.withStore(serve)(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.front.Listen, "listen", defaultListen, "the `address` for clients; port 0 is any free one")
+	fs.StringVar(&f.store, "store", "", "where the records are: memory, or a `URL` as of --redis-url or --postgres-url")
+	f.register(fs)
+	fs.StringVar(&f.front.Files.Cert, "tls-cert", "", "serve TLS with the certificates in this `file` (PEM)")
+	fs.StringVar(&f.front.Files.Key, "tls-key", "", "the `file` with the key of --tls-cert (PEM)")
+	fs.StringVar(&f.front.Files.ClientCA, "tls-client-ca", "", "verify certificates of clients by those in this `file` (PEM)")
+	fs.StringVar(&f.front.Admin, "admin", "", "serve /healthz, /readyz and /metrics at this `address`; it asks for no login")
+	fs.StringVar(&f.accessLog, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
+	fs.IntVar(&f.front.MaxConnections, "max-connections", defaultConnections, "how many connections clients may have")
+	fs.DurationVar(&f.drain, "drain", defaultDrain, "how long requests may run after the signal to end")
+	cmd.AddCommand(c.proxyCheck())
+	return cmd
+}
+
+// serveProxy serves until ctx ends. The records are in memory if st is nil.
+func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Store) error {
+	config, err := f.load()
+	if err != nil {
+		return findings("%w", err)
+	}
+	log := slog.New(slog.NewJSONHandler(c.logWriter(), nil))
+	records, name, ready, err := c.records(ctx, st)
+	if err != nil {
+		return err
+	}
+	access, file, err := openAccessLog(f.accessLog, c.logWriter())
+	if err != nil {
+		return usage("%w", err)
+	}
+	defer file.Close()
+	m, err := newMeters(f.front.Admin != "")
+	if err != nil {
+		return unsafe("the metrics: %w", err)
+	}
+	handler, err := proxy.New(m.store(records), config, proxy.Options{ //nolint:contextcheck // its requests have their own
+		Engine: reprise.Config{Log: log, MaxRun: maxRun, Observer: m.observer()}, AccessLog: access,
+	})
+	if err != nil {
+		return findings("%w", err)
+	}
+	stop, err := m.watch(handler.Engine())
+	if err != nil {
+		return unsafe("the metrics: %w", err)
+	}
+	defer stop()
+	f.front.Ready, f.front.Metrics, f.front.Log = ready, m.handler(), log
+	server, err := front.Open(ctx, f.front, handler)
+	if err != nil {
+		return unsafe("the proxy cannot listen: %w", err)
+	}
+	defer f.reloading(log, handler, server)() //nolint:contextcheck // the same
+	c.announce(server, config, name)
+	switch err := server.Run(ctx, f.drain, handler.Close); {
+	case errors.Is(err, front.ErrDrain):
+		return unsafe("%w after --drain %s; their keys lapse, and reprise stuck shows those that need a person", err, f.drain)
+	case err != nil:
+		return unsafe("%w", err)
+	}
+	return nil
+}
+
+// records returns the store of the proxy after it has done each operation once, and the
+// question whether it answers.
+func (c *session) records(ctx context.Context, st *connect.Store) (records store.Store, name string, ready func(context.Context) error, err error) {
+	if st == nil {
+		return memstore.New(), "memory, which ends with this process", func(context.Context) error { return nil }, nil
+	}
+	if st.Settings.Transactional {
+		return nil, "", nil, usage("--transactional is for services whose effects are in the database of the records; those of an upstream are not")
+	}
+	bounded, cancel := st.Bounded(ctx)
+	defer cancel()
+	if err := st.Prove(bounded); err != nil {
+		return nil, "", nil, storeFailed(ctx, "opening the store", err)
+	}
+	ready = func(ctx context.Context) error {
+		_, err := st.Look.Inspect(ctx, store.ID{})
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	return st.Store, st.Name, ready, nil
+}
+
+// logWriter writes the log to standard error, without passwords.
+func (c *session) logWriter() io.Writer {
+	w := &auditWriter{out: c.err.Raw(), redact: func(text string) string { return text }}
+	if c.store != nil {
+		w.redact = c.store.Redact
+	}
+	return w
+}
+
+// openAccessLog returns nil without a name.
+func openAccessLog(name string, standard io.Writer) (*slog.Logger, io.Closer, error) {
+	switch name {
+	case "":
+		return nil, io.NopCloser(nil), nil
+	case "-":
+		return slog.New(slog.NewJSONHandler(standard, nil)), io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the operator's own file
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewJSONHandler(f, nil)), f, nil
+}
+
+// announce prints where the proxy serves.
+func (c *session) announce(server *front.Server, config proxy.Config, store string) {
+	if c.json {
+		c.printJSON(map[string]any{"url": server.URL(), "admin_url": server.AdminURL(), "upstream": config.Upstream.String(), "store": store})
+		return
+	}
+	c.out.Line("forwarding to ", config.Upstream.String())
+	c.out.Line("records in ", store)
+	c.out.Line("at ", server.URL())
+	if url := server.AdminURL(); url != "" {
+		c.out.Line("state at ", url)
+	}
+	c.warnUnverified(config)
+}
+
+// reloading reads the files again at each SIGHUP, until the function that it returns is
+// called.
+func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server *front.Server) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hangups {
+			config, err := f.load()
+			if err == nil {
+				err = handler.Reload(config)
+			}
+			if err = errors.Join(err, server.Reload()); err != nil {
+				log.Error("not reloaded", slog.Any("error", err))
+				continue
+			}
+			log.Info("reloaded")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-done
+	}
+}

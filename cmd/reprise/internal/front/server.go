@@ -1,0 +1,148 @@
+// Package front serves a handler to clients, and its state to operators on a listener of
+// its own.
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// The bounds of a connection that no flag changes.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	maxStreams        = 250 // of one HTTP/2 connection
+)
+
+// Config says how to serve.
+type Config struct {
+	Listen         string // the address for clients
+	Admin          string // the address for operators; empty: none
+	Files          TLSFiles
+	MaxConnections int // of clients
+
+	Ready   func(ctx context.Context) error // why the handler cannot serve
+	Metrics http.Handler                    // for operators
+	Log     *slog.Logger                    // of the servers
+}
+
+// Server has its listeners open. Make one with [Open], and then call Run once.
+type Server struct {
+	clients, operators net.Listener // operators may be nil
+	public, admin      *http.Server
+	tls                *tlsFiles // nil: no TLS
+	draining           atomic.Bool
+}
+
+// Open opens the listeners. Clients speak HTTP/1.1 or HTTP/2, with TLS if the config has
+// files of it, else without.
+func Open(ctx context.Context, c Config, handler http.Handler) (*Server, error) {
+	s := &Server{}
+	var err error
+	if s.tls, err = loadTLS(c.Files); err != nil {
+		return nil, err
+	}
+	var listening net.ListenConfig
+	if s.clients, err = listening.Listen(ctx, "tcp", c.Listen); err != nil {
+		return nil, err
+	}
+	s.clients = netutil.LimitListener(s.clients, c.MaxConnections)
+	if c.Admin != "" {
+		if s.operators, err = listening.Listen(ctx, "tcp", c.Admin); err != nil {
+			_ = s.clients.Close()
+			return nil, err
+		}
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(s.tls != nil)
+	protocols.SetUnencryptedHTTP2(s.tls == nil)
+	server := func(handler http.Handler) *http.Server {
+		return &http.Server{
+			Handler:           handler,
+			Protocols:         &protocols,
+			ReadHeaderTimeout: readHeaderTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+			ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+			// A signal ends the program after its requests, not the requests.
+			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		}
+	}
+	s.public, s.admin = server(handler), server(s.state(c))
+	if s.tls != nil {
+		s.public.TLSConfig = s.tls.config()
+	}
+	return s, nil
+}
+
+// URL returns the address of clients.
+func (s *Server) URL() string {
+	if s.tls != nil {
+		return "https://" + s.clients.Addr().String()
+	}
+	return "http://" + s.clients.Addr().String()
+}
+
+// AdminURL returns the address of operators, empty if there is none.
+func (s *Server) AdminURL() string {
+	if s.operators == nil {
+		return ""
+	}
+	return "http://" + s.operators.Addr().String()
+}
+
+// Reload reads the files of TLS again, for connections that follow. After an error the
+// former ones stay in use.
+func (s *Server) Reload() error {
+	if s.tls == nil {
+		return nil
+	}
+	return s.tls.load()
+}
+
+// ErrDrain says that requests were still running when their time to end was over.
+var ErrDrain = errors.New("requests were still running")
+
+// Run serves until ctx ends. Then the listener is closed, requests have the time drain to
+// end, and so has finish, which is called after that with the rest of it. Operators are
+// served until all that is over.
+func (s *Server) Run(ctx context.Context, drain time.Duration, finish func(context.Context) error) error {
+	done := make(chan error, 2)
+	go func() {
+		if s.tls != nil {
+			done <- s.public.ServeTLS(s.clients, "", "")
+		} else {
+			done <- s.public.Serve(s.clients)
+		}
+	}()
+	if s.operators != nil {
+		go func() { done <- s.admin.Serve(s.operators) }()
+		defer s.admin.Close()
+	}
+	var ended error
+	select {
+	case ended = <-done:
+		ended = fmt.Errorf("the server ended: %w", ended)
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	err := s.public.Shutdown(bounded)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = ErrDrain
+		_ = s.public.Close()
+	}
+	return errors.Join(ended, err, finish(bounded))
+}

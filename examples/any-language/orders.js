@@ -1,0 +1,19 @@
+// Orders takes money for every POST /orders that reaches it, and knows nothing of the
+// header Idempotency-Key. A line of CHARGES, or of standard output, is a charge.
+const { appendFileSync } = require('node:fs')
+const http = require('node:http')
+
+let order = 0
+
+http.createServer((req, res) => {
+  let body = ''
+  req.on('data', (part) => { body += part })
+  req.on('end', () => {
+    order++
+    appendFileSync(process.env.CHARGES || '/dev/stdout', `process ${process.pid} charges ${body}\n`)
+    setTimeout(() => {
+      res.writeHead(201, { 'Content-Type': 'application/json' })
+      res.end(JSON.stringify({ order, process: process.pid, time: Date.now() }))
+    }, Number(process.env.DELAY || 0)) // the bank takes its time
+  })
+}).listen(Number(process.env.PORT || 3000), '127.0.0.1')

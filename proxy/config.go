@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Config is the configuration of a [Handler], as a file has it. [Parse] describes the
+// notation.
+type Config struct {
+	// Upstream is the service: http://host:port, https://host:port, or h2c://host:port for
+	// HTTP/2 without TLS. It has no path.
+	Upstream Upstream `toml:"upstream"`
+
+	// Scope is the scope of policies that have none. One of the two has to be set: sharing
+	// a key space among all clients is a choice.
+	Scope Scope `toml:"scope"`
+
+	// Trusted lists the addresses of peers, such as load balancers, whose X-Forwarded-For,
+	// X-Forwarded-Host and X-Forwarded-Proto the upstream gets. Those of other peers are
+	// replaced.
+	Trusted []Prefix `toml:"trusted_addresses"`
+
+	// ConnectTimeout bounds a connection to the upstream and its TLS handshake. The default
+	// is 5 s. A request that gets no connection was not sent, and its retry runs.
+	ConnectTimeout Duration `toml:"connect_timeout"`
+
+	// ResponseTimeout bounds the time from the end of a request to the header of its
+	// response. The default is 60 s. The outcome of a request with a key is unknown then.
+	ResponseTimeout Duration `toml:"response_timeout"`
+
+	// BodyTimeout bounds how long a client may take to send the body of a request with a
+	// key, which is read before the request is forwarded. The default is 30 s.
+	BodyTimeout Duration `toml:"body_timeout"`
+
+	// MaxRequests bounds the requests at a time; one more gets 503. The default is 10,000.
+	MaxRequests int `toml:"max_requests"`
+
+	// Default is the policy of requests that no route matches. It has no Match.
+	Default Policy `toml:"default"`
+
+	// Routes are the policies of requests that a pattern of theirs matches.
+	Routes []Policy `toml:"route"`
+}
+
+// The defaults of a Config.
+const (
+	defaultConnectTimeout  = Duration(5 * time.Second)
+	defaultResponseTimeout = Duration(time.Minute)
+	defaultBodyTimeout     = Duration(30 * time.Second)
+	defaultMaxRequests     = 10_000
+)
+
+// Load reads the file of a configuration, see [Parse].
+func Load(name string) (Config, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
+	if err != nil {
+		return Config{}, fmt.Errorf("proxy: %w", err)
+	}
+	c, err := Parse(text)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s:%w", name, err)
+	}
+	return c, nil
+}
+
+// Parse reads a configuration in TOML:
+//
+//	upstream = "http://127.0.0.1:3000"
+//	scope = "header:Authorization"
+//
+//	[[route]]
+//	name = "payments"
+//	match = ["POST /v1/payments", "POST /v1/payments/{id}/capture"]
+//	required = true
+//	retention = "72h"
+//
+// Errors begin with the line that they are about. A field that no Config has is one.
+func Parse(text []byte) (Config, error) {
+	var c Config
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Config{}, located(err)
+	}
+	return c, nil
+}
+
+// located returns an error of the decoder with its lines.
+func located(err error) error {
+	if missing := new(toml.StrictMissingError); errors.As(err, &missing) {
+		var lines []error
+		for i := range missing.Errors {
+			e := &missing.Errors[i]
+			row, _ := e.Position()
+			lines = append(lines, fmt.Errorf("%d: unknown field %s", row, strings.Join(e.Key(), ".")))
+		}
+		return errors.Join(lines...)
+	}
+	if one := new(toml.DecodeError); errors.As(err, &one) {
+		row, _ := one.Position()
+		return fmt.Errorf("%d: %s", row, strings.TrimPrefix(one.Error(), "toml: "))
+	}
+	return fmt.Errorf("1: %w", err)
+}
+
+// complete returns c with its defaults, or the error that names its invalid field.
+func (c Config) complete() (Config, error) {
+	if c.Upstream.url == nil {
+		return c, errors.New("proxy: upstream is missing, want a URL such as http://127.0.0.1:3000")
+	}
+	if len(c.Default.Match) > 0 {
+		return c, errors.New("proxy: default.match is set; the default policy is that of requests that no route matches")
+	}
+	for _, d := range []struct {
+		field     string
+		value     *Duration
+		otherwise Duration
+	}{
+		{"connect_timeout", &c.ConnectTimeout, defaultConnectTimeout},
+		{"response_timeout", &c.ResponseTimeout, defaultResponseTimeout},
+		{"body_timeout", &c.BodyTimeout, defaultBodyTimeout},
+	} {
+		if *d.value < 0 {
+			return c, fmt.Errorf("proxy: %s is negative: %s", d.field, time.Duration(*d.value))
+		}
+		if *d.value == 0 {
+			*d.value = d.otherwise
+		}
+	}
+	if c.MaxRequests < 0 {
+		return c, fmt.Errorf("proxy: max_requests is %d, want at least 1", c.MaxRequests)
+	}
+	if c.MaxRequests == 0 {
+		c.MaxRequests = defaultMaxRequests
+	}
+	return c, nil
+}
+
+// Upstream is the address of a service, see [Config].
+type Upstream struct{ url *url.URL }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (u *Upstream) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	switch {
+	case err != nil:
+		return errors.New("the upstream is not a URL, want one such as http://127.0.0.1:3000")
+	case parsed.Scheme != "http" && parsed.Scheme != "https" && parsed.Scheme != "h2c":
+		return errors.New("the URL of the upstream begins with none of http://, https:// and h2c://")
+	case parsed.Host == "":
+		return errors.New("the URL of the upstream has no host")
+	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" || strings.Trim(parsed.Path, "/") != "":
+		return errors.New("the URL of the upstream has more than a scheme, a host and a port; the proxy does not rewrite requests")
+	}
+	parsed.Path = ""
+	u.url = parsed
+	return nil
+}
+
+// String returns the URL; an empty string of the zero value.
+func (u Upstream) String() string {
+	if u.url == nil {
+		return ""
+	}
+	return u.url.String()
+}
+
+// Duration is a [time.Duration] in the notation of [time.ParseDuration].
+type Duration time.Duration
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration, want one such as 30s or 24h", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// Prefix is a range of addresses such as 10.0.0.0/8, or one address.
+type Prefix netip.Prefix
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Prefix) UnmarshalText(text []byte) error {
+	if address, err := netip.ParseAddr(string(text)); err == nil {
+		*p = Prefix(netip.PrefixFrom(address, address.BitLen()))
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither an address nor a range such as 10.0.0.0/8", text)
+	}
+	*p = Prefix(prefix)
+	return nil
+}

@@ -1,0 +1,75 @@
+package proxy_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/proxy"
+)
+
+func TestParseNamesTheLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"upstream = 'http://a'\nscop = 'unscoped'\n\n[default]\nrequird = true\n": "2: unknown field scop\n5: unknown field default.requird",
+		"[[route]]\nmatch = ['/a']\nexpires = 1\n":                                "3: unknown field route.expires",
+		"upstream = 'ftp://a'\n":                                                  "1: ",
+		"upstream = 'http://a/b'\n":                                               "1: ",
+		"\nscope = 'header:'\n":                                                   "2: ",
+		"\n\nscope = 'everyone'\n":                                                "3: ",
+		"[default]\nretention = '3 days'\n":                                       "2: ",
+		"[default]\npreset = 'once'\n":                                            "2: ",
+		"[default]\nfingerprint = 'md5'\n":                                        "2: ",
+		"trusted_addresses = ['10.0.0.0/99']\n":                                   "1: ",
+		"[default]\nrequired = 'yes'\n":                                           "2: ",
+		"upstream = \n":                                                           "1: ",
+	} {
+		_, err := proxy.Parse([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestNewNamesTheInvalidField(t *testing.T) {
+	t.Parallel()
+	const head = "upstream = 'http://a'\nscope = 'unscoped'\n"
+	for text, want := range map[string]string{
+		"scope = 'unscoped'":                "upstream is missing",
+		"upstream = 'http://a'":             `policy "default": the scope is missing`,
+		head + "[default]\nmatch = ['/']":   "default.match",
+		head + "body_timeout = '-1s'":       "body_timeout",
+		head + "max_requests = -1":          "max_requests",
+		head + "[[route]]":                  `policy "route-1": match is empty`,
+		head + "[[route]]\nmatch = ['FOO']": `pattern "FOO"`,
+		head + "[[route]]\nname = 'x'\nmatch = ['/a']\n[[route]]\nname = 'x'\nmatch = ['/b']": `two policies have the name "x"`,
+		head + "[[route]]\nmatch = ['/a']\n[[route]]\nmatch = ['/a']":                         `policy "route-2"`,
+		head + "[default]\nfail_open = true":                                                  "FailOpen",
+		head + "[default]\nmethods = ['get']":                                                 "Methods",
+		head + "[default]\nheaders = ['a b']":                                                 "Key",
+	} {
+		c, err := proxy.Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "reprise.toml")
+	if _, err := proxy.Load(name); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if err := os.WriteFile(name, []byte("x = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proxy.Load(name); err == nil || !strings.HasPrefix(err.Error(), name+":1: ") {
+		t.Errorf("an unknown field: %v", err)
+	}
+}

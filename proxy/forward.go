@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+const (
+	idleConnections   = 256             // to the upstream
+	idleTimeout       = 4 * time.Second // less than that of Node, whose default of 5 s is among the shortest
+	maxResponseHeader = 1 << 20
+)
+
+// newTransport returns the transport to the upstream. It believes no proxy of the
+// environment, and leaves bodies as they are coded: a replay must have the same bytes.
+func newTransport(c *Config) *http.Transport {
+	var protocols http.Protocols
+	switch c.Upstream.url.Scheme {
+	case "https":
+		protocols.SetHTTP1(true)
+		protocols.SetHTTP2(true)
+	case "h2c":
+		protocols.SetUnencryptedHTTP2(true)
+	default:
+		protocols.SetHTTP1(true)
+	}
+	return &http.Transport{
+		Protocols:              &protocols,
+		DialContext:            (&net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}).DialContext,
+		TLSHandshakeTimeout:    time.Duration(c.ConnectTimeout),
+		ResponseHeaderTimeout:  time.Duration(c.ResponseTimeout),
+		ExpectContinueTimeout:  time.Second,
+		MaxIdleConns:           idleConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		DisableCompression:     true,
+	}
+}
+
+// newForward returns the handler that forwards requests to the upstream. A policy that is
+// aware of the upstream's replays names the field that marks them.
+func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.Logger) http.Handler {
+	target := *c.Upstream.url
+	if target.Scheme == "h2c" {
+		target.Scheme = "http"
+	}
+	p := &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite:   func(r *httputil.ProxyRequest) { rewrite(r, &target, c.Trusted) },
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	if aware != "" {
+		p.ModifyResponse = func(resp *http.Response) error {
+			if resp.Header.Get(aware) == "true" && protocol.Release(resp.Request.Context()) {
+				responseOf(resp.Request.Context()).mark(aware)
+			}
+			return nil
+		}
+	}
+	return reprisehttp.Proxy(p)
+}
+
+// rewrite addresses a request to the upstream and tells it about the client.
+func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
+	r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+	r.Out.Host = r.In.Host
+	// A query that Go parses differently is the upstream's to judge, as its fingerprint
+	// has its bytes.
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	keep := isTrusted(r.In.RemoteAddr, trusted)
+	if keep {
+		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+	}
+	r.SetXForwarded()
+	if !keep {
+		return
+	}
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, there := r.In.Header[name]; there {
+			r.Out.Header[name] = values
+		}
+	}
+}
+
+func isTrusted(peer string, trusted []Prefix) bool {
+	if len(trusted) == 0 {
+		return false
+	}
+	address, err := netip.ParseAddrPort(peer)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(trusted, func(p Prefix) bool { return netip.Prefix(p).Contains(address.Addr().Unmap()) })
+}

@@ -1,0 +1,113 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestForwardedFieldsAreThoseOfTrustedPeers(t *testing.T) {
+	t.Parallel()
+	for trusted, want := range map[string]string{
+		"":                                    "127.0.0.1 | PROXY | http",
+		"trusted_addresses = ['10.0.0.1']":    "127.0.0.1 | PROXY | http",
+		"trusted_addresses = ['127.0.0.0/8']": "192.0.2.1, 127.0.0.1 | shop.example | https",
+	} {
+		b := setup(t, trusted+"\n"+plain)
+		b.handle(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprintf(w, "%s | %s | %s | %s", r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto"), r.Host) //nolint:gosec // a test
+		})
+		got := b.post("/orders", "", header("X-Forwarded-For", "192.0.2.1"), header("X-Forwarded-Host", "shop.example"), header("X-Forwarded-Proto", "https"))
+		host := strings.TrimPrefix(b.url, "http://")
+		if want := strings.ReplaceAll(want, "PROXY", host) + " | " + host; string(got.body) != want {
+			t.Errorf("%q: the upstream got %q, want %q", trusted, got.body, want)
+		}
+	}
+}
+
+func TestWebsocketsPass(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_ = rw.Flush()
+		_, _ = io.Copy(conn, rw)
+	})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("GET /live HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIdempotency-Key: \"k1\"\r\n\r\n"))
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil) //nolint:bodyclose // it has none
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v %v", resp, err)
+	}
+	_, _ = conn.Write([]byte("ping"))
+	echo := make([]byte, 4)
+	if _, err := io.ReadFull(in, echo); err != nil || string(echo) != "ping" {
+		t.Errorf("got %q, %v", echo, err)
+	}
+}
+
+// A stream in both directions reaches the other end while it lasts.
+func TestStreamsWithoutAKeyPass(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "body_timeout = '1ms'\n"+plain)
+	b.handle(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex()
+		_ = control.Flush()
+		buf := make([]byte, 4)
+		for {
+			if _, err := io.ReadFull(r.Body, buf); err != nil {
+				return
+			}
+			_, _ = w.Write(buf)
+			_ = control.Flush()
+		}
+	})
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	front := http.Server{Handler: b.handler, Protocols: &protocols}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = front.Serve(l) }()
+	t.Cleanup(func() { _ = front.Close() })
+	transport := &http.Transport{Protocols: &protocols}
+	t.Cleanup(transport.CloseIdleConnections)
+	if err := b.handler.Reload(b.config("body_timeout = '1ms'\n" + strings.ReplaceAll(plain, "http:", "h2c:"))); err != nil {
+		t.Fatal(err)
+	}
+	body, send := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/stream", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for _, part := range []string{"one.", "two."} {
+		_, _ = send.Write([]byte(part))
+		got := make([]byte, 4)
+		if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != part {
+			t.Fatalf("got %q, %v, want %q", got, err, part)
+		}
+	}
+	_ = send.Close()
+}

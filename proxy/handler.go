@@ -1,0 +1,236 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Options are what a [Handler] gets from its program and not from a file. The zero value
+// is valid.
+type Options struct {
+	// Engine tunes the engine. Its Log also gets the errors of the upstream.
+	Engine reprise.Config
+
+	// AccessLog, if not nil, gets a line for each request. It has the path and neither the
+	// query nor a header field, so it has no key.
+	AccessLog *slog.Logger
+}
+
+// Handler forwards requests to an upstream under the policies of a [Config]. Make one
+// with [New]. Its methods are safe for concurrent use.
+type Handler struct {
+	engine  *reprise.Engine
+	log     *slog.Logger
+	access  *slog.Logger
+	current atomic.Pointer[routes]
+	running atomic.Int64 // requests
+}
+
+// New returns a handler whose records are in st, which stays open when the handler is
+// closed. The store must not be a transactional one: the effects of the upstream are not
+// in its database. The error names the invalid field of c.
+func New(st store.Store, c Config, o Options) (*Handler, error) {
+	engine, err := reprise.New(st, o.Engine)
+	if err != nil {
+		return nil, err
+	}
+	if engine.Binds() {
+		return nil, errors.New("proxy: the store is transactional; the effects of an upstream do not commit with its records")
+	}
+	h := &Handler{engine: engine, log: engine.Config().Log, access: o.AccessLog}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	if err := h.Reload(c); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Reload replaces the configuration. Requests that have begun end under the former one.
+// If c is invalid, the former one stays, and the error names the field.
+func (h *Handler) Reload(c Config) error {
+	c, err := c.complete()
+	if err != nil {
+		return err
+	}
+	next, err := newRoutes(h.engine, &c, h.log)
+	if err != nil {
+		return err
+	}
+	if former := h.current.Swap(next); former != nil {
+		former.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Engine returns the engine of all policies, for metrics and operators.
+func (h *Handler) Engine() *reprise.Engine { return h.engine }
+
+// Close refuses new requests with a key and waits until those that run have ended, or
+// until ctx ends. Shut the server down first.
+func (h *Handler) Close(ctx context.Context) error {
+	err := h.engine.Close(ctx)
+	h.current.Load().transport.CloseIdleConnections()
+	return err
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	rt := h.current.Load()
+	p := rt.of(r)
+	resp := &response{ResponseWriter: w}
+	defer func() { h.logAccess(r, p, resp, time.Since(began)) }()
+	defer h.running.Add(-1)
+	if h.running.Add(1) > int64(rt.maxRequests) {
+		resp.Header().Set("Retry-After", "1")
+		http.Error(resp, "The proxy serves as many requests as it may. The request was not sent.", http.StatusServiceUnavailable)
+		return
+	}
+	p.ServeHTTP(resp, r.WithContext(context.WithValue(r.Context(), responseKey{}, resp)))
+}
+
+// routes are a configuration in use.
+type routes struct {
+	mux         *http.ServeMux // of *policy handlers; only asked, because it would redirect
+	otherwise   *policy
+	transport   *http.Transport
+	maxRequests int
+}
+
+// policy is the handler of a [Policy].
+type policy struct {
+	http.Handler
+
+	name     string
+	replayed string // the field that marks a replay; empty: there are none
+}
+
+func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, error) {
+	rt := &routes{mux: http.NewServeMux(), transport: newTransport(c), maxRequests: c.MaxRequests}
+	names := map[string]bool{}
+	add := func(p Policy, name string) (*policy, error) {
+		if p.Name == "" {
+			p.Name = name
+		}
+		if names[p.Name] {
+			return nil, fmt.Errorf("proxy: two policies have the name %q", p.Name)
+		}
+		names[p.Name] = true
+		if p.Scope.of == nil {
+			p.Scope = c.Scope
+		}
+		made, err := newPolicy(engine, c, &p, rt.transport, log)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
+		}
+		return made, nil
+	}
+	var err error
+	if rt.otherwise, err = add(c.Default, "default"); err != nil {
+		return nil, err
+	}
+	for i := range c.Routes {
+		made, err := add(c.Routes[i], fmt.Sprintf("route-%d", i+1))
+		if err != nil {
+			return nil, err
+		}
+		if len(c.Routes[i].Match) == 0 {
+			return nil, fmt.Errorf("proxy: policy %q: match is empty; the policy of all other requests is [default]", made.name)
+		}
+		for _, pattern := range c.Routes[i].Match {
+			if err := register(rt.mux, pattern, made); err != nil {
+				return nil, fmt.Errorf("proxy: policy %q: %w", made.name, err)
+			}
+		}
+	}
+	return rt, nil
+}
+
+// register adds a pattern. A ServeMux panics if it is invalid or conflicts with another.
+func register(mux *http.ServeMux, pattern string, p *policy) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			text, _, _ := strings.Cut(fmt.Sprint(reason), " (registered at ")
+			err = fmt.Errorf("match has the pattern %q: %s", pattern, text)
+		}
+	}()
+	mux.Handle(pattern, p)
+	return nil
+}
+
+func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.RoundTripper, log *slog.Logger) (*policy, error) {
+	if p.Unkeyed {
+		return &policy{Handler: newForward(c, transport, "", log), name: p.Name}, nil
+	}
+	if p.Scope.of == nil {
+		return nil, fmt.Errorf("the scope is missing, %w", errNotation)
+	}
+	guard, err := p.guard(engine)
+	if err != nil {
+		return nil, err
+	}
+	replayed, aware := guard.ControlFields().Replayed, ""
+	if p.UpstreamAware {
+		aware = replayed
+	}
+	protected := reprisehttp.Middleware(guard, p.Scope.of)(unbounded(newForward(c, transport, aware, log)))
+	return &policy{bounded(protected, time.Duration(c.BodyTimeout)), p.Name, replayed}, nil
+}
+
+// bounded bounds the time in which the guard reads the body of a request with a key. A
+// writer without deadlines has a server that bounds them, as one of Caddy does.
+func bounded(next http.Handler, timeout time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unbounded ends the bound: a request without a key may stream its body, and a connection
+// is watched for its end while the handler runs.
+func unbounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// of returns the policy of a request. An upstream may clean the path that it gets, so the
+// clean one decides.
+func (rt *routes) of(r *http.Request) *policy {
+	asked := *r
+	if escaped := r.URL.EscapedPath(); escaped != "" && escaped[0] == '/' {
+		clean := path.Clean(escaped)
+		if strings.HasSuffix(escaped, "/") && clean != "/" {
+			clean += "/"
+		}
+		if decoded, err := url.PathUnescape(clean); err == nil && clean != escaped {
+			u := *r.URL
+			u.Path, u.RawPath = decoded, clean
+			asked.URL = &u
+		}
+	}
+	handler, _ := rt.mux.Handler(&asked)
+	if p, ok := handler.(*policy); ok {
+		return p
+	}
+	return rt.otherwise
+}

@@ -1,0 +1,299 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const plain = "upstream = 'http://UPSTREAM'\nscope = 'header:Authorization'\n"
+
+func TestRetryGetsTheBytesOfTheFirstRun(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"http", "h2c"} {
+		b := setup(t, strings.ReplaceAll(plain, "http://", scheme+"://"))
+		first := b.post("/orders?x=1", "k1")
+		again := b.post("/orders?x=1", "k1")
+		b.wantRuns(1)
+		if first.status != http.StatusCreated || first.replayed() || !bytes.HasPrefix(first.body, allBytes()) {
+			t.Errorf("%s: first: %d %v", scheme, first.status, first.header)
+		}
+		if again.status != first.status || !again.replayed() || !bytes.Equal(again.body, first.body) {
+			t.Errorf("%s: replay: %d %v", scheme, again.status, again.header)
+		}
+		for _, own := range []string{"Date", "Idempotent-Replayed"} {
+			first.header.Del(own)
+			again.header.Del(own)
+		}
+		if !reflect.DeepEqual(first.header, again.header) {
+			t.Errorf("%s: replay has the header %v, want %v", scheme, again.header, first.header)
+		}
+		if other := b.post("/orders?x=2", "k1"); other.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: the key with another query got %d, want 422", scheme, other.status)
+		}
+	}
+}
+
+func TestRequestWithoutAKeyPasses(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	b.post("/orders", "")
+	b.post("/orders", "")
+	b.wantRuns(2)
+}
+
+func TestLostAnswerIsUnknownAndNeverRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]http.HandlerFunc{
+		"before the header": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"within the body": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("half"))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		for _, preset := range []string{"at-most-once", "recoverable"} {
+			b := setup(t, plain+"[default]\npreset = '"+preset+"'\n")
+			b.handle(cut)
+			if first := b.post("/orders", "k1"); first.status != http.StatusBadGateway && first.err == nil {
+				t.Errorf("%s, %s: the first client got %d and the whole body %q", name, preset, first.status, first.body)
+			}
+			for range 2 {
+				if again := b.post("/orders", "k1"); again.status != http.StatusConflict || !bytes.Contains(again.body, []byte("outcome-unknown")) {
+					t.Errorf("%s, %s: the retry got %d %s, want 409 outcome-unknown", name, preset, again.status, again.body)
+				}
+			}
+			b.wantRuns(1)
+		}
+	}
+}
+
+func TestSlowUpstreamIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "response_timeout = '50ms'\n"+plain)
+	held := make(chan struct{})
+	t.Cleanup(func() { close(held) })
+	b.handle(func(http.ResponseWriter, *http.Request) { <-held })
+	if first := b.post("/orders", "k1"); first.status != http.StatusGatewayTimeout {
+		t.Errorf("the first client got %d, want 504", first.status)
+	}
+	if again := b.post("/orders", "k1"); again.status != http.StatusConflict {
+		t.Errorf("the retry got %d, want 409", again.status)
+	}
+	b.wantRuns(1)
+}
+
+func TestUnsentRequestRunsOnRetry(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	address := b.upstream.Listener.Addr().String()
+	_ = b.upstream.Listener.Close()
+	for { // the kernel may accept connections for a moment
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			break
+		}
+		_ = conn.Close()
+	}
+	for range 2 {
+		if down := b.post("/orders", "k1"); down.status != http.StatusServiceUnavailable {
+			t.Errorf("with the upstream down: %d %s, want 503", down.status, down.body)
+		}
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revived := httptest.NewUnstartedServer(b.upstream.Config.Handler)
+	_ = revived.Listener.Close()
+	revived.Listener = l
+	revived.Start()
+	t.Cleanup(revived.Close)
+	if up := b.post("/orders", "k1"); up.status != http.StatusCreated || up.replayed() {
+		t.Errorf("with the upstream up: %d %v, want the first run", up.status, up.header)
+	}
+	if again := b.post("/orders", "k1"); !again.replayed() {
+		t.Error("the second request after that is not replayed")
+	}
+	b.wantRuns(1)
+}
+
+func TestRoutesHaveTheirPolicies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain+`
+[[route]]
+match = ["POST /pay/", "POST /pay"]
+required = true
+[[route]]
+match = ["/open/{rest...}"]
+unkeyed = true
+`)
+	for path, want := range map[string]int{
+		"/pay": 400, "/pay/x": 400, "/pay/%78": 400, "//pay": 400, "/a/../pay/x": 400, "/other": 201, "/pays": 201,
+	} {
+		if got := b.post(path, ""); got.status != want {
+			t.Errorf("%s without a key: %d, want %d", path, got.status, want)
+		}
+	}
+	runs := b.runs.Load()
+	for range 2 {
+		if got := b.post("/open/a", "k1"); got.status != http.StatusCreated || got.replayed() {
+			t.Errorf("/open/a with a key: %d %v", got.status, got.header)
+		}
+	}
+	b.wantRuns(runs + 2)
+}
+
+func TestReloadKeepsRequestsThatRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-held
+		w.WriteHeader(http.StatusAccepted)
+	})
+	got := make(chan *answer)
+	go func() { got <- b.post("/orders", "k1") }()
+	<-entered
+	if err := b.handler.Reload(b.config(plain + "[default]\nrequired = true\n")); err != nil {
+		t.Fatal(err)
+	}
+	if now := b.post("/orders", ""); now.status != http.StatusBadRequest {
+		t.Errorf("after the reload, a request without a key got %d, want 400", now.status)
+	}
+	close(held)
+	if first := <-got; first.status != http.StatusAccepted {
+		t.Errorf("the request that ran got %d", first.status)
+	}
+	if again := b.post("/orders", "k1"); !again.replayed() || again.status != http.StatusAccepted {
+		t.Errorf("its retry got %d %v, want a replay", again.status, again.header)
+	}
+	if err := b.handler.Reload(b.config(plain + "[default]\nretention = '-1s'\n")); err == nil {
+		t.Error("an invalid configuration was loaded")
+	}
+	if now := b.post("/orders", ""); now.status != http.StatusBadRequest {
+		t.Errorf("after an invalid one, a request without a key got %d, want 400", now.status)
+	}
+}
+
+func TestUpstreamThatReplaysIsHeard(t *testing.T) {
+	t.Parallel()
+	for aware, want := range map[string]struct {
+		marked bool
+		runs   int64
+	}{"true": {true, 2}, "false": {false, 1}} {
+		b := setup(t, plain+"[default]\nupstream_aware = "+aware+"\n")
+		b.handle(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Idempotent-Replayed", "true") })
+		if first := b.post("/orders", "k1"); first.replayed() != want.marked || first.status != http.StatusOK {
+			t.Errorf("aware %s: %d %v", aware, first.status, first.header)
+		}
+		if again := b.post("/orders", "k1"); !again.replayed() {
+			t.Errorf("aware %s: the second response has no mark", aware)
+		}
+		b.wantRuns(want.runs)
+	}
+}
+
+func TestMaxRequestsBoundsThoseThatRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "max_requests = 1\n"+plain)
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-held })
+	got := make(chan *answer)
+	go func() { got <- b.post("/orders", "k1") }()
+	<-entered
+	if more := b.post("/orders", "k2"); more.status != http.StatusServiceUnavailable || more.header.Get("Retry-After") == "" {
+		t.Errorf("one more got %d", more.status)
+	}
+	close(held)
+	<-got
+	b.wantRuns(1)
+}
+
+func TestBodyTimeoutBoundsTheBodyOfARequestWithAKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "body_timeout = '50ms'\n"+plain)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("POST /orders HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nIdempotency-Key: \"k1\"\r\nContent-Length: 10\r\n\r\nhalf"))
+	buf := make([]byte, 12)
+	if _, err := conn.Read(buf); err != nil || !bytes.HasPrefix(buf, []byte("HTTP/1.1 4")) {
+		t.Errorf("got %q, %v, want a 4xx", buf, err)
+	}
+	b.wantRuns(0)
+}
+
+func TestAccessLogHasNoKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	b.post("/orders?token=secret", "private")
+	b.post("/orders?token=secret", "private")
+	for !strings.Contains(b.access.String(), `"replayed":true`) && t.Context().Err() == nil {
+		continue
+	}
+	text := b.access.String()
+	for _, secret := range []string{"private", "secret", "alice"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log has %q:\n%s", secret, text)
+		}
+	}
+	if !strings.Contains(text, `"path":"/orders"`) || !strings.Contains(text, `"status":201`) || !strings.Contains(text, `"policy":"default"`) {
+		t.Errorf("the log has\n%s", text)
+	}
+}
+
+// The time in which a body has to come does not bound the wait that follows.
+func TestBodyTimeoutEndsWithTheBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "body_timeout = '1s'\n"+plain+"[default]\nwait = '1m'\n")
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(http.ResponseWriter, *http.Request) { close(entered); <-held })
+	got := make(chan *answer)
+	for range 2 {
+		go func() { got <- b.post("/orders", "k1") }()
+	}
+	<-entered
+	<-time.After(1500 * time.Millisecond) // longer than the body may take
+	close(held)
+	first, second := <-got, <-got
+	if first.status != http.StatusOK || second.status != http.StatusOK || first.replayed() == second.replayed() {
+		t.Errorf("got %+v and %+v, want the run and its replay", first, second)
+	}
+	b.wantRuns(1)
+}
+
+func TestClientThatLeavesDoesNotEndTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain+"[default]\nwait = '1m'\n")
+	entered, held := make(chan struct{}), make(chan struct{})
+	b.handle(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-held
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write(allBytes())
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan *answer)
+	go func() {
+		left <- b.post("/orders", "k1", func(r *http.Request) { *r = *r.WithContext(ctx) }) //nolint:contextcheck // it is given
+	}()
+	<-entered
+	leave()
+	<-left
+	close(held)
+	if again := b.post("/orders", "k1"); again.status != http.StatusAccepted || !again.replayed() || !bytes.Equal(again.body, allBytes()) {
+		t.Errorf("the retry got %+v, want a replay", again)
+	}
+	b.wantRuns(1)
+}

@@ -1,0 +1,148 @@
+package proxy_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/proxy"
+)
+
+// bundle is a proxy on a socket in front of an upstream on another.
+type bundle struct {
+	t        *testing.T
+	upstream *httptest.Server
+	handler  *proxy.Handler
+	url      string
+	client   *http.Client
+	access   *lines
+	runs     atomic.Int64 // requests that reached the upstream
+	serve    atomic.Pointer[http.HandlerFunc]
+}
+
+// setup starts both. UPSTREAM in the configuration is the address of the upstream.
+func setup(t *testing.T, config string) *bundle {
+	t.Helper()
+	b := &bundle{t: t, access: new(lines), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	b.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		run := b.runs.Add(1)
+		if f := b.serve.Load(); f != nil {
+			(*f)(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("X-Run", string(rune('0'+run)))
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(append(allBytes(), body...))
+	}))
+	b.upstream.Config.Protocols = new(http.Protocols)
+	b.upstream.Config.Protocols.SetHTTP1(true)
+	b.upstream.Config.Protocols.SetUnencryptedHTTP2(true)
+	b.upstream.Start()
+	t.Cleanup(b.upstream.Close)
+	handler, err := proxy.New(memstore.New(), b.config(config), proxy.Options{
+		Engine:    reprise.Config{Log: slog.New(slog.DiscardHandler), MaxRun: time.Minute},
+		AccessLog: slog.New(slog.NewJSONHandler(b.access, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.handler = handler
+	front := httptest.NewServer(handler)
+	b.url = front.URL
+	t.Cleanup(func() {
+		front.Close()
+		if err := handler.Close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bundle) config(text string) proxy.Config {
+	b.t.Helper()
+	c, err := proxy.Parse([]byte(strings.ReplaceAll(text, "UPSTREAM", strings.TrimPrefix(b.upstream.URL, "http://"))))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// handle replaces the handler of the upstream.
+func (b *bundle) handle(f http.HandlerFunc) { b.serve.Store(&f) }
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error // of the connection
+}
+
+func (a *answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
+
+// post sends a request with a key.
+func (b *bundle) post(path, key string, change ...func(*http.Request)) *answer {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, strings.NewReader("pay"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer alice")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	for _, f := range change {
+		f(req)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return &answer{err: err}
+	}
+	defer resp.Body.Close()
+	a := &answer{status: resp.StatusCode, header: resp.Header}
+	a.body, a.err = io.ReadAll(resp.Body)
+	return a
+}
+
+func (b *bundle) wantRuns(want int64) {
+	b.t.Helper()
+	if got := b.runs.Load(); got != want {
+		b.t.Errorf("%d requests reached the upstream, want %d", got, want)
+	}
+}
+
+func allBytes() []byte {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	return all
+}
+
+// lines is a log.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

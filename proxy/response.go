@@ -1,0 +1,72 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// response is the writer outside of the guard. It knows the status and the length for the
+// access log, and sets the mark of an upstream that replays, which the guard removes from
+// the responses of handlers.
+type response struct {
+	http.ResponseWriter
+
+	status   int // 0: no response
+	bytes    int64
+	replayed string // the name of the field to set; empty: none
+}
+
+type responseKey struct{}
+
+// responseOf returns the response of a request that a [Handler] serves.
+func responseOf(ctx context.Context) *response {
+	r, _ := ctx.Value(responseKey{}).(*response)
+	return r
+}
+
+func (r *response) mark(name string) { r.replayed = name }
+
+// WriteHeader implements [http.ResponseWriter].
+func (r *response) WriteHeader(status int) {
+	if informational := status >= 100 && status < 200; !informational || status == http.StatusSwitchingProtocols {
+		r.begin(status)
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (r *response) Write(p []byte) (int, error) {
+	r.begin(http.StatusOK)
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+func (r *response) begin(status int) {
+	if r.status != 0 {
+		return
+	}
+	r.status = status
+	if r.replayed != "" {
+		r.Header().Set(r.replayed, "true")
+	}
+}
+
+// Unwrap gives [http.ResponseController] access to the connection.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// logAccess writes the line of a request. What a client chose and is no key stays in: the
+// method, the host and the path.
+func (h *Handler) logAccess(r *http.Request, p *policy, resp *response, took time.Duration) {
+	if h.access == nil {
+		return
+	}
+	h.access.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.EscapedPath()),
+		slog.String("protocol", r.Proto), slog.String("peer", r.RemoteAddr), slog.String("policy", p.name),
+		slog.Int("status", resp.status), slog.Int64("bytes", resp.bytes), slog.Float64("seconds", took.Seconds()),
+		slog.Bool("replayed", p.replayed != "" && resp.Header().Get(p.replayed) == "true"),
+	)
+}
