@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -171,15 +172,32 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	}
 	if f.restart != "" {
 		o.Restart = func(ctx context.Context) error {
-			out, err := exec.CommandContext(ctx, "sh", "-c", f.restart).CombinedOutput() //nolint:gosec // the operator's own command
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
-			}
-			return nil
+			return runCommand(ctx, f.restart)
 		}
 	}
 	o.Parallel, o.Slow = 16, time.Second
 	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: f.limits}
+	return nil
+}
+
+// runCommand runs a shell command, whose output is part of the error. The output goes to
+// a file: a service that the command leaves behind keeps a pipe open, and would be waited
+// for.
+func runCommand(ctx context.Context, command string) error {
+	out, err := os.CreateTemp("", "reprise-judge-")
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	defer os.Remove(out.Name())
+	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // the operator's own command
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		const most = 1 << 10
+		said := make([]byte, most)
+		n, _ := out.ReadAt(said, 0)
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said[:n])))
+	}
 	return nil
 }
 
