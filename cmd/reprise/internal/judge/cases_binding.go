@@ -102,8 +102,7 @@ var bindingCases = []Case{
 		run: func(e *env) {
 			c := e.post()
 			first := e.first(c)
-			c.Host = e.options.Other.Host
-			there := e.askAt(e.options.Other, c.WithTarget(e.options.Other.RequestURI()))
+			there := e.askAt(e.options.Other, c.At(e.options.Other))
 			if !there.OK() || e.facts.mark == "" && there.Body == first.Body {
 				e.fail("the other endpoint answers %v", there)
 			}

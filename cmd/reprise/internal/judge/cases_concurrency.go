@@ -109,7 +109,7 @@ var concurrencyCases = []Case{
 				c := e.post()
 				first := e.oneRun(e.burst(e.options.Parallel, c, all...))
 				for _, to := range all {
-					e.settled(first, e.askAt(to, c))
+					e.settled(first, e.askAt(to, c.At(to)))
 				}
 			}
 		},
@@ -121,7 +121,7 @@ var concurrencyCases = []Case{
 			c := e.post()
 			first := e.first(c)
 			for _, to := range e.options.Also {
-				e.settled(first, e.askAt(to, c))
+				e.settled(first, e.askAt(to, c.At(to)))
 			}
 		},
 	},

@@ -35,6 +35,7 @@ func (e *env) retries(c wire.Call, faults ...fault) {
 		before = e.count()
 	}
 	p := e.proxy(faults)
+	defer p.stop()
 	last := p.retry(c)
 	for _, a := range p.stop() {
 		if a.OK() {

@@ -201,7 +201,11 @@ func (e *env) must(err error) {
 	case e.ctx.Err() != nil:
 		e.skip("%v", context.Cause(e.ctx))
 	case errors.As(err, &unreachable):
-		panic(verdict{NotMet, err.Error(), true})
+		probe, down := e.options.Client.Dial(e.ctx, e.options.URL)
+		if down == nil {
+			probe.Close()
+		}
+		panic(verdict{NotMet, err.Error(), down != nil})
 	default:
 		e.fail("%v", err)
 	}

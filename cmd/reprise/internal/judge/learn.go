@@ -2,7 +2,10 @@ package judge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +65,11 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	if l.err == nil && !l.ran(one, two) {
 		return Facts{}, &UnusableError{"two runs are answered alike (" + one.String() + "), so a replay cannot be told from a run: let the answer differ from run to run"}
 	}
+	for _, to := range append(slices.Clip(o.Also), o.Other) {
+		if to != nil && l.err == nil {
+			l.reaches(to)
+		}
+	}
 	l.programs()
 	if another := l.ask(l.post().WithBody(o.Another)); l.err == nil && !another.OK() {
 		return Facts{}, &UnusableError{"the endpoint answers " + another.String() + " to the other body, want 2xx: pass one with --other-body"}
@@ -74,6 +82,16 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 		}
 	}
 	return *f, l.err
+}
+
+// reaches demands that an address accepts connections.
+func (l *learner) reaches(to *url.URL) {
+	conn, err := l.options.Client.Dial(l.ctx, to)
+	if err != nil {
+		l.err = fmt.Errorf("%s: %w", to.Redacted(), err)
+		return
+	}
+	conn.Close()
 }
 
 // programs finds out which parts of a program the endpoint honours.

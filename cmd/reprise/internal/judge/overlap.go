@@ -50,12 +50,12 @@ func (e *env) resultOf(to *url.URL, c wire.Call) result {
 // burst sends n copies of a request at once, in turn to each of the addresses: all but
 // the last byte of each waits at the service before the last bytes follow together.
 func (e *env) burst(n int, c wire.Call, to ...*url.URL) []*wire.Answer {
-	bytes := c.Bytes()
-	ready, last := bytes[:len(bytes)-1], bytes[len(bytes)-1:]
-	conns := make([]*wire.Conn, n)
+	conns, last := make([]*wire.Conn, n), make([]string, n)
 	for i := range conns {
-		conns[i] = e.dialTo(to[i%len(to)])
-		e.must(conns[i].Begin(ready))
+		there := to[i%len(to)]
+		bytes := c.At(there).Bytes()
+		conns[i], last[i] = e.dialTo(there), bytes[len(bytes)-1:]
+		e.must(conns[i].Begin(bytes[:len(bytes)-1]))
 	}
 	results := make([]result, n)
 	start := make(chan struct{})
@@ -63,7 +63,7 @@ func (e *env) burst(n int, c wire.Call, to ...*url.URL) []*wire.Answer {
 	for i, conn := range conns {
 		all.Go(func() {
 			<-start
-			if results[i].err = conn.Write(last); results[i].err == nil {
+			if results[i].err = conn.Write(last[i]); results[i].err == nil {
 				results[i].answer, results[i].err = conn.Read(c.Method)
 			}
 		})

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -37,6 +38,7 @@ type proxy struct {
 	mu     sync.Mutex
 	faults []fault
 	lost   []*wire.Answer
+	err    error // the first reason why a call could not be sent
 	busy   sync.WaitGroup
 }
 
@@ -90,6 +92,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a, err := p.env.try(p.env.options.URL, call)
 	if err != nil {
+		p.unsent(err)
 		panic(http.ErrAbortHandler)
 	}
 	if fault != none {
@@ -118,6 +121,24 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.Body)
 }
 
+// unsent keeps an error that is not the service's answer to the call: a limit of the
+// client, or a connection that was refused.
+func (p *proxy) unsent(err error) {
+	var unreachable *wire.DialError
+	if !errors.Is(err, wire.ErrLimit) && !errors.As(err, &unreachable) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = cmp.Or(p.err, err)
+}
+
+func (p *proxy) unsentError() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
 func (p *proxy) next() fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,13 +154,17 @@ func (p *proxy) next() fault {
 // retry, nor a 503.
 func (p *proxy) retry(c wire.Call) *wire.Answer {
 	e := p.env
-	client := &http.Client{Timeout: p.patience(), Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{
+		Timeout: p.patience(), Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would leave the guard
+	}
 	var last *wire.Answer
 	var err error
 	for range 40 {
 		if last, err = send(e, client, p.url, c); err == nil && last.Status != http.StatusConflict && last.Status != http.StatusServiceUnavailable {
 			return last
 		}
+		e.must(p.unsentError())
 		e.pause(p.patience() / 4)
 		client.Timeout += p.patience() / 4
 	}
