@@ -92,6 +92,8 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.limits.Requests, "max-requests", 5000, "send no more requests")
 	flags.Int64Var(&f.limits.Bytes, "max-bytes", 512<<20, "send and receive no more `bytes`")
 	flags.DurationVar(&f.limits.Timeout, "answer-timeout", 10*time.Second, "wait this long for an answer")
+	flags.DurationVar(&o.Slow, "slow", time.Second, "the length of a run that others overlap")
+	_ = flags.MarkHidden("slow") // of the tests, whose services are near
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit's XML to this `file`")
 	flags.StringVar(&f.badge, "badge", "", "write a badge as SVG to this `file`")
 }
@@ -167,7 +169,7 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if o.Body == o.Another {
 		return usage("--other-body is the same as --body")
 	}
-	if o.MaxTime <= 0 || f.limits.Requests <= 0 || f.limits.Bytes <= 0 || f.limits.Timeout <= 0 || o.Retention < 0 {
+	if o.MaxTime <= 0 || f.limits.Requests <= 0 || f.limits.Bytes <= 0 || f.limits.Timeout <= 0 || o.Slow <= 0 || o.Retention < 0 {
 		return usage("--max-time, --max-requests, --max-bytes and --answer-timeout must be positive, and --retention not negative")
 	}
 	if f.restart != "" {
@@ -175,7 +177,7 @@ func (f *judgeFlags) complete(args []string) (err error) {
 			return runCommand(ctx, f.restart)
 		}
 	}
-	o.Parallel, o.Slow = 16, time.Second
+	o.Parallel = 16
 	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: f.limits}
 	return nil
 }

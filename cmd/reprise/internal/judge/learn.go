@@ -15,8 +15,10 @@ import (
 // Facts are the abilities of the endpoint, learnt before the first case.
 type Facts struct {
 	have   need
-	quoted bool   // keys are sent in quotes
-	mark   string // the field that marks runs; empty: the body differs from run to run
+	quoted bool         // keys are sent in quotes
+	mark   string       // the field that marks runs; empty: the body differs from run to run
+	call   wire.Call    // of the first run
+	first  *wire.Answer // … and its answer
 	Notes  []string
 }
 
@@ -50,7 +52,7 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	}
 	f := &l.facts
 	f.set(optional, unkeyed.OK(), "a request without a key runs")
-	f.set(required, unkeyed.Status == http.StatusBadRequest, "a request without a key is refused with 400")
+	f.set(required, unkeyed.Status/100 == 4, "a request without a key is refused")
 	f.set(bare, bareKey.OK(), "bare keys are accepted")
 	f.set(quoted, quotedKey.OK(), "quoted keys are accepted")
 	if !bareKey.OK() && !quotedKey.OK() {
@@ -58,7 +60,9 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	}
 	f.quoted = quotedKey.OK() && (o.Profile.quoted || !bareKey.OK())
 
-	one, two := l.ask(l.post()), l.ask(l.post())
+	f.call = l.post()
+	one, two := l.ask(f.call), l.ask(l.post())
+	f.first = one
 	if one.Header.Get(runField) != "" {
 		f.mark = runField
 	}
