@@ -140,6 +140,15 @@ func TestJudgePassesEveryAdapter(t *testing.T) {
 // length and a transfer coding, whatever their handlers.
 var keptOpen = map[string][]string{"nethttp": {keepsOpen}, "gin": {keepsOpen}, "echo": {keepsOpen}, "echo5": {keepsOpen}}
 
+func TestJudgeSaysThatALimitEndedTheRun(t *testing.T) {
+	t.Parallel()
+	j := judge(t, serve(t, "nethttp")+"/t/op", "--max-requests", "40")
+	j.notMet(t)
+	if j.Ended != "limit reached: 40 requests" {
+		t.Errorf("ended: %q", j.Ended)
+	}
+}
+
 func TestJudgePassesAGuardThatRequiresKeys(t *testing.T) {
 	t.Parallel()
 	base := serve(t, "nethttp", "-required")

@@ -47,8 +47,8 @@ The requests are real: each run of the endpoint does its work. judge talks to
 loopback addresses only, unless --i-own-this says that the service is yours.
 
 A rule that was not shown is listed as not shown, and is not passed. Exit code 0:
-no must of the profile is broken; 1: one is; 2: the command line is wrong, or the
-endpoint cannot be judged; 3: no server answers.`,
+no must of the profile is broken; 1: one is; 2: the command line is wrong, the
+endpoint cannot be judged, or the run ended early; 3: no server answers.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return cobra.NoArgs(cmd, args)
@@ -117,8 +117,11 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if o.Profile == nil {
 		return usage("--profile is %q, want one of %s", f.profile, profileNames())
 	}
-	if name := judge.Unknown(o.Only); name != "" {
-		return usage("--only: there is no case or group %q; --list prints them", name)
+	if name := o.Profile.Unknown(o.Only); name != "" {
+		return usage("--only: the profile %s has no case or group %q; --list prints them", f.profile, name)
+	}
+	if f.badge != "" && len(o.Only) > 0 {
+		return usage("--badge is of a whole profile, without --only")
 	}
 	if f.list {
 		return nil
@@ -177,7 +180,10 @@ func (f *judgeFlags) complete(args []string) (err error) {
 			return runCommand(ctx, f.restart)
 		}
 	}
-	o.Parallel = 16
+	if !isToken(o.Method) || !isToken(o.Header) {
+		return usage("--method and --key-header want one word of letters, digits and dashes")
+	}
+	o.Parallel, o.Version = 16, built().Version
 	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: f.limits}
 	return nil
 }
@@ -213,10 +219,20 @@ func parseTarget(from, raw string) (*url.URL, error) {
 
 func parseField(from, raw string) (wire.Field, error) {
 	name, value, found := strings.Cut(raw, ":")
-	if value = strings.TrimSpace(value); !found || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
+	if value = strings.TrimSpace(value); !found || !isToken(name) || strings.ContainsAny(value, "\r\n") {
 		return wire.Field{}, usage("%s wants 'Name: value'", from) // the value may be a secret
 	}
 	return wire.Field{Name: name, Value: value}, nil
+}
+
+// isToken reports whether a name is a token of RFC 9110, section 5.6.2.
+func isToken(name string) bool {
+	for _, r := range name {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // listCases prints the cases of a profile.
@@ -244,35 +260,48 @@ func (c *session) listCases(p *judge.Profile, only []string) {
 
 // runJudge judges a service and prints the report.
 func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
+	files := make(map[string]*os.File)
+	for flag, name := range map[string]string{"--junit": f.junit, "--badge": f.badge} {
+		if name == "" {
+			continue
+		}
+		file, err := os.Create(name) // before the run, which takes a while
+		if err != nil {
+			return usage("%s: %w", flag, err)
+		}
+		defer file.Close()
+		files[flag] = file
+	}
 	progress := c.err.Progress()
 	report, err := judge.Run(ctx, &f.options, func(done, all int, id string) { progress.Show(int64(done), int64(all), "%s", id) })
 	progress.Clear()
 	if err != nil {
 		return judgeFailed(ctx, err)
 	}
-	if f.junit != "" {
-		text, err := report.JUnit()
-		if err == nil {
-			err = writeFile(f.junit, text)
-		}
-		if err != nil {
-			return usage("--junit: %w", err)
-		}
-	}
-	if f.badge != "" {
-		if err := writeFile(f.badge, report.Badge()); err != nil {
-			return usage("--badge: %w", err)
-		}
-	}
 	if c.json {
 		c.printJSON(report)
 	} else {
 		c.printJudgement(report)
 	}
-	if report.Failed() {
-		return ended(ExitFindings)
+	junit, err := report.JUnit()
+	if err != nil {
+		return err
 	}
-	return nil
+	for flag, text := range map[string][]byte{"--junit": junit, "--badge": report.Badge()} {
+		if file := files[flag]; file != nil {
+			if _, err := file.Write(text); err != nil {
+				return usage("%s: %w", flag, err)
+			}
+		}
+	}
+	switch {
+	case report.Failed():
+		return ended(ExitFindings)
+	case report.Ended != "":
+		return usage("the run ended early: %s", report.Ended)
+	default:
+		return nil
+	}
 }
 
 // judgeFailed returns the failure of a service that could not be judged.

@@ -21,6 +21,7 @@ import (
 
 // Options name the service to judge and the rules.
 type Options struct {
+	Version string // of this program, for the report
 	Profile *Profile
 	Only    []string // IDs of cases and names of groups; empty: all of the profile
 
@@ -151,10 +152,10 @@ func (p *Profile) Cases(only []string) []*Case {
 	return selected
 }
 
-// Unknown returns the first of the names that selects no case.
-func Unknown(names []string) string {
+// Unknown returns the first of the names that selects no case of the profile.
+func (p *Profile) Unknown(names []string) string {
 	for _, name := range names {
-		if !slices.ContainsFunc(All, func(c Case) bool { return c.ID == name || c.Group() == name }) {
+		if len(p.Cases([]string{name})) == 0 {
 			return name
 		}
 	}
