@@ -123,15 +123,23 @@ var (
 	crashes          = []string{"crashes/kept", "crashes/decided"}
 )
 
+// The adapters differ in the server below and in the capture of responses, so short tests
+// ask some of them for the rest only.
 func TestJudgePassesEveryAdapter(t *testing.T) {
 	t.Parallel()
 	for _, name := range frameworks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := serve(t, name, "-adapter", name, "-store", "memory", "-retention", judgedRetention.String())
-			j := judge(t, append(cooperation(base), "--retention", judgedRetention.String())...)
+			args, hidden := cooperation(base), slices.Concat([]string{"presence/missing", "presence/link"}, severalAddresses, crashes)
+			if testing.Short() && name != "nethttp" && name != "fiber3" {
+				args, hidden = append(args, "--only", "replay,framing,large,failures,methods,concurrency/disconnect"), []string{}
+			} else {
+				args = append(args, "--retention", judgedRetention.String())
+			}
+			j := judge(t, args...)
 			j.notMet(t, keptOpen[name]...)
-			j.notShown(t, slices.Concat([]string{"presence/missing", "presence/link"}, severalAddresses, crashes)...)
+			j.notShown(t, hidden...)
 		})
 	}
 }
@@ -164,12 +172,16 @@ func TestJudgeTellsProfilesApart(t *testing.T) {
 	for profile, c := range profilePolicies {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			judged := func(policy protocol.Config) *judgement {
+			judged := func(policy protocol.Config, only string) *judgement {
 				base := judgedServer(t, policy, nil, nil, nil)
-				return judge(t, append(cooperation(base), "--profile", profile, "--other", base+"/t/other", "--body", `{"judge":"a","n":1,"list":[1,2]}`)...)
+				args := append(cooperation(base), "--profile", profile, "--other", base+"/t/other", "--body", `{"judge":"a","n":1,"list":[1,2]}`)
+				if testing.Short() && only != "" {
+					args = append(args, "--only", groups(strings.Fields(only)))
+				}
+				return judge(t, args...)
 			}
-			judged(c.policy).notMet(t, keepsOpen)
-			judged(protocol.Config{}).notMet(t, strings.Fields(c.unlike)...)
+			judged(c.policy, "").notMet(t, keepsOpen)
+			judged(protocol.Config{}, c.unlike).notMet(t, strings.Fields(c.unlike)...)
 		})
 	}
 }
