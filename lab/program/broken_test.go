@@ -117,7 +117,7 @@ var defects = map[string]defect{
 		breaks: "presence/link",
 		config: func(c *protocol.Config) { c.Required = true },
 		outside: changeRefusal(func(r *http.Request, a *httptest.ResponseRecorder) {
-			if r.Header.Get(keyField) == "" {
+			if len(r.Header[keyField]) == 0 {
 				a.Header().Del("Link")
 				a.Body = bytes.NewBufferString(`{"type":"tag:example.com,2026:no-key","title":"no key"}`)
 			}
@@ -127,13 +127,13 @@ var defects = map[string]defect{
 		breaks: "presence/missing presence/link",
 		config: func(c *protocol.Config) { c.Required = true },
 		outside: changeRefusal(func(r *http.Request, a *httptest.ResponseRecorder) {
-			if r.Header.Get(keyField) == "" {
+			if len(r.Header[keyField]) == 0 {
 				a.Code = http.StatusPreconditionRequired
 				a.Body = bytes.NewBuffer(bytes.Replace(a.Body.Bytes(), []byte(`,"status":400`), nil, 1))
 			}
 		}),
 	},
-	"one memory for all endpoints": {breaks: "binding/endpoint", profile: "acp", outside: withFirst(func(first, again *httptest.ResponseRecorder) {
+	"one memory for all endpoints": {breaks: "binding/endpoint methods/safe", profile: "acp", outside: withFirst(func(first, again *httptest.ResponseRecorder) {
 		if first.Code == again.Code {
 			again.Body = first.Body
 			again.Header().Set(adaptertest.ExecHeader, first.Header().Get(adaptertest.ExecHeader))
@@ -612,8 +612,8 @@ func forgetLeavers() wrap {
 				r.Header.Set(keyField, strings.TrimSuffix(key, `"`)+`again"`)
 			}
 			next.ServeHTTP(w, r)
-			if r.Header.Get(keyField) != key || key == "" || strings.Contains(r.Header.Get(adaptertest.ProgramHeader), "delay") {
-				return
+			if r.Header.Get(keyField) != key || r.UserAgent() == "" {
+				return // a client that has its answer leaves too; those of the retries name themselves
 			}
 			select {
 			case <-r.Context().Done():
