@@ -131,7 +131,9 @@ var framingCases = []Case{
 			if !answers[0].OK() || !answers[1].OK() || !e.ran(answers[0], answers[1]) {
 				e.fail("the first two are answered %v and %v", answers[0], answers[1])
 			}
-			e.settled(answers[0], answers[2])
+			if answers[2].Status != http.StatusConflict { // the first may still run
+				e.settled(answers[0], answers[2])
+			}
 		},
 	},
 	{
