@@ -260,17 +260,13 @@ func (c *session) listCases(p *judge.Profile, only []string) {
 
 // runJudge judges a service and prints the report.
 func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
-	files := make(map[string]*os.File)
-	for flag, name := range map[string]string{"--junit": f.junit, "--badge": f.badge} {
-		if name == "" {
-			continue
-		}
-		file, err := os.Create(name) // before the run, which takes a while
-		if err != nil {
-			return usage("%s: %w", flag, err)
-		}
-		defer file.Close()
-		files[flag] = file
+	junit, err := createFile("--junit", f.junit)
+	if err != nil {
+		return err
+	}
+	badge, err := createFile("--badge", f.badge)
+	if err != nil {
+		return err
 	}
 	progress := c.err.Progress()
 	report, err := judge.Run(ctx, &f.options, func(done, all int, id string) { progress.Show(int64(done), int64(all), "%s", id) })
@@ -283,16 +279,9 @@ func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
 	} else {
 		c.printJudgement(report)
 	}
-	junit, err := report.JUnit()
-	if err != nil {
-		return err
-	}
-	for flag, text := range map[string][]byte{"--junit": junit, "--badge": report.Badge()} {
-		if file := files[flag]; file != nil {
-			if _, err := file.Write(text); err != nil {
-				return usage("%s: %w", flag, err)
-			}
-		}
+	text, err := report.JUnit()
+	if err = errors.Join(err, fill(junit, text), fill(badge, report.Badge())); err != nil {
+		return usage("the report was not written: %w", err)
 	}
 	switch {
 	case report.Failed():
@@ -302,6 +291,28 @@ func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
 	default:
 		return nil
 	}
+}
+
+// createFile creates the file of a flag before a run, which takes a while; without a name
+// it returns nil.
+func createFile(flag, name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Create(name) //nolint:gosec // the operator's own file
+	if err != nil {
+		return nil, usage("%s: %w", flag, err)
+	}
+	return file, nil
+}
+
+// fill writes a file of createFile.
+func fill(file *os.File, text []byte) error {
+	if file == nil {
+		return nil
+	}
+	_, err := file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // judgeFailed returns the failure of a service that could not be judged.

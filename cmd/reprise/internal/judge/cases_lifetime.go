@@ -85,8 +85,8 @@ var crashCases = []Case{
 	},
 }
 
-// kind returns what tells an answer from another refusal: its status and the type and
-// code of its JSON, or its body if it has none.
+// kind returns the status of a refusal and the type and code of its JSON, or its body if
+// it has none.
 func kind(a *wire.Answer) string {
 	var body struct{ Type, Code string }
 	if json.Unmarshal([]byte(a.Body), &body) == nil && body.Type+body.Code != "" {

@@ -156,3 +156,26 @@ func TestOtherAddressHasItsOwnPath(t *testing.T) {
 		t.Errorf("%d requests, %d of them to another path", n.Load(), strange.Load())
 	}
 }
+
+// A service that limits the rate of requests breaks no rule by it.
+func TestRateLimitEndsARun(t *testing.T) {
+	t.Parallel()
+	n := new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.Load() > 10 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		counting(n)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	o := optionsFor(t, server)
+	o.Only = []string{"presence/optional", "binding/422", "binding/query"}
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed() || r.Summary(Must) != (Summary{Met: 1, NotShown: 2}) || r.Ended != "the service limits the rate of requests" {
+		t.Errorf("%q, %+v", r.Ended, r.Results)
+	}
+}
