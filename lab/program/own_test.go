@@ -36,7 +36,7 @@ func TestJudgeScoresFibersOwnMiddleware(t *testing.T) {
 	}
 }
 
-// ownBreaks are the musts of the draft, and the cases of framing, that the releases break.
+// ownBreaks are the musts of the draft and the cases of framing that the releases break.
 var ownBreaks = map[string]string{
 	"fiber":  "key/quoted binding/refused framing/lengths framing/coding framing/both framing/names",
 	"fiber3": "key/quoted binding/refused framing/both framing/names",
