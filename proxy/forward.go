@@ -65,7 +65,7 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 	if aware != "" {
 		p.ModifyResponse = func(resp *http.Response) error {
 			if resp.Header.Get(aware) == "true" && protocol.Release(resp.Request.Context()) {
-				responseOf(resp.Request.Context()).mark(aware)
+				responseOf(resp.Request.Context()).replayed = aware
 			}
 			return nil
 		}

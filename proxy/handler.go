@@ -213,6 +213,9 @@ func unbounded(next http.Handler) http.Handler {
 		if r.ContentLength != 0 {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		}
+		if _, keyed := reprise.AttemptFrom(r.Context()); keyed {
+			w = heldBack{w}
+		}
 		next.ServeHTTP(w, r)
 	})
 }
