@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	idleConnections   = 256             // to the upstream
-	idleTimeout       = 4 * time.Second // less than that of Node, whose default of 5 s is among the shortest
+	idleConnections   = 256              // to the upstream
+	idleTimeout       = 4 * time.Second  // less than that of Node, whose default of 5 s is among the shortest
+	pingAfter         = 10 * time.Second // of silence on an HTTP/2 connection
 	maxResponseHeader = 1 << 20
 
 	forwardedHost = "X-Forwarded-Host"
@@ -47,6 +48,7 @@ func newTransport(c *Config) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		DisableCompression:     true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter},
 	}
 }
 
