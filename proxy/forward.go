@@ -12,6 +12,7 @@ import (
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -86,6 +87,9 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
 		r.Out.Header.Del("Upgrade")
 		r.Out.Header.Del("Connection")
+	}
+	if _, keyed := reprise.AttemptFrom(r.In.Context()); keyed {
+		r.Out.Header.Del("Expect") // the body is here, so there is no reason to wait for a 100
 	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
 	if keep {
