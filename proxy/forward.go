@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -38,9 +39,17 @@ func newTransport(c *Config) *http.Transport {
 	default:
 		protocols.SetHTTP1(true)
 	}
+	dialer := &net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &writer{conn, time.Duration(c.ResponseTimeout)}, nil
+	}
 	return &http.Transport{
 		Protocols:              &protocols,
-		DialContext:            (&net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}).DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    time.Duration(c.ConnectTimeout),
 		ResponseHeaderTimeout:  time.Duration(c.ResponseTimeout),
 		ExpectContinueTimeout:  time.Second,
@@ -51,6 +60,18 @@ func newTransport(c *Config) *http.Transport {
 		DisableCompression:     true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter},
 	}
+}
+
+// writer is a connection that bounds each write, which the upstream may not read.
+type writer struct {
+	net.Conn
+
+	timeout time.Duration
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	_ = w.SetWriteDeadline(time.Now().Add(w.timeout))
+	return w.Conn.Write(p)
 }
 
 // newForward returns the handler that forwards requests to the upstream. A policy that is

@@ -65,7 +65,9 @@ func TestWebsocketsPass(t *testing.T) {
 func TestExpectIsAnsweredByTheProxy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)
-	b.handle(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "expect "+r.Header.Get("Expect")) })
+	b.handle(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "expect "+r.Header.Get("Expect"))
+	})
 	for key, want := range map[string]string{"": "expect 100-continue", "k1": "expect "} {
 		if got := b.post("/orders", key, header("Expect", "100-continue")); string(got.body) != want {
 			t.Errorf("with the key %q the upstream got %q, want %q", key, got.body, want)

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -88,6 +89,29 @@ func TestSlowUpstreamIsUnknown(t *testing.T) {
 		t.Errorf("the retry got %d, want 409", again.status)
 	}
 	b.wantRuns(1)
+}
+
+func TestUpstreamThatDoesNotReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b.upstream.URL = "http://" + l.Addr().String()
+	if err := b.handler.Reload(b.config("response_timeout = '50ms'\n" + plain + "[default]\nmax_request_body = 67108864\n")); err != nil {
+		t.Fatal(err)
+	}
+	large := func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(make([]byte, 64<<20))), 64<<20
+	}
+	if first := b.post("/orders", "k1", large); first.status != http.StatusGatewayTimeout {
+		t.Errorf("the first client got %d %v, want 504", first.status, first.err)
+	}
+	if again := b.post("/orders", "k1", large); again.status != http.StatusConflict {
+		t.Errorf("the retry got %d %v, want 409", again.status, again.err)
+	}
 }
 
 func TestUnsentRequestRunsOnRetry(t *testing.T) {
