@@ -66,7 +66,7 @@ func TestExpectIsAnsweredByTheProxy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)
 	b.handle(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "expect "+r.Header.Get("Expect"))
+		_, _ = io.WriteString(w, "expect "+r.Header.Get("Expect")) //nolint:gosec // a test
 	})
 	for key, want := range map[string]string{"": "expect 100-continue", "k1": "expect "} {
 		if got := b.post("/orders", key, header("Expect", "100-continue")); string(got.body) != want {
