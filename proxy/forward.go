@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -8,16 +9,21 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 const (
-	idleConnections   = 256             // to the upstream
-	idleTimeout       = 4 * time.Second // less than that of Node, whose default of 5 s is among the shortest
+	idleConnections   = 256              // to the upstream
+	idleTimeout       = 4 * time.Second  // less than that of Node, whose default of 5 s is among the shortest
+	pingAfter         = 10 * time.Second // of silence on an HTTP/2 connection
 	maxResponseHeader = 1 << 20
+
+	forwardedHost = "X-Forwarded-Host"
 )
 
 // newTransport returns the transport to the upstream. It believes no proxy of the
@@ -33,9 +39,17 @@ func newTransport(c *Config) *http.Transport {
 	default:
 		protocols.SetHTTP1(true)
 	}
+	dialer := &net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &writer{conn, time.Duration(c.ResponseTimeout)}, nil
+	}
 	return &http.Transport{
 		Protocols:              &protocols,
-		DialContext:            (&net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}).DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    time.Duration(c.ConnectTimeout),
 		ResponseHeaderTimeout:  time.Duration(c.ResponseTimeout),
 		ExpectContinueTimeout:  time.Second,
@@ -44,7 +58,20 @@ func newTransport(c *Config) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		DisableCompression:     true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter},
 	}
+}
+
+// writer is a connection that bounds each write, which the upstream may not read.
+type writer struct {
+	net.Conn
+
+	timeout time.Duration
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	_ = w.SetWriteDeadline(time.Now().Add(w.timeout))
+	return w.Conn.Write(p)
 }
 
 // newForward returns the handler that forwards requests to the upstream. A policy that is
@@ -62,7 +89,7 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 	if aware != "" {
 		p.ModifyResponse = func(resp *http.Response) error {
 			if resp.Header.Get(aware) == "true" && protocol.Release(resp.Request.Context()) {
-				responseOf(resp.Request.Context()).mark(aware)
+				responseOf(resp.Request.Context()).replayed = aware
 			}
 			return nil
 		}
@@ -77,6 +104,14 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	// A query that Go parses differently is the upstream's to judge, as its fingerprint
 	// has its bytes.
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	// A tunnel to another protocol, such as h2c, would bypass the proxy.
+	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
+	if _, keyed := reprise.AttemptFrom(r.In.Context()); keyed {
+		r.Out.Header.Del("Expect") // the body is here, so there is no reason to wait for a 100
+	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
 	if keep {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
@@ -85,7 +120,7 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	if !keep {
 		return
 	}
-	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+	for _, name := range []string{forwardedHost, "X-Forwarded-Proto"} {
 		if values, there := r.In.Header[name]; there {
 			r.Out.Header[name] = values
 		}
