@@ -2,7 +2,6 @@ package scores
 
 import (
 	"fmt"
-	"html"
 	"maps"
 	"slices"
 	"strings"
@@ -102,7 +101,7 @@ func (j *Judged) title() string {
 	return name
 }
 
-// peer has what a middleware claims beside what was seen.
+// peer has the claims of a middleware beside the results.
 func (s *Scores) peer(b *strings.Builder, p *Peer) {
 	var judged []*Judged
 	for i := range s.Judged {
@@ -117,9 +116,9 @@ func (s *Scores) peer(b *strings.Builder, p *Peer) {
 	for _, c := range p.Claims {
 		fmt.Fprintf(b, "* %s\n", c)
 	}
-	b.WriteString("\n")
+	b.WriteString("\nTo be fair to it:\n\n")
 	for _, n := range p.Notes {
-		fmt.Fprintf(b, "* Note: %s\n", n)
+		fmt.Fprintf(b, "* %s\n", n)
 	}
 	for _, j := range judged {
 		for _, r := range j.Runs {
@@ -130,7 +129,7 @@ func (s *Scores) peer(b *strings.Builder, p *Peer) {
 	b.WriteString("\n")
 }
 
-// broken lists what a run did not meet or show.
+// broken lists the cases that a run did not meet or show.
 func (s *Scores) broken(b *strings.Builder, r *Run) {
 	musts := of(r.NotMet, "must", false)
 	if len(musts) == 0 {
@@ -138,7 +137,7 @@ func (s *Scores) broken(b *strings.Builder, r *Run) {
 	} else {
 		b.WriteString("| must that is not met | the rule | seen |\n|---|---|---|\n")
 		for _, c := range musts {
-			fmt.Fprintf(b, "| `%s` | %s | %s |\n", c.ID, cell(s.Sentences[c.ID]), cell(c.Detail))
+			fmt.Fprintf(b, "| %s | %s | %s |\n", c.ID, cell(s.Sentences[c.ID]), cell(c.Detail))
 		}
 		b.WriteString("\n")
 	}
@@ -152,7 +151,7 @@ func (s *Scores) broken(b *strings.Builder, r *Run) {
 		{"Musts that are not shown", slices.Concat(of(r.NotShown, "must", false), of(r.NotShown, "must", true))},
 	} {
 		if len(list.cases) > 0 {
-			fmt.Fprintf(b, "%s: %s.\n", list.title, ids(list.cases))
+			fmt.Fprintf(b, "* %s: %s.\n", list.title, ids(list.cases))
 		}
 	}
 }
@@ -165,7 +164,7 @@ func (s *Scores) ours(b *strings.Builder) {
 		for _, r := range s.Judged[i].Runs {
 			for _, c := range r.NotMet {
 				if s.Judged[i].Ours {
-					key := c.Level + " `" + c.ID + "`: " + s.Sentences[c.ID]
+					key := c.Level + " " + c.ID + ": " + s.Sentences[c.ID]
 					where[key] = append(where[key], s.Judged[i].title()[len("**Reprise**, "):]+" ("+r.Profile+")")
 				}
 			}
@@ -181,7 +180,7 @@ func (s *Scores) ours(b *strings.Builder) {
 	}
 	b.WriteString("\nThe cases of `framing` are those of net/http: its handlers do not see such a request.\n\n")
 	for _, l := range Limits {
-		fmt.Fprintf(b, "* `%s`, %s: %s\n", l.ID, strings.Join(l.Variants, ", "), l.Reason)
+		fmt.Fprintf(b, "* %s, %s: %s\n", l.ID, strings.Join(l.Variants, ", "), l.Reason)
 	}
 	b.WriteString("\n")
 }
@@ -216,7 +215,7 @@ func (s *Scores) commands(b *strings.Builder) {
 func ids(cases []Case) string {
 	list := make([]string, len(cases))
 	for i, c := range cases {
-		list[i] = "`" + c.ID + "`"
+		list[i] = c.ID
 	}
 	return strings.Join(list, ", ")
 }
@@ -242,5 +241,5 @@ func shortened(detail string) string {
 
 // cell makes text fit into a cell of a table.
 func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "`", "`", "*", `\*`, "_", `\_`).Replace(html.EscapeString(text))
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`).Replace(text)
 }

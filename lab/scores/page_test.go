@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"os"
@@ -77,12 +78,13 @@ func TestPageSaysFirstWhatTheJudgeCannotSee(t *testing.T) {
 		"### " + Peers[0].Name,
 		"[documentation](" + Peers[0].Link + ")",
 		Peers[0].Claims[0],
-		"| `replay/bytes` | Bodies are replayed unchanged. | came back as &lt;b&gt; \\|4\\|&lt;/b&gt; |",
-		"Musts that are not met, of the server: `framing/names`.",
-		"Shoulds that are not met: `key/long`.",
-		"Musts that are not shown: `concurrency/addresses`.",
+		Peers[0].Notes[0],
+		"| replay/bytes | Bodies are replayed unchanged. | came back as &lt;b&gt; \\|4\\|&lt;/b&gt; |",
+		"* Musts that are not met, of the server: framing/names.",
+		"Shoulds that are not met: key/long.",
+		"Musts that are not shown: concurrency/addresses.",
 		"## Reprise\n",
-		"must `replay/bytes`",
+		"must replay/bytes",
 		"| missing peer | it does not start |",
 		NotJudged[0].Name,
 		"* `reprise judge URL`",
@@ -128,7 +130,7 @@ func TestResultsSurviveTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, _ := json.Marshal(s) // a struct of strings and numbers
-	if is, _ := json.Marshal(again); string(is) != string(was) {
+	if is, _ := json.Marshal(again); !bytes.Equal(is, was) {
 		t.Errorf("%s, want %s", is, was)
 	}
 }

@@ -2,8 +2,8 @@ package scores
 
 import "slices"
 
-// Peer is another idempotency middleware: what its documentation says, and what a reader
-// of its score has to know.
+// Peer is another idempotency middleware, with the claims of its documentation and notes
+// for readers of its score.
 type Peer struct {
 	Name   string
 	Link   string
@@ -15,7 +15,7 @@ type Peer struct {
 // Peers are the judged ones.
 var Peers = []Peer{
 	{
-		Name: "Fiber v2's own", Link: "https://docs.gofiber.io/api/middleware/idempotency",
+		Name: "Fiber v2's own", Link: "https://github.com/gofiber/fiber/blob/v2.52.15/docs/api/middleware/idempotency.md",
 		Wiring: "`idempotency.New` with its defaults, but for `KeyHeader: \"Idempotency-Key\"`; records are in memory.",
 		Claims: []string{
 			"Duplicate requests do not cause the same action more than once on the server.",
@@ -24,16 +24,17 @@ var Peers = []Peer{
 		Notes: []string{
 			"Keys must have 36 characters by default, the length of a UUID. `KeyHeaderValidate` replaces the rule, with one that takes quoted keys for example.",
 			"`Storage` takes a store that processes share. `Lock` is in memory unless it is replaced, too.",
+			"The release of fasthttp that it requires leaves spaces at the end of a field value: key/spaces is about that server as well.",
 		},
 	},
 	{
-		Name: "Fiber v3's own", Link: "https://docs.gofiber.io/next/middleware/idempotency",
+		Name: "Fiber v3's own", Link: "https://github.com/gofiber/fiber/blob/v3.5.0/docs/middleware/idempotency.md",
 		Wiring: "`idempotency.New` with its defaults, but for `KeyHeader: \"Idempotency-Key\"`; records are in memory.",
 		Claims: []string{
-			"Requests that are sent again do not trigger the same action more than once.",
-			"It says which methods are safe and which are idempotent, and skips the safe ones.",
+			"Duplicate requests, retries after a network failure for example, do not trigger the same action twice.",
+			"It says which methods are safe and which are idempotent, by RFC 7231, and skips the safe ones. It claims no conformance to the draft.",
 		},
-		Notes: []string{"As with v2, `KeyHeaderValidate`, `Storage` and `Lock` may be replaced."},
+		Notes: []string{"As with v2, keys have 36 characters by default, and `KeyHeaderValidate`, `Storage` and `Lock` may be replaced."},
 	},
 	{
 		Name: "@node-idempotency/nestjs", Link: "https://www.npmjs.com/package/@node-idempotency/nestjs",
@@ -44,7 +45,7 @@ var Peers = []Peer{
 		},
 		Notes: []string{
 			"`keyMaxLength`, `enforceIdempotency` and `inProgressStrategy` (wait instead of 409) are options.",
-			"Handlers of NestJS return values, so the service cannot answer with arbitrary bytes, and `replay/bytes` is not shown.",
+			"Handlers of NestJS return values, so the service cannot answer with arbitrary bytes, and replay/bytes is not shown.",
 		},
 	},
 	{
@@ -56,7 +57,7 @@ var Peers = []Peer{
 			"The store in memory is not for production. Its list of adapters has one for MongoDB; express-idempotency-redis-adapter is by another author.",
 		},
 		Notes: []string{
-			"Only answers 200 to 299 are kept by default. A `responseValidator` replaces the rule, so `replay/status` (a 303) and `failures/4xx` are matters of configuration.",
+			"Only answers 200 to 299 are kept by default. A `responseValidator` replaces the rule, so replay/status (a 303) and failures/4xx are matters of configuration.",
 			"The profile `stripe` is judged because its documentation names Stripe; it does not claim to keep 500s.",
 		},
 	},
@@ -68,7 +69,7 @@ var Peers = []Peer{
 			"A repeated request is answered 200 with `{\"cached\":true,…}`: its test example shows that. Without a key, the method and the URL are the key.",
 		},
 		Notes: []string{
-			"That documented form of a replay is not the first answer, so each case that compares the two is not met for this one reason.",
+			"That documented form of a replay is not the first answer: each case that compares the two fails for this one reason.",
 			"Its records are in one JSON file; the README suggests to replace the store.",
 		},
 	},
@@ -85,11 +86,13 @@ type Limit struct {
 // Limits are those of the transactional stores.
 var Limits = []Limit{
 	{
-		[]string{"postgres-tx", "mysql-tx", "sqlite-tx"}, "large/huge",
+		[]string{"postgres-tx", "mysql-tx", "sqlite-tx"},
+		"large/huge",
 		"A transactional store commits an answer with the work. It rolls both back when the answer is above the limit, and [answers 500](../problems.md#response-too-large): nothing ran, and there is no first answer to replay.",
 	},
 	{
-		[]string{"sqlite-tx"}, "concurrency/others",
+		[]string{"sqlite-tx"},
+		"concurrency/others",
 		"[SQLite has one writer](../sqlite.md), and a transaction is that writer until its commit: another key waits, and gets 503 in the end.",
 	},
 }

@@ -54,11 +54,11 @@ type Count struct {
 	NotShown int `json:"not_shown"`
 }
 
-// Case is a case that was not met or not shown, and the judge's reason.
+// Case is a case that was not met, with the judge's reason, or not shown.
 type Case struct {
 	ID     string `json:"id"`
 	Level  string `json:"level"`
-	Detail string `json:"detail"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Left is a candidate without a score.
@@ -95,7 +95,7 @@ func (s *Scores) Add(profile, command string, reported []byte) (Run, error) {
 			s.Sentences[c.ID] = c.Sentence
 		case "not shown":
 			n.NotShown++
-			run.NotShown = append(run.NotShown, k)
+			run.NotShown = append(run.NotShown, Case{ID: c.ID, Level: c.Level})
 		default:
 			return Run{}, fmt.Errorf("the case %s is %q, want met, not met or not shown", c.ID, c.State)
 		}
@@ -119,12 +119,12 @@ func Read(folder string) (*Scores, error) {
 
 // Write writes the results and their page into a folder.
 func (s *Scores) Write(folder string) error {
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, resultsFile), append(text, '\n'), 0o644); err != nil { //nolint:gosec // documentation
+	if err := os.WriteFile(filepath.Join(folder, resultsFile), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, pageFile), []byte(s.Page()), 0o644) //nolint:gosec // likewise
+	return os.WriteFile(filepath.Join(folder, pageFile), []byte(s.Page()), 0o644)
 }
