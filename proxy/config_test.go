@@ -20,8 +20,6 @@ func TestParseNamesTheLine(t *testing.T) {
 		"\nscope = 'header:'\n":                                                   "2: ",
 		"\n\nscope = 'everyone'\n":                                                "3: ",
 		"[default]\nretention = '3 days'\n":                                       "2: ",
-		"[default]\npreset = 'once'\n":                                            "2: ",
-		"[default]\nfingerprint = 'md5'\n":                                        "2: ",
 		"trusted_addresses = ['10.0.0.0/99']\n":                                   "1: ",
 		"[default]\nrequired = 'yes'\n":                                           "2: ",
 		"upstream = \n":                                                           "1: ",
@@ -37,15 +35,22 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	const head = "upstream = 'http://a'\nscope = 'unscoped'\n"
 	for text, want := range map[string]string{
-		"scope = 'unscoped'":                "upstream is missing",
-		"upstream = 'http://a'":             `policy "default": the scope is missing`,
-		head + "[default]\nmatch = ['/']":   "default.match",
-		head + "body_timeout = '-1s'":       "body_timeout",
-		head + "max_requests = -1":          "max_requests",
-		head + "[[route]]":                  `policy "route-1": match is empty`,
-		head + "[[route]]\nmatch = ['FOO']": `pattern "FOO"`,
+		"scope = 'unscoped'":                    "upstream is missing",
+		"upstream = 'http://a'":                 `policy "default": the scope is missing`,
+		head + "[default]\nmatch = ['/']":       "default.match",
+		head + "body_timeout = '-1s'":           "body_timeout",
+		head + "max_requests = -1":              "max_requests",
+		head + "[default]\npreset = 'once'":     `policy "default": preset is "once", want at-most-once or recoverable`,
+		head + "[default]\nfingerprint = 'md5'": `policy "default": fingerprint is "md5", want bytes, json or none`,
+		head + "[[route]]":                      `policy "route-1": match is empty`,
+		head + "[[route]]\nmatch = ['FOO']":     `pattern "FOO"`,
 		head + "[[route]]\nname = 'x'\nmatch = ['/a']\n[[route]]\nname = 'x'\nmatch = ['/b']": `two policies have the name "x"`,
 		head + "[[route]]\nmatch = ['/a']\n[[route]]\nmatch = ['/a']":                         `policy "route-2"`,
+		head + "[[route]]\nmatch = ['POST /a', 'PUT /a']":                                     "match has PUT, which methods does not list",
+		head + "[[route]]\nmatch = ['PATCH h/a']\nmethods = ['POST']":                         "match has PATCH, which methods does not list",
+		head + "[[route]]\nmatch = ['GET /a']":                                                "match has GET, which methods does not list",
+		head + "[[route]]\nmatch = ['/a']\nunkeyed = true\nretention = '-1s'":                 "unkeyed and other settings",
+		head + "[default]\nunkeyed = true\nrequired = true":                                   "unkeyed and other settings",
 		head + "[default]\nfail_open = true":                                                  "FailOpen",
 		head + "[default]\nmethods = ['get']":                                                 "Methods",
 		head + "[default]\nheaders = ['a b']":                                                 "Key",
@@ -56,6 +61,21 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		}
 		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestRoutesMayHaveTheMethodsOfTheirPolicies(t *testing.T) {
+	t.Parallel()
+	for _, route := range []string{
+		"match = ['/a', 'POST /b', 'PATCH /b']", "match = ['PUT /a', 'DELETE\t/a']\nmethods = ['PUT', 'DELETE']", "match = ['GET /a']\nname = 'x'\nunkeyed = true",
+	} {
+		c, err := proxy.Parse([]byte("upstream = 'http://a'\nscope = 'unscoped'\n[[route]]\n" + route))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proxy.New(memstore.New(), c, proxy.Options{}); err != nil {
+			t.Errorf("%q: %v", route, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -18,6 +19,8 @@ const (
 	idleConnections   = 256             // to the upstream
 	idleTimeout       = 4 * time.Second // less than that of Node, whose default of 5 s is among the shortest
 	maxResponseHeader = 1 << 20
+
+	forwardedHost = "X-Forwarded-Host"
 )
 
 // newTransport returns the transport to the upstream. It believes no proxy of the
@@ -62,7 +65,7 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 	if aware != "" {
 		p.ModifyResponse = func(resp *http.Response) error {
 			if resp.Header.Get(aware) == "true" && protocol.Release(resp.Request.Context()) {
-				responseOf(resp.Request.Context()).mark(aware)
+				responseOf(resp.Request.Context()).replayed = aware
 			}
 			return nil
 		}
@@ -77,6 +80,11 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	// A query that Go parses differently is the upstream's to judge, as its fingerprint
 	// has its bytes.
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	// A tunnel to another protocol, such as h2c, would bypass the proxy.
+	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
 	if keep {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
@@ -85,7 +93,7 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	if !keep {
 		return
 	}
-	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+	for _, name := range []string{forwardedHost, "X-Forwarded-Proto"} {
 		if values, there := r.In.Header[name]; there {
 			r.Out.Header[name] = values
 		}

@@ -61,6 +61,21 @@ func TestWebsocketsPass(t *testing.T) {
 	}
 }
 
+// A client that speaks HTTP/2 through the proxy would bypass it.
+func TestOnlyWebsocketUpgradesPass(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	b.handle(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "upgrade %q, connection %q, settings %q", r.Header["Upgrade"], r.Header["Connection"], r.Header["Http2-Settings"]) //nolint:gosec // a test
+	})
+	for _, protocol := range []string{"h2c", "websocket, h2c", "TLS/1.0"} {
+		got := b.post("/orders", "", header("Connection", "Upgrade, HTTP2-Settings"), header("Upgrade", protocol), header("Http2-Settings", "AAMAAABk"))
+		if want := "upgrade [], connection [], settings []"; string(got.body) != want {
+			t.Errorf("%s: the upstream got %s %v, want %s", protocol, got.body, got.err, want)
+		}
+	}
+}
+
 // A stream in both directions reaches the other end while it lasts.
 func TestStreamsWithoutAKeyPass(t *testing.T) {
 	t.Parallel()

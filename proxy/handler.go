@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -130,9 +131,6 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 			return nil, fmt.Errorf("proxy: two policies have the name %q", p.Name)
 		}
 		names[p.Name] = true
-		if p.Scope.of == nil {
-			p.Scope = c.Scope
-		}
 		made, err := newPolicy(engine, c, &p, rt.transport, log)
 		if err != nil {
 			return nil, fmt.Errorf("proxy: policy %q: %w", p.Name, err)
@@ -174,12 +172,18 @@ func register(mux *http.ServeMux, pattern string, p *policy) (err error) {
 
 func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.RoundTripper, log *slog.Logger) (*policy, error) {
 	if p.Unkeyed {
+		if !reflect.DeepEqual(*p, Policy{Name: p.Name, Match: p.Match, Unkeyed: true}) {
+			return nil, errors.New("unkeyed and other settings are there; a policy without keys has a name and patterns only")
+		}
 		return &policy{Handler: newForward(c, transport, "", log), name: p.Name}, nil
+	}
+	if p.Scope.of == nil {
+		p.Scope = c.Scope
 	}
 	if p.Scope.of == nil {
 		return nil, fmt.Errorf("the scope is missing, %w", errNotation)
 	}
-	guard, err := p.guard(engine)
+	guard, err := p.guard(engine, len(c.Trusted) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +212,9 @@ func unbounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
+		if _, keyed := reprise.AttemptFrom(r.Context()); keyed {
+			w = heldBack{w}
 		}
 		next.ServeHTTP(w, r)
 	})

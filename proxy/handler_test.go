@@ -151,6 +151,31 @@ unkeyed = true
 	b.wantRuns(runs + 2)
 }
 
+// One upstream may serve several hosts, and a key of one of them says nothing of another.
+func TestKeyOfOneHostNeverAnswersAnother(t *testing.T) {
+	t.Parallel()
+	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
+	for _, fingerprint := range []string{"'bytes'", "'json'\nfingerprint_headers = ['host']", "'none'"} {
+		b := setup(t, "trusted_addresses = ['127.0.0.1']\n"+plain+"[default]\nfingerprint = "+fingerprint+"\n[[route]]\nmatch = ['own.example/']\nendpoint = 'own'\n")
+		if first := b.post("/orders", "k1", host("a.example")); first.status != http.StatusCreated {
+			t.Errorf("%s: %d", fingerprint, first.status)
+		}
+		if again := b.post("/orders", "k1", host("A.example")); !again.replayed() {
+			t.Errorf("%s: the same host got %d %v", fingerprint, again.status, again.header)
+		}
+		if other := b.post("/orders", "k1", host("b.example")); other.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: another host got %d %v, want 422", fingerprint, other.status, other.header)
+		}
+		if other := b.post("/orders", "k1", host("a.example"), header("X-Forwarded-Host", "b.example")); other.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: another host behind a trusted peer got %d %v, want 422", fingerprint, other.status, other.header)
+		}
+		if own := b.post("/orders", "k1", host("own.example")); own.status != http.StatusCreated || own.replayed() {
+			t.Errorf("%s: a host with an endpoint got %d %v", fingerprint, own.status, own.header)
+		}
+		b.wantRuns(2)
+	}
+}
+
 func TestReloadKeepsRequestsThatRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)

@@ -14,6 +14,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/proxy"
 )
 
@@ -32,6 +33,12 @@ type bundle struct {
 // setup starts both. UPSTREAM in the configuration is the address of the upstream.
 func setup(t *testing.T, config string) *bundle {
 	t.Helper()
+	return setupOver(t, memstore.New(), reprise.Config{}, config)
+}
+
+func setupOver(t *testing.T, st store.Store, engine reprise.Config, config string) *bundle {
+	t.Helper()
+	engine.Log, engine.MaxRun = slog.New(slog.DiscardHandler), time.Minute
 	b := &bundle{t: t, access: new(lines), client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	b.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		run := b.runs.Add(1)
@@ -50,8 +57,8 @@ func setup(t *testing.T, config string) *bundle {
 	b.upstream.Config.Protocols.SetUnencryptedHTTP2(true)
 	b.upstream.Start()
 	t.Cleanup(b.upstream.Close)
-	handler, err := proxy.New(memstore.New(), b.config(config), proxy.Options{
-		Engine:    reprise.Config{Log: slog.New(slog.DiscardHandler), MaxRun: time.Minute},
+	handler, err := proxy.New(st, b.config(config), proxy.Options{
+		Engine:    engine,
 		AccessLog: slog.New(slog.NewJSONHandler(b.access, nil)),
 	})
 	if err != nil {
@@ -82,10 +89,11 @@ func (b *bundle) config(text string) proxy.Config {
 func (b *bundle) handle(f http.HandlerFunc) { b.serve.Store(&f) }
 
 type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	err    error // of the connection
+	status  int
+	header  http.Header
+	body    []byte
+	trailer http.Header
+	err     error // of the connection
 }
 
 func (a *answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
@@ -111,6 +119,7 @@ func (b *bundle) post(path, key string, change ...func(*http.Request)) *answer {
 	defer resp.Body.Close()
 	a := &answer{status: resp.StatusCode, header: resp.Header}
 	a.body, a.err = io.ReadAll(resp.Body)
+	a.trailer = resp.Trailer
 	return a
 }
 

@@ -3,6 +3,8 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -18,10 +20,12 @@ type Policy struct {
 
 	// Match lists patterns of [http.ServeMux], such as "POST /v1/orders" or
 	// "api.example.com/v1/orders/{id}"; the most specific one wins. Before the match, "//",
-	// "/./" and "/../" are removed from the path. The upstream gets the path as it came.
+	// "/./" and "/../" are removed from the path. The upstream gets the path as it came. A
+	// pattern with a method that Methods does not list is an error.
 	Match []string `toml:"match"`
 
-	// Unkeyed lets every request pass untouched, with a key or without.
+	// Unkeyed lets every request pass untouched, with a key or without. Of the other fields
+	// only Name and Match may be set.
 	Unkeyed bool `toml:"unkeyed"`
 
 	Scope    Scope    `toml:"scope"`    // the default is that of the Config
@@ -34,7 +38,7 @@ type Policy struct {
 	// that dies leaves a request of its upstream behind, which may still be executed, so a
 	// retry must not run it again. Recoverable is for upstreams whose effects may happen
 	// twice.
-	Preset Preset `toml:"preset"`
+	Preset string `toml:"preset"`
 
 	Retention   Duration `toml:"retention"`    // how long responses are replayed
 	Horizon     Duration `toml:"horizon"`      // how much longer keys are remembered
@@ -46,11 +50,14 @@ type Policy struct {
 	MaxRequestBody  int `toml:"max_request_body"`  // bytes, of requests with a key
 	MaxResponseBody int `toml:"max_response_body"` // bytes, that a record keeps
 
-	// Fingerprint is "bytes", "json" or "none": which requests count as the same one. With
-	// "json", FingerprintOmit has JSON pointers to the parts that do not count.
-	Fingerprint        Fingerprint `toml:"fingerprint"`
-	FingerprintOmit    []string    `toml:"fingerprint_omit"`
-	FingerprintHeaders []string    `toml:"fingerprint_headers"` // that count too
+	// Fingerprint says which requests count as the same one: those with the same bytes
+	// ("bytes", the default: method, path, query, content type and body), or with the same
+	// value of a JSON body ("json"), or all with the key ("none"). With "json",
+	// FingerprintOmit has JSON pointers to the parts that do not count. The host counts in
+	// any case, and the X-Forwarded-Host too if the Config trusts a peer.
+	Fingerprint        string   `toml:"fingerprint"`
+	FingerprintOmit    []string `toml:"fingerprint_omit"`
+	FingerprintHeaders []string `toml:"fingerprint_headers"` // that count too
 
 	// UpstreamAware steps back where the upstream honours the header too: a response that
 	// it marks with Idempotent-Replayed: true reaches the client with that mark and is not
@@ -59,84 +66,56 @@ type Policy struct {
 	UpstreamAware bool `toml:"upstream_aware"`
 }
 
-// Preset stands for a [reprise.Preset].
-type Preset uint8
+// presets are the values of Policy.Preset.
+var presets = map[string]reprise.Preset{"": reprise.AtMostOnce, "at-most-once": reprise.AtMostOnce, "recoverable": reprise.Recoverable}
 
-// The presets.
-const (
-	AtMostOnce  Preset = iota // "at-most-once"
-	Recoverable               // "recoverable"
-)
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (p *Preset) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "at-most-once":
-		*p = AtMostOnce
-	case "recoverable":
-		*p = Recoverable
-	default:
-		return fmt.Errorf("the preset is %q, want at-most-once or recoverable", text)
-	}
-	return nil
-}
-
-// Fingerprint stands for a [protocol.Fingerprinter].
-type Fingerprint uint8
-
-// The fingerprints.
-const (
-	Bytes         Fingerprint = iota // "bytes": of method, path, query, content type and body
-	JSON                             // "json": the same with the value of a JSON body
-	NoFingerprint                    // "none": a key is not bound to its request
-)
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (f *Fingerprint) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "bytes":
-		*f = Bytes
-	case "json":
-		*f = JSON
-	case "none":
-		*f = NoFingerprint
-	default:
-		return fmt.Errorf("the fingerprint is %q, want bytes, json or none", text)
-	}
-	return nil
+// fingerprints are the values of Policy.Fingerprint.
+var fingerprints = map[string]protocol.Fingerprinter{
+	"": nil, "bytes": nil, "json": protocol.CanonicalJSON, "none": protocol.NoFingerprint,
 }
 
 // guard returns the guard of the policy over the engine.
-func (p *Policy) guard(engine *reprise.Engine) (*protocol.Guard, error) {
+func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, error) {
+	preset, known := presets[p.Preset]
+	if !known {
+		return nil, fmt.Errorf("preset is %q, want at-most-once or recoverable", p.Preset)
+	}
+	fingerprint, known := fingerprints[p.Fingerprint]
+	if !known {
+		return nil, fmt.Errorf("fingerprint is %q, want bytes, json or none", p.Fingerprint)
+	}
+	// An upstream may serve several hosts, and learns of them from a trusted peer too. In
+	// the key instead, a retry by another name of the same host would run again.
+	fields := append(slices.Clone(p.FingerprintHeaders), "Host")
+	if trusts {
+		fields = append(fields, forwardedHost)
+	}
 	c := protocol.Config{
 		Name:        p.Name,
 		Methods:     p.Methods,
 		Required:    p.Required,
 		Endpoint:    p.Endpoint,
-		Preset:      reprise.AtMostOnce,
+		Preset:      preset,
 		Retention:   time.Duration(p.Retention),
 		Horizon:     time.Duration(p.Horizon),
 		Wait:        time.Duration(p.Wait),
 		MaxAttempts: p.MaxAttempts,
 		FailOpen:    p.FailOpen,
 		Limits:      protocol.Limits{Key: p.MaxKey, RequestBody: p.MaxRequestBody, ResponseBody: p.MaxResponseBody},
-		Fingerprint: protocol.Fingerprinting{
-			Omit: p.FingerprintOmit, Headers: p.FingerprintHeaders,
-		},
-		Describe: func(_ context.Context, r *protocol.Request) string { return r.Method + " " + r.Path },
-	}
-	if p.Preset == Recoverable {
-		c.Preset = reprise.Recoverable
-	}
-	switch p.Fingerprint {
-	case JSON:
-		c.Fingerprint.Func = protocol.CanonicalJSON
-	case NoFingerprint:
-		c.Fingerprint.Func = protocol.NoFingerprint
-	default:
+		Fingerprint: protocol.Fingerprinting{Func: fingerprint, Omit: p.FingerprintOmit, Headers: fields},
+		Describe:    func(_ context.Context, r *protocol.Request) string { return r.Method + " " + r.Path },
 	}
 	if len(p.Headers) > 0 {
 		c.Key = protocol.KeyHeader(p.Headers[0], p.Headers[1:]...)
 	}
-	return protocol.Over(engine, c)
+	g, err := protocol.Over(engine, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, pattern := range p.Match {
+		if i := strings.IndexAny(pattern, " \t"); i >= 0 && !slices.Contains(g.Config().Methods, pattern[:i]) {
+			return nil, fmt.Errorf("match has %s, which methods does not list: no key of it would be honoured", pattern[:i])
+		}
+	}
+	return g, nil
 }

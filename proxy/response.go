@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"mime"
 	"net/http"
 	"time"
 )
@@ -25,8 +26,6 @@ func responseOf(ctx context.Context) *response {
 	r, _ := ctx.Value(responseKey{}).(*response)
 	return r
 }
-
-func (r *response) mark(name string) { r.replayed = name }
 
 // WriteHeader implements [http.ResponseWriter].
 func (r *response) WriteHeader(status int) {
@@ -56,6 +55,21 @@ func (r *response) begin(status int) {
 
 // Unwrap gives [http.ResponseController] access to the connection.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// heldBack does not flush the response to a request with a key, so that it leaves after it
+// is recorded and can say that it is not. Events are useless unless they come at once.
+type heldBack struct{ http.ResponseWriter }
+
+// FlushError is called by [http.ResponseController.Flush].
+func (w heldBack) FlushError() error {
+	if media, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type")); media != "text/event-stream" {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap gives [http.ResponseController] access to the connection.
+func (w heldBack) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // logAccess writes the line of a request. What a client chose and is no key stays in: the
 // method, the host and the path.

@@ -12,8 +12,9 @@ http.createServer((req, res) => {
     order++
     appendFileSync(process.env.CHARGES || '/dev/stdout', `process ${process.pid} charges ${body}\n`)
     setTimeout(() => {
-      res.writeHead(201, { 'Content-Type': 'application/json' })
-      res.end(JSON.stringify({ order, process: process.pid, time: Date.now() }))
+      const answer = JSON.stringify({ order, process: process.pid, time: Date.now() })
+      res.writeHead(201, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(answer) })
+      res.end(answer)
     }, Number(process.env.DELAY || 0)) // the bank takes its time
   })
 }).listen(Number(process.env.PORT || 3000), '127.0.0.1')

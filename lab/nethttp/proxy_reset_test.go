@@ -18,50 +18,73 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/proxy"
 )
 
 // net/http sends a request without a body again over HTTP/2 where the server reset its
 // stream with PROTOCOL_ERROR, which does not say that the request was not executed.
 func TestProxyAsksTheUpstreamOnceThoughItResetsTheStream(t *testing.T) {
 	t.Parallel()
-	for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream, http2.ErrCodeInternal} {
-		t.Run(code.String(), func(t *testing.T) {
-			t.Parallel()
-			var payments atomic.Int64
-			target := resetting(t, func() { payments.Add(1) }, code)
-			transport := &http.Transport{Protocols: new(http.Protocols)}
-			transport.Protocols.SetUnencryptedHTTP2(true)
-			guard, err := protocol.New(memstore.New(), protocol.Config{Preset: reprise.AtMostOnce})
-			if err != nil {
-				t.Fatal(err)
-			}
-			proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport}
-			gateway := httptest.NewServer(reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(proxy)))
-			t.Cleanup(func() {
-				gateway.Close()
-				transport.CloseIdleConnections()
-				_ = guard.Close(context.WithoutCancel(t.Context()))
+	for name, gateway := range map[string]func(*testing.T, *url.URL) http.Handler{"Proxy": resetGateway, "the program": resetProgram} {
+		for _, code := range []http2.ErrCode{http2.ErrCodeProtocol, http2.ErrCodeRefusedStream, http2.ErrCodeInternal} {
+			t.Run(name+" "+code.String(), func(t *testing.T) {
+				t.Parallel()
+				var payments atomic.Int64
+				front := httptest.NewServer(gateway(t, resetting(t, func() { payments.Add(1) }, code)))
+				t.Cleanup(front.Close)
+				for _, want := range []int{http.StatusBadGateway, http.StatusConflict} {
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.Header.Set("Idempotency-Key", "k")
+					got, err := front.Client().Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = got.Body.Close()
+					if got.StatusCode != want {
+						t.Errorf("got %d, want %d", got.StatusCode, want)
+					}
+				}
+				if n := payments.Load(); n != 1 {
+					t.Errorf("the bank got %d payments, want 1", n)
+				}
 			})
-			for _, want := range []int{http.StatusBadGateway, http.StatusConflict} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway.URL, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Idempotency-Key", "k")
-				got, err := gateway.Client().Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = got.Body.Close()
-				if got.StatusCode != want {
-					t.Errorf("got %d, want %d", got.StatusCode, want)
-				}
-			}
-			if n := payments.Load(); n != 1 {
-				t.Errorf("the bank got %d payments, want 1", n)
-			}
-		})
+		}
 	}
+}
+
+// resetGateway is a guarded [reprisehttp.Proxy].
+func resetGateway(t *testing.T, target *url.URL) http.Handler {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	guard, err := protocol.New(memstore.New(), protocol.Config{Preset: reprise.AtMostOnce})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = guard.Close(context.WithoutCancel(t.Context()))
+	})
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport}
+	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(reprisehttp.Proxy(forward))
+}
+
+// resetProgram is the handler of "reprise proxy".
+func resetProgram(t *testing.T, target *url.URL) http.Handler {
+	t.Helper()
+	config, err := proxy.Parse([]byte("upstream = 'h2c://" + target.Host + "'\nscope = 'unscoped'\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := proxy.New(memstore.New(), config, proxy.Options{Engine: reprise.Config{MaxRun: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = handler.Close(context.WithoutCancel(t.Context())) })
+	return handler
 }
 
 // resetting is an upstream of HTTP/2 that executes each request, and resets its stream.
