@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -18,12 +19,14 @@ import (
 // Scope is a way to tell whose key a request has. The notations are:
 //
 //   - "header:NAME": the value of a request header, hashed. It must be the same in every
-//     retry: a token that is renewed between two attempts makes two keys.
+//     retry: a token that is renewed between two attempts makes two keys. A header that is
+//     no secret has to be set in front of the proxy.
 //   - "unverified-claim:NAME": a claim of the JWT in Authorization: Bearer, such as sub,
 //     together with its issuer. The proxy does not verify the token: a layer in front of
 //     it must, or a client can take the name of another.
-//   - "certificate": the subject and the alternative names of the client's certificate,
-//     which the TLS configuration of the server has verified.
+//   - "certificate": the subject and the set of alternative names of the client's
+//     certificate, which the TLS configuration of the server has verified. Two authorities
+//     that issue the same names share a scope.
 //   - "unscoped": all clients share one key space. A client that learns another one's key
 //     can then replay its response.
 //
@@ -58,8 +61,8 @@ func (s *Scope) UnmarshalText(text []byte) error {
 		of = reprisehttp.Unscoped
 	case notation == certificate:
 		of = ofCertificate
-	case !named || name == "" || strings.ContainsAny(name, " \t:,"):
-	case kind+":" == headerPrefix:
+	case !named || name == "" || strings.ContainsAny(name, " \t,"):
+	case kind+":" == headerPrefix && !strings.Contains(name, ":") && !strings.EqualFold(name, "Host"): // no header has the host
 		of = ofHeader(name)
 	case kind+":" == claimPrefix:
 		of = ofClaim(name)
@@ -108,23 +111,21 @@ func ofClaim(name string) reprisehttp.Scope {
 		if err := d.Decode(&claims); err != nil {
 			return "", errScope
 		}
-		var value string
+		issuer, _ := claims["iss"].(string)
 		switch claim := claims[name].(type) {
 		case string:
-			value = claim
+			if claim != "" {
+				return digest(kind, []byte(issuer), []byte(claim)), nil
+			}
 		case json.Number:
-			value = claim.String()
+			return digest(kind, []byte(issuer), []byte(claim), []byte("number")), nil
 		}
-		if value == "" {
-			return "", errScope
-		}
-		issuer, _ := claims["iss"].(string)
-		return digest(kind, []byte(issuer), []byte(value)), nil
+		return "", errScope
 	}
 }
 
-// ofCertificate hashes the names, which a renewed certificate has too, and no serial
-// number or key.
+// ofCertificate hashes the names, which a renewed certificate has too, in whatever order,
+// and neither the issuer nor a serial number or key.
 func ofCertificate(r *http.Request) (string, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return "", errScope
@@ -150,6 +151,7 @@ func alternativeNames(c *x509.Certificate) (names [][]byte) {
 	for _, ip := range c.IPAddresses {
 		names = append(names, []byte("ip:"+ip.String()))
 	}
+	slices.SortFunc(names, bytes.Compare)
 	return names
 }
 

@@ -42,8 +42,14 @@ func TestScopesKeepClientsApart(t *testing.T) {
 		"claim": {
 			"unverified-claim:sub",
 			[]change{token(`{"sub":"a","iat":1}`), token(`{"sub":"a","iat":2}`)},
-			[]change{token(`{"sub":"b"}`), token(`{"sub":"a","iss":"other"}`), token(`{"sub":12}`), token(`{"sub":13}`)},
+			[]change{token(`{"sub":"b"}`), token(`{"sub":"a","iss":"other"}`), token(`{"sub":12}`), token(`{"sub":13}`), token(`{"sub":"12"}`)},
 			[]change{token(`{}`), token(`{"sub":""}`), token(`{"sub":["a"]}`), token(`no`), header("Authorization", "Basic eDp5"), header("Authorization", "Bearer a.b")},
+		},
+		"claim with a URL for a name": {
+			"unverified-claim:https://acme.example/tenant",
+			[]change{token(`{"https://acme.example/tenant":"a"}`)},
+			[]change{token(`{"https://acme.example/tenant":"b"}`)},
+			nil,
 		},
 		"unscoped":                {"unscoped", []change{header("Authorization", "a"), header("Authorization", "b"), header("Authorization")}, nil, nil},
 		"certificate without TLS": {"certificate", nil, nil, []change{header("Authorization", "a")}},
@@ -90,6 +96,9 @@ func TestCertificateScopeOutlivesARenewal(t *testing.T) {
 	named := func(name string) *x509.Certificate {
 		return &x509.Certificate{Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	}
+	hosts := func(names ...string) *x509.Certificate {
+		return &x509.Certificate{DNSNames: names, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	}
 	for i, c := range []struct {
 		of       *x509.Certificate
 		status   int
@@ -101,6 +110,9 @@ func TestCertificateScopeOutlivesARenewal(t *testing.T) {
 		{spiffe("/a"), 201, false},
 		{spiffe("/a"), 201, true},
 		{spiffe("/b"), 201, false},
+		{hosts("a.example", "b.example"), 201, false},
+		{hosts("b.example", "a.example"), 201, true},
+		{hosts("a.example"), 201, false},
 		{&x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, 403, false},
 		{nil, 403, false},
 	} {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,9 @@ import (
 //     ([protocol.Unknown]): the client gets 504 after a timeout, else 502, and its
 //     retries 409 outcome-unknown. That includes a response that breaks off, which the
 //     client sees break off, a ModifyResponse that fails, and a change of protocols.
+//
+// A body that only the end of its connection ends, as of HTTP/1.0, may have broken off
+// unseen: its response is recorded without it ([protocol.OmitBody]).
 //
 // With p alone, Recoverable runs such requests again, and AtMostOnce replays the 502.
 //
@@ -124,10 +128,18 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Request = req
 	}
 	f.status = resp.StatusCode
+	if endsWithConnection(resp) {
+		protocol.OmitBody(f.run)
+	}
 	if f.status != http.StatusSwitchingProtocols {
 		resp.Body = &upstreamBody{resp.Body, &f.broken}
 	}
 	return resp, nil
+}
+
+// endsWithConnection reports whether a body that broke off would look whole.
+func endsWithConnection(resp *http.Response) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && !resp.Uncompressed && !slices.Contains(resp.TransferEncoding, "chunked")
 }
 
 // end ends the request.

@@ -365,6 +365,32 @@ func TestWholeResponsesOfAnUpstreamAreThoseOfAHandler(t *testing.T) {
 	}
 }
 
+// Only a length, a last chunk or the end of TLS tells a whole body from one that broke off.
+func TestBodyThatTheEndOfTheConnectionEndsIsNotKept(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.0", "1.1"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+				b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+					execute(r)
+					hangUp(w, "HTTP/"+version+" 201 Created\r\nX-Receipt: 7\r\n\r\npai")
+				})
+				g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
+				if first := g.pay(); first.Status != http.StatusCreated || first.Body != "pai" {
+					t.Errorf("the first client got %d %q", first.Status, first.Body)
+				}
+				again := g.pay()
+				if again.Status != http.StatusCreated || again.Header.Get("X-Receipt") != "7" || !again.Replayed() ||
+					again.Header.Get("Idempotency-Body") != "omitted" {
+					t.Errorf("the retry got %d %v %q, want the replay without its body", again.Status, again.Header, again.Body)
+				}
+				b.got(t, 1)
+			})
+		})
+	}
+}
+
 func TestAnUpstreamThatChangesProtocolsIsUnknown(t *testing.T) {
 	t.Parallel()
 	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
