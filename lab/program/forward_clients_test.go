@@ -2,8 +2,10 @@ package program
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -70,7 +72,11 @@ func (c *clients) send(tb testing.TB, client *http.Client, key string) *result {
 	c.mu.Lock()
 	o := c.orders[key]
 	c.mu.Unlock()
-	got := post(tb.Context(), client, c.url+"/orders", key, o.body)
+	var got *result
+	await(tb, "a connection to the proxy", func() bool { // it starts again
+		got = post(tb.Context(), client, c.url+"/orders", key, o.body)
+		return !errors.Is(got.err, syscall.ECONNREFUSED)
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent++
