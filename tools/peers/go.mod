@@ -32,12 +32,14 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
+	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -75,6 +77,7 @@ replace (
 	github.com/reprise-go/reprise/lab/fasthttp => ../../lab/fasthttp
 	github.com/reprise-go/reprise/lab/fiber => ../../lab/fiber
 	github.com/reprise-go/reprise/lab/nethttp => ../../lab/nethttp
+	github.com/reprise-go/reprise/proxy => ../../proxy
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/mysql => ../../store/mysql
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres

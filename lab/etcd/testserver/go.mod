@@ -62,7 +62,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.2 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
-	github.com/pelletier/go-toml/v2 v2.2.3 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
@@ -74,6 +74,7 @@ require (
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
+	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -135,6 +136,7 @@ replace (
 	github.com/reprise-go/reprise/lab/fiber3 => ../../fiber3
 	github.com/reprise-go/reprise/lab/gin => ../../gin
 	github.com/reprise-go/reprise/lab/nethttp => ../../nethttp
+	github.com/reprise-go/reprise/proxy => ../../../proxy
 	github.com/reprise-go/reprise/reprisetest => ../../../reprisetest
 	github.com/reprise-go/reprise/store/etcd => ../../../store/etcd
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal

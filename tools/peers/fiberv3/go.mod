@@ -69,6 +69,7 @@ replace (
 	github.com/reprise-go/reprise/lab/fasthttp => ../../../lab/fasthttp
 	github.com/reprise-go/reprise/lab/fiber3 => ../../../lab/fiber3
 	github.com/reprise-go/reprise/lab/nethttp => ../../../lab/nethttp
+	github.com/reprise-go/reprise/proxy => ../../../proxy
 	github.com/reprise-go/reprise/reprisetest => ../../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal
 	github.com/reprise-go/reprise/store/mysql => ../../../store/mysql
