@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -93,6 +94,11 @@ type result struct {
 	header http.Header
 	body   []byte
 	err    error
+}
+
+// String shows the response to the reader of a failure.
+func (r *result) String() string {
+	return fmt.Sprintf("status %d, header %v, body %.200q, error %v", r.status, r.header, r.body, r.err)
 }
 
 func (r *result) replayed() bool { return r.header.Get("Idempotent-Replayed") == "true" }

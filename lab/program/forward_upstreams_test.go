@@ -19,6 +19,7 @@ import (
 // The file of its effects has a line with the key of each order.
 type service struct {
 	command func() *exec.Cmd
+	scheme  string // of its URL
 	address string
 	effects string
 
@@ -92,7 +93,10 @@ func missing(tb testing.TB, name, text string) {
 func startService(tb testing.TB, language string) *service {
 	tb.Helper()
 	dir := tb.TempDir()
-	s := &service{address: servers.FreeAddr(tb), effects: filepath.Join(dir, "effects")}
+	s := &service{scheme: "http://", address: servers.FreeAddr(tb), effects: filepath.Join(dir, "effects")}
+	if language == "go" {
+		s.scheme = "h2c://"
+	}
 	path, args := languages[language](tb, dir, s.address, s.effects)
 	s.command = func() *exec.Cmd {
 		cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), path, args...)
@@ -103,6 +107,9 @@ func startService(tb testing.TB, language string) *service {
 	tb.Cleanup(s.kill)
 	return s
 }
+
+// url returns the address for the flag --upstream.
+func (s *service) url() string { return s.scheme + s.address }
 
 // start starts the process and waits until it serves.
 func (s *service) start(tb testing.TB) {
@@ -155,7 +162,7 @@ func TestProxyRunsAKeyOnceInEveryLanguage(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			s := startService(t, language)
-			f := forward(t, nil, "--store", "memory", "--upstream", "http://"+s.address, "--scope-header", "Authorization")
+			f := forward(t, nil, "--store", "memory", "--upstream", s.url(), "--scope-header", "Authorization")
 			for _, key := range []string{"a", "b", "c"} {
 				var mu sync.Mutex
 				var body []byte

@@ -171,7 +171,7 @@ func hostile(t *testing.T, adapter server, store *memstore.Store, o adaptertest.
 	t.Helper()
 	s := &subject{
 		t: t, store: &countingStore{Store: store}, records: store,
-		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", met: map[string]*lent{},
+		tolerated: tolerances[adapter.name], silent: silences[adapter.name] != "", cancels: cancels[adapter.name] != "", met: map[string]*lent{},
 	}
 	o.Store = s.store
 	s.addr = adapter.serve(t, o)

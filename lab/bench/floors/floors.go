@@ -11,6 +11,7 @@
 //	sqlite    the same in a file
 //	mysql     the same in MariaDB or MySQL
 //	etcd      two transactions that write a value each; a replay is one read
+//	forward   httputil.ReverseProxy with the transport of package proxy
 //	effect    the framework alone; a handler's effect is an INSERT in a transaction that
 //	          the handler opens
 //	key       the same, and the handler keeps the key and its response in a row by hand
@@ -58,13 +59,14 @@ func Main(framework string, bare func(*testapp.App) testapp.Server) {
 }
 
 func run(ctx context.Context, framework string, build func(*testapp.App) testapp.Server) error {
-	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, sqlite, mysql, etcd, effect, key; with nethttp only")
+	floor := flag.String("floor", "none", "one of none, redis, setnx, postgres, sqlite, mysql, etcd, forward, effect, key; with nethttp only")
 	var o options
 	flag.StringVar(&o.redisURL, "redis-url", "", "`URL` of Redis, for redis and setnx")
 	flag.StringVar(&o.postgresURL, "postgres-url", "", "`URL` of PostgreSQL, for postgres, effect and key")
 	flag.StringVar(&o.mysqlURL, "mysql-url", "", "`URL` of MariaDB or MySQL, for mysql")
 	flag.StringVar(&o.etcdURL, "etcd-url", "", "members of etcd, a `list` of host:port with commas, for etcd")
 	flag.StringVar(&o.sqliteFile, "sqlite-file", "", "`file` of SQLite, for sqlite")
+	flag.StringVar(&o.upstream, "upstream", "", "`host:port` of another server, for forward")
 	flag.IntVar(&o.pool, "pool", 0, "connections to the server of the store; 0: the client's default")
 	flag.Parse()
 

@@ -33,6 +33,7 @@ type options struct {
 	mysqlURL    string
 	etcdURL     string
 	sqliteFile  string
+	upstream    string
 	pool        int
 }
 
@@ -67,6 +68,8 @@ func (o options) open(ctx context.Context, floor string) (middleware, func(), er
 			return nil, nil, err
 		}
 		return bareFloor(f), f.close, nil
+	case "forward":
+		return func(http.Handler) http.Handler { return newForward(o.upstream) }, func() {}, nil
 	case "etcd":
 		if openEtcd == nil {
 			return nil, nil, errors.New("the floor etcd is that of lab/etcd/floors")

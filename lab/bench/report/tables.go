@@ -19,6 +19,7 @@ var tables = map[string]func(Suite) string{
 	"effect":    absolute,
 	"pooler":    absolute,
 	"adapters":  absolute,
+	"proxy":     func(s Suite) string { return growing(s, "ReverseProxy") + more(s, "ReverseProxy") },
 	"fiber":     absolute,
 	"fiber3":    absolute,
 	"node":      absolute,
@@ -68,6 +69,18 @@ func growing(s Suite, base string) string {
 	}
 	b.WriteString(absolute(s))
 	return b.String()
+}
+
+// more lists the time and the CPU time that a request takes beyond that of a base.
+func more(s Suite, base string) string {
+	t := newTable("more than "+base, "connections", "p50, µs", "server + store, CPU µs")
+	for _, r := range s.Rows {
+		b, ok := find(s.Rows, func(b Row) bool { return b.Variant == base && b.Kind == r.Kind && b.Connections == r.Connections })
+		if ok && r.Variant != base {
+			t.row(r.Variant+", "+kindNames[r.Kind], strconv.Itoa(r.Connections), fmt.Sprintf("%.0f", r.P50-b.P50), fmt.Sprintf("%.0f", r.CPU()-b.CPU()))
+		}
+	}
+	return t.String()
 }
 
 var kindNames = map[string]string{"new": "new key", "replay": "replay", "no-key": "no key"}

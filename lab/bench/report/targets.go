@@ -55,6 +55,8 @@ var targets = []target{
 	{id: "P8", what: "transactional, nothing but replays: replay × SELECT", suite: "postgres", variant: transactional, kind: "replay", connections: 64, base: "statements", least: 1},
 	{id: "P8", what: "transactional, with an effect: new key × the handler's transaction", suite: "effect", variant: transactional, kind: "new", connections: 1, base: "handler's transaction", least: .91},
 	{id: "P8", what: "transactional, with an effect: new key × the handler's transaction", suite: "effect", variant: transactional, kind: "new", connections: 64, base: "handler's transaction", least: .91},
+	{id: "proxy", what: "over memory: no key × ReverseProxy", suite: "proxy", variant: "proxy+memory", kind: "no-key", connections: 64, base: "ReverseProxy", least: .9},
+	{id: "proxy", what: "over Redis: no key × ReverseProxy", suite: "proxy", variant: "proxy+redis", kind: "no-key", connections: 64, base: "ReverseProxy", least: .9},
 	{id: "P9", what: "Redis: bytes of a completed key, at most (with a field of the test server)", suite: "keys", variant: combined, kind: "new", bytes: 550},
 }
 

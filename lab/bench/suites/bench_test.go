@@ -32,14 +32,14 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,pools,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,pools,proxy,delay,keys", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(program{}.names()); got != 13 {
-		t.Errorf("there are %d suites, of which 13 run", got)
+	if got := len(program{}.names()); got != 14 {
+		t.Errorf("there are %d suites, of which 14 run", got)
 	}
 }
 
@@ -50,7 +50,7 @@ func smoke(t *testing.T, suites string) {
 	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
 		"-keys", "50,200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
-		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber", "-out", file,
+		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-out", file,
 	}}.run(t.Context(), &out)
 	t.Log(out.String())
 	if err != nil {

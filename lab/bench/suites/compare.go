@@ -50,6 +50,13 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 		h.Cleanup(func() { _ = os.RemoveAll(dir) })
 		p.words["sqlite"] = dir
 	}
+	if c.Name == "proxy" {
+		upstream, err := p.start(Bare("nethttp"))
+		if err != nil {
+			return err
+		}
+		p.words["upstream"] = upstream.addr
+	}
 	if c.Delays {
 		delays = b.delays
 	}

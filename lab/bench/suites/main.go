@@ -77,7 +77,7 @@ type options struct {
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "delay", "keys", "sustained", "inflight"}
+		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "proxy", "delay", "keys", "sustained", "inflight"}
 	}
 	var names []string
 	for _, c := range p.peers {

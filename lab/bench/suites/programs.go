@@ -120,8 +120,12 @@ func startServer(h *host, command []string) (*server, error) {
 		cancel()
 		_ = cmd.Wait() // it was interrupted
 	})
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	addr, ok := "", false
+	for lines := bufio.NewScanner(out); !ok && lines.Scan(); {
+		if addr, ok = strings.CutPrefix(lines.Text(), "listening on "); !ok {
+			addr, ok = strings.CutPrefix(lines.Text(), "at http://") // of the program reprise
+		}
+	}
 	if !ok {
 		cancel()
 		_ = cmd.Wait() // its output is in the log then

@@ -18,7 +18,7 @@ type Variant struct {
 	Name    string
 	Program string   // its folder below the root, or its name where Build is set
 	Build   Build    // nil for the programs of the lab
-	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {mysql}, {etcd}, {sqlite}, {pool}
+	Args    string   // with words in braces for values known when it starts: {redis}, {postgres}, {mysql}, {etcd}, {sqlite}, {upstream}, {pool}
 	Store   string   // whose CPU time counts: redis, postgres, mysql, etcd or none
 	Marked  bool     // it marks replays, as Reprise does
 	Bases   []string // the names of the variants that it is compared with
@@ -58,6 +58,22 @@ func Reprise(framework, store string, flags ...string) Variant {
 		args += " " + urlOf(served)
 	}
 	return Variant{Name: framework + "+" + store, Program: program, Args: strings.Join(append([]string{args}, flags...), " "), Store: served, Marked: true}
+}
+
+// bareProxy is the name of the variant that proxies are compared with.
+const bareProxy = "ReverseProxy"
+
+// proxied is "reprise proxy" over a store, in front of a server without a middleware.
+func proxied(store string) Variant {
+	v := Variant{
+		Name: "proxy+" + store, Program: "cmd/reprise", Marked: true, Bases: []string{bareProxy},
+		Args: "proxy --listen 127.0.0.1:0 --upstream http://{upstream} --unscoped --store ",
+	}
+	if store == "redis" {
+		v.Store, store = store, "redis://{redis}"
+	}
+	v.Args += store
+	return v
 }
 
 // Over says which variants a variant is compared with.
@@ -199,6 +215,13 @@ func comparisons() []Comparison {
 			},
 		},
 		adapters,
+		{
+			Name: "proxy", Connections: []int{1, 64}, Kinds: []load.Kind{load.NoKey, load.New, load.Replay},
+			Variants: []Variant{
+				{Name: bareProxy, Program: floorsOf("nethttp"), Args: "-floor forward -upstream {upstream}"},
+				proxied("memory"), proxied("redis"),
+			},
+		},
 		{
 			Name: "delay", Connections: []int{1, 2, 4, 8, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
 			Variants: []Variant{combined.Over(oneByOne, alikePool, ofGoRedis), alone, alike, theirs},

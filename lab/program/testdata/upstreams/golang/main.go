@@ -1,4 +1,4 @@
-// Golang is an upstream. An order is a line with its key in the file EFFECTS. The answer
+// Golang is an upstream that speaks HTTP/2 without TLS. An order is a line with its key in the file EFFECTS. The answer
 // differs from run to run.
 package main
 
@@ -29,5 +29,7 @@ func main() {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(body)
 	})
-	panic(http.ListenAndServe(os.Getenv("LISTEN"), nil))
+	server := http.Server{Addr: os.Getenv("LISTEN"), Protocols: new(http.Protocols)}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	panic(server.ListenAndServe())
 }
