@@ -56,8 +56,8 @@ func (r *response) begin(status int) {
 // Unwrap gives [http.ResponseController] access to the connection.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// heldBack does not flush the response to a request with a key, so that it leaves after it
-// is recorded and can say that it is not. Events are useless unless they come at once.
+// heldBack does not flush the response to a request with a key, so that it leaves after
+// it is recorded and can say that it is not. Events are useless unless they come at once.
 type heldBack struct{ http.ResponseWriter }
 
 // FlushError is called by [http.ResponseController.Flush].

@@ -19,14 +19,14 @@ import (
 // Scope is a way to tell whose key a request has. The notations are:
 //
 //   - "header:NAME": the value of a request header, hashed. It must be the same in every
-//     retry: a token that is renewed between two attempts makes two keys. A header that is
-//     no secret has to be set in front of the proxy.
+//     retry: a token that is renewed between two attempts makes two keys. A header that
+//     is no secret has to be set in front of the proxy.
 //   - "unverified-claim:NAME": a claim of the JWT in Authorization: Bearer, such as sub,
 //     together with its issuer. The proxy does not verify the token: a layer in front of
 //     it must, or a client can take the name of another.
 //   - "certificate": the subject and the set of alternative names of the client's
-//     certificate, which the TLS configuration of the server has verified. Two authorities
-//     that issue the same names share a scope.
+//     certificate, which the TLS configuration of the server has verified. Two
+//     authorities that issue the same names share a scope.
 //   - "unscoped": all clients share one key space. A client that learns another one's key
 //     can then replay its response.
 //

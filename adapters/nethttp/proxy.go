@@ -129,7 +129,7 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	f.status = resp.StatusCode
 	if endsWithConnection(resp) {
-		protocol.OmitBody(f.run)
+		protocol.OmitBody(f.run) //nolint:contextcheck // the context of the run, whose decision it is
 	}
 	if f.status != http.StatusSwitchingProtocols {
 		resp.Body = &upstreamBody{resp.Body, &f.broken}

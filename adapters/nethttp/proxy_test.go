@@ -365,7 +365,8 @@ func TestWholeResponsesOfAnUpstreamAreThoseOfAHandler(t *testing.T) {
 	}
 }
 
-// Only a length, a last chunk or the end of TLS tells a whole body from one that broke off.
+// Only a length, a last chunk or the end of TLS tells a whole body from one that broke
+// off.
 func TestBodyThatTheEndOfTheConnectionEndsIsNotKept(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1.0", "1.1"} {

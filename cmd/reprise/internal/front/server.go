@@ -105,8 +105,8 @@ func (s *Server) AdminURL() string {
 	return "http://" + s.operators.Addr().String()
 }
 
-// Reload reads the files of TLS again, for connections that follow, if also succeeds after
-// that. Otherwise the former ones stay in use.
+// Reload reads the files of TLS again, for connections that follow, if also succeeds
+// after that. Otherwise the former ones stay in use.
 func (s *Server) Reload(also func() error) error {
 	if s.tls == nil {
 		return also()
