@@ -225,6 +225,12 @@ bench/peers: ## Measure beside other libraries: Fiber's own middleware, and npm'
 	(cd tools/peers && GOWORK=off go build -o ../../$(BIN)/peers .)
 	$(BIN)/peers $(BENCHFLAGS)
 
+# It judges on one machine and at one time, so its page is dated, and no check runs it.
+judge/peers: ## Judge Reprise on every adapter and store, and other middlewares, and write docs/engineering/judge-scores.md
+	@$(servers)
+	cd tools/peers
+	GOWORK=off go test -count=1 -v -timeout 30m ./judged -write "$(CURDIR)/docs/engineering"
+
 bench/full: BENCHFLAGS += -full
 bench/full: bench ## Like bench, with 10⁶ keys, an hour at a fixed rate and 10⁴ requests in flight
 

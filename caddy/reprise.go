@@ -4,7 +4,8 @@
 //
 //	reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml
 //
-// A reload of Caddy reads the file again, and keeps the records of the store "memory".
+// A reload of Caddy reads the file again. Each file has its own store "memory", which
+// outlives that. Services share the keys of a database: give each one its own.
 package reprisecaddy
 
 import (
@@ -36,8 +37,7 @@ func init() {
 
 // Handler is the module. It is the last handler of its route.
 type Handler struct {
-	// Config is the file with the upstream and the policies.
-	Config string `json:"config"`
+	Config string `json:"config"` // the file with the upstream and the policies
 
 	// Store is "memory", or the URL of a Redis server or a PostgreSQL database with the
 	// schema. It may be a placeholder such as {env.REPRISE_STORE}.
@@ -52,10 +52,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.handlers.reprise", New: func() caddy.Module { return new(Handler) }}
 }
 
-// stores are those in use, by their URLs. They outlive a reload.
+// stores has each connection in use, by its URL. They outlive a reload.
 var stores = caddy.NewUsagePool()
 
-// connection is a store in the pool.
 type connection struct {
 	store.Store
 
@@ -65,10 +64,7 @@ type connection struct {
 // Destruct implements caddy.Destructor.
 func (c connection) Destruct() error { c.close(); return nil }
 
-const (
-	proofTimeout = 10 * time.Second // of a store when it is opened
-	closeTimeout = 30 * time.Second // of requests when a configuration is replaced
-)
+const proofTimeout = 10 * time.Second // of a store when it is opened
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
@@ -76,8 +72,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.opened = caddy.NewReplacer().ReplaceAll(h.Store, "")
-	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, h.opened) })
+	url := caddy.NewReplacer().ReplaceAll(h.Store, "")
+	if h.opened = url; url == "memory" {
+		h.opened += " " + h.Config // services do not share keys
+	}
+	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, url) })
 	if err != nil {
 		return err
 	}
@@ -88,15 +87,16 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return err
 }
 
-// Cleanup implements caddy.CleanerUpper.
+// Cleanup implements caddy.CleanerUpper. Caddy replaces a configuration while requests
+// run under it, and waits for them before it exits.
 func (h *Handler) Cleanup() error {
-	if h.handler == nil {
-		return nil
+	if h.handler != nil {
+		go func() {
+			defer func() { _, _ = stores.Delete(h.opened) }()
+			_ = h.handler.Close(context.Background()) // within MaxRun
+		}()
 	}
-	defer func() { _, _ = stores.Delete(h.opened) }()
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	return h.handler.Close(ctx)
+	return nil
 }
 
 var errStore = errors.New("reprise: the store is neither memory, nor redis[s]://[user:password@]host[:port][/db], nor postgres://user@host:port/database?parameters")
@@ -111,7 +111,7 @@ func open(ctx context.Context, url string) (connection, error) {
 	case "redis", "rediss":
 		options, err := redis.ParseURL(url)
 		if err != nil {
-			return connection{}, errStore
+			break
 		}
 		client := redis.NewClient(options)
 		st, err := repriseredis.Open(ctx, client, repriseredis.Config{})

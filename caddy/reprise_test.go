@@ -70,10 +70,15 @@ func post(t *testing.T, url, key string) (status int, replayed bool, body []byte
 // The steps share the one Caddy of a process, so there is one test.
 func TestCaddyRunsAKeyOnce(t *testing.T) {
 	var runs atomic.Int64
+	entered, held := make(chan struct{}), make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := runs.Add(1)
 		if r.URL.Path == "/shop/lost" {
 			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Path == "/shop/slow" {
+			close(entered)
+			<-held
 		}
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "run %d \x00\xff", n)
@@ -125,6 +130,29 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 	if got := runs.Load(); got != 2 {
 		t.Errorf("%d runs, want 2", got)
+	}
+
+	other := file + ".other"
+	write(t, other, config)
+	if err := load(t, strings.Replace(caddyfile, " file_server", " reprise /other/* memory "+other+"\n file_server", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if s, r, body := post(t, "http://"+address+"/other/shop/orders", "k1"); s != http.StatusCreated || r {
+		t.Errorf("a key of another file: %d %t %q, want a run", s, r, body)
+	}
+
+	slow := make(chan int)
+	go func() { s, _, _ := post(t, "http://"+address+"/shop/slow", "k3"); slow <- s }()
+	<-entered
+	if err := load(t, caddyfile); err != nil {
+		t.Fatal(err)
+	}
+	close(held)
+	if s := <-slow; s != http.StatusCreated {
+		t.Errorf("a request that ran through a reload: %d, want 201", s)
+	}
+	if s, r, _ := post(t, "http://"+address+"/shop/slow", "k3"); s != http.StatusCreated || !r {
+		t.Errorf("its retry: %d, replayed %t", s, r)
 	}
 
 	for name, invalid := range map[string]string{

@@ -34,7 +34,8 @@ type Config struct {
 	ConnectTimeout Duration `toml:"connect_timeout"`
 
 	// ResponseTimeout bounds the time from the end of a request to the header of its
-	// response. The default is 60 s. The outcome of a request with a key is unknown then.
+	// response, and each write to the upstream. The default is 60 s. The outcome of a
+	// request with a key is unknown then.
 	ResponseTimeout Duration `toml:"response_timeout"`
 
 	// BodyTimeout bounds how long a client may take to send the body of a request with a

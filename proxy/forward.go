@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,12 +13,14 @@ import (
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
 const (
-	idleConnections   = 256             // to the upstream
-	idleTimeout       = 4 * time.Second // less than that of Node, whose default of 5 s is among the shortest
+	idleConnections   = 256              // to the upstream
+	idleTimeout       = 4 * time.Second  // less than that of Node, whose default of 5 s is among the shortest
+	pingAfter         = 10 * time.Second // of silence on an HTTP/2 connection
 	maxResponseHeader = 1 << 20
 
 	forwardedHost = "X-Forwarded-Host"
@@ -36,9 +39,17 @@ func newTransport(c *Config) *http.Transport {
 	default:
 		protocols.SetHTTP1(true)
 	}
+	dialer := &net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &writer{conn, time.Duration(c.ResponseTimeout)}, nil
+	}
 	return &http.Transport{
 		Protocols:              &protocols,
-		DialContext:            (&net.Dialer{Timeout: time.Duration(c.ConnectTimeout)}).DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    time.Duration(c.ConnectTimeout),
 		ResponseHeaderTimeout:  time.Duration(c.ResponseTimeout),
 		ExpectContinueTimeout:  time.Second,
@@ -47,7 +58,20 @@ func newTransport(c *Config) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		DisableCompression:     true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter},
 	}
+}
+
+// writer is a connection that bounds each write, which the upstream may not read.
+type writer struct {
+	net.Conn
+
+	timeout time.Duration
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	_ = w.SetWriteDeadline(time.Now().Add(w.timeout))
+	return w.Conn.Write(p)
 }
 
 // newForward returns the handler that forwards requests to the upstream. A policy that is
@@ -84,6 +108,9 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
 		r.Out.Header.Del("Upgrade")
 		r.Out.Header.Del("Connection")
+	}
+	if _, keyed := reprise.AttemptFrom(r.In.Context()); keyed {
+		r.Out.Header.Del("Expect") // the body is here, so there is no reason to wait for a 100
 	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
 	if keep {

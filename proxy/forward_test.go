@@ -61,6 +61,20 @@ func TestWebsocketsPass(t *testing.T) {
 	}
 }
 
+// The body of a request with a key was read before, so the upstream has no say.
+func TestExpectIsAnsweredByTheProxy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	b.handle(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "expect "+r.Header.Get("Expect")) //nolint:gosec // a test
+	})
+	for key, want := range map[string]string{"": "expect 100-continue", "k1": "expect "} {
+		if got := b.post("/orders", key, header("Expect", "100-continue")); string(got.body) != want {
+			t.Errorf("with the key %q the upstream got %q, want %q", key, got.body, want)
+		}
+	}
+}
+
 // A client that speaks HTTP/2 through the proxy would bypass it.
 func TestOnlyWebsocketUpgradesPass(t *testing.T) {
 	t.Parallel()

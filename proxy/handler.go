@@ -220,12 +220,15 @@ func unbounded(next http.Handler) http.Handler {
 	})
 }
 
+// dots decodes the dots of a path.
+var dots = strings.NewReplacer("%2e", ".", "%2E", ".")
+
 // of returns the policy of a request. An upstream may clean the path that it gets, so the
 // clean one decides.
 func (rt *routes) of(r *http.Request) *policy {
 	asked := *r
 	if escaped := r.URL.EscapedPath(); escaped != "" && escaped[0] == '/' {
-		clean := path.Clean(escaped)
+		clean := path.Clean(dots.Replace(escaped))
 		if strings.HasSuffix(escaped, "/") && clean != "/" {
 			clean += "/"
 		}

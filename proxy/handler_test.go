@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -90,6 +91,29 @@ func TestSlowUpstreamIsUnknown(t *testing.T) {
 	b.wantRuns(1)
 }
 
+func TestUpstreamThatDoesNotReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, plain)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b.upstream.URL = "http://" + l.Addr().String()
+	if err := b.handler.Reload(b.config("response_timeout = '50ms'\n" + plain + "[default]\nmax_request_body = 67108864\n")); err != nil {
+		t.Fatal(err)
+	}
+	large := func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(make([]byte, 64<<20))), 64<<20
+	}
+	if first := b.post("/orders", "k1", large); first.status != http.StatusGatewayTimeout {
+		t.Errorf("the first client got %d %v, want 504", first.status, first.err)
+	}
+	if again := b.post("/orders", "k1", large); again.status != http.StatusConflict {
+		t.Errorf("the retry got %d %v, want 409", again.status, again.err)
+	}
+}
+
 func TestUnsentRequestRunsOnRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t, plain)
@@ -136,7 +160,7 @@ match = ["/open/{rest...}"]
 unkeyed = true
 `)
 	for path, want := range map[string]int{
-		"/pay": 400, "/pay/x": 400, "/pay/%78": 400, "//pay": 400, "/a/../pay/x": 400, "/other": 201, "/pays": 201,
+		"/pay": 400, "/pay/x": 400, "/pay/%78": 400, "//pay": 400, "/a/../pay/x": 400, "/open/%2e%2E/pay": 400, "/open/.%2e/pay": 400, "/open/%2e/x": 201, "/other": 201, "/pays": 201,
 	} {
 		if got := b.post(path, ""); got.status != want {
 			t.Errorf("%s without a key: %d, want %d", path, got.status, want)

@@ -28,9 +28,6 @@ func New(a *testapp.App) testapp.Server {
 			return c.Next()
 		})
 	}
-	router.Get("/executions/*", func(c fiber.Ctx) error {
-		return c.Type("json").Send(a.Report(strings.TrimPrefix(newCall(c).RawPath(), "/executions/")))
-	})
 	router.Get("/healthz", func(c fiber.Ctx) error { return c.SendStatus(fiber.StatusOK) })
 
 	protected := testapp.NewGuarded(a, func(guard *protocol.Guard) fiber.Handler { return reprisefiber3.Middleware(guard, tenant) })
@@ -56,10 +53,14 @@ func NewBehind(a *testapp.App, layers ...any) testapp.Server {
 }
 
 func newRouter(a *testapp.App) *fiber.App {
-	return fiber.New(fiber.Config{
+	router := fiber.New(fiber.Config{
 		BodyLimit:      a.Limit,  // 0: Fiber's own
 		ReadBufferSize: 64 << 10, // for programs, which come in a field
 	})
+	router.Get("/executions/*", func(c fiber.Ctx) error {
+		return c.Type("json").Send(a.Report(strings.TrimPrefix(newCall(c).RawPath(), "/executions/")))
+	})
+	return router
 }
 
 // serve adds the handler behind layers.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -30,7 +31,8 @@ func TestJudgeNamesTheDefectOfABrokenService(t *testing.T) {
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var c protocol.Config
+			profile := cmp.Or(d.profile, "reprise")
+			c := profilePolicies[profile].policy
 			if d.config != nil {
 				d.config(&c)
 			}
@@ -41,16 +43,34 @@ func TestJudgeNamesTheDefectOfABrokenService(t *testing.T) {
 			if d.inside != nil {
 				inside = d.inside()
 			}
-			want := append(strings.Fields(d.breaks), keepsOpen)
-			args := cooperation(judgedServer(t, c, outside, inside))
+			want := strings.Fields(d.breaks)
+			base := judgedServer(t, c, outside, inside, d.wire)
+			args := append(cooperation(base), "--profile", profile, "--other", base+"/t/other")
 			if strings.Contains(d.breaks, "retention/") || d.breaks == "" {
 				args = append(args, "--retention", judgedRetention.String())
+			}
+			whole := !testing.Short() || d.breaks == ""
+			if !whole {
+				args = append(args, "--only", groups(want))
+			}
+			if (whole || strings.Contains(d.breaks, "framing/")) && !slices.Contains(want, keepsOpen) {
+				want = append(want, keepsOpen)
 			}
 			j := judge(t, args...)
 			slices.SortFunc(want, func(a, b string) int { return cmp.Compare(j.index(a), j.index(b)) })
 			j.notMet(t, want...)
 		})
 	}
+}
+
+// groups returns the groups of cases for --only.
+func groups(ids []string) string {
+	var names []string
+	for _, id := range ids {
+		group, _, _ := strings.Cut(id, "/")
+		names = append(names, group)
+	}
+	return strings.Join(names, ",")
 }
 
 // index returns the place of a case in the report.
@@ -61,13 +81,100 @@ func (j *judgement) index(id string) int {
 // defect is a mistake of a service, and the cases that it breaks.
 type defect struct {
 	breaks  string
+	profile string // reprise, if it is empty; the policy is one that meets it
 	config  func(*protocol.Config)
-	outside func() wrap // of the guard
+	wire    func(read []byte) int // changes bytes that the server reads, and returns their number
+	outside func() wrap           // of the guard
 	inside  func() wrap
 }
 
 var defects = map[string]defect{
 	"correct": {config: func(c *protocol.Config) { c.Retention = judgedRetention }},
+
+	"no keys": {
+		breaks: "key/name key/quoted key/bare key/forms key/escapes key/parameters key/spaces key/255 key/long key/malformed key/empty key/lines key/control key/ascii " +
+			"replay/once replay/status replay/body replay/empty replay/type replay/fields replay/coding replay/cookies replay/date replay/marker replay/framing replay/conditions " +
+			"binding/refused binding/422 binding/query binding/headers binding/framing binding/running " +
+			"concurrency/once concurrency/duplicates concurrency/after concurrency/disconnect " +
+			"methods/patch methods/bound " +
+			"scopes/independent scopes/payload " +
+			"failures/4xx " +
+			"large/answer large/huge large/request large/limit " +
+			"framing/both framing/short framing/pipelined framing/expect " +
+			"retries/lost retries/cut retries/request",
+		outside: changeRequest(func(r *http.Request) { r.Header.Del(keyField) }),
+	},
+
+	"one key for all that have none": {
+		breaks: "presence/optional presence/marker key/trailer",
+		outside: changeRequest(func(r *http.Request) {
+			if len(r.Header[keyField]) == 0 && r.Method == http.MethodPost {
+				r.Header.Set(keyField, `"none"`)
+			}
+		}),
+	},
+	"refusals without documentation": {
+		breaks: "presence/link",
+		config: func(c *protocol.Config) { c.Required = true },
+		outside: changeRefusal(func(r *http.Request, a *httptest.ResponseRecorder) {
+			if len(r.Header[keyField]) == 0 {
+				a.Header().Del("Link")
+				a.Body = bytes.NewBufferString(`{"type":"tag:example.com,2026:no-key","title":"no key"}`)
+			}
+		}),
+	},
+	"428 for an absent key": {
+		breaks: "presence/missing presence/link",
+		config: func(c *protocol.Config) { c.Required = true },
+		outside: changeRefusal(func(r *http.Request, a *httptest.ResponseRecorder) {
+			if len(r.Header[keyField]) == 0 {
+				a.Code = http.StatusPreconditionRequired
+				a.Body = bytes.NewBuffer(bytes.Replace(a.Body.Bytes(), []byte(`,"status":400`), nil, 1))
+			}
+		}),
+	},
+	"one memory for all endpoints": {breaks: "binding/endpoint methods/safe", profile: "acp", outside: withFirst(func(first, again *httptest.ResponseRecorder) {
+		if first.Code == again.Code {
+			again.Body = first.Body
+			again.Header().Set(adaptertest.ExecHeader, first.Header().Get(adaptertest.ExecHeader))
+		}
+	})},
+	"null is absent": {breaks: "binding/null", profile: "acp", outside: changeRequest(func(r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			body = bytes.Replace(body, []byte(`,"judge_null":null`), nil, 1)
+			r.ContentLength = int64(len(body))
+		}
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body)) // which fails again where it failed
+	})},
+	"500 is kept":     {breaks: "failures/again", profile: "acp", config: func(c *protocol.Config) { c.Preset = reprise.AtMostOnce }},
+	"duplicates wait": {breaks: "concurrency/409", profile: "draft-07", config: func(c *protocol.Config) { c.Wait = time.Minute }},
+	"cut answers are whole": {
+		breaks: "failures/cut",
+		outside: func() wrap {
+			return func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					next.ServeHTTP(w, r)
+					if strings.Contains(r.Header.Get(adaptertest.ProgramHeader), `"abort"`) {
+						panic(http.ErrAbortHandler)
+					}
+				})
+			}
+		},
+		inside: func() wrap {
+			return func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer func() { _ = recover() }()
+					next.ServeHTTP(w, r)
+				})
+			}
+		},
+	},
+	"folded lines are fields": {breaks: "framing/folded", wire: func(read []byte) int {
+		return copy(read, bytes.ReplaceAll(read, []byte("\r\n\t"), []byte("\r\n")))
+	}},
+
+	"keys of clients that left are forgotten": {breaks: "retries/lost retries/cut", outside: forgetLeavers},
 
 	"keys in lower case": {breaks: "key/case", outside: rewriteKey(func(key string) string {
 		if strings.Contains(key, ";") {
@@ -102,7 +209,7 @@ var defects = map[string]defect{
 			return r
 		}, key)
 	})},
-	"the first of several keys": {breaks: "key/list", outside: rewriteKey(func(key string) string {
+	"the first of several keys": {breaks: "key/malformed", outside: rewriteKey(func(key string) string {
 		first, _, _ := strings.Cut(key, ", ")
 		return first
 	})},
@@ -131,7 +238,7 @@ var defects = map[string]defect{
 		}
 	})},
 	"replays are not marked": {breaks: "replay/marker", outside: changeReplay(func(_ *http.Request, a *httptest.ResponseRecorder) { a.Header().Del(markerField) })},
-	"replays of text": {breaks: "replay/bytes", outside: changeReplay(func(_ *http.Request, a *httptest.ResponseRecorder) {
+	"replays of text": {breaks: "replay/body", outside: changeReplay(func(_ *http.Request, a *httptest.ResponseRecorder) {
 		if a.Body.Len() > 512 {
 			return // others look at those
 		}
@@ -277,7 +384,7 @@ var defects = map[string]defect{
 		a.Header().Set(markerField, "true")
 	})},
 
-	"refused requests run": {breaks: "executions/refused", outside: runRefused},
+	"refused requests run": {breaks: "binding/refused binding/422", outside: runRefused},
 
 	"a short memory": {breaks: "retention/kept", config: func(c *protocol.Config) { c.Retention = judgedRetention * 7 / 12 }},
 	"a long memory":  {breaks: "retention/ends", config: func(c *protocol.Config) { c.Retention = time.Hour }},
@@ -492,6 +599,28 @@ func otherScopes(react func(w http.ResponseWriter, sameBody, running bool) bool)
 				next.ServeHTTP(w, r)
 			})
 		}
+	}
+}
+
+// forgetLeavers takes a key for another one after a client that sent it left early.
+func forgetLeavers() wrap {
+	var left sync.Map
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			key := r.Header.Get(keyField)
+			if _, forgotten := left.Load(key); forgotten {
+				r.Header.Set(keyField, strings.TrimSuffix(key, `"`)+`again"`)
+			}
+			next.ServeHTTP(w, r)
+			if r.Header.Get(keyField) != key || r.UserAgent() == "" {
+				return // a client that has its answer leaves too; those of the retries name themselves
+			}
+			select {
+			case <-r.Context().Done():
+				left.Store(key, true)
+			case <-time.After(100 * time.Millisecond): // the client may leave during the answer
+			}
+		})
 	}
 }
 

@@ -117,7 +117,9 @@ func post(ctx context.Context, client *http.Client, url, key, body string) *resu
 		return &result{err: err}
 	}
 	req.Header.Set("Authorization", "Bearer alice")
-	req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return &result{err: err}

@@ -128,12 +128,15 @@ func TestProxyRunsAKeyOnceOnEachStore(t *testing.T) {
 func TestProxyWithoutAServiceOrAScope(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"no service: pass --upstream":               {"--store", "memory", "--unscoped"},
-		"0 scopes: pass one of":                     {"--store", "memory", "--upstream", "http://127.0.0.1:1"},
-		"2 scopes: pass one of":                     {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--scope-header", "A"},
+		"the flags in the group [config upstream] is required": {"--store", "memory", "--unscoped"},
+		"scope-certificate unscoped] is required":              {"--store", "memory", "--upstream", "http://127.0.0.1:1"},
+		"[scope-header unscoped] were all set":                 {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--scope-header", "A"},
+		`"--unscoped" flag: leave it out instead`:              {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped=false"},
+		"--scope-certificate needs --tls-client-ca":            {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--scope-certificate"},
+		`"--trusted" flag: "10.0.0.0/99" is neither`:           {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--trusted", "10.0.0.1,10.0.0.0/99"},
 		"no store: pass":                            {"--upstream", "http://127.0.0.1:1", "--unscoped"},
 		"--store is neither":                        {"--store", "mysql://secret", "--upstream", "http://127.0.0.1:1", "--unscoped"},
-		"--unscoped and --config are given":         {"--store", "memory", "--config", "x", "--unscoped"},
+		"[config unscoped] were all set":            {"--store", "memory", "--config", "x", "--unscoped"},
 		"--transactional is for services":           {"--store", "postgres://127.0.0.1:1/x", "--transactional", "--upstream", "http://127.0.0.1:1", "--unscoped"},
 		"TLS needs --tls-cert and --tls-key":        {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--tls-cert", "x"},
 		"--max-connections is 0, want at least one": {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--max-connections", "0"},
@@ -234,6 +237,19 @@ func TestProxyReloadsWithoutLosingARequest(t *testing.T) {
 	}
 }
 
+func TestProxyWarnsOfScopesThatItDoesNotVerify(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "reprise.toml")
+	write(t, file, "upstream = 'http://127.0.0.1:1'\nscope = 'unverified-claim:sub'\n")
+	f := forward(t, nil, "--store", "memory", "--config", file)
+	await(t, "the warning", func() bool { return strings.Contains(f.stderr.String(), "does not verify tokens") })
+	write(t, file, "upstream = 'http://127.0.0.1:1'\nscope = 'unscoped'\n[default]\nscope = 'certificate'\n")
+	f.signal(syscall.SIGHUP)
+	await(t, "the warning", func() bool {
+		return strings.Contains(f.stderr.String(), "no client has a verified certificate without --tls-client-ca")
+	})
+}
+
 func TestProxyDrains(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -283,8 +299,13 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	for range 2 {
 		post(t.Context(), nil, f.URL+"/orders?token=secret", "private", "pay")
 	}
+	u.handle(func(http.ResponseWriter, *http.Request) {})
+	if status, _ := get(t, f.URL+"/unkeyed", ""); status != http.StatusOK {
+		t.Errorf("a request without a key: %d", status)
+	}
 	for path, want := range map[string]string{
-		"/healthz": "ok\n", "/readyz": "ready\n", "/metrics": `reprise_requests_total{reprise_label="default",reprise_outcome="replayed"} 1`,
+		"/healthz": "ok\n", "/readyz": "ready\n", "/metrics?": `reprise_proxy_request_seconds_count{code="200",method="get"} 1`,
+		"/metrics": `reprise_requests_total{reprise_label="default",reprise_outcome="replayed"} 1`,
 	} {
 		if status, body := get(t, f.Admin+path, ""); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d\n%s", path, status, body)
@@ -298,13 +319,18 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	if got := post(t.Context(), nil, f.URL+"/orders", "k2", "pay"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("without the store: %+v", got)
 	}
-	if u.runs.Load() != 1 {
-		t.Errorf("%d runs, want 1", u.runs.Load())
+	if u.runs.Load() != 2 {
+		t.Errorf("%d runs, want 2", u.runs.Load())
 	}
 	if status, _ := get(t, f.Admin+"/healthz", ""); status != http.StatusOK {
 		t.Errorf("/healthz without the store: %d", status)
 	}
-	lines, err := os.ReadFile(access)
+	if err := os.Rename(access, access+".1"); err != nil {
+		t.Fatal(err)
+	}
+	f.signal(syscall.SIGHUP)
+	await(t, "a new access log", func() bool { _, err := os.Stat(access); return err == nil })
+	lines, err := os.ReadFile(access + ".1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,9 @@ func TestProxyReloadsCertificates(t *testing.T) {
 	ca, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writePair(t, ca.issue(t, "first"), cert, key)
-	f := forward(t, nil, "--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--tls-cert", cert, "--tls-key", key)
+	file, config := filepath.Join(dir, "reprise.toml"), "upstream = 'http://127.0.0.1:1'\nscope = 'unscoped'\n"
+	write(t, file, config)
+	f := forward(t, nil, "--store", "memory", "--config", file, "--tls-cert", cert, "--tls-key", key)
 	served := func() string {
 		conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(f.URL, "https://"))
 		if err != nil {
@@ -138,12 +140,27 @@ func TestProxyReloadsCertificates(t *testing.T) {
 	writePair(t, ca.issue(t, "second"), cert, key)
 	f.signal(syscall.SIGHUP)
 	await(t, "the second certificate", func() bool { return served() == "second" })
-	write(t, cert, "nonsense")
-	f.signal(syscall.SIGHUP)
-	await(t, "the refusal", func() bool { return strings.Contains(f.stderr.String(), `"msg":"not reloaded"`) })
-	if got := served(); got != "second" {
-		t.Errorf("after a file that is invalid it serves the certificate of %q", got)
+	refused := 0
+	refuse := func(certificate, policies string) { // an invalid file changes nothing
+		t.Helper()
+		write(t, file, policies)
+		if certificate != "" {
+			write(t, cert, certificate)
+		}
+		f.signal(syscall.SIGHUP)
+		refused++
+		await(t, "the refusal", func() bool { return strings.Count(f.stderr.String(), `"msg":"not reloaded"`) == refused })
+		if got := served(); got != "second" {
+			t.Errorf("after a file that is invalid it serves the certificate of %q", got)
+		}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		if got := post(t.Context(), client, f.URL+"/orders", "", "pay"); got.status != http.StatusServiceUnavailable {
+			t.Errorf("after a file that is invalid: %+v, want the 503 of an upstream that is away", got)
+		}
 	}
+	writePair(t, ca.issue(t, "third"), cert, key)
+	refuse("", "nonsense")
+	refuse("nonsense", config+"[default]\nrequired = true\n")
 }
 
 // A failed handshake sends no request, so its retry runs.

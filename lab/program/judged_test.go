@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 type judgement struct {
 	Requests int
 	Facts    []string
+	Ended    string
 	Summary  map[string]struct {
 		Met      int
 		NotMet   int `json:"not_met"`
@@ -71,8 +73,11 @@ func judge(t *testing.T, args ...string) *judgement {
 		t.Fatalf("exit code %d: %s%s", cmd.ProcessState.ExitCode(), out.Bytes(), errs.Bytes())
 	}
 	want := 0
-	if j.Summary["must"].NotMet > 0 {
+	switch {
+	case j.Summary["must"].NotMet > 0:
 		want = 1
+	case j.Ended != "":
+		want = 2
 	}
 	if code := cmd.ProcessState.ExitCode(); code != want {
 		t.Errorf("exit code %d, want %d", code, want)
@@ -81,13 +86,13 @@ func judge(t *testing.T, args ...string) *judgement {
 }
 
 // judgedRetention is that of the services whose retention the tests judge.
-const judgedRetention = 6 * time.Second
+const judgedRetention = 4 * time.Second
 
 // cooperation are the flags that make a test server show all but retention, crashes and
 // other addresses.
 func cooperation(base string) []string {
 	return []string{
-		base + "/t/op", "--executions", base + "/executions/op",
+		base + "/t/op", "--slow", "200ms", "--executions", base + "/executions/op",
 		"--scope", adaptertest.TenantHeader + ": one", "--scope", adaptertest.TenantHeader + ": two",
 	}
 }
@@ -96,8 +101,8 @@ func cooperation(base string) []string {
 type wrap = func(http.Handler) http.Handler
 
 // judgedServer serves two endpoints of the programmable application behind a guard, with
-// one middleware outside of it and one inside.
-func judgedServer(t *testing.T, c protocol.Config, outside, inside wrap) string {
+// one middleware outside of it and one inside, and a change of the bytes that it reads.
+func judgedServer(t *testing.T, c protocol.Config, outside, inside wrap, wire func([]byte) int) string {
 	t.Helper()
 	app, err := testapp.New(adaptertest.Options{Store: memstore.New()}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -133,7 +138,11 @@ func judgedServer(t *testing.T, c protocol.Config, outside, inside wrap) string 
 	mux.Handle("/t/op", protect(guard))
 	mux.Handle("/t/other", protect(other))
 	mux.HandleFunc("GET /executions/op", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(app.Report("op")) })
-	server := httptest.NewServer(mux)
+	server := httptest.NewUnstartedServer(mux)
+	if wire != nil {
+		server.Listener = changedListener{server.Listener, wire}
+	}
+	server.Start()
 	t.Cleanup(func() {
 		server.Close()
 		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
@@ -141,4 +150,27 @@ func judgedServer(t *testing.T, c protocol.Config, outside, inside wrap) string 
 		}
 	})
 	return server.URL
+}
+
+// changedListener changes the bytes of its connections.
+type changedListener struct {
+	net.Listener
+
+	change func([]byte) int
+}
+
+func (l changedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return &changedConn{conn, l.change}, err
+}
+
+type changedConn struct {
+	net.Conn
+
+	change func([]byte) int
+}
+
+func (c *changedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return c.change(p[:n]), err
 }

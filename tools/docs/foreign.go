@@ -40,6 +40,10 @@ var foreignNames = map[string]bool{
 	"Raw":               true, // database/sql
 	"SyncRepWaitForLSN": true, // PostgreSQL
 	"Locker":            true, // Fiber's middleware
+	"KeyHeaderValidate": true, // likewise
+	"Storage":           true, // likewise
+	"HttpException":     true, // NestJS
+	"SaveResponse":      true, // idempotency-backend
 	"Makefile":          true, // a file
 
 	// The alerts of otel/alerts.yaml.

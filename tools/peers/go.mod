@@ -7,8 +7,10 @@ require (
 	github.com/gofiber/storage/redis/v3 v3.1.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
+	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/fiber v0.0.0
 	github.com/reprise-go/reprise/lab/nethttp v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
@@ -35,7 +37,7 @@ require (
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/conformance v0.0.0 // indirect
+	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -70,6 +72,8 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
+	github.com/reprise-go/reprise/lab/fasthttp => ../../lab/fasthttp
+	github.com/reprise-go/reprise/lab/fiber => ../../lab/fiber
 	github.com/reprise-go/reprise/lab/nethttp => ../../lab/nethttp
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/mysql => ../../store/mysql

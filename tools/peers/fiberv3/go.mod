@@ -6,33 +6,55 @@ require (
 	github.com/gofiber/fiber/v3 v3.5.0
 	github.com/gofiber/storage/redis/v3 v3.4.3
 	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
+	github.com/reprise-go/reprise/conformance v0.0.0
+	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/lab/fiber3 v0.0.0
 	github.com/reprise-go/reprise/tools/peers v0.0.0
 )
 
 require (
+	filippo.io/edwards25519 v1.1.0 // indirect
 	github.com/andybalholm/brotli v1.2.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/go-sql-driver/mysql v1.9.3 // indirect
 	github.com/gofiber/schema v1.8.3 // indirect
 	github.com/gofiber/utils/v2 v2.4.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.9.1 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/klauspost/compress v1.19.2 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/core v0.0.0 // indirect
+	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/sqlite v0.0.0 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasthttp v1.73.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
 	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
+	modernc.org/libc v1.67.6 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.11.0 // indirect
+	modernc.org/sqlite v1.46.1 // indirect
 )
 
 replace (
@@ -44,6 +66,8 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../../conformance
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/lab => ../../../lab
+	github.com/reprise-go/reprise/lab/fasthttp => ../../../lab/fasthttp
+	github.com/reprise-go/reprise/lab/fiber3 => ../../../lab/fiber3
 	github.com/reprise-go/reprise/lab/nethttp => ../../../lab/nethttp
 	github.com/reprise-go/reprise/reprisetest => ../../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal

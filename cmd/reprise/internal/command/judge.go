@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -46,8 +47,8 @@ The requests are real: each run of the endpoint does its work. judge talks to
 loopback addresses only, unless --i-own-this says that the service is yours.
 
 A rule that was not shown is listed as not shown, and is not passed. Exit code 0:
-no must of the profile is broken; 1: one is; 2: the command line is wrong, or the
-endpoint cannot be judged; 3: no server answers.`,
+no must of the profile is broken; 1: one is; 2: the command line is wrong, the
+endpoint cannot be judged, or the run ended early; 3: no server answers.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return cobra.NoArgs(cmd, args)
@@ -91,6 +92,8 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.limits.Requests, "max-requests", 5000, "send no more requests")
 	flags.Int64Var(&f.limits.Bytes, "max-bytes", 512<<20, "send and receive no more `bytes`")
 	flags.DurationVar(&f.limits.Timeout, "answer-timeout", 10*time.Second, "wait this long for an answer")
+	flags.DurationVar(&o.Slow, "slow", time.Second, "the length of a run that others overlap")
+	_ = flags.MarkHidden("slow") // of the tests, whose services are near
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit's XML to this `file`")
 	flags.StringVar(&f.badge, "badge", "", "write a badge as SVG to this `file`")
 }
@@ -114,8 +117,11 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if o.Profile == nil {
 		return usage("--profile is %q, want one of %s", f.profile, profileNames())
 	}
-	if name := judge.Unknown(o.Only); name != "" {
-		return usage("--only: there is no case or group %q; --list prints them", name)
+	if name := o.Profile.Unknown(o.Only); name != "" {
+		return usage("--only: the profile %s has no case or group %q; --list prints them", f.profile, name)
+	}
+	if f.badge != "" && len(o.Only) > 0 {
+		return usage("--badge is of a whole profile, without --only")
 	}
 	if f.list {
 		return nil
@@ -166,20 +172,40 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	if o.Body == o.Another {
 		return usage("--other-body is the same as --body")
 	}
-	if o.MaxTime <= 0 || f.limits.Requests <= 0 || f.limits.Bytes <= 0 || f.limits.Timeout <= 0 || o.Retention < 0 {
+	if o.MaxTime <= 0 || f.limits.Requests <= 0 || f.limits.Bytes <= 0 || f.limits.Timeout <= 0 || o.Slow <= 0 || o.Retention < 0 {
 		return usage("--max-time, --max-requests, --max-bytes and --answer-timeout must be positive, and --retention not negative")
 	}
 	if f.restart != "" {
 		o.Restart = func(ctx context.Context) error {
-			out, err := exec.CommandContext(ctx, "sh", "-c", f.restart).CombinedOutput() //nolint:gosec // the operator's own command
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
-			}
-			return nil
+			return runCommand(ctx, f.restart)
 		}
 	}
-	o.Parallel, o.Slow = 16, time.Second
+	if !isToken(o.Method) || !isToken(o.Header) {
+		return usage("--method and --key-header want one word of letters, digits and dashes")
+	}
+	o.Parallel, o.Version = 16, built().Version
 	o.Client = &wire.Client{Guard: wire.Guard{Own: f.own}, Limits: f.limits}
+	return nil
+}
+
+// runCommand runs a shell command, whose output is part of the error. The output goes to
+// a file: a service that the command leaves behind keeps a pipe open, and would be waited
+// for.
+func runCommand(ctx context.Context, command string) error {
+	out, err := os.CreateTemp("", "reprise-judge-")
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	defer os.Remove(out.Name())
+	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // the operator's own command
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		const most = 1 << 10
+		said := make([]byte, most)
+		n, _ := out.ReadAt(said, 0)
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said[:n])))
+	}
 	return nil
 }
 
@@ -193,10 +219,20 @@ func parseTarget(from, raw string) (*url.URL, error) {
 
 func parseField(from, raw string) (wire.Field, error) {
 	name, value, found := strings.Cut(raw, ":")
-	if value = strings.TrimSpace(value); !found || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
+	if value = strings.TrimSpace(value); !found || !isToken(name) || strings.ContainsAny(value, "\r\n") {
 		return wire.Field{}, usage("%s wants 'Name: value'", from) // the value may be a secret
 	}
 	return wire.Field{Name: name, Value: value}, nil
+}
+
+// isToken reports whether a name is a token of RFC 9110, section 5.6.2.
+func isToken(name string) bool {
+	for _, r := range name {
+		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // listCases prints the cases of a profile.
@@ -224,35 +260,59 @@ func (c *session) listCases(p *judge.Profile, only []string) {
 
 // runJudge judges a service and prints the report.
 func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
+	junit, err := createFile("--junit", f.junit)
+	if err != nil {
+		return err
+	}
+	badge, err := createFile("--badge", f.badge)
+	if err != nil {
+		return err
+	}
 	progress := c.err.Progress()
 	report, err := judge.Run(ctx, &f.options, func(done, all int, id string) { progress.Show(int64(done), int64(all), "%s", id) })
 	progress.Clear()
 	if err != nil {
 		return judgeFailed(ctx, err)
 	}
-	if f.junit != "" {
-		text, err := report.JUnit()
-		if err == nil {
-			err = writeFile(f.junit, text)
-		}
-		if err != nil {
-			return usage("--junit: %w", err)
-		}
-	}
-	if f.badge != "" {
-		if err := writeFile(f.badge, report.Badge()); err != nil {
-			return usage("--badge: %w", err)
-		}
-	}
 	if c.json {
 		c.printJSON(report)
 	} else {
 		c.printJudgement(report)
 	}
-	if report.Failed() {
-		return ended(ExitFindings)
+	text, err := report.JUnit()
+	if err = errors.Join(err, fill(junit, text), fill(badge, report.Badge())); err != nil {
+		return usage("the report was not written: %w", err)
 	}
-	return nil
+	switch {
+	case report.Failed():
+		return ended(ExitFindings)
+	case report.Ended != "":
+		return usage("the run ended early: %s", report.Ended)
+	default:
+		return nil
+	}
+}
+
+// createFile creates the file of a flag before a run, which takes a while; without a name
+// it returns nil.
+func createFile(flag, name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.Create(name) //nolint:gosec // the operator's own file
+	if err != nil {
+		return nil, usage("%s: %w", flag, err)
+	}
+	return file, nil
+}
+
+// fill writes a file of createFile.
+func fill(file *os.File, text []byte) error {
+	if file == nil {
+		return nil
+	}
+	_, err := file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // judgeFailed returns the failure of a service that could not be judged.

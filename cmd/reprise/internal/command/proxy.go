@@ -35,7 +35,7 @@ const maxRun = time.Hour
 
 const (
 	defaultConnections = 10_000
-	defaultDrain       = 30 * time.Second
+	defaultDrain       = 65 * time.Second // a response may take 60 s
 )
 
 // proxy is the command "proxy".
@@ -49,17 +49,16 @@ response to its retries. A request that did not reach the service runs on its
 retry. One whose answer was lost may have been executed: no retry reaches the
 service until an operator has resolved its record.
 
-SIGHUP reads the files again: the configuration and those of TLS. Requests that
-run are not disturbed, and an invalid file changes nothing. SIGTERM and an
-interrupt stop new requests and end the program when those that run have ended.`,
+SIGHUP reads the files again, the configuration and those of TLS, and opens the
+access log again. Requests that run are not disturbed, and an invalid file
+changes nothing. SIGTERM and an interrupt stop new requests and end the program when those that run have ended.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd.Flags()); err != nil {
-				return err
-			}
 			switch files := f.front.Files; {
 			case (files.Cert == "") != (files.Key == ""), files.Cert == "" && files.ClientCA != "":
 				return usage("TLS needs --tls-cert and --tls-key")
+			case f.own.Scope.String() == byCertificate && files.ClientCA == "":
+				return usage("--scope-certificate needs --tls-client-ca")
 			case f.front.MaxConnections < 1:
 				return usage("--max-connections is %d, want at least one", f.front.MaxConnections)
 			case f.drain < 0:
@@ -84,7 +83,7 @@ interrupt stop new requests and end the program when those that run have ended.`
 	fs := cmd.Flags()
 	fs.StringVar(&f.front.Listen, "listen", defaultListen, "the `address` for clients; port 0 is any free one")
 	fs.StringVar(&f.store, "store", "", "where the records are: memory, or a `URL` as of --redis-url or --postgres-url")
-	f.register(fs)
+	f.register(cmd)
 	fs.StringVar(&f.front.Files.Cert, "tls-cert", "", "serve TLS with the certificates in this `file` (PEM)")
 	fs.StringVar(&f.front.Files.Key, "tls-key", "", "the `file` with the key of --tls-cert (PEM)")
 	fs.StringVar(&f.front.Files.ClientCA, "tls-client-ca", "", "verify certificates of clients by those in this `file` (PEM)")
@@ -107,32 +106,33 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return err
 	}
-	access, file, err := openAccessLog(f.accessLog, c.logWriter())
+	access, err := openAccessLog(f.accessLog, c.logWriter())
 	if err != nil {
 		return usage("%w", err)
 	}
-	defer file.Close()
-	m, err := newMeters(f.front.Admin != "")
+	defer access.close()
+	m, err := newMeters()
 	if err != nil {
 		return unsafe("the metrics: %w", err)
 	}
-	handler, err := proxy.New(m.store(records), config, proxy.Options{ //nolint:contextcheck // its requests have their own
-		Engine: reprise.Config{Log: log, MaxRun: maxRun, Observer: m.observer()}, AccessLog: access,
+	handler, err := proxy.New(m.telemetry.Store(records), config, proxy.Options{ //nolint:contextcheck // its requests have their own
+		Engine: reprise.Config{Log: log, MaxRun: maxRun, Observer: m.telemetry}, AccessLog: access.log(),
 	})
 	if err != nil {
 		return findings("%w", err)
 	}
-	stop, err := m.watch(handler.Engine())
+	unwatch, err := m.telemetry.Watch("proxy", handler.Engine())
 	if err != nil {
 		return unsafe("the metrics: %w", err)
 	}
-	defer stop()
+	defer func() { _ = unwatch() }()
 	f.front.Ready, f.front.Metrics, f.front.Log = ready, m.handler(), log
-	server, err := front.Open(ctx, f.front, handler)
+	server, err := front.Open(ctx, f.front, m.around(handler))
 	if err != nil {
 		return unsafe("the proxy cannot listen: %w", err)
 	}
-	defer f.reloading(log, handler, server)() //nolint:contextcheck // the same
+	f.warn(log, config)
+	defer f.reloading(log, handler, server, access)() //nolint:contextcheck // the same
 	c.announce(server, config, name)
 	switch err := server.Run(ctx, f.drain, handler.Close); {
 	case errors.Is(err, front.ErrDrain):
@@ -176,21 +176,6 @@ func (c *session) logWriter() io.Writer {
 	return w
 }
 
-// openAccessLog returns nil without a name.
-func openAccessLog(name string, standard io.Writer) (*slog.Logger, io.Closer, error) {
-	switch name {
-	case "":
-		return nil, io.NopCloser(nil), nil
-	case "-":
-		return slog.New(slog.NewJSONHandler(standard, nil)), io.NopCloser(nil), nil
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // the operator's own file
-	if err != nil {
-		return nil, nil, err
-	}
-	return slog.New(slog.NewJSONHandler(f, nil)), f, nil
-}
-
 // announce prints where the proxy serves.
 func (c *session) announce(server *front.Server, config proxy.Config, store string) {
 	if c.json {
@@ -203,12 +188,17 @@ func (c *session) announce(server *front.Server, config proxy.Config, store stri
 	if url := server.AdminURL(); url != "" {
 		c.out.Line("state at ", url)
 	}
-	c.warnUnverified(config)
+}
+
+func (f *proxyFlags) warn(log *slog.Logger, config proxy.Config) {
+	for _, text := range warnings(config, f.front.Files.ClientCA != "") {
+		log.Warn(text)
+	}
 }
 
 // reloading reads the files again at each SIGHUP, until the function that it returns is
 // called.
-func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server *front.Server) (stop func()) {
+func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server *front.Server, access *accessLog) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	done := make(chan struct{})
@@ -217,13 +207,15 @@ func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server 
 		for range hangups {
 			config, err := f.load()
 			if err == nil {
-				err = handler.Reload(config)
+				err = server.Reload(func() error { return handler.Reload(config) })
 			}
-			if err = errors.Join(err, server.Reload()); err != nil {
+			if err == nil {
+				log.Info("reloaded")
+				f.warn(log, config)
+			}
+			if err = errors.Join(err, access.reopen()); err != nil {
 				log.Error("not reloaded", slog.Any("error", err))
-				continue
 			}
-			log.Info("reloaded")
 		}
 	}()
 	return func() {

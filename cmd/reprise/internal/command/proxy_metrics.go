@@ -9,23 +9,17 @@ import (
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
 	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
-// meters are the metrics of a process: those of package repriseotel, and of Go. The zero
-// value has none.
+// meters are the metrics of a process: those of package repriseotel, of all requests, and
+// of Go.
 type meters struct {
 	registry  *prometheus.Registry
 	telemetry *repriseotel.Telemetry
 }
 
-// newMeters returns none unless they are wanted.
-func newMeters(wanted bool) (meters, error) {
-	if !wanted {
-		return meters{}, nil
-	}
+func newMeters() (meters, error) {
 	m := meters{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reader, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
@@ -36,31 +30,16 @@ func newMeters(wanted bool) (meters, error) {
 	return m, err
 }
 
-func (m meters) store(st store.Store) store.Store {
-	if m.telemetry == nil {
-		return st
-	}
-	return m.telemetry.Store(st)
-}
-
-func (m meters) observer() reprise.Observer {
-	if m.telemetry == nil {
-		return nil
-	}
-	return m.telemetry
-}
-
-func (m meters) watch(engine *reprise.Engine) (stop func(), err error) {
-	if m.telemetry == nil {
-		return func() {}, nil
-	}
-	unwatch, err := m.telemetry.Watch("proxy", engine)
-	return func() { _ = unwatch() }, err
+// around counts the requests of a handler, with a key and without.
+func (m meters) around(next http.Handler) http.Handler {
+	running := prometheus.NewGauge(prometheus.GaugeOpts{Name: "reprise_proxy_requests", Help: "Requests that run, with a key and without."})
+	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "reprise_proxy_request_seconds", Help: "Requests that got a response, with a key and without, and how long they took.",
+	}, []string{"code", "method"})
+	m.registry.MustRegister(running, took)
+	return promhttp.InstrumentHandlerInFlight(running, promhttp.InstrumentHandlerDuration(took, next))
 }
 
 func (m meters) handler() http.Handler {
-	if m.registry == nil {
-		return http.NotFoundHandler()
-	}
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

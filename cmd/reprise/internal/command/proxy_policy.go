@@ -1,13 +1,14 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -20,95 +21,74 @@ import (
 // enough.
 type policyFlags struct {
 	file string
-
-	upstream, header, claim string
-	certificate, unscoped   bool
-	required, aware         bool
-	trusted                 []string
+	own  proxy.Config // of the flags
 }
 
-// register adds the flags to fs.
-func (f *policyFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.file, "config", "", "a `file` with a policy per route, in place of --upstream, --upstream-aware, --required, --trusted and the scope")
-	fs.StringVar(&f.upstream, "upstream", "", "the `URL` of the service: http://, https:// or h2c:// (HTTP/2 without TLS), a host and a port")
-	fs.StringVar(&f.header, "scope-header", "", "a key belongs to the value of the request header `NAME`, hashed")
-	fs.StringVar(&f.claim, "scope-unverified-claim", "", "a key belongs to the claim `NAME` of the bearer token, which another layer has verified")
-	fs.BoolVar(&f.certificate, "scope-certificate", false, "a key belongs to the names in the client's certificate (--tls-client-ca)")
-	fs.BoolVar(&f.unscoped, "unscoped", false, "all clients share one key space")
-	fs.BoolVar(&f.required, "required", false, "refuse a POST or PATCH without a key")
-	fs.BoolVar(&f.aware, "upstream-aware", false, "pass on what the service marks as its own replay")
-	fs.StringSliceVar(&f.trusted, "trusted", nil, "believe X-Forwarded-* of peers with these `addresses`, such as 10.0.0.0/8")
-}
-
-// check refuses flags that contradict each other.
-func (f *policyFlags) check(fs *pflag.FlagSet) error {
-	if f.file != "" {
-		for _, name := range []string{"upstream", "scope-header", "scope-unverified-claim", "scope-certificate", "unscoped", "required", "upstream-aware", "trusted"} {
-			if fs.Changed(name) {
-				return usage("--%s and --config are given; the file says it", name)
+// register adds the flags to cmd.
+func (f *policyFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	scope := func(notation string) error { return f.own.Scope.UnmarshalText([]byte(notation)) }
+	chosen := func(notation string) func(string) error {
+		return func(value string) error {
+			if value != "true" {
+				return errors.New("leave it out instead")
 			}
+			return scope(notation)
+		}
+	}
+	fs.StringVar(&f.file, "config", "", "a `file` with a policy per route, in place of --upstream, --upstream-aware, --required, --trusted and the scope")
+	fs.Func("upstream", "the `URL` of the service: http://, https:// or h2c:// (HTTP/2 without TLS), a host and a port", func(url string) error {
+		return f.own.Upstream.UnmarshalText([]byte(url))
+	})
+	fs.Func("scope-header", "a key belongs to the value of the request header `NAME`, hashed", func(name string) error { return scope("header:" + name) })
+	fs.Func("scope-unverified-claim", "a key belongs to the claim `NAME` of the bearer token, which another layer has verified", func(name string) error {
+		return scope("unverified-claim:" + name)
+	})
+	fs.BoolFunc("scope-certificate", "a key belongs to the names in the client's certificate (--tls-client-ca)", chosen(byCertificate))
+	fs.BoolFunc("unscoped", "all clients share one key space", chosen("unscoped"))
+	fs.BoolVar(&f.own.Default.Required, "required", false, "refuse a POST or PATCH without a key")
+	fs.BoolVar(&f.own.Default.UpstreamAware, "upstream-aware", false, "pass on what the service marks as its own replay")
+	fs.Func("trusted", "believe X-Forwarded-* of peers with these `addresses`, such as 10.0.0.0/8", func(list string) error {
+		for text := range strings.SplitSeq(list, ",") {
+			var prefix proxy.Prefix
+			if err := prefix.UnmarshalText([]byte(text)); err != nil {
+				return err
+			}
+			f.own.Trusted = append(f.own.Trusted, prefix)
 		}
 		return nil
+	})
+	scopes := []string{"config", "scope-header", "scope-unverified-claim", "scope-certificate", "unscoped"}
+	cmd.MarkFlagsOneRequired("config", "upstream")
+	cmd.MarkFlagsOneRequired(scopes...)
+	cmd.MarkFlagsMutuallyExclusive(scopes...)
+	for _, name := range []string{"upstream", "required", "upstream-aware", "trusted"} {
+		cmd.MarkFlagsMutuallyExclusive("config", name)
 	}
-	scopes := 0
-	for _, chosen := range []bool{f.header != "", f.claim != "", f.certificate, f.unscoped} {
-		if chosen {
-			scopes++
-		}
-	}
-	switch {
-	case f.upstream == "":
-		return usage("no service: pass --upstream or --config")
-	case scopes != 1:
-		return usage("%d scopes: pass one of --scope-header, --scope-unverified-claim, --scope-certificate and --unscoped, or --config", scopes)
-	}
-	if _, err := f.load(); err != nil {
-		return usage("%w", err)
-	}
-	return nil
 }
 
-// load returns the configuration of the file or the flags. The latter are put in its
-// notation, so that there is one way to read them.
+const byCertificate = "certificate"
+
+// load returns the configuration of the file or the flags.
 func (f *policyFlags) load() (proxy.Config, error) {
-	if f.file != "" {
-		return proxy.Load(f.file)
+	if f.file == "" {
+		return f.own, nil
 	}
-	var c proxy.Config
-	scope := "unscoped"
-	switch {
-	case f.header != "":
-		scope = "header:" + f.header
-	case f.claim != "":
-		scope = "unverified-claim:" + f.claim
-	case f.certificate:
-		scope = "certificate"
-	}
-	if err := c.Upstream.UnmarshalText([]byte(f.upstream)); err != nil {
-		return c, err
-	}
-	if err := c.Scope.UnmarshalText([]byte(scope)); err != nil {
-		return c, err
-	}
-	for _, text := range f.trusted {
-		var prefix proxy.Prefix
-		if err := prefix.UnmarshalText([]byte(text)); err != nil {
-			return c, err
-		}
-		c.Trusted = append(c.Trusted, prefix)
-	}
-	c.Default.Required, c.Default.UpstreamAware = f.required, f.aware
-	return c, nil
+	return proxy.Load(f.file)
 }
 
-// warnUnverified says that another layer has to verify tokens.
-func (c *session) warnUnverified(config proxy.Config) {
-	for _, p := range append([]proxy.Policy{{Scope: config.Scope}, config.Default}, config.Routes...) {
-		if p.Scope.Unverified() {
-			c.err.Line(ui.Paint(ui.Warn, "!"), " the proxy does not verify tokens: a layer in front of it must, or a client can take the name of another")
-			return
-		}
+// warnings says what a configuration leaves to others.
+func warnings(config proxy.Config, verifiesCertificates bool) (texts []string) {
+	scoped := func(is func(proxy.Scope) bool) bool {
+		return is(config.Scope) || is(config.Default.Scope) || slices.ContainsFunc(config.Routes, func(p proxy.Policy) bool { return is(p.Scope) })
 	}
+	if scoped(proxy.Scope.Unverified) {
+		texts = append(texts, "the proxy does not verify tokens: a layer in front of it must, or a client can take the name of another")
+	}
+	if !verifiesCertificates && scoped(func(s proxy.Scope) bool { return s.String() == byCertificate }) {
+		texts = append(texts, "no client has a verified certificate without --tls-client-ca: requests with a key get 403 where the scope is one")
+	}
+	return texts
 }
 
 // proxyJSON is the result of "proxy check" in the output for programs.
@@ -140,7 +120,9 @@ func (c *session) proxyCheck() *cobra.Command {
 			for i, p := range append([]proxy.Policy{config.Default}, config.Routes...) {
 				c.out.Line("  ", describePolicy(i, p, config.Scope))
 			}
-			c.warnUnverified(config)
+			for _, text := range warnings(config, true) {
+				c.err.Line(ui.Paint(ui.Warn, "!"), " ", text)
+			}
 			return nil
 		},
 	}

@@ -19,10 +19,7 @@ func (c *session) version() *cobra.Command {
 		Short: "Print the version of this program, and of Go that built it",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			var v versionJSON
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v = versionJSON{Version: info.Main.Version, Go: info.GoVersion}
-			}
+			v := built()
 			if c.json {
 				c.printJSON(v)
 				return nil
@@ -31,4 +28,12 @@ func (c *session) version() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// built returns the version of this program.
+func built() (v versionJSON) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v = versionJSON{Version: info.Main.Version, Go: info.GoVersion}
+	}
+	return v
 }

@@ -20,7 +20,9 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
-	maxStreams        = 250 // of one HTTP/2 connection
+	maxStreams        = 250              // of one HTTP/2 connection
+	maxOperators      = 64               // connections
+	pingAfter         = 30 * time.Second // of silence on an HTTP/2 connection
 )
 
 // Config says how to serve.
@@ -61,6 +63,7 @@ func Open(ctx context.Context, c Config, handler http.Handler) (*Server, error) 
 			_ = s.clients.Close()
 			return nil, err
 		}
+		s.operators = netutil.LimitListener(s.operators, maxOperators)
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -73,7 +76,7 @@ func Open(ctx context.Context, c Config, handler http.Handler) (*Server, error) 
 			ReadHeaderTimeout: readHeaderTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
-			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter},
 			ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
 			// A signal ends the program after its requests, not the requests.
 			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
@@ -102,13 +105,21 @@ func (s *Server) AdminURL() string {
 	return "http://" + s.operators.Addr().String()
 }
 
-// Reload reads the files of TLS again, for connections that follow. After an error the
-// former ones stay in use.
-func (s *Server) Reload() error {
+// Reload reads the files of TLS again, for connections that follow, if also succeeds after
+// that. Otherwise the former ones stay in use.
+func (s *Server) Reload(also func() error) error {
 	if s.tls == nil {
-		return nil
+		return also()
 	}
-	return s.tls.load()
+	next, err := s.tls.load()
+	if err != nil {
+		return err
+	}
+	if err := also(); err != nil {
+		return err
+	}
+	s.tls.current.Store(next)
+	return nil
 }
 
 // ErrDrain says that requests were still running when their time to end was over.

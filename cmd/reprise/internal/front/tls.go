@@ -27,30 +27,31 @@ func loadTLS(files TLSFiles) (*tlsFiles, error) {
 		return nil, nil //nolint:nilnil // there is no TLS
 	}
 	t := &tlsFiles{TLSFiles: files}
-	if err := t.load(); err != nil {
+	c, err := t.load()
+	if err != nil {
 		return nil, err
 	}
+	t.current.Store(c)
 	return t, nil
 }
 
-func (t *tlsFiles) load() error {
+func (t *tlsFiles) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
-		return fmt.Errorf("the certificate %s: %w", t.Cert, err)
+		return nil, fmt.Errorf("the certificate %s: %w", t.Cert, err)
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
 	if t.ClientCA != "" {
 		text, err := os.ReadFile(t.ClientCA)
 		if err != nil {
-			return fmt.Errorf("the certificates of clients: %w", err)
+			return nil, fmt.Errorf("the certificates of clients: %w", err)
 		}
 		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
 		if !c.ClientCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("the file %s has no certificate", t.ClientCA)
+			return nil, fmt.Errorf("the file %s has no certificate", t.ClientCA)
 		}
 	}
-	t.current.Store(c)
-	return nil
+	return c, nil
 }
 
 // config returns a configuration that always has the current content.

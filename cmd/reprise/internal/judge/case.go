@@ -32,8 +32,8 @@ type Profile struct {
 var (
 	Draft   = &Profile{Name: "draft-07", Title: "draft-ietf-httpapi-idempotency-key-header-07", column: 0, quoted: true}
 	Reprise = &Profile{Name: "reprise", Title: "the rules that Reprise serves", column: 1, quoted: true}
-	Stripe  = &Profile{Name: "stripe", Title: "the behaviour that Stripe documents for its API", column: 2}
-	ACP     = &Profile{Name: "acp", Title: "the Agentic Commerce Protocol, section 6 of its checkout RFC", column: 3}
+	Stripe  = &Profile{Name: "stripe", Title: "the behaviour that Stripe documents for API v1", column: 2}
+	ACP     = &Profile{Name: "acp", Title: "the Agentic Commerce Protocol, section 6 of its checkout RFC (unreleased, after 2026-04-17)", column: 3}
 )
 
 // Profiles are all profiles.
@@ -64,7 +64,7 @@ func (c *Case) Group() string {
 // All are the cases of every profile, by group.
 var All = slices.Concat(
 	keyCases, presenceCases, replayCases, bindingCases, concurrencyCases, methodCases, scopeCases, timingCases, failureCases,
-	largeCases, framingCases, problemCases, retryCases, executionCases, retentionCases, crashCases,
+	largeCases, framingCases, problemCases, retryCases, retentionCases, crashCases,
 )
 
 // need is a set of abilities of the endpoint, and of facts that the command line

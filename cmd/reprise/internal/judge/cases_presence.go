@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -10,22 +9,22 @@ import (
 
 var presenceCases = []Case{
 	{
-		ID: "presence/required", Sentence: "A request without a key is refused with 400.",
-		Source: "ACP 6.1", Levels: Levels{None, None, None, Must},
-		run: func(e *env) { e.refuses(e.unkeyed(), http.StatusBadRequest) },
-	},
-	{
 		ID: "presence/missing", Sentence: "Where a key is required, its absence is answered 400.",
-		Source: "draft 2.7; R10", Levels: Levels{Should, Must, None, None}, needs: required,
-		run: func(e *env) { e.refuses(e.unkeyed(), http.StatusBadRequest) },
+		Source: "draft 2.7; R10; ACP 6.1", Levels: Levels{Should, Must, None, Must},
+		run: func(e *env) {
+			if e.options.Profile != ACP && e.facts.have&required == 0 {
+				e.skip("%s", reasons[required])
+			}
+			e.refuses(e.unkeyed(), http.StatusBadRequest)
+		},
 	},
 	{
-		ID: "presence/link", Sentence: "The 400 for an absent key links to documentation, in a Link field or as the type of a problem.",
+		ID: "presence/link", Sentence: "The 400 for an absent key links to documentation, in a Link field or in its body.",
 		Source: "draft 2.7; R10", Levels: Levels{Should, Must, None, None}, needs: required,
 		run: func(e *env) {
 			a := e.refuses(e.unkeyed(), http.StatusBadRequest)
 			if !linked(a) {
-				e.fail("neither a Link with rel=describedby or help, nor a type in the body: %v", a)
+				e.fail("neither a Link with rel=describedby or help, nor a link in the body: %v", a)
 			}
 		},
 	},
@@ -59,8 +58,5 @@ func linked(a *wire.Answer) bool {
 			return true
 		}
 	}
-	var p struct {
-		Type string `json:"type"`
-	}
-	return json.Unmarshal([]byte(a.Body), &p) == nil && strings.Contains(p.Type, "://")
+	return strings.Contains(a.Body, "https://") || strings.Contains(a.Body, "http://")
 }

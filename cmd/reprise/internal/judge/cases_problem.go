@@ -13,7 +13,7 @@ import (
 var problemCases = []Case{
 	{
 		ID: "problems/document", Sentence: "A refusal is a problem document: application/problem+json with the URI of its type, a title, and its status if it has one.",
-		Source: "draft 2.7; RFC 9457 3; R45", Levels: Levels{Should, Must, None, None},
+		Source: "draft 2.7; RFC 9457 3; R45", Levels: Levels{May, Must, None, None},
 		run: func(e *env) {
 			for _, r := range e.refusals() {
 				p, err := r.problem()
@@ -96,11 +96,27 @@ var problemCases = []Case{
 			}
 		},
 	},
+	{
+		ID: "problems/codes", Sentence: "A refusal is an error of the protocol: invalid_request with the code idempotency_conflict, idempotency_key_required or idempotency_in_flight.",
+		Source: "ACP 6.1, 6.4", Levels: Levels{None, None, None, Must},
+		run: func(e *env) {
+			for _, r := range e.refusals() {
+				if r.code == "" {
+					continue
+				}
+				var body struct{ Type, Code string }
+				if err := json.Unmarshal([]byte(r.answer.Body), &body); err != nil || body.Type != "invalid_request" || body.Code != r.code {
+					e.fail("%s: answered %v, want the code %s", r.of, r.answer, r.code)
+				}
+			}
+		},
+	},
 }
 
 // refusal is an answer 4xx of the service itself.
 type refusal struct {
 	of      string
+	code    string // in the Agentic Commerce Protocol; empty: it has none
 	answer  *wire.Answer
 	secrets []string // of the request
 }
@@ -127,32 +143,33 @@ func (r *refusal) problem() (p problemDocument, why string) {
 // invalid key, of a key with another body, of an absent key where it is required, and of
 // a duplicate of a running request where it is not made to wait.
 func (e *env) refusals() []refusal {
-	if *e.shown != nil {
-		return *e.shown
+	if e.shared.refusals != nil {
+		return e.shared.refusals
 	}
 	var list []refusal
-	add := func(of string, a *wire.Answer, secrets ...string) {
+	add := func(of, code string, a *wire.Answer, secrets ...string) {
 		if a.Status/100 == 4 {
-			list = append(list, refusal{of, a, secrets})
+			list = append(list, refusal{of, code, a, secrets})
 		}
 	}
 	k, secret := uuid(), uuid()
-	add("an invalid key", e.ask(e.keyed(e.unkeyed(), `"`+k)), k)
+	hide := func(body string) string { return strings.ReplaceAll(body, "judge", secret) }
+	add("an invalid key", "", e.ask(e.keyed(e.unkeyed(), `"`+k)), k)
 	c := e.post()
 	e.first(c)
-	other := c.WithBody(e.options.Another)
-	add("a key with another body", e.ask(other), strings.Trim(c.Value(e.options.Header), `"`), e.options.Another)
+	key := strings.Trim(c.Value(e.options.Header), `"`)
+	add("a key with another body", "idempotency_conflict", e.ask(c.WithBody(hide(e.options.Another))), key, secret)
 	if e.facts.have&required != 0 {
-		add("an absent key", e.ask(e.unkeyed().WithBody(strings.ReplaceAll(e.options.Body, "judge", secret))), secret)
+		add("an absent key", "idempotency_key_required", e.ask(e.unkeyed().WithBody(hide(e.options.Body))), secret)
 	}
 	if e.facts.have&delay != 0 {
-		if _, duplicate := e.twice(); duplicate.Status == http.StatusConflict {
-			add("a duplicate of a running request", duplicate)
+		if d := e.duplicates(); d.other.Status == http.StatusConflict {
+			add("a duplicate of a running request", "idempotency_in_flight", d.other, strings.Trim(d.call.Value(e.options.Header), `"`))
 		}
 	}
 	if len(list) == 0 {
 		e.skip("the service refused neither an invalid key nor a key with another body")
 	}
-	*e.shown = list
+	e.shared.refusals = list
 	return list
 }

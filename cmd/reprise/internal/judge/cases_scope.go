@@ -7,7 +7,7 @@ import (
 var scopeCases = []Case{
 	{
 		ID: "scopes/independent", Sentence: "Equal keys of two principals are two keys: each request runs, and each principal gets its own replay.",
-		Source: "draft 5; R43; ACP 6.1", Levels: Levels{Should, Must, Must, Must}, needs: principals,
+		Source: "draft 5; R43; ACP 6.1", Levels: Levels{Should, Must, Should, Must}, needs: principals,
 		run: func(e *env) {
 			mine := e.post()
 			theirs := e.byOther(mine)
@@ -19,7 +19,7 @@ var scopeCases = []Case{
 	},
 	{
 		ID: "scopes/payload", Sentence: "A principal cannot see that another used a key with another body.",
-		Source: "draft 5; R43; ACP 6.1", Levels: Levels{Should, Must, Must, Must}, needs: principals,
+		Source: "draft 5; R43; ACP 6.1", Levels: Levels{Should, Must, Should, Must}, needs: principals,
 		run: func(e *env) {
 			mine := e.post()
 			first := e.first(mine)
@@ -29,7 +29,7 @@ var scopeCases = []Case{
 	},
 	{
 		ID: "scopes/running", Sentence: "A principal cannot see that another's request with the same key runs.",
-		Source: "draft 5; R43", Levels: Levels{Should, Must, Must, Must}, needs: principals | delay,
+		Source: "draft 5; R43", Levels: Levels{Should, Must, Should, Should}, needs: principals | delay,
 		run: func(e *env) {
 			one, two := e.overlap(func() (wire.Call, wire.Call) {
 				c := e.post()

@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,16 +20,28 @@ type env struct {
 	options *Options
 	facts   Facts
 	ctx     context.Context //nolint:containedctx // of the one case that env serves
-	shown   *[]refusal      // of the whole run
+	shared  *shared
 
 	mu    sync.Mutex
 	conns []*wire.Conn
+	busy  sync.WaitGroup // reads of answers
+}
+
+// shared is what a run finds out once for all of its cases.
+type shared struct {
+	refusals   []refusal
+	duplicated duplicated
+	kept       [2]duplicated // without the other answer
+	pipelines  bool          // the service answered two requests that were sent at once
 }
 
 func (e *env) close() {
+	e.mu.Lock()
 	for _, c := range e.conns {
 		c.Close()
 	}
+	e.mu.Unlock()
+	e.busy.Wait()
 }
 
 // uuid returns a random UUID, version 4.
@@ -112,6 +124,18 @@ func (e *env) ask(c wire.Call) *wire.Answer { return e.askAt(e.options.URL, c) }
 func (e *env) askAt(to *url.URL, c wire.Call) *wire.Answer {
 	a, err := e.try(to, c)
 	e.must(err)
+	if a.Status == http.StatusTooManyRequests && e.mark(a) == "" {
+		panic(verdict{NotShown, "the service limits the rate of requests", true})
+	}
+	return a
+}
+
+// chunked sends a request in chunks, which a service may refuse.
+func (e *env) chunked(c wire.Call, trailers ...wire.Field) *wire.Answer {
+	a := e.ask(c.InChunks(trailers...))
+	if a.Status == http.StatusLengthRequired {
+		e.skip("the service takes no request without a length")
+	}
 	return a
 }
 
@@ -144,7 +168,12 @@ func describe(c wire.Call, header string) string {
 }
 
 // mark returns the mark of the run that an answer shows, and "" if it shows none.
-func (e *env) mark(a *wire.Answer) string { return a.Header.Get(e.facts.mark) }
+func (e *env) mark(a *wire.Answer) string {
+	if e.facts.mark == "" {
+		return ""
+	}
+	return a.Header.Get(e.facts.mark)
+}
 
 // ran reports whether again shows another run than first does.
 func (e *env) ran(first, again *wire.Answer) bool {
@@ -185,20 +214,33 @@ func (e *env) separate(c wire.Call, first *wire.Answer, why string) *wire.Answer
 	return a
 }
 
-// refuses demands one of the statuses, and that the request is answered by no run.
-func (e *env) refuses(c wire.Call, statuses ...int) *wire.Answer {
-	a := e.ask(c)
-	e.isRefusal(a, describe(c, e.options.Header), statuses...)
+// refuses demands a status, and that the request does not run.
+func (e *env) refuses(c wire.Call, status int) *wire.Answer {
+	var a *wire.Answer
+	e.counts(0, func() {
+		if a = e.ask(c); e.mark(a) != "" || a.OK() {
+			e.fail("%s is not refused: answered %v", describe(c, e.options.Header), a)
+		}
+	})
+	if a.Status != status {
+		e.fail("%s is answered %v, want %d", describe(c, e.options.Header), a, status)
+	}
 	return a
 }
 
-func (e *env) isRefusal(a *wire.Answer, of string, statuses ...int) {
-	if e.facts.mark != "" && e.mark(a) != "" || a.OK() {
-		e.fail("%s is not refused: answered %v", of, a)
-	}
-	if !slices.Contains(statuses, a.Status) {
-		e.fail("%s is answered %v, want %v", of, a, statuses)
-	}
+// rejects demands that a request does not run: the middleware may refuse it, or the
+// server below by any 4xx or by closing the connection.
+func (e *env) rejects(c wire.Call) {
+	e.counts(0, func() {
+		a, err := e.try(e.options.URL, c)
+		if wire.Closed(err) {
+			return
+		}
+		e.must(err)
+		if a.Status/100 != 4 || e.mark(a) != "" {
+			e.fail("%s is answered %v, want a 4xx", describe(c, e.options.Header), a)
+		}
+	})
 }
 
 // pause waits; the case ends if the run does.
@@ -206,7 +248,7 @@ func (e *env) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-e.ctx.Done():
-		e.skip("%v", context.Cause(e.ctx))
+		e.ended()
 	}
 }
 

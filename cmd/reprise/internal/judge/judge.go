@@ -21,6 +21,7 @@ import (
 
 // Options name the service to judge and the rules.
 type Options struct {
+	Version string // of this program, for the report
 	Profile *Profile
 	Only    []string // IDs of cases and names of groups; empty: all of the profile
 
@@ -68,6 +69,7 @@ type Report struct {
 	Options  *Options
 	Started  time.Time
 	Elapsed  time.Duration
+	Ended    string // why the run ended early; the cases after it are not shown
 	Facts    Facts
 	Results  []Result
 	Requests int64
@@ -110,7 +112,7 @@ func Run(ctx context.Context, o *Options, progress func(done, all int, id string
 	}
 	report := &Report{Options: o, Started: started, Facts: facts}
 	selected := o.Profile.Cases(o.Only)
-	reachable, shown := true, new([]refusal)
+	once := new(shared)
 	for i, c := range selected {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -118,15 +120,17 @@ func Run(ctx context.Context, o *Options, progress func(done, all int, id string
 		progress(i, len(selected), c.ID)
 		result := Result{Case: c, Level: o.Profile.Level(c), State: NotShown}
 		switch missing := c.needs &^ facts.have; {
-		case !reachable:
-			result.Detail = "the service stopped accepting connections"
+		case report.Ended != "":
+			result.Detail = report.Ended
 		case missing != 0:
 			result.Detail = missing.reason()
 		default:
 			began := time.Now()
-			v := (&env{options: o, facts: facts, ctx: bounded, shown: shown}).judge(c)
+			v := (&env{options: o, facts: facts, ctx: bounded, shared: once}).judge(c)
 			result.State, result.Detail, result.Elapsed = v.state, v.detail, time.Since(began)
-			reachable = !v.unreachable
+			if v.last {
+				report.Ended = v.detail
+			}
 		}
 		report.Results = append(report.Results, result)
 	}
@@ -148,10 +152,10 @@ func (p *Profile) Cases(only []string) []*Case {
 	return selected
 }
 
-// Unknown returns the first of the names that selects no case.
-func Unknown(names []string) string {
+// Unknown returns the first of the names that selects no case of the profile.
+func (p *Profile) Unknown(names []string) string {
 	for _, name := range names {
-		if !slices.ContainsFunc(All, func(c Case) bool { return c.ID == name || c.Group() == name }) {
+		if len(p.Cases([]string{name})) == 0 {
 			return name
 		}
 	}
@@ -160,9 +164,9 @@ func Unknown(names []string) string {
 
 // verdict ends a case; the methods of env panic with it.
 type verdict struct {
-	state       State
-	detail      string
-	unreachable bool
+	state  State
+	detail string
+	last   bool // the detail keeps the run from going on
 }
 
 // judge runs one case.
@@ -191,17 +195,27 @@ func (e *env) skip(format string, args ...any) {
 	panic(verdict{state: NotShown, detail: fmt.Sprintf(format, args...)})
 }
 
+// ended ends the case and the run, whose time is over.
+func (e *env) ended() { panic(verdict{NotShown, context.Cause(e.ctx).Error(), true}) }
+
 // must ends the case if there is an error of the connection.
 func (e *env) must(err error) {
 	var unreachable *wire.DialError
 	switch {
 	case err == nil:
 	case errors.Is(err, wire.ErrLimit):
-		e.skip("%v", err)
+		panic(verdict{NotShown, err.Error(), true})
 	case e.ctx.Err() != nil:
-		e.skip("%v", context.Cause(e.ctx))
+		e.ended()
 	case errors.As(err, &unreachable):
-		panic(verdict{NotMet, err.Error(), true})
+		probe, down := e.options.Client.Dial(e.ctx, e.options.URL)
+		if down == nil {
+			probe.Close()
+		}
+		if down != nil {
+			panic(verdict{NotMet, "the service stopped accepting connections: " + err.Error(), true})
+		}
+		e.fail("%v", err)
 	default:
 		e.fail("%v", err)
 	}

@@ -74,7 +74,7 @@ func TestServiceWithoutKeysFailsEveryCaseOfReplays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Summary(Must); got != (Summary{NotMet: 6, NotShown: 1}) || !r.Failed() {
+	if got := r.Summary(Must); got != (Summary{NotMet: 6}) || !r.Failed() {
 		t.Errorf("%+v\n%+v", got, r.Results)
 	}
 }
@@ -116,7 +116,7 @@ func TestLimitsEndARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := r.Results[len(r.Results)-1]
-			if last.State != NotShown || !strings.Contains(last.Detail, wire.ErrLimit.Error()+": ") {
+			if r.Ended != last.Detail || last.State != NotShown || !strings.Contains(last.Detail, wire.ErrLimit.Error()+": ") {
 				t.Errorf("the last case: %+v", last)
 			}
 			if n := served.Load(); n > 100 {
@@ -148,8 +148,8 @@ func TestUnusableEndpoints(t *testing.T) {
 func TestReportForMachines(t *testing.T) {
 	t.Parallel()
 	u, _ := url.Parse("http://127.0.0.1/orders")
-	r := &Report{Options: &Options{Profile: Reprise, URL: u}, Results: []Result{
-		{Case: &All[0], Level: Must, State: Met},
+	r := &Report{Options: &Options{Version: "v1", Header: "Idempotency-Key", Profile: Reprise, URL: u}, Results: []Result{
+		{Case: &All[0], Level: Must, State: Met, Elapsed: 42 * time.Microsecond},
 		{Case: &All[1], Level: Must, State: NotMet, Detail: `answered 500 <&">` + "\x00"},
 		{Case: &All[2], Level: Should, State: NotMet, Detail: "x"},
 		{Case: &All[3], Level: Must, State: NotShown, Detail: "y"},
@@ -163,25 +163,33 @@ func TestReportForMachines(t *testing.T) {
 		Failures int `xml:"failures,attr"`
 		Skipped  int `xml:"skipped,attr"`
 		Cases    []struct {
-			Name    string    `xml:"name,attr"`
-			Failure *struct{} `xml:"failure"`
+			Name    string `xml:"name,attr"`
+			Time    string `xml:"time,attr"`
+			Failure *struct {
+				Type string `xml:"type,attr"`
+			} `xml:"failure"`
 			Skipped *struct{} `xml:"skipped"`
 		} `xml:"testcase"`
 	}
 	if err := xml.Unmarshal(text, &suite); err != nil {
 		t.Fatal(err)
 	}
-	if suite.Tests != 4 || suite.Failures != 1 || suite.Skipped != 2 || suite.Cases[1].Failure == nil || suite.Cases[2].Skipped == nil || suite.Cases[0].Failure != nil {
+	if suite.Tests != 4 || suite.Failures != 1 || suite.Skipped != 2 || suite.Cases[1].Failure == nil || suite.Cases[2].Skipped == nil || suite.Cases[0].Failure != nil ||
+		suite.Cases[0].Time != "0.000" || suite.Cases[1].Failure.Type != "not met" {
 		t.Errorf("%s", text)
 	}
 	var parsed struct {
+		Schema  int
+		Version string
+		Header  string `json:"key_header"`
 		Summary map[string]Summary
 		Cases   []struct{ ID, State string }
 	}
-	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &parsed) != nil || parsed.Summary["must"] != (Summary{1, 1, 1}) || parsed.Cases[3].State != "not shown" {
+	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &parsed) != nil || parsed.Summary["must"] != (Summary{1, 1, 1}) || parsed.Cases[3].State != "not shown" ||
+		parsed.Schema != 1 || parsed.Version != "v1" || parsed.Header != "Idempotency-Key" {
 		t.Errorf("%s, %v", text, err)
 	}
-	for state, want := range map[State]string{Met: "2 musts met, 1 not shown", NotMet: "1 must not met"} {
+	for state, want := range map[State]string{Met: "2 of 3 musts met", NotMet: "1 of 3 musts not met"} {
 		r.Results[1].State = state
 		badge := r.Badge()
 		if err := xml.Unmarshal(badge, new(struct{})); err != nil || !strings.Contains(string(badge), want) {

@@ -2,7 +2,10 @@ package judge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +15,10 @@ import (
 // Facts are the abilities of the endpoint, learnt before the first case.
 type Facts struct {
 	have   need
-	quoted bool   // keys are sent in quotes
-	mark   string // the field that marks runs; empty: the body differs from run to run
+	quoted bool         // keys are sent in quotes
+	mark   string       // the field that marks runs; empty: the body differs from run to run
+	call   wire.Call    // of the first run
+	first  *wire.Answer // … and its answer
 	Notes  []string
 }
 
@@ -47,7 +52,7 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	}
 	f := &l.facts
 	f.set(optional, unkeyed.OK(), "a request without a key runs")
-	f.set(required, unkeyed.Status == http.StatusBadRequest, "a request without a key is refused with 400")
+	f.set(required, unkeyed.Status/100 == 4, "a request without a key is refused")
 	f.set(bare, bareKey.OK(), "bare keys are accepted")
 	f.set(quoted, quotedKey.OK(), "quoted keys are accepted")
 	if !bareKey.OK() && !quotedKey.OK() {
@@ -55,12 +60,19 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 	}
 	f.quoted = quotedKey.OK() && (o.Profile.quoted || !bareKey.OK())
 
-	one, two := l.ask(l.post()), l.ask(l.post())
+	f.call = l.post()
+	one, two := l.ask(f.call), l.ask(l.post())
+	f.first = one
 	if one.Header.Get(runField) != "" {
 		f.mark = runField
 	}
 	if l.err == nil && !l.ran(one, two) {
 		return Facts{}, &UnusableError{"two runs are answered alike (" + one.String() + "), so a replay cannot be told from a run: let the answer differ from run to run"}
+	}
+	for _, to := range append(slices.Clip(o.Also), o.Other) {
+		if to != nil && l.err == nil {
+			l.reaches(to)
+		}
 	}
 	l.programs()
 	if another := l.ask(l.post().WithBody(o.Another)); l.err == nil && !another.OK() {
@@ -74,6 +86,16 @@ func learn(ctx context.Context, o *Options) (Facts, error) {
 		}
 	}
 	return *f, l.err
+}
+
+// reaches demands that an address accepts connections.
+func (l *learner) reaches(to *url.URL) {
+	conn, err := l.options.Client.Dial(l.ctx, to)
+	if err != nil {
+		l.err = fmt.Errorf("%s: %w", to.Redacted(), err)
+		return
+	}
+	conn.Close()
 }
 
 // programs finds out which parts of a program the endpoint honours.

@@ -8,27 +8,46 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
 )
 
+// result is an answer or the reason why there is none.
+type result struct {
+	answer *wire.Answer
+	err    error
+}
+
+// begin sends a request, and reads its answer behind the back of the case.
+func (e *env) begin(c wire.Call) <-chan result {
+	conn := e.dial()
+	e.must(conn.Begin(c.Bytes()))
+	done := make(chan result, 1)
+	e.busy.Go(func() {
+		a, err := conn.Read(c.Method)
+		done <- result{a, err}
+	})
+	return done
+}
+
+// end returns the answer to a request that begin sent.
+func (e *env) end(running <-chan result) *wire.Answer {
+	r := <-running
+	e.must(r.err)
+	return r.answer
+}
+
 // overlap sends two slow requests so that the second is sent while the first runs, and
 // returns both answers. The service may have seen them in the other order. A first run
-// that ended too early is inconclusive, so overlap tries again with longer runs.
+// that ended soon after the second was sent is inconclusive, so overlap tries again with
+// longer runs.
 func (e *env) overlap(calls func() (one, two wire.Call)) (*wire.Answer, *wire.Answer) {
 	slow := e.options.Slow
-	for range 3 {
+	for range 4 {
 		c1, c2 := calls()
-		var first result
-		done := make(chan struct{})
-		go func() {
-			first = e.resultOf(e.options.URL, e.slow(c1, slow))
-			close(done)
-		}()
+		first := e.begin(e.slow(c1, slow))
 		e.pause(slow / 4)
+		second := e.begin(e.slow(c2, slow))
 		sent := time.Now()
-		second := e.resultOf(e.options.URL, e.slow(c2, slow))
-		<-done
-		e.must(first.err)
-		e.must(second.err)
-		if sent.Before(first.answer.At) {
-			return first.answer, second.answer
+		one, two := e.end(first), e.end(second)
+		if one.At.Sub(sent) >= slow/4 {
+			return one, two
 		}
 		slow *= 2
 	}
@@ -36,26 +55,39 @@ func (e *env) overlap(calls func() (one, two wire.Call)) (*wire.Answer, *wire.An
 	return nil, nil
 }
 
-// result is an answer or the reason why there is none.
-type result struct {
-	answer *wire.Answer
-	err    error
+// duplicates sends a slow request twice, the second time while the first runs, and
+// returns the request, the answer of the run and the other one: the same ones to all
+// cases of a run.
+func (e *env) duplicates() duplicated {
+	if e.shared.duplicated.run == nil {
+		var c wire.Call
+		one, two := e.overlap(func() (wire.Call, wire.Call) {
+			c = e.post()
+			return c, c
+		})
+		if !one.OK() {
+			one, two = two, one // they changed places on their way
+		}
+		e.shared.duplicated = duplicated{c, one, two}
+	}
+	return e.shared.duplicated
 }
 
-func (e *env) resultOf(to *url.URL, c wire.Call) result {
-	a, err := e.try(to, c)
-	return result{a, err}
+// duplicated is a request that was sent twice at once.
+type duplicated struct {
+	call       wire.Call
+	run, other *wire.Answer
 }
 
 // burst sends n copies of a request at once, in turn to each of the addresses: all but
 // the last byte of each waits at the service before the last bytes follow together.
 func (e *env) burst(n int, c wire.Call, to ...*url.URL) []*wire.Answer {
-	bytes := c.Bytes()
-	ready, last := bytes[:len(bytes)-1], bytes[len(bytes)-1:]
-	conns := make([]*wire.Conn, n)
+	conns, last := make([]*wire.Conn, n), make([]string, n)
 	for i := range conns {
-		conns[i] = e.dialTo(to[i%len(to)])
-		e.must(conns[i].Begin(ready))
+		there := to[i%len(to)]
+		bytes := c.At(there).Bytes()
+		conns[i], last[i] = e.dialTo(there), bytes[len(bytes)-1:]
+		e.must(conns[i].Begin(bytes[:len(bytes)-1]))
 	}
 	results := make([]result, n)
 	start := make(chan struct{})
@@ -63,9 +95,10 @@ func (e *env) burst(n int, c wire.Call, to ...*url.URL) []*wire.Answer {
 	for i, conn := range conns {
 		all.Go(func() {
 			<-start
-			if results[i].err = conn.Write(last); results[i].err == nil {
+			if results[i].err = conn.Write(last[i]); results[i].err == nil {
 				results[i].answer, results[i].err = conn.Read(c.Method)
 			}
+			conn.Close() // a service with few threads has one for the next
 		})
 	}
 	close(start)

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -17,14 +18,17 @@ import (
 // fault is how a proxy spoils one exchange.
 type fault int
 
-// The faults.
+// The faults. The proxy reads the whole answer behind loseAnswer and cutAnswer, so that
+// it can be compared; the service sees a perfect exchange. Behind dropAnswer and
+// breakAnswer the service sees its client go.
 const (
 	none        fault = iota
 	loseRequest       // no byte of the request arrives
 	cutRequest        // the connection to the service breaks within the request
 	loseAnswer        // the answer does not leave the proxy
+	dropAnswer        // the connection to the service breaks before the answer
 	cutAnswer         // the connection to the client breaks within the answer
-	holdAnswer        // the answer does not leave the proxy, and the client gives up
+	breakAnswer       // the connection to the service breaks within the answer
 )
 
 // proxy stands between a client of net/http and the service, on loopback. It spoils the
@@ -37,7 +41,7 @@ type proxy struct {
 	mu     sync.Mutex
 	faults []fault
 	lost   []*wire.Answer
-	busy   sync.WaitGroup
+	err    error // the first reason why a call could not be sent
 }
 
 // patience is how long the client waits for an answer.
@@ -53,17 +57,16 @@ func (e *env) proxy(faults []fault) *proxy {
 	return p
 }
 
-// stop ends the proxy and returns the lost answers, when the service has given them all.
+// stop ends the proxy, when each of its calls has ended, and returns the lost answers.
 func (p *proxy) stop() []*wire.Answer {
-	_ = p.server.Close()
-	p.busy.Wait()
+	_ = p.server.Shutdown(p.env.ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.lost
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.busy.Add(1)
-	defer p.busy.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -78,18 +81,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	fault := p.next()
-	if fault == cutRequest {
-		if conn, err := p.env.open(p.env.options.URL); err == nil {
-			whole := call.Bytes()
-			_ = conn.Begin(whole[:len(whole)-len(body)/2])
-			conn.Reset()
-		}
-	}
-	if fault == cutRequest || fault == loseRequest {
+	if fault == loseRequest || p.breaks(fault, call) {
 		panic(http.ErrAbortHandler)
 	}
 	a, err := p.env.try(p.env.options.URL, call)
 	if err != nil {
+		p.unsent(err)
 		panic(http.ErrAbortHandler)
 	}
 	if fault != none {
@@ -99,10 +96,6 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if fault == loseAnswer {
 		panic(http.ErrAbortHandler)
-	}
-	if fault == holdAnswer {
-		<-r.Context().Done()
-		return
 	}
 	h := w.Header()
 	for name, values := range a.Header {
@@ -116,6 +109,49 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	_, _ = io.WriteString(w, a.Body)
+}
+
+// breaks sends a call whose connection to the service breaks by a fault, if it is one.
+func (p *proxy) breaks(f fault, c wire.Call) bool {
+	bytes := c.Bytes()
+	switch f {
+	case cutRequest:
+		bytes = bytes[:len(bytes)-len(c.Body)/2]
+	case dropAnswer, breakAnswer:
+	default:
+		return false
+	}
+	conn, err := p.env.open(p.env.options.URL)
+	if err == nil {
+		err = conn.Begin(bytes)
+	}
+	if err != nil {
+		p.unsent(err)
+		return true
+	}
+	if f == breakAnswer {
+		_ = conn.Await(p.patience())
+	}
+	conn.Reset()
+	return true
+}
+
+// unsent keeps an error that is not the service's answer to the call: a limit of the
+// client, or a connection that was refused.
+func (p *proxy) unsent(err error) {
+	var unreachable *wire.DialError
+	if !errors.Is(err, wire.ErrLimit) && !errors.As(err, &unreachable) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = cmp.Or(p.err, err)
+}
+
+func (p *proxy) unsentError() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
 func (p *proxy) next() fault {
@@ -133,13 +169,17 @@ func (p *proxy) next() fault {
 // retry, nor a 503.
 func (p *proxy) retry(c wire.Call) *wire.Answer {
 	e := p.env
-	client := &http.Client{Timeout: p.patience(), Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{
+		Timeout: p.patience(), Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would leave the guard
+	}
 	var last *wire.Answer
 	var err error
 	for range 40 {
 		if last, err = send(e, client, p.url, c); err == nil && last.Status != http.StatusConflict && last.Status != http.StatusServiceUnavailable {
 			return last
 		}
+		e.must(p.unsentError())
 		e.pause(p.patience() / 4)
 		client.Timeout += p.patience() / 4
 	}

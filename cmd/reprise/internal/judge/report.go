@@ -36,18 +36,24 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	for i, c := range r.Results {
 		cases[i] = caseJSON{c.Case.ID, c.Level.String(), c.State, c.Case.Sentence, c.Case.Source, c.Detail, c.Elapsed.Seconds()}
 	}
+	o := r.Options
 	return json.Marshal(struct {
+		Schema   int                `json:"schema"`
+		Version  string             `json:"version"`
 		URL      string             `json:"url"`
 		Profile  string             `json:"profile"`
+		Only     []string           `json:"only"` // empty: the whole profile
+		Header   string             `json:"key_header"`
 		Started  time.Time          `json:"started"`
 		Elapsed  float64            `json:"elapsed_seconds"`
 		Requests int64              `json:"requests"`
 		Bytes    int64              `json:"bytes"`
+		Ended    string             `json:"ended,omitempty"` // why the run ended early
 		Facts    []string           `json:"facts"`
 		Summary  map[string]Summary `json:"summary"`
 		Cases    []caseJSON         `json:"cases"`
 	}{
-		r.Options.URL.Redacted(), r.Options.Profile.Name, r.Started.UTC(), r.Elapsed.Seconds(), r.Requests, r.Bytes, append([]string{}, r.Facts.Notes...),
+		1, o.Version, o.URL.Redacted(), o.Profile.Name, append([]string{}, o.Only...), o.Header, r.Started.UTC(), r.Elapsed.Seconds(), r.Requests, r.Bytes, r.Ended, append([]string{}, r.Facts.Notes...),
 		map[string]Summary{Must.String(): r.Summary(Must), Should.String(): r.Summary(Should), May.String(): r.Summary(May)},
 		cases,
 	})
@@ -58,11 +64,13 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 func (r *Report) JUnit() ([]byte, error) {
 	type message struct {
 		Text string `xml:"message,attr"`
+		Type string `xml:"type,attr"`
 	}
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 	type testcase struct {
 		Group   string   `xml:"classname,attr"`
 		Name    string   `xml:"name,attr"`
-		Time    float64  `xml:"time,attr"`
+		Time    string   `xml:"time,attr"`
 		Failure *message `xml:"failure"`
 		Skipped *message `xml:"skipped"`
 	}
@@ -72,13 +80,13 @@ func (r *Report) JUnit() ([]byte, error) {
 		Tests    int        `xml:"tests,attr"`
 		Failures int        `xml:"failures,attr"`
 		Skipped  int        `xml:"skipped,attr"`
-		Time     float64    `xml:"time,attr"`
+		Time     string     `xml:"time,attr"`
 		Stamp    string     `xml:"timestamp,attr"`
 		Cases    []testcase `xml:"testcase"`
-	}{Name: "reprise judge " + r.Options.Profile.Name, Tests: len(r.Results), Time: r.Elapsed.Seconds(), Stamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	}{Name: "reprise judge " + r.Options.Profile.Name, Tests: len(r.Results), Time: seconds(r.Elapsed), Stamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	for _, c := range r.Results {
-		t := testcase{Group: c.Case.Group(), Name: c.Case.ID, Time: c.Elapsed.Seconds()}
-		m := &message{fmt.Sprintf("%s, %s: %s %s", c.Level, c.State, c.Case.Sentence, c.Detail)}
+		t := testcase{Group: c.Case.Group(), Name: c.Case.ID, Time: seconds(c.Elapsed)}
+		m := &message{fmt.Sprintf("%s, %s: %s %s", c.Level, c.State, c.Case.Sentence, c.Detail), string(c.State)}
 		switch {
 		case c.State == NotMet && c.Level == Must:
 			t.Failure = m
@@ -96,12 +104,13 @@ func (r *Report) JUnit() ([]byte, error) {
 // Badge returns the report as a picture in SVG.
 func (r *Report) Badge() []byte {
 	must := r.Summary(Must)
-	colour, text := "#2e7d32", musts(must.Met)+" met"
+	all := must.Met + must.NotMet + must.NotShown
+	colour, text := "#2e7d32", fmt.Sprintf("%d of %d musts met", must.Met, all)
 	if must.NotShown > 0 {
-		colour, text = "#9e6a03", fmt.Sprintf("%s, %d not shown", text, must.NotShown)
+		colour = "#9e6a03"
 	}
 	if must.NotMet > 0 {
-		colour, text = "#b3261e", musts(must.NotMet)+" not met"
+		colour, text = "#b3261e", fmt.Sprintf("%d of %d musts not met", must.NotMet, all)
 	}
 	const perLetter, margin = 7, 10
 	label := "Idempotency-Key " + r.Options.Profile.Name
@@ -113,11 +122,4 @@ func (r *Report) Badge() []byte {
 	fmt.Fprintf(&b, `<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11"><text x="%d" y="14" textLength="%d">%s</text><text x="%d" y="14" textLength="%d">%s</text></g></svg>`,
 		margin, left-2*margin, html.EscapeString(label), left+margin, right-2*margin, html.EscapeString(text))
 	return append([]byte(b.String()), '\n')
-}
-
-func musts(n int) string {
-	if n == 1 {
-		return "1 must"
-	}
-	return fmt.Sprintf("%d musts", n)
 }

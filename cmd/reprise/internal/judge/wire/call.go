@@ -6,6 +6,7 @@ package wire
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,12 @@ func (c Call) WithMethod(method string) Call {
 // WithTarget returns the call with another request target.
 func (c Call) WithTarget(target string) Call {
 	c.Target = target
+	return c
+}
+
+// At returns the call to an endpoint at another place.
+func (c Call) At(to *url.URL) Call {
+	c.Host, c.Target = to.Host, to.RequestURI()
 	return c
 }
 

@@ -73,6 +73,7 @@ func (c *Client) Dial(ctx context.Context, to *url.URL) (*Conn, error) {
 		}
 		config.ServerName, config.NextProtos = to.Hostname(), []string{"http/1.1"}
 		secure := tls.Client(counted, config)
+		_ = raw.SetDeadline(time.Now().Add(c.Limits.Timeout))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
 			return nil, &DialError{fmt.Errorf("TLS: %w", err)}

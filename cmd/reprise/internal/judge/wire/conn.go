@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -124,6 +125,15 @@ func (c *Conn) Ask(call Call) (*Answer, error) {
 	return c.Read(call.Method)
 }
 
+// Await waits for the first byte of an answer. The errors are those of Read.
+func (c *Conn) Await(most time.Duration) error {
+	_ = c.stream.SetReadDeadline(time.Now().Add(most))
+	if _, err := c.in.Peek(1); err != nil {
+		return c.explain("wait for an answer", err)
+	}
+	return nil
+}
+
 // Continue reads one interim or final status line and its fields, without a body.
 func (c *Conn) Continue() (int, error) {
 	_ = c.stream.SetReadDeadline(time.Now().Add(c.client.Limits.Timeout))
@@ -138,6 +148,9 @@ func (c *Conn) Continue() (int, error) {
 func (c *Conn) explain(doing string, err error) error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%s: none within the time-out: %w", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

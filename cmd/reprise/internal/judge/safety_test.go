@@ -1,0 +1,181 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
+)
+
+// The guard checks the address of the service only, so a client that followed a redirect
+// would leave it, with the body and the credentials.
+func TestRetriesFollowNoRedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere, seen := unkeyedService(t)
+	n := new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.UserAgent(), "Go-http-client") {
+			http.Redirect(w, r, elsewhere.URL.String(), http.StatusTemporaryRedirect)
+			return
+		}
+		counting(n)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	o := optionsFor(t, server)
+	o.Only = []string{"retries"}
+	if _, err := Run(t.Context(), o, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen.Load(); got != 0 {
+		t.Errorf("%d requests went elsewhere", got)
+	}
+}
+
+// nowhere returns a URL on which nothing listens.
+func nowhere(t *testing.T) *url.URL {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+}
+
+// A run that could not be sent is not the service's mistake.
+func TestLimitInRetriesIsNotShown(t *testing.T) {
+	t.Parallel()
+	o, _ := unkeyedService(t)
+	o.Only = []string{"retries/lost"}
+	o.Client.Limits.Requests = 9
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Results[0]; got.State != NotShown || !strings.Contains(got.Detail, wire.ErrLimit.Error()) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestServiceThatStopsInRetriesIsUnreachable(t *testing.T) {
+	t.Parallel()
+	n := new(atomic.Int64)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.UserAgent(), "Go-http-client") {
+			_ = server.Listener.Close()
+			panic(http.ErrAbortHandler)
+		}
+		counting(n)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	o := optionsFor(t, server)
+	o.Only = []string{"retries"}
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Results[1]; got.State != NotShown || !strings.HasPrefix(got.Detail, "the service stopped accepting connections") {
+		t.Errorf("%+v, then %+v", r.Results[0], got)
+	}
+}
+
+func TestOtherAddressesAreTriedFirst(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*Options, *url.URL){
+		"also":  func(o *Options, u *url.URL) { o.Also = []*url.URL{u} },
+		"other": func(o *Options, u *url.URL) { o.Other = u },
+	} {
+		o, _ := unkeyedService(t)
+		closed := nowhere(t)
+		set(o, closed)
+		var unreachable *wire.DialError
+		if _, err := Run(t.Context(), o, quiet); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), closed.String()) {
+			t.Errorf("%s: %v", name, err)
+		}
+		set(o, &url.URL{Scheme: "http", Host: "192.0.2.1"})
+		var forbidden *wire.ForbiddenError
+		if _, err := Run(t.Context(), o, quiet); !errors.As(err, &forbidden) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An address that goes away ends its case, and not the run.
+func TestOtherAddressMayGoAway(t *testing.T) {
+	t.Parallel()
+	o, _ := unkeyedService(t)
+	o.Also = []*url.URL{{Scheme: "http", Host: "also.test:" + o.URL.Port(), Path: "/"}}
+	o.Only = []string{"concurrency/addresses", "retries/lost"}
+	looked := false
+	o.Client.Guard.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+		if looked {
+			return nil, errors.New("no such host")
+		}
+		looked = true
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, last := r.Results[0], r.Results[1]; first.State != NotMet || last.State != NotMet {
+		t.Errorf("%+v, then %+v", first, last)
+	}
+}
+
+// The endpoint may have another path at another address.
+func TestOtherAddressHasItsOwnPath(t *testing.T) {
+	t.Parallel()
+	n, strange := new(atomic.Int64), new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, port, _ := net.SplitHostPort(r.Host); r.URL.Path != "/there" || port == "" {
+			strange.Add(1)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n.Add(1))
+	}))
+	t.Cleanup(server.Close)
+	o, _ := unkeyedService(t)
+	u, _ := url.Parse(server.URL + "/there")
+	o.Also, o.Only = []*url.URL{u}, []string{"concurrency/addresses"}
+	if _, err := Run(t.Context(), o, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if n.Load() == 0 || strange.Load() > 0 {
+		t.Errorf("%d requests, %d of them to another path", n.Load(), strange.Load())
+	}
+}
+
+// A service that limits the rate of requests breaks no rule by it.
+func TestRateLimitEndsARun(t *testing.T) {
+	t.Parallel()
+	n := new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.Load() > 10 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		counting(n)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	o := optionsFor(t, server)
+	o.Only = []string{"presence/optional", "binding/422", "binding/query"}
+	r, err := Run(t.Context(), o, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed() || r.Summary(Must) != (Summary{Met: 1, NotShown: 2}) || r.Ended != "the service limits the rate of requests" {
+		t.Errorf("%q, %+v", r.Ended, r.Results)
+	}
+}
