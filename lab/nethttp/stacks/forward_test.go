@@ -31,7 +31,7 @@ func TestProxyStacks(t *testing.T) {
 					r.Ran()
 					kinds[r.Kind](w, req)
 				})
-				var f http.Handler = forwarded
+				f := forwarded
 				switch r.Position {
 				case stack.Inside:
 					h = layers[r.Layer](h)
