@@ -9,6 +9,7 @@ require (
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
+	github.com/reprise-go/reprise/proxy v0.0.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.58.0
 )
 
@@ -22,6 +23,7 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.9.1 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/conformance v0.0.0 // indirect
@@ -45,6 +47,7 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../../conformance
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/lab => ../..
+	github.com/reprise-go/reprise/proxy => ../../../proxy
 	github.com/reprise-go/reprise/reprisetest => ../../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../../store/internal
 	github.com/reprise-go/reprise/store/mysql => ../../../store/mysql
