@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// mark returns what the guard says about the response's record: "", unrecorded or
+// mark returns the mark of the guard on the response's record: "", unrecorded or
 // unprotected.
 func (a *answer) mark() string { return a.header.Get(new(protocol.Config).ControlFields().Status) }
 

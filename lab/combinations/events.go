@@ -48,7 +48,7 @@ var storeFaults = []struct {
 	{"panics", func() faultstore.Fault { return faultstore.Panic(drawnPanic) }},
 }
 
-// operatorAct is what an operator does about records that lapsed or are unknown.
+// operatorAct is the action of an operator on records that lapsed or are unknown.
 type operatorAct struct {
 	forget    bool
 	retention time.Duration // of the answer that the operator gives
@@ -59,7 +59,7 @@ type operatorAct struct {
 // operatorsBody is the body of an operator's answer.
 const operatorsBody = "resolved by an operator"
 
-// String tells what the operator does.
+// String names the action.
 func (o operatorAct) String() string {
 	if o.forget {
 		return "an operator forgets what lapsed"

@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// program is what a handler does.
+// program is the behaviour of a handler.
 type program struct {
 	status  int
 	takes   time.Duration

@@ -244,7 +244,7 @@ func (r *run) state() string {
 	}
 }
 
-// content returns what the request of the run asks for, under its policy.
+// content returns the content of the request of the run, under its policy.
 func (r *run) content() string { return r.request.content(&r.process.settings, r.policy) }
 
 // limitOr returns a bound on bodies, or its default.

@@ -254,7 +254,7 @@ func apply(c *protocol.Config, options ...option) {
 	*c = s.guard
 }
 
-// basePolicy is what every policy of a deployment has in common: sealed responses and
+// basePolicy is the part that all policies of a deployment share: sealed responses and
 // offloaded bodies can be read.
 func basePolicy() protocol.Config {
 	return protocol.Config{

@@ -75,7 +75,7 @@ type answer struct {
 	code     string // of a problem
 }
 
-// again returns the request without what came of it, to be sent.
+// again returns the request without its result, to be sent again.
 func (q *request) again() *request {
 	c := *q
 	c.process, c.sights, c.run, c.answer = nil, nil, nil, nil

@@ -104,7 +104,7 @@ func beyondFile(o *adaptertest.Options) string {
 	return ""
 }
 
-// policyOf returns what a file can have of the options of a guard.
+// policyOf returns the options of a guard that a file can have.
 func policyOf(g *protocol.Config) proxy.Policy {
 	p := proxy.Policy{
 		Name: g.Name, Methods: g.Methods, Required: g.Required, Endpoint: g.Endpoint, Preset: "recoverable",

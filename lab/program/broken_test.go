@@ -19,8 +19,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// keepsOpen is the one case that a server of net/http does not meet, whatever its
-// handlers: it reads a request with a length and a transfer coding by the coding, and
+// keepsOpen is the one case that a server of net/http does not meet, with any
+// handler: it reads a request with a length and a transfer coding by the coding, and
 // keeps the connection open.
 const keepsOpen = "framing/both"
 

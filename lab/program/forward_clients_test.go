@@ -26,10 +26,10 @@ type clients struct {
 	refusals [numClients]int   // of each client
 }
 
-// tally counts what clients saw.
+// tally counts the answers to clients.
 type tally struct{ sent, refused, replays, marked int }
 
-// order is what clients know of a key.
+// order is the knowledge of clients about a key.
 type order struct {
 	body    string  // of its requests
 	first   *result // with 201; nil: there was none

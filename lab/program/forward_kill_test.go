@@ -80,7 +80,7 @@ func TestProxyRunsAKeyAtMostOnceThroughKills(t *testing.T) {
 	}
 }
 
-// judge compares what clients were told with the effects in the upstream. One that logs
+// judge compares the answers to clients with the effects in the upstream. One that logs
 // after its answer may lose the effect when it is killed.
 func (c *clients) judge(tb testing.TB, kills int, effects map[string]int, logsLate bool) {
 	tb.Helper()

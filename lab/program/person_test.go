@@ -50,7 +50,7 @@ func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	})
 }
 
-// TestUnknownOutcomeIsShownWithItsReason: what a handler said of its outcome is listed as
+// TestUnknownOutcomeIsShownWithItsReason: an unknown outcome is listed as
 // stuck, and resolved as a record that lapsed.
 func TestUnknownOutcomeIsShownWithItsReason(t *testing.T) {
 	t.Parallel()

@@ -145,7 +145,7 @@ func TestJudgePassesEveryAdapter(t *testing.T) {
 }
 
 // keptOpen has the frameworks whose servers keep a connection open after a request with a
-// length and a transfer coding, whatever their handlers.
+// length and a transfer coding, with any handler.
 var keptOpen = map[string][]string{"nethttp": {keepsOpen}, "gin": {keepsOpen}, "echo": {keepsOpen}, "echo5": {keepsOpen}}
 
 func TestJudgeSaysThatALimitEndedTheRun(t *testing.T) {
