@@ -1,8 +1,7 @@
 // Package reprisecaddy is the Caddy module http.handlers.reprise: it runs each
 // Idempotency-Key once and forwards to the upstream of a file of package proxy. In a
-// Caddyfile the directive takes the place of reverse_proxy:
-//
-//	reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml
+// Caddyfile, the directive takes the place of reverse_proxy, with a store and that file:
+// "reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml".
 //
 // A reload of Caddy reads the file again. Each file has its own store "memory", which
 // outlives that. Services share the keys of a database: give each one its own.
