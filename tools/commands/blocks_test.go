@@ -40,7 +40,7 @@ type how struct {
 // reason not to be run.
 var (
 	shells = []string{"sh"}
-	data   = []string{"text", "json", "yaml", "mermaid"}
+	data   = []string{"text", "json", "yaml", "toml", "mermaid"}
 )
 
 // program matches the first word of a command in a package comment.
