@@ -46,7 +46,7 @@ func Example() {
 	if err := caddy.Load(config, true); err != nil {
 		panic(err)
 	}
-	defer caddy.Stop()
+	defer func() { _ = caddy.Stop() }()
 
 	for range 2 {
 		r, err := http.NewRequest(http.MethodPost, site+"/orders", strings.NewReader("seat 1")) //nolint:noctx // as above
