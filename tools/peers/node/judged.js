@@ -2,7 +2,10 @@
 // wired as its README shows. The endpoint follows programs, and GET /executions counts its
 // runs: docs/judge.md describes both.
 //
-//	node judged.js express-idempotency | express-idempotency-redis | nestjs-memory | nestjs-redis | idempotency-backend [ADDR of Redis]
+//	node judged.js PEER [ADDR of Redis]
+//
+// PEER is express-idempotency, express-idempotency-redis, nestjs-memory, nestjs-redis or
+// idempotency-backend.
 "use strict";
 
 const maxBody = "8mb"; // of a request: the default of Express, 100 kB, would hide what a package does with more
@@ -29,7 +32,7 @@ async function run(request, response) {
   return { status: program.status ?? 201, body, result: { id: mark } };
 }
 
-// handle runs the endpoint in Express. Its packages keep what send and json are called with.
+// handle runs the endpoint in Express. Its packages keep the arguments of send and json.
 async function handle(request, response, save = () => {}) {
   const { status, body, result } = (await run(request, response)) ?? {};
   if (status === undefined) return;

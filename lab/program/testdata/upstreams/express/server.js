@@ -1,5 +1,5 @@
-// An order is a line with its key in the file EFFECTS. The answer differs from run to run, and every other one comes in
-// chunks.
+// An order is a line with its key in the file EFFECTS. The answer differs from run to
+// run, and every other one comes in chunks.
 const { appendFileSync } = require('node:fs')
 const { randomBytes } = require('node:crypto')
 const { setTimeout: sleep } = require('node:timers/promises')

@@ -1,5 +1,5 @@
-// Golang is an upstream that speaks HTTP/2 without TLS. An order is a line with its key in the file EFFECTS. The answer
-// differs from run to run.
+// Golang is an upstream that speaks HTTP/2 without TLS. An order is a line with its key
+// in the file EFFECTS. The answer differs from run to run.
 package main
 
 import (
