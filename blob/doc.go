@@ -10,7 +10,7 @@
 // view. A bucket should be private, since anyone who can read it can read responses.
 //
 // Blobs outlive their records. Call [Store.Sweep] once a day, in one process, or give the
-// bucket a lifecycle rule: docs/operating.md has both.
+// bucket a lifecycle rule: docs/operate/runbooks.md has both.
 //
 // The tests here run over the driver in memory. Those on an S3 server, on files and
 // behind every adapter, and the measurements, are in lab/blob.

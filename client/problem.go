@@ -11,7 +11,7 @@ import (
 )
 
 // Code names the reason why a service that uses Reprise responded instead of its handler.
-// docs/problems.md explains each.
+// docs/reference/problems.md explains each.
 type Code string
 
 // Problem is a problem document (RFC 9457) as a service that uses Reprise writes it.

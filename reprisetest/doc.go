@@ -20,5 +20,5 @@
 //
 // Requests are served in the process, as net/http/httptest does it: handlers of net/http,
 // Gin and Echo as they are, those of Fiber through [Func]. It works in a bubble of
-// testing/synctest too. docs/testing.md has more.
+// testing/synctest too. docs/guides/testing.md has more.
 package reprisetest

@@ -5,7 +5,7 @@
 //	e.POST("/orders", createOrder, repriseecho5.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication
-// and rate limits belong outside; docs/middlewares.md has the order and the reasons.
+// and rate limits belong outside; docs/guides/middlewares.md has the order and the reasons.
 // Package [github.com/reprise-go/reprise/core/protocol] describes the behaviour for
 // clients.
 //

@@ -4,7 +4,7 @@
 //	app.Post("/orders", reprisefiber.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,
-// rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
+// rate limits and timeouts belong before it in the chain; docs/guides/middlewares.md has the
 // order and the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes
 // the behaviour for clients.
 //
@@ -15,7 +15,7 @@
 // A keyed request that two servers may read in different ways is refused, and the scope
 // function sees no trailers. Some responses come from fasthttp before any handler runs:
 // 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot read, 100
-// Continue. docs/fiber.md describes the limits of the adapter.
+// Continue. docs/guides/fiber.md describes the limits of the adapter.
 //
 // The tests here cover the peculiarities of Fiber. The rules of the protocol are tested
 // natively in lab/matrix, over every store, malformed requests in lab/wire, and real

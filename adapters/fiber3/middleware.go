@@ -5,7 +5,7 @@
 //	app.Post("/orders", reprisefiber3.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication and
-// rate limits belong before it in the chain; docs/middlewares.md has the order and the
+// rate limits belong before it in the chain; docs/guides/middlewares.md has the order and the
 // reasons. Package [github.com/reprise-go/reprise/core/protocol] describes the behaviour
 // for clients.
 //
@@ -14,7 +14,7 @@
 // itself, and in c.RequestCtx().
 //
 // A handler that outlives Fiber's timeout outside has no response to keep, because the
-// timeout writes its own in the same place. docs/fiber.md describes this, and the other
+// timeout writes its own in the same place. docs/guides/fiber.md describes this, and the other
 // limits of the adapter.
 //
 // The tests here cover the differences to Fiber v2; the common part is tested there. The

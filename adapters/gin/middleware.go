@@ -4,7 +4,7 @@
 //	router.POST("/orders", reprisegin.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,
-// rate limits and timeouts belong before it in the chain; docs/middlewares.md has the
+// rate limits and timeouts belong before it in the chain; docs/guides/middlewares.md has the
 // order and the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes
 // the behaviour for clients.
 //

@@ -9,7 +9,7 @@
 //
 // The key is that of [repriseclient.WithKey], or of the metadata that the caller set, or
 // a new random one. The rules are those of [repriseclient.Transport], where a status code
-// counts as the status of HTTP that it stands for: docs/rpc.md has the table. A call that
+// counts as the status of HTTP that it stands for: docs/guides/rpc.md has the table. A call that
 // ends without the operation's result ends with a [repriseclient.UnknownOutcomeError] or
 // a [repriseclient.NotSentError]. Every error has a status of gRPC as well.
 //

@@ -5,7 +5,7 @@
 // [github.com/reprise-go/reprise/conformance/adaptertest/testapp] natively, and runs
 // [Run] over each store. The cases talk to a real listener, with the client of net/http
 // or, where it would refuse or normalise the bytes, with a raw socket. Cases are named
-// after the rules in docs/protocol.md.
+// after the rules in docs/engineering/protocol.md.
 package adaptertest
 
 import (

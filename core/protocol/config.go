@@ -64,7 +64,7 @@ type Config struct {
 	// much longer a key is remembered. When the retention of a response has ended, a retry
 	// gets 409 result-expired until the horizon has ended too; then the key is new. A lapsed
 	// record is remembered as long. Together they are 10 years at most. By default the
-	// memory ends with the retention. See docs/options.md.
+	// memory ends with the retention. See docs/reference/options.md.
 	Horizon time.Duration
 
 	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
@@ -101,7 +101,7 @@ type Config struct {
 	Keep Keeping
 
 	// Seal encrypts the responses that records keep. By default no response is encrypted. It
-	// is one for all guards that share keys, and docs/sealing.md says in which order a
+	// is one for all guards that share keys, and docs/guides/sealing.md says in which order a
 	// deployment turns it on.
 	Seal Sealing
 

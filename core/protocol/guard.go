@@ -65,7 +65,7 @@ type Admission struct {
 	Response Response  // otherwise: write it; the handler does not run
 }
 
-// Admit decides about one request. It makes the checks of docs/protocol.md, R1, in their
+// Admit decides about one request. It makes the checks of docs/engineering/protocol.md, R1, in their
 // order, and then asks the engine. A request that is not keyed costs no allocation, calls
 // no scope function, and reads no body, unless that is where its key would be.
 //

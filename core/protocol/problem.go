@@ -12,7 +12,7 @@ import (
 
 // defaultProblemBase is where the problem types are documented. A type is the base
 // followed by the code.
-const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/problems.md#"
+const defaultProblemBase = "https://github.com/reprise-go/reprise/blob/main/docs/reference/problems.md#"
 
 // validURI reports whether text can be part of a URI, and stand in the angle brackets of
 // a Link field: printable US-ASCII without the bytes that RFC 3986 excludes from every

@@ -286,11 +286,11 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "| [%s](#%s) | %d | `%s` | %s | %s |\n", code, code, p.Status, grpcNames[p.GRPC], retry, p.When)
 		if !strings.Contains(string(page), fmt.Sprintf("\n## %s\n\n*%s*, %d.\n", code, p.Title, p.Status)) {
-			t.Errorf("docs/problems.md has no section %q with the title %q and the status %d", code, p.Title, p.Status)
+			t.Errorf("docs/reference/problems.md has no section %q with the title %q and the status %d", code, p.Title, p.Status)
 		}
 	}
 	if !strings.Contains(string(page), rows.String()) {
-		t.Errorf("docs/problems.md does not have these rows:\n%s", rows.String())
+		t.Errorf("docs/reference/problems.md does not have these rows:\n%s", rows.String())
 	}
 }
 

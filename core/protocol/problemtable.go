@@ -11,7 +11,7 @@ import (
 // programs branch on it.
 type Code string
 
-// The codes. [Code.Problem] says when each is given, and docs/problems.md explains them
+// The codes. [Code.Problem] says when each is given, and docs/reference/problems.md explains them
 // to clients.
 const (
 	CodeKeyMissing        Code = "key-missing"
@@ -56,7 +56,7 @@ type problemRow struct {
 
 // problemTable has every code. Every other statement about a code comes from here, or is
 // compared with it: the responses of HTTP and of RPC, the outcomes of requests,
-// contracts, suites, the client and docs/problems.md.
+// contracts, suites, the client and docs/reference/problems.md.
 var problemTable = [...]problemRow{
 	{
 		Problem: Problem{
@@ -164,7 +164,7 @@ func (r *problemRow) named(base string, source KeySource) Problem {
 	return p
 }
 
-// Codes returns every code, in the order of docs/problems.md.
+// Codes returns every code, in the order of docs/reference/problems.md.
 func Codes() []Code {
 	codes := make([]Code, len(problemTable))
 	for i := range problemTable {

@@ -11,7 +11,7 @@
 //
 // Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
 // unless a process dies, or is stopped for longer than its lease, between the row and the
-// record. docs/consumers.md describes the remedy.
+// record. docs/guides/consumers.md describes the remedy.
 //
 //	GOWORK=off go run -C examples/consumer github.com/nats-io/nats-server/v2 -js -p 4222 &
 //	GOWORK=off go run -C examples/consumer . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres &

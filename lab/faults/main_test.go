@@ -2,7 +2,7 @@
 // around them: processes are killed and stopped at named points, links between clients,
 // servers and stores lose, cut, hold and delay bytes, and the stores' own servers crash,
 // fail over and refuse. A checker compares the clients' responses, the handlers' effects
-// and the servers' histories with the guarantees of docs/semantics.md.
+// and the servers' histories with the guarantees of docs/reference/semantics.md.
 //
 // A seed fixes the faults and their order, but not their timing. The program under test
 // is lab/nethttp/testserver, built with the tag reprise_faults, which adds the points and

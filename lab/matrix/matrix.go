@@ -108,7 +108,7 @@ var rows = []Store{
 		Name: "sqlite-tx", Atomic: true,
 		Connect: func(testing.TB) func() func(testing.TB) store.Store {
 			// A file of each case, because it has one writer, and one handle, because the attempts
-			// of another process are invisible: see docs/sqlite.md.
+			// of another process are invisible: see docs/operate/sqlite.md.
 			return func() func(testing.TB) store.Store {
 				var (
 					once sync.Once

@@ -315,7 +315,7 @@ func matched(selector []*labels.Matcher, families map[string]*dto.MetricFamily) 
 // the panels that a person looks at because of an alert.
 func TestAlertsLeadToARunbook(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operating.md")
+	text, err := os.ReadFile("../../docs/operate/runbooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,8 +327,8 @@ func TestAlertsLeadToARunbook(t *testing.T) {
 	}
 	leads := func(from, url string) {
 		t.Helper()
-		if _, anchor, _ := strings.Cut(url, "blob/main/docs/operating.md#"); !slices.Contains(anchors, anchor) {
-			t.Errorf("%s leads to #%s, which docs/operating.md does not have: %q", from, anchor, anchors)
+		if _, anchor, _ := strings.Cut(url, "blob/main/docs/operate/runbooks.md#"); !slices.Contains(anchors, anchor) {
+			t.Errorf("%s leads to #%s, which docs/operate/runbooks.md does not have: %q", from, anchor, anchors)
 		}
 	}
 	for _, rule := range rules(t) {

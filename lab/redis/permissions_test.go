@@ -18,17 +18,17 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisACL returns the rules that docs/redis.md recommends, without the password, and its
+// redisACL returns the rules that docs/operate/redis.md recommends, without the password, and its
 // optional rules, by purpose.
 func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	tb.Helper()
-	page, err := os.ReadFile("../../docs/redis.md")
+	page, err := os.ReadFile("../../docs/operate/redis.md")
 	redisWant(tb, "read the documentation", err, nil)
 	_, section, _ := strings.Cut(string(page), "## Permissions")
 	section, _, _ = strings.Cut(section, "\n## ")
 	line := regexp.MustCompile(`ACL SETUSER \S+ (.*)`).FindStringSubmatch(section)
 	if line == nil {
-		tb.Fatal("docs/redis.md has no ACL SETUSER line")
+		tb.Fatal("docs/operate/redis.md has no ACL SETUSER line")
 	}
 	for rule := range strings.FieldsSeq(line[1]) {
 		if !strings.HasPrefix(rule, ">") {
@@ -40,7 +40,7 @@ func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 		extra[row[2]] = strings.Fields(row[1])
 	}
 	if len(extra) < 4 {
-		tb.Fatalf("docs/redis.md has these additions only: %v", extra)
+		tb.Fatalf("docs/operate/redis.md has these additions only: %v", extra)
 	}
 	return rules, extra
 }

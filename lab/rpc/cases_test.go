@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ruleCase is one rule of docs/protocol.md for unary calls.
+// ruleCase is one rule of docs/engineering/protocol.md for unary calls.
 type ruleCase struct {
 	id   string // of the rule, and a word
 	rule string // printed when the case fails

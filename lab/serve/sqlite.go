@@ -13,7 +13,7 @@ import (
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
-// OpenFile opens a file of SQLite as docs/sqlite.md says to, with up to conns
+// OpenFile opens a file of SQLite as docs/operate/sqlite.md says to, with up to conns
 // connections, or eight for 0.
 func OpenFile(file string, conns int) (*sql.DB, error) {
 	const settings = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"

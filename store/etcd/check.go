@@ -16,7 +16,7 @@ import (
 )
 
 // Check implements [store.Checker]. It asks each member that the client knows for its
-// status, and does not write. The codes that it reports are listed in docs/etcd.md.
+// status, and does not write. The codes that it reports are listed in docs/operate/etcd.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	members, err := s.client.MemberList(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	for _, a := range alarms.Alarms {
 		switch a.Alarm { //nolint:exhaustive // there is one for none
 		case etcdserverpb.AlarmType_NOSPACE:
-			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/etcd.md)", a.MemberID)
+			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
 		case etcdserverpb.AlarmType_CORRUPT:
 			add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Check implements [store.Checker]. It reads INFO at every primary, and CLUSTER INFO in
 // a cluster, and tries a channel. It does not write. The codes that it reports are listed
-// in docs/redis.md.
+// in docs/operate/redis.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var r report
 	if !s.options.ctxTimeouts {

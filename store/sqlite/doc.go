@@ -19,7 +19,7 @@
 //	store, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{})
 //	guard, err := protocol.New(store, protocol.Config{Required: true})
 //
-// See docs/sqlite.md for the settings and the costs.
+// See docs/operate/sqlite.md for the settings and the costs.
 //
 // The tests that need a driver are in lab/sqlite: the store suite on two of them, kills,
 // power failures and full disks.

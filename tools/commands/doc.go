@@ -4,7 +4,7 @@
 // with private servers beside them; and it compiles the Go blocks of the pages.
 //
 // A shell block runs as it stands, in the root of the clone. One that begins with go get
-// runs in a new module, as docs/checkout.md sets it up, and one that begins with git
+// runs in a new module, as docs/guides/checkout.md sets it up, and one that begins with git
 // clone in an empty folder. An HTML comment on the line above the fence lists the other
 // requirements of a block, in clauses separated by "; ". In a package comment that is a
 // line such as //run:needs redis.

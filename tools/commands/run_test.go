@@ -120,7 +120,7 @@ func (w *world) folder(t *testing.T, lines []string) string {
 		return w.clone
 	case strings.HasPrefix(lines[0], "go get "):
 		dir := w.newModule(t)
-		for i, line := range lines { // no release exists yet: see docs/checkout.md
+		for i, line := range lines { // no release exists yet: see docs/guides/checkout.md
 			lines[i] = moduleOfOurs.ReplaceAllString(line, "$0@v0.0.0")
 		}
 		return dir

@@ -60,7 +60,7 @@ var foreignNames = map[string]bool{
 	// Fiber and fasthttp.
 	"ErrorHandler": true, "SetBodyStreamWriter": true, "StreamRequestBody": true,
 
-	// The queues of docs/consumers.md.
+	// The queues of docs/guides/consumers.md.
 	"AckWait": true, "MaxDeliver": true, "NakWithDelay": true, "Term": true, "TermWithReason": true, // JetStream
 	"WithExpectLastSequencePerSubject": true,
 	"MaxExtension":                     true, "RetryPolicy": true, // Pub/Sub

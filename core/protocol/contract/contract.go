@@ -1,6 +1,6 @@
 // Package contract generates the contract of an API from the policy of its guard: an
 // OpenAPI document of components, the lists that CORS needs, and a page for the people
-// who write clients. See docs/contract.md.
+// who write clients. See docs/reference/contract.md.
 package contract
 
 import (
@@ -233,7 +233,7 @@ func (p *Policy) markers() []responseField {
 }
 
 // CORS has the fields that a browser needs for requests to another origin. Give them to
-// the CORS middleware, which belongs outside of this one (docs/middlewares.md).
+// the CORS middleware, which belongs outside of this one (docs/guides/middlewares.md).
 type CORS struct {
 	AllowHeaders  []string // request fields: Access-Control-Allow-Headers
 	ExposeHeaders []string // response fields: Access-Control-Expose-Headers

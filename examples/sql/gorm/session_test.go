@@ -176,7 +176,7 @@ func TestThePageShowsThisSession(t *testing.T) {
 	_, text, _ := strings.Cut(string(program), "// session returns")
 	text, _, found := strings.Cut(text, "\n}\n")
 	if !found || !strings.Contains(string(page), text+"\n}\n") {
-		t.Errorf("docs/transactional.md does not have:%s", text)
+		t.Errorf("docs/guides/transactional.md does not have:%s", text)
 	}
 }
 

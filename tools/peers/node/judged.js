@@ -1,6 +1,6 @@
 // Serves POST /judged for reprise judge, behind an idempotency package of npm that is
 // wired as its README shows. The endpoint follows programs, and GET /executions counts its
-// runs: docs/judge.md describes both.
+// runs: docs/guides/judge.md describes both.
 //
 //	node judged.js PEER [ADDR of Redis]
 //

@@ -39,7 +39,7 @@ func (c *session) judge() *cobra.Command {
 		Long: `judge sends requests to one endpoint of a running service, and says which rules of
 a profile its answers keep. It knows HTTP only: the service may be written in any
 language. The endpoint has to answer POST with a 2xx whose body differs from run
-to run, such as a new ID; https://github.com/reprise-go/reprise/blob/main/docs/judge.md
+to run, such as a new ID; https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md
 has one for Express, FastAPI, Rails, Spring and Gin. An endpoint that follows
 programs, as described there, shows more.
 

@@ -42,7 +42,7 @@ func redisRemedy(store *connect.Store, f *store.Finding) []string {
 }
 
 // aclLine returns the line that grants the user all that the store and this program need:
-// docs/redis.md lists it.
+// docs/operate/redis.md lists it.
 func aclLine(store *connect.Store) string {
 	line := "ACL SETUSER " + store.User + " ~" + store.Prefix + "* &" + store.Prefix + "*" +
 		" +set +pexpiretime +getrange +evalsha +eval +get +del +time +spublish +ssubscribe +sunsubscribe +ping +info +config|get +scan +dbsize"
