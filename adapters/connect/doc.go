@@ -17,8 +17,8 @@
 // of a replay as a *dynamicpb.Message, and so does a codec.
 //
 // Calls by GET, procedures that are declared to have no side effects (idempotency_level =
-// NO_SIDE_EFFECTS) and streaming calls pass through. See docs/guides/rpc.md for the codes. The
-// tests with real clients are in lab/rpc.
+// NO_SIDE_EFFECTS) and streaming calls pass through. See docs/guides/rpc.md for the
+// codes. The tests with real clients are in lab/rpc.
 //
 // Package reprisehttp protects the same handlers from outside, where one request of HTTP
 // is one call: streams of the server too, but a retry then has to come through the same

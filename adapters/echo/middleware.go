@@ -4,10 +4,10 @@
 //	e.POST("/orders", createOrder, repriseecho.Middleware(guard, tenantOf))
 //
 // Handlers inside the middleware run once for each key. CORS, recovery, authentication
-// and rate limits belong outside; docs/guides/middlewares.md has the order and the reasons.
-// Echo's middleware.Timeout is not supported outside: use http.TimeoutHandler around the
-// Echo instance. Package [github.com/reprise-go/reprise/core/protocol] describes the
-// behaviour for clients.
+// and rate limits belong outside; docs/guides/middlewares.md has the order and the
+// reasons. Echo's middleware.Timeout is not supported outside: use http.TimeoutHandler
+// around the Echo instance. Package [github.com/reprise-go/reprise/core/protocol]
+// describes the behaviour for clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
 // error that a handler of Echo returns, and would keep an empty 200 in its place. It

@@ -5,17 +5,17 @@
 //	app.Post("/orders", reprisefiber3.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication and
-// rate limits belong before it in the chain; docs/guides/middlewares.md has the order and the
-// reasons. Package [github.com/reprise-go/reprise/core/protocol] describes the behaviour
-// for clients.
+// rate limits belong before it in the chain; docs/guides/middlewares.md has the order and
+// the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes the
+// behaviour for clients.
 //
 // The context of a run is c.Context(). [protocol.Keep], [protocol.Release],
 // [protocol.OmitBody], [protocol.Unknown] and reprise.AttemptFrom also find the run in c
 // itself, and in c.RequestCtx().
 //
 // A handler that outlives Fiber's timeout outside has no response to keep, because the
-// timeout writes its own in the same place. docs/guides/fiber.md describes this, and the other
-// limits of the adapter.
+// timeout writes its own in the same place. docs/guides/fiber.md describes this, and the
+// other limits of the adapter.
 //
 // The tests here cover the differences to Fiber v2; the common part is tested there. The
 // rules of the protocol are tested natively in lab/fiber3, over every store, and so are

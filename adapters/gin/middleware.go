@@ -4,9 +4,9 @@
 //	router.POST("/orders", reprisegin.Middleware(guard, tenantOf), createOrder)
 //
 // Handlers after the middleware run once for each key. CORS, recovery, authentication,
-// rate limits and timeouts belong before it in the chain; docs/guides/middlewares.md has the
-// order and the reasons. Package [github.com/reprise-go/reprise/core/protocol] describes
-// the behaviour for clients.
+// rate limits and timeouts belong before it in the chain; docs/guides/middlewares.md has
+// the order and the reasons. Package [github.com/reprise-go/reprise/core/protocol]
+// describes the behaviour for clients.
 //
 // A handler may pass gin.Context wherever this project takes a context: to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and

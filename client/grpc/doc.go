@@ -9,9 +9,10 @@
 //
 // The key is that of [repriseclient.WithKey], or of the metadata that the caller set, or
 // a new random one. The rules are those of [repriseclient.Transport], where a status code
-// counts as the status of HTTP that it stands for: docs/guides/rpc.md has the table. A call that
-// ends without the operation's result ends with a [repriseclient.UnknownOutcomeError] or
-// a [repriseclient.NotSentError]. Every error has a status of gRPC as well.
+// counts as the status of HTTP that it stands for: docs/guides/rpc.md has the table. A
+// call that ends without the operation's result ends with a
+// [repriseclient.UnknownOutcomeError] or a [repriseclient.NotSentError]. Every error has
+// a status of gRPC as well.
 //
 // A key makes a retry safe only where the service honours it; Config.Skip leaves out the
 // other procedures. Streaming calls, and calls of procedures that are declared to have no

@@ -100,9 +100,9 @@ type Config struct {
 	// Keep says which responses are kept, which of their fields, and what beside them.
 	Keep Keeping
 
-	// Seal encrypts the responses that records keep. By default no response is encrypted. It
-	// is one for all guards that share keys, and docs/guides/sealing.md says in which order a
-	// deployment turns it on.
+	// Seal encrypts the responses that records keep. By default no response is encrypted.
+	// It is one for all guards that share keys, and docs/guides/sealing.md says in which
+	// order a deployment turns it on.
 	Seal Sealing
 
 	// Describe, if not nil, returns a short text that tells operators about a request in

@@ -65,9 +65,10 @@ type Admission struct {
 	Response Response  // otherwise: write it; the handler does not run
 }
 
-// Admit decides about one request. It makes the checks of docs/engineering/protocol.md, R1, in their
-// order, and then asks the engine. A request that is not keyed costs no allocation, calls
-// no scope function, and reads no body, unless that is where its key would be.
+// Admit decides about one request. It makes the checks of docs/engineering/protocol.md,
+// R1, in their order, and then asks the engine. A request that is not keyed costs no
+// allocation, calls no scope function, and reads no body, unless that is where its key
+// would be.
 //
 // scope names the authenticated principal that the key belongs to. An error, an empty
 // name, or one with a control byte refuses the request with 403, and one that wraps

@@ -11,8 +11,8 @@ import (
 // programs branch on it.
 type Code string
 
-// The codes. [Code.Problem] says when each is given, and docs/reference/problems.md explains them
-// to clients.
+// The codes. [Code.Problem] says when each is given, and docs/reference/problems.md
+// explains them to clients.
 const (
 	CodeKeyMissing        Code = "key-missing"
 	CodeKeyInvalid        Code = "key-invalid"

@@ -19,7 +19,8 @@ import (
 // So only a request with the same key can have the response: an operator cannot read it.
 //
 // A guard reads responses that are not sealed, and those sealed with Secret or with one
-// of OtherSecrets. See docs/guides/sealing.md for turning it on and for the rotation of secrets.
+// of OtherSecrets. See docs/guides/sealing.md for turning it on and for the rotation of
+// secrets.
 type Sealing struct {
 	// Secret seals the responses that are recorded from now on. Without it no response is
 	// sealed, and ClearHead, Strict and MaxAge are refused.

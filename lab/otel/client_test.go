@@ -53,7 +53,8 @@ func flaky(t *testing.T, always bool) (url string, traces func() []string) {
 	}
 }
 
-// call makes a call with the telemetry over otelhttp, in the order of docs/guides/client.md.
+// call makes a call with the telemetry over otelhttp, in the order of
+// docs/guides/client.md.
 func call(t *testing.T, url string, c repriseotel.ClientConfig, tracer *sdktrace.TracerProvider) error {
 	t.Helper()
 	observer, err := repriseotel.NewClient(c)

@@ -18,8 +18,8 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// redisACL returns the rules that docs/operate/redis.md recommends, without the password, and its
-// optional rules, by purpose.
+// redisACL returns the rules that docs/operate/redis.md recommends, without the password,
+// and its optional rules, by purpose.
 func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 	tb.Helper()
 	page, err := os.ReadFile("../../docs/operate/redis.md")

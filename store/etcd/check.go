@@ -16,7 +16,8 @@ import (
 )
 
 // Check implements [store.Checker]. It asks each member that the client knows for its
-// status, and does not write. The codes that it reports are listed in docs/operate/etcd.md.
+// status, and does not write. The codes that it reports are listed in
+// docs/operate/etcd.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	members, err := s.client.MemberList(ctx)
 	if err != nil {

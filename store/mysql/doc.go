@@ -12,6 +12,6 @@
 // and its response commit together ([TransactionalStore]).
 //
 // A server that loses acknowledged commits, such as a replica that was promoted behind
-// its primary, forgets claims with them, and their keys can run twice. docs/operate/mysql.md has
-// the settings, and which servers were tested.
+// its primary, forgets claims with them, and their keys can run twice.
+// docs/operate/mysql.md has the settings, and which servers were tested.
 package reprisemysql

@@ -4,10 +4,10 @@
 // with private servers beside them; and it compiles the Go blocks of the pages.
 //
 // A shell block runs as it stands, in the root of the clone. One that begins with go get
-// runs in a new module, as docs/guides/checkout.md sets it up, and one that begins with git
-// clone in an empty folder. An HTML comment on the line above the fence lists the other
-// requirements of a block, in clauses separated by "; ". In a package comment that is a
-// line such as //run:needs redis.
+// runs in a new module, as docs/guides/checkout.md sets it up, and one that begins with
+// git clone in an empty folder. An HTML comment on the line above the fence lists the
+// other requirements of a block, in clauses separated by "; ". In a package comment that
+// is a line such as //run:needs redis.
 //
 //	background until "TEXT"   the first command serves: wait until it prints this
 //	background until 8080     the same, until it listens on the port of the examples
