@@ -19,6 +19,6 @@ func TestReadmeShowsThisProgram(t *testing.T) {
 	}
 	_, shown, _ := strings.Cut(string(program), "\n") // without its package comment
 	if !strings.Contains(string(readme), "```go\n"+shown+"```\n") {
-		t.Error("README.md does not show examples/minimal/main.go as it is: copy the file, without its first line, into the README's program")
+		t.Error("README.md does not show examples/gin-memory/main.go as it is: copy the file, without its first line, into the README's program")
 	}
 }
