@@ -4,12 +4,14 @@ go 1.26.0
 
 require (
 	github.com/gofiber/fiber/v2 v2.45.0
+	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
 	github.com/reprise-go/reprise/reprisetest v0.0.0
+	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
 require (
@@ -30,7 +32,6 @@ require (
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/philhofer/fwd v1.1.2 // indirect
-	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
@@ -38,7 +39,6 @@ require (
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
-	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/sqlite v0.0.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/savsgio/dictpool v0.0.0-20221023140959-7bf2e61cea94 // indirect

@@ -21,15 +21,15 @@ var notRun = []string{
 	"cmd/reprise/README.md",    // resolve asks a person
 	"cmd/reprise/README.md",    // resolve of the reader's record
 	"cmd/reprise/README.md",    // forget of the reader's record
-	"docs/operate/etcd.md",     // users of the reader's cluster
 	"docs/guides/judge.md",     // an endpoint in Express
 	"docs/guides/judge.md",     // in FastAPI
 	"docs/guides/judge.md",     // in Rails
 	"docs/guides/judge.md",     // in Spring
 	"docs/guides/judge.md",     // and in Express, with programs
+	"docs/guides/proxy.md",     // the reader's service
+	"docs/operate/etcd.md",     // users of the reader's cluster
 	"docs/operate/postgres.md", // SQL with the reader's roles
 	"docs/operate/postgres.md", // and the policies of these
-	"docs/guides/proxy.md",     // the reader's service
 	"docs/operate/redis.md",    // ACL with the reader's password
 	"examples/etcd/main.go",    // lab/etcd runs it on a cluster
 	"lab/bench/main.go",        // measures for minutes

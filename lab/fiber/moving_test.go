@@ -1,0 +1,97 @@
+package labfiber_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/idempotency"
+	"github.com/redis/go-redis/v9"
+
+	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// shared is the storage of Fiber's middleware in Redis, as several processes use it.
+type shared struct {
+	client redis.Cmdable
+	prefix string
+	t      *testing.T
+}
+
+func (s shared) Get(key string) ([]byte, error) {
+	value, err := s.client.Get(s.t.Context(), s.prefix+key).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return value, err
+}
+
+func (s shared) Set(key string, value []byte, life time.Duration) error {
+	return s.client.Set(s.t.Context(), s.prefix+key, value, life).Err()
+}
+
+func (s shared) Delete(key string) error { return s.client.Del(s.t.Context(), s.prefix+key).Err() }
+func (s shared) Reset() error            { return nil }
+func (s shared) Close() error            { return nil }
+
+// TestFromFibersOwnMiddleware has the rollout of docs/guides/moving.md: releases with
+// Fiber's middleware alone, with both, and with ours alone.
+func TestFromFibersOwnMiddleware(t *testing.T) {
+	t.Parallel()
+	client, prefix := labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), labtest.RedisPrefix()
+	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix + "reprise:"})
+	guard, err := protocol.New(st, protocol.Config{Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close(t.Context())
+	var orders atomic.Int64
+	release := func(layers ...fiber.Handler) *fiber.App {
+		app := fiber.New()
+		app.Post("/orders", append(layers, func(c *fiber.Ctx) error {
+			return c.Status(fiber.StatusCreated).JSON(fiber.Map{"order": orders.Add(1)})
+		})...)
+		return app
+	}
+	ours := reprisefiber.Middleware(guard, reprisefiber.Unscoped)
+	theirs := func() fiber.Handler {
+		return idempotency.New(idempotency.Config{Storage: shared{client, prefix + "fiber:", t}})
+	}
+	old, during, after := release(theirs()), release(ours, theirs()), release(ours)
+	for key, releases := range map[string][]*fiber.App{
+		"10000000-0000-4000-8000-000000000001": {old, during, during},          // a retry after the deploy, and one after that
+		"10000000-0000-4000-8000-000000000002": {during, old, during},          // side by side
+		"10000000-0000-4000-8000-000000000003": {during, during, old},          // rolled back
+		"10000000-0000-4000-8000-000000000004": {old, during, after},           // the last step
+		"10000000-0000-4000-8000-000000000005": {during, after, after, during}, // and back from it
+	} {
+		before, first := orders.Load(), ""
+		for i, app := range releases {
+			r := httptest.NewRequest(http.MethodPost, "/orders", http.NoBody)
+			r.Header.Set("X-Idempotency-Key", key)
+			resp, err := app.Test(r, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := make([]byte, 64)
+			n, _ := resp.Body.Read(body)
+			if i == 0 {
+				first = string(body[:n])
+			}
+			if resp.StatusCode != http.StatusCreated || string(body[:n]) != first {
+				t.Errorf("%s: release %d answered %d %q, want %q", key, i, resp.StatusCode, body[:n], first)
+			}
+		}
+		if n := orders.Load() - before; n != 1 {
+			t.Errorf("%s: %d orders, want 1", key, n)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Package moving tests the rollouts of docs/guides/moving.md: while an old release and
+// the new one serve side by side, and after it, no key of either runs again. The rollout
+// from the middleware of Fiber itself is in lab/fiber.
+package moving
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	_ "modernc.org/sqlite"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
+
+const header = "Idempotency-Key"
+
+// post sends a request with a key to a release, and returns the status of the answer.
+func post(t *testing.T, release http.Handler, field, key string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", http.NoBody)
+	r.Header.Set(field, key)
+	w := httptest.NewRecorder()
+	release.ServeHTTP(w, r)
+	return w
+}
+
+// protect returns a release with the middleware.
+func protect(t *testing.T, st store.Store, cfg protocol.Config, handler http.HandlerFunc) http.Handler {
+	t.Helper()
+	guard, err := protocol.New(st, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
+}
+
+// keys are the orders in which the two releases of a rollout may get the request and its
+// retry.
+var keys = map[string]struct{ firstNew, retryNew bool }{
+	"old-then-new": {false, true}, "new-then-old": {true, false}, "new-then-new": {true, true}, "old-then-old": {false, false},
+}
+
+// TestFromSetNX has a service that drops duplicates by SET NX on one side and the
+// middleware around the same commands on the other.
+func TestFromSetNX(t *testing.T) {
+	t.Parallel()
+	client := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
+	prefix := labtest.RedisPrefix()
+	var orders atomic.Int64
+	old := func(w http.ResponseWriter, r *http.Request) {
+		fresh, err := client.SetNX(r.Context(), prefix+"idem:"+r.Header.Get(header), "1", time.Hour).Result()
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case !fresh:
+			http.Error(w, "duplicate", http.StatusConflict)
+		default:
+			orders.Add(1)
+			w.WriteHeader(http.StatusCreated)
+		}
+	}
+	during := protect(t, labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix + "reprise:"}), protocol.Config{Required: true},
+		func(w http.ResponseWriter, r *http.Request) {
+			fresh, err := claimOld(r.Context(), client, prefix+"idem:"+r.Header.Get(header))
+			switch {
+			case err != nil:
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			case !fresh:
+				http.Error(w, "duplicate", http.StatusConflict)
+			default:
+				orders.Add(1)
+				w.WriteHeader(http.StatusCreated)
+			}
+		})
+	for key, by := range keys {
+		before := orders.Load()
+		first := post(t, pick(by.firstNew, during, http.HandlerFunc(old)), header, key)
+		retry := post(t, pick(by.retryNew, during, http.HandlerFunc(old)), header, key)
+		if n := orders.Load() - before; first.Code != http.StatusCreated || n != 1 {
+			t.Errorf("%s: answered %d, then %d, with %d orders, want one", key, first.Code, retry.Code, n)
+		}
+		if want := map[bool]int{true: http.StatusCreated, false: http.StatusConflict}[by.firstNew && by.retryNew]; retry.Code != want {
+			t.Errorf("%s: the retry is answered %d, want %d", key, retry.Code, want)
+		}
+	}
+
+	t.Run("a later attempt is not its own duplicate", func(t *testing.T) {
+		attempt := "the key of an operation"
+		for range 2 {
+			fresh, err := setOld(t.Context(), client, prefix+"idem:crashed", attempt)
+			if err != nil || !fresh {
+				t.Errorf("claimed the old key: %t, %v, want true in each attempt", fresh, err)
+			}
+		}
+		if fresh, err := setOld(t.Context(), client, prefix+"idem:crashed", "1"); err != nil || fresh {
+			t.Errorf("an old process claimed the key: %t, %v", fresh, err)
+		}
+	})
+}
+
+// claimOld claims a key as the old release does, once for all attempts of an operation.
+func claimOld(ctx context.Context, client redis.Cmdable, key string) (bool, error) {
+	attempt, ok := reprise.AttemptFrom(ctx)
+	if !ok {
+		return false, errors.New("the middleware is missing")
+	}
+	return setOld(ctx, client, key, attempt.Key("set-nx"))
+}
+
+func setOld(ctx context.Context, client redis.Cmdable, key, mine string) (bool, error) {
+	holder, err := client.SetArgs(ctx, key, mine, redis.SetArgs{Mode: "NX", Get: true, TTL: time.Hour}).Result()
+	if errors.Is(err, redis.Nil) {
+		return true, nil // nothing was there
+	}
+	return holder == mine, err
+}
+
+func pick(second bool, during, old http.Handler) http.Handler {
+	if second {
+		return during
+	}
+	return old
+}
+
+// TestFromAUniqueConstraint has a service that finds duplicates by a unique column on one
+// side and the middleware around the same statements on the other.
+func TestFromAUniqueConstraint(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "orders.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id INTEGER PRIMARY KEY, request TEXT NOT NULL UNIQUE)"); err != nil {
+		t.Fatal(err)
+	}
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		var id int64
+		err := db.QueryRowContext(r.Context(), "INSERT INTO orders (request) VALUES (?) ON CONFLICT (request) DO NOTHING RETURNING id", r.Header.Get(header)).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) { // a duplicate: answer with its order
+			err = db.QueryRowContext(r.Context(), "SELECT id FROM orders WHERE request = ?", r.Header.Get(header)).Scan(&id)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, "order %d", id)
+	}
+	during := protect(t, memstore.New(), protocol.Config{Required: true}, handler)
+	for key, by := range keys {
+		first := post(t, pick(by.firstNew, during, http.HandlerFunc(handler)), header, key)
+		retry := post(t, pick(by.retryNew, during, http.HandlerFunc(handler)), header, key)
+		if first.Code != http.StatusCreated || first.Body.String() != retry.Body.String() {
+			t.Errorf("%s: answered %d %q, then %d %q", key, first.Code, first.Body, retry.Code, retry.Body)
+		}
+	}
+	var rows int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM orders").Scan(&rows); err != nil || rows != len(keys) {
+		t.Errorf("%d orders of %d keys, %v", rows, len(keys), err)
+	}
+}
+
+// TestFromAnotherHeader has clients that change the name of their field between a request
+// and its retry.
+func TestFromAnotherHeader(t *testing.T) {
+	t.Parallel()
+	var orders atomic.Int64
+	release := protect(t, memstore.New(), protocol.Config{Required: true, Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")},
+		func(w http.ResponseWriter, _ *http.Request) { orders.Add(1); w.WriteHeader(http.StatusCreated) })
+	for _, field := range []string{"X-Idempotency-Key", "Idempotency-Key", "X-Idempotency-Key"} {
+		if w := post(t, release, field, "7c1f"); w.Code != http.StatusCreated {
+			t.Errorf("%s: answered %d", field, w.Code)
+		}
+	}
+	if n := orders.Load(); n != 1 {
+		t.Errorf("%d orders, want 1", n)
+	}
+}
