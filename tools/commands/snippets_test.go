@@ -23,7 +23,8 @@ const ours = "github.com/reprise-go/reprise/"
 
 // imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
 // needs are found in the module lab/blob, etcd's client in lab/etcd, GORM in
-// examples/sql, and Fiber v3 in lab/fiber3.
+// examples/sql, tokens in examples, and Fiber v3 in
+// lab/fiber3.
 var imported = map[string]string{
 	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store",
 	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
@@ -41,7 +42,7 @@ var imported = map[string]string{
 	"otelhttp": "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp",
 	"pgx":      "github.com/jackc/pgx/v5", "pgxpool": "github.com/jackc/pgx/v5/pgxpool", "redis": "github.com/redis/go-redis/v9",
 
-	"gorm": "gorm.io/gorm",
+	"gorm": "gorm.io/gorm", "jwt": "github.com/golang-jwt/jwt/v5",
 
 	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os", "rand": "crypto/rand",
 	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
@@ -54,6 +55,7 @@ var beside = map[string]map[string]string{
 	"repriseecho5": {"middleware": "github.com/labstack/echo/v5/middleware", "echo": "github.com/labstack/echo/v5"},
 	"reprisefiber": {
 		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter",
+		"idempotency": fiberV2 + "idempotency",
 	},
 	"reprisefiber3": {
 		"fiber": "github.com/gofiber/fiber/v3", "recover": fiberV3 + "recover", "requestid": fiberV3 + "requestid", "cors": fiberV3 + "cors", "compress": fiberV3 + "compress",
@@ -76,7 +78,7 @@ var givenBeside = map[string]map[string]string{
 	"reprisegin":     {"tenantOf": "reprisegin.Scope", "createOrder": "gin.HandlerFunc", "authenticate": "gin.HandlerFunc", "config": "cors.Config", "server": "*http.Server"},
 	"repriseecho":    {"tenantOf": "repriseecho.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
 	"repriseecho5":   {"tenantOf": "repriseecho5.Scope", "createOrder": "echo.HandlerFunc", "authenticate": "echo.MiddlewareFunc", "e": "*echo.Echo", "server": "*http.Server"},
-	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler"},
+	"reprisefiber":   {"tenantOf": "reprisefiber.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler", "old": "idempotency.Config"},
 	"reprisefiber3":  {"tenantOf": "reprisefiber3.Scope", "createOrder": "fiber.Handler", "app": "*fiber.App", "authenticate": "fiber.Handler", "sessions": "fiber.Handler", "cookies": "encryptcookie.Config"},
 	"reprisegrpc":    {"tenantOf": "reprisegrpc.Scope", "recovery": "grpc.UnaryServerInterceptor", "authenticate": "grpc.UnaryServerInterceptor"},
 	"repriseconnect": {"tenantOf": "repriseconnect.Scope"},
@@ -92,11 +94,12 @@ var given = map[string]string{
 	"userOf": "func(*http.Request) struct{ Name string }", "employeeOf": "func(*http.Request) struct{ Name string; OnCall, Support bool }",
 	"requireEmployee": "func(http.Handler) http.Handler", "id": "string", "message": "[]byte", "body": "[]byte", "orderID": "string",
 	"order": "*emptypb.Empty", "bytesFromYourVault": "[]byte", "blobs": "protocol.BlobStore", "members": "[]string", "from": "string",
+	"tenants": "map[[32]byte]string", "server": "*http.Server",
 }
 
 // theirs are the names that stand for the reader's own.
 var theirs = []string{
-	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest",
+	"Receipt", "results", "cutFirst", "must", "database", "newServer", "open", "app", "ordersv1connect", "orders", "authentication", "tenantOfRequest", "tenantKey",
 }
 
 // A block is Go that compiles where the reader's own names stand for something.
@@ -121,6 +124,8 @@ func TestGoBlocksCompile(t *testing.T) {
 			module = "lab/etcd"
 		case strings.Contains(file, `"gorm.io`):
 			module = "examples/sql"
+		case strings.Contains(file, `"github.com/golang-jwt`):
+			module = "examples"
 		case strings.Contains(file, ours+`adapters/fiber3"`):
 			module = "lab/fiber3"
 		}
