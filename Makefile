@@ -190,6 +190,9 @@ isolated: ## Build each module, and vet it with its tests, without the workspace
 	export GOWORK=off
 	$(call each,$$modules,go build -o /dev/null ./... && go vet ./...)
 
+docs/write: ## Make the tables of options and metrics in docs from the code
+	@$(call tool,docs,-write)
+
 tidy: ## Fail if go mod tidy would change a go.mod or go.sum
 	@$(call use,go.work)
 	inside=$$modules

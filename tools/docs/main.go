@@ -21,7 +21,15 @@ import (
 
 func main() {
 	dir := flag.String("root", ".", "the folder of go.work")
+	write := flag.Bool("write", false, "make the generated parts of pages anew, instead of checking the pages")
 	flag.Parse()
+	if *write {
+		if _, err := pages(*dir, true); err != nil {
+			fmt.Fprintln(os.Stderr, "docs:", err)
+			os.Exit(2)
+		}
+		return
+	}
 	os.Exit(run(*dir))
 }
 
@@ -62,6 +70,13 @@ func check(dir string) (unresolved []string, names int, err error) {
 	}
 	for _, c := range p.comments {
 		r.comment(c)
+	}
+	stale, err := pages(dir, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, page := range stale {
+		r.lines = append(r.lines, page+": its generated part is old: run make docs/write")
 	}
 	slices.Sort(r.lines)
 	return slices.Compact(r.lines), r.names, nil

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A page has a generated part between a comment that names what it is made of and the
+// next "<!-- end -->":
+//
+//	<!-- options: core.Config, core/protocol.Limits -->    the fields of structs
+//	<!-- metrics: otel -->                                 the instruments of a package
+var generatedPart = regexp.MustCompile(`(?s)<!-- (options|metrics): ([^>]*?) -->\n.*?<!-- end -->`)
+
+// generate returns the text of a page with its generated parts made anew.
+func generate(dir, text string) (string, error) {
+	var failed error
+	made := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
+		m := generatedPart.FindStringSubmatch(part)
+		var tables strings.Builder
+		for of := range strings.SplitSeq(m[2], ",") {
+			table, err := tableOf(dir, m[1], strings.TrimSpace(of))
+			if err != nil && failed == nil {
+				failed = err
+			}
+			tables.WriteString("\n" + table)
+		}
+		return fmt.Sprintf("<!-- %s: %s -->\n%s\n<!-- end -->", m[1], m[2], tables.String())
+	})
+	return made, failed
+}
+
+func tableOf(dir, kind, of string) (string, error) {
+	folder, name := of, ""
+	if kind == "options" {
+		folder, name = filepath.Split(of)
+		pkg, typ, ok := strings.Cut(name, ".")
+		if !ok {
+			return "", fmt.Errorf("options: %q is not a struct in a package", of)
+		}
+		folder, name = filepath.Join(folder, pkg), typ
+	}
+	files, err := parseFolder(filepath.Join(dir, folder))
+	if err != nil {
+		return "", err
+	}
+	if kind == "metrics" {
+		return metricsOf(files), nil
+	}
+	for _, f := range files {
+		for _, decl := range f.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				if typ, ok := spec.(*ast.TypeSpec); ok && typ.Name.Name == name {
+					if fields, ok := typ.Type.(*ast.StructType); ok {
+						return optionsOf(f.Name.Name+"."+name, fields), nil
+					}
+				}
+			}
+		}
+	}
+	return "", fmt.Errorf("options: there is no struct %s in %s", name, folder)
+}
+
+func parseFolder(folder string) ([]*ast.File, error) {
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("no Go files in %s: %w", folder, err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// optionsOf makes the table of a struct: each field with its default and the first
+// sentence of its comment.
+func optionsOf(typ string, of *ast.StructType) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| `%s` | default | |\n|---|---|---|\n", typ)
+	for _, field := range of.Fields.List {
+		for _, name := range field.Names {
+			if !name.IsExported() {
+				continue
+			}
+			text := field.Doc.Text()
+			if text == "" {
+				text = field.Comment.Text()
+			}
+			says, byDefault := option(name.Name, text)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name.Name, byDefault, says)
+		}
+	}
+	return b.String()
+}
+
+var (
+	sentenceEnd   = regexp.MustCompile(`\. +`)
+	defaultOf     = regexp.MustCompile(`^(?:The default is|By default,?|Default:?|(?:Nil|Zero)(?: is| means)?) (.*)$`)
+	defaultAfter  = regexp.MustCompile(`[;,] (?:by default|default|(?:nil|zero|empty) (?:means|is)) ([^,]*)`)
+	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]`)
+)
+
+// option returns the first sentence of a field's comment, and the default that another
+// one names.
+func option(field, text string) (says, byDefault string) {
+	text = strings.Join(strings.Fields(text), " ")
+	text = linkInComment.ReplaceAllStringFunc(text, func(link string) string {
+		name := strings.Trim(link, "[]*")
+		return "`" + name[strings.LastIndex(name, "/")+1:] + "`"
+	})
+	sentences := split(text)
+	if len(sentences) == 0 {
+		return "", ""
+	}
+	says = sentences[0]
+	if m := defaultAfter.FindStringSubmatchIndex(says); m != nil {
+		says, byDefault = says[:m[0]]+says[m[1]:], says[m[2]:m[3]]
+	}
+	says = strings.TrimPrefix(says, field+" ")
+	for _, words := range []string{"is ", "are ", "if not nil, ", field + ", if not nil, ", field + ", if set, "} {
+		says = strings.TrimPrefix(says, words)
+	}
+	for _, s := range sentences[1:] {
+		if m := defaultOf.FindStringSubmatch(s); m != nil && byDefault == "" {
+			byDefault = m[1]
+		}
+	}
+	return strings.ReplaceAll(says, "|", `\|`), strings.ReplaceAll(byDefault, "|", `\|`)
+}
+
+// split returns the sentences of a text, without their full stops.
+func split(text string) []string {
+	var sentences []string
+	for text != "" {
+		end := sentenceEnd.FindStringIndex(text)
+		if end == nil {
+			return append(sentences, strings.TrimSuffix(text, "."))
+		}
+		sentences, text = append(sentences, text[:end[0]]), text[end[1]:]
+	}
+	return sentences
+}
+
+// metricsOf makes the table of the instruments that the files of a package create, by
+// calls whose first arguments are the literals of name, unit and description.
+func metricsOf(files []*ast.File) string {
+	var b strings.Builder
+	b.WriteString("| instrument | kind | unit | |\n|---|---|---|---|\n")
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			name := literal(call.Args[0])
+			kind := kindOf(call.Fun)
+			if !strings.HasPrefix(name, "reprise.") || kind == "" {
+				return true
+			}
+			unit, description := "", ""
+			for i, arg := range call.Args[1:] {
+				switch option, ok := arg.(*ast.CallExpr); {
+				case ok && calls(option, "WithUnit"):
+					unit = literal(option.Args[0])
+				case ok && calls(option, "WithDescription"):
+					description = literal(option.Args[0])
+				case len(call.Args) == 3 && i == 0 && !ok:
+					unit = literal(arg)
+				case !ok && literal(arg) != "":
+					description = literal(arg)
+				}
+			}
+			if kind == "histogram" && unit == "" {
+				unit = "s"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, kind, unit, strings.TrimSuffix(description, "."))
+			return true
+		})
+	}
+	return b.String()
+}
+
+func literal(e ast.Expr) string {
+	l, ok := e.(*ast.BasicLit)
+	if !ok {
+		return ""
+	}
+	text, _ := strconv.Unquote(l.Value) // not a string: nothing
+	return text
+}
+
+func calls(c *ast.CallExpr, name string) bool {
+	s, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == name
+}
+
+// kindOf returns the kind of the instrument that a function makes, and nothing for other
+// functions.
+func kindOf(f ast.Expr) string {
+	name := ""
+	switch f := f.(type) {
+	case *ast.Ident:
+		name = f.Name
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	}
+	for _, kind := range []string{"counter", "histogram", "gauge"} {
+		if strings.HasSuffix(strings.ToLower(name), kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// pages writes the pages with generated parts, or returns the names of those that differ
+// from what they would be.
+func pages(dir string, write bool) (stale []string, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "docs", "*", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		made, err := generate(dir, string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if made == string(text) {
+			continue
+		}
+		if write {
+			if err := os.WriteFile(name, []byte(made), 0o644); err != nil { //nolint:gosec // a page of the project, which everyone may read
+				return nil, err
+			}
+			continue
+		}
+		rel, _ := filepath.Rel(dir, name) // both are absolute or relative
+		stale = append(stale, filepath.ToSlash(rel))
+	}
+	return stale, nil
+}
