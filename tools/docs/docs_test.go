@@ -81,6 +81,7 @@ func TestWhatIsThereIsResolved(t *testing.T) {
 func TestWhatIsNotThereIsReported(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ file, text, want string }{
+		{"docs/guides/long.md", strings.Repeat("word ", mostWords), "docs: the pages for users have 30001 words, 30000 at most: make one shorter"},
 		{"docs/bad.md", "[gone](gone.md)", "docs/bad.md:1: the link gone.md leads nowhere"},
 		{"docs/bad.md", "[gone](page.md#third)", "docs/bad.md:1: no heading of docs/page.md has the anchor #third"},
 		{"docs/bad.md", "Run `make everything` now.", "docs/bad.md:1: make has no target everything"},

@@ -78,6 +78,9 @@ func check(dir string) (unresolved []string, names int, err error) {
 	for _, page := range stale {
 		r.lines = append(r.lines, page+": its generated part is old: run make docs/write")
 	}
+	if n := p.words(); n > mostWords {
+		r.lines = append(r.lines, fmt.Sprintf("docs: the pages for users have %d words, %d at most: make one shorter", n, mostWords))
+	}
 	slices.Sort(r.lines)
 	return slices.Compact(r.lines), r.names, nil
 }

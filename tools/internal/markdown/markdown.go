@@ -15,6 +15,7 @@ type Page struct {
 	Blocks  []Block
 	Tables  []Table
 	Anchors map[string]bool
+	Words   int // to read: outside of blocks, of comments and of what is made of the code
 }
 
 // Span is a text on a line.
@@ -45,6 +46,8 @@ var (
 	hidden   = regexp.MustCompile(`^\s*<!--\s*(.*?)\s*-->\s*$`)
 	fence    = regexp.MustCompile("^\\s*```(.*)$")
 	cellName = regexp.MustCompile("^\\| `([a-z]\\w+\\.[A-Z]\\w+)` \\|")
+	made     = regexp.MustCompile(`^<!-- (options|metrics): `)
+	word     = regexp.MustCompile(`\S*[\p{L}\p{N}]\S*`)
 	slugDrop = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
@@ -52,7 +55,7 @@ var (
 func Read(file, text string) *Page {
 	p := &Page{File: file, Anchors: map[string]bool{}}
 	var open *Block
-	inTable := false
+	inTable, inMade := false, false
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if !strings.HasPrefix(line, "|") {
@@ -74,6 +77,14 @@ func Read(file, text string) *Page {
 		if open != nil {
 			open.Text += line + "\n"
 			continue
+		}
+		switch {
+		case made.MatchString(line):
+			inMade = true
+		case hidden.MatchString(line):
+			inMade = false
+		case !inMade:
+			p.Words += len(word.FindAllString(link.ReplaceAllString(line, "]"), -1))
 		}
 		if m := heading.FindStringSubmatch(line); m != nil {
 			p.Anchors[slug(m[1])] = true
