@@ -61,7 +61,7 @@ func (b *bench) costs(h *host, suite *report.Suite) error {
 	return nil
 }
 
-// costsOf measures a store on a server of its own.
+// costsOf measures a store on a fresh server.
 func (b *bench) costsOf(h *host, suite *report.Suite, v Variant) error {
 	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 	read, err := p.metered(v)

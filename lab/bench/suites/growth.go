@@ -40,7 +40,7 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 	return nil
 }
 
-// fill measures one store on a server of its own.
+// fill measures one store on a fresh server.
 func (p *place) fill(v Variant) error {
 	if v.Store == "redis" {
 		redis := servers.Redis.Start(p.host)
