@@ -133,9 +133,11 @@ func bars(results Results, t theme) string {
 	for i, name := range []string{"new key", "replay"} {
 		fmt.Fprintf(&b, `<rect x="%d" y="22" width="18" height="14" fill="%s"/><text x="%d" y="34" fill="%s">%s</text>`+"\n", x0+i*120, t.lines[i], x0+24+i*120, t.ink, name)
 	}
+	fmt.Fprintf(&b, `<text x="%d" y="34" fill="%s">median of what each adds, logarithmic</text>`+"\n", x0+260, t.ink)
 	x := func(v float64) float64 { return x0 + w*math.Log10(math.Max(v, 10)/10)/3 }
 	for _, v := range []float64{10, 100, 1000, 10_000} {
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="54" x2="%[1].1f" y2="%[2]d" stroke="%[3]s"/><text x="%[1].1f" y="%[4]d" fill="%[5]s" text-anchor="middle">%[6].0f µs</text>`+"\n", x(v), high-40, t.faint, high-18, t.ink, v)
+		fmt.Fprintf(&b, `<line x1="%.1f" y1="54" x2="%.1f" y2="%d" stroke="%s"/>`+"\n", x(v), x(v), high-40, t.faint)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" fill="%s" text-anchor="middle">%.0f µs</text>`+"\n", x(v), high-18, t.ink, v)
 	}
 	for i, of := range list {
 		y := 62 + i*line

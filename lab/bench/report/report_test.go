@@ -172,6 +172,9 @@ func TestPicturesStandAlone(t *testing.T) {
 			continue
 		}
 		pictures++
+		if strings.Contains(text, "%!") || !strings.Contains(text, "<title>") || !strings.Contains(text, "<desc>") {
+			t.Errorf("%s has no title or description, or a broken number: %s", name, text)
+		}
 		for d := xml.NewDecoder(strings.NewReader(text)); ; {
 			token, err := d.Token()
 			if errors.Is(err, io.EOF) {

@@ -157,7 +157,7 @@ func short(v float64) string {
 	if v >= 1000 {
 		return strconv.FormatFloat(v/1000, 'f', -1, 64) + "k"
 	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) // a multiple of a tick is inexact
 }
 
 func position(list []string, what string) int {
