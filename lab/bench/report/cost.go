@@ -85,7 +85,7 @@ const (
 
 // slopes shows what a store costs against its records.
 func slopes(s Suite) string {
-	t := newTable("", "records", "new key: p50, µs", "CPU of the store's server, µs", "replay: p50, µs", "CPU of the store's server, µs", "bytes a record", "bytes of log a new key")
+	t := newTable("", "records", "new key: p50, µs", "CPU of the store's server, µs", "replay: p50, µs", "CPU of the store's server, µs", "bytes a record", "of which indexes", "bytes of log a new key")
 	for _, r := range s.Rows {
 		if r.Kind != "new" {
 			continue
@@ -93,7 +93,7 @@ func slopes(s Suite) string {
 		replay, _ := find(s.Rows, func(other Row) bool {
 			return other.Kind == "replay" && other.Variant == r.Variant && other.Values["at"] == r.Values["at"]
 		})
-		t.row(r.Variant, rounded(float64(r.Keys)), tens(r.P50), rounded(r.StoreCPU), tens(replay.P50), rounded(replay.StoreCPU), rounded(r.Values["bytes_per_key"]), valueOf(r, "log_bytes_per_key", rounded))
+		t.row(r.Variant, rounded(float64(r.Keys)), tens(r.P50), rounded(r.StoreCPU), tens(replay.P50), rounded(replay.StoreCPU), rounded(r.Values["bytes_per_key"]), valueOf(r, "index_bytes_per_key", rounded), valueOf(r, "log_bytes_per_key", rounded))
 	}
 	return t.String() + purgesOf(s)
 }

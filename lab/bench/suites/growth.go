@@ -138,7 +138,7 @@ func (p *place) purgeAll(v Variant) error {
 }
 
 // filling is how full a store is.
-type filling struct{ keys, bytes, log float64 }
+type filling struct{ keys, bytes, indexes, log float64 }
 
 // grow measures one store.
 func (p *place) grow(v started, size func() (filling, error)) error {
@@ -179,6 +179,7 @@ func (p *place) grow(v started, size func() (filling, error)) error {
 			rows[0].Keys, rows[0].Values = int(now.keys), map[string]float64{"bytes_per_key": each, "at": float64(keys)}
 			if now.log > empty.log {
 				rows[0].Values["log_bytes_per_key"] = logged
+				rows[0].Values["index_bytes_per_key"] = round3((now.indexes - empty.indexes) / (now.keys - empty.keys))
 			}
 			p.suite.Rows = append(p.suite.Rows, rows...)
 			p.print(rows)
@@ -220,9 +221,11 @@ func postgresFilling(h *host, postgres *servers.PostgresServer) (f filling, err 
 	if f.keys, err = postgresNumber(h, postgres, "SELECT count(*) FROM reprise_records"); err != nil {
 		return f, err
 	}
-	const size = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ '^reprise_records(_[0-9]+)?$'`
-	if f.bytes, err = postgresNumber(h, postgres, size); err != nil {
-		return f, err
+	for query, size := range map[string]*float64{"pg_total_relation_size": &f.bytes, "pg_indexes_size": &f.indexes} {
+		query = "SELECT sum(" + query + "(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ '^reprise_records(_[0-9]+)?$'"
+		if *size, err = postgresNumber(h, postgres, query); err != nil {
+			return f, err
+		}
 	}
 	f.log, err = postgresNumber(h, postgres, "SELECT pg_current_wal_insert_lsn() - '0/0'")
 	return f, err
