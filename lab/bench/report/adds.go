@@ -69,7 +69,7 @@ func (r Results) where(stores []storeName) string {
 			continue
 		}
 		m = s.Machine
-		if run := fmt.Sprintf("`%s` on %s at %s (load average before it %.1f)", of.suite, s.Date, s.Commit, m.Load); !slices.Contains(runs, run) {
+		if run := fmt.Sprintf("%#q on %s at %s (load average before it %.1f)", of.suite, s.Date, s.Commit, m.Load); !slices.Contains(runs, run) {
 			runs = append(runs, run)
 		}
 		for _, v := range m.versions() {

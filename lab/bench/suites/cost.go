@@ -48,7 +48,7 @@ func (b *bench) costs(h *host, suite *report.Suite) error {
 		if !b.selected.MatchString(v.Name) {
 			continue
 		}
-		err := with(h.ctx, func(h *host) error { //nolint:contextcheck // a server outlives the context that it is started in
+		err := with(h.ctx, func(h *host) error {
 			return b.costsOf(h, suite, v)
 		})
 		var s stopped
@@ -143,7 +143,7 @@ func (p *place) cost(v started, kind load.Kind, connections int, read meter) (re
 			before, failed = read()
 			server, store = v.server.usage(p.host), p.storeUsage(v)
 		})
-		if err = errors.Join(err, failed); err != nil {
+		if err := errors.Join(err, failed); err != nil {
 			return row, err
 		}
 		requests := float64(r.Requests)

@@ -29,7 +29,7 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 		if !b.selected.MatchString(v.Name) {
 			continue
 		}
-		err := with(h.ctx, func(h *host) error { //nolint:contextcheck // a server outlives the context that it is started in
+		err := with(h.ctx, func(h *host) error {
 			p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
 			return p.fill(v)
 		})
