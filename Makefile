@@ -219,7 +219,7 @@ check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that t
 	cd tools
 	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
-bench: ## Measure over HTTP beside floors, in half an hour: SUITES=list BENCHFLAGS='-rounds 12'
+bench: ## Measure over HTTP beside floors, in 40 minutes: SUITES=list BENCHFLAGS='-rounds 12'
 	@$(servers)
 	go run ./lab/bench $(if $(SUITES),-suites $(SUITES)) $(BENCHFLAGS)
 
@@ -237,7 +237,7 @@ judge/peers: ## Judge Reprise on every adapter and store, and other middlewares,
 bench/full: BENCHFLAGS += -full
 bench/full: bench ## Like bench, with 10⁶ keys, an hour at a fixed rate and 10⁴ requests in flight
 
-bench/pages: ## Make the tables and pictures of docs/engineering/benchmarks.md from docs/engineering/benchmarks.json
+bench/pages: ## Make the tables and pictures of figures, and the line of the README, from docs/engineering/benchmarks.json
 	@go run ./lab/bench pages
 
 bench/micro: ## Run the benchmarks of Go in every module: BENCH=regexp COUNT=n

@@ -3,7 +3,7 @@
 // variants of a comparison run in shuffled rounds of one run, and its result is the
 // median of the ratios in each round.
 //
-//	go run ./lab/bench                           # every suite, half an hour on two cores
+//	go run ./lab/bench                           # every suite, 40 minutes on two cores
 //	go run ./lab/bench -suites redis -rounds 12
 //	go run ./lab/bench -full                     # with 10⁶ keys, and an hour at a fixed rate
 //	go run ./lab/bench -out docs/engineering/benchmarks.json && go run ./lab/bench pages

@@ -88,12 +88,12 @@ var Limits = []Limit{
 	{
 		[]string{"postgres-tx", "mysql-tx", "sqlite-tx"},
 		"large/huge",
-		"A transactional store commits an answer with the work. It rolls both back when the answer is above the limit, and [answers 500](../problems.md#response-too-large): nothing ran, and there is no first answer to replay.",
+		"A transactional store commits an answer with the work. It rolls both back when the answer is above the limit, and [answers 500](../reference/problems.md#response-too-large): nothing ran, and there is no first answer to replay.",
 	},
 	{
 		[]string{"sqlite-tx"},
 		"concurrency/others",
-		"[SQLite has one writer](../sqlite.md), and a transaction is that writer until its commit: another key waits, and gets 503 in the end.",
+		"[SQLite has one writer](../operate/sqlite.md), and a transaction is that writer until its commit: another key waits, and gets 503 in the end.",
 	},
 }
 

@@ -13,26 +13,26 @@ import (
 // The files of a folder of documentation that are made from results, and the results.
 const (
 	resultsFile = "benchmarks.json"
-	page        = "benchmarks.md"
 	pictures    = "benchmarks" // folder
 )
 
-// made is a part of the page that [Pages] writes: from a comment that names it to the
-// next that ends it.
+// madePages are the pages with parts that are made.
+var madePages = []string{"benchmarks.md", "benchmark-tables.md", "cost.md", "growth.md"}
+
+// made is a part of a page that [Pages] writes: from a comment that names it to the next
+// that ends it.
 var made = regexp.MustCompile(`(?s)<!-- made: ([a-z0-9]+) -->\n.*?<!-- end -->\n`)
 
 // ofAll has the function that makes each part that is not about one suite.
-var ofAll = map[string]func(Results) string{"targets": met, "added": added, "share": share}
+var ofAll = map[string]func(Results) string{
+	"targets": met, "added": added, "share": share, "adds": adds, "peers": besidePeers, "floors": besideFloors,
+	"day": day, "billion": billion,
+}
 
 // Pages returns the files that follow from the results in a folder of documentation, by
-// their paths: the page, whose prose stays as it is, and its pictures.
+// their paths: the pages, whose prose stays as it is, and their pictures.
 func Pages(docs string) (map[string]string, error) {
 	results, err := Read(filepath.Join(docs, resultsFile))
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(docs, page)
-	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +40,45 @@ func Pages(docs string) (map[string]string, error) {
 		return nil, err
 	}
 	files := map[string]string{}
+	for _, page := range madePages {
+		file := filepath.Join(docs, page)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if files[file], err = results.fill(page, string(text)); err != nil {
+			return nil, err
+		}
+	}
+	for _, other := range cellPages {
+		file := filepath.Join(docs, other)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		files[file] = results.fillCells(string(text))
+	}
+	for _, t := range themes {
+		draw := func(name, svg string) { files[filepath.Join(docs, pictures, name+"-"+t.name+".svg")] = svg }
+		draw("adds", bars(results, t))
+		for name, c := range charts {
+			if suite, ok := results[name]; ok {
+				draw(name, c.svg(suite, t))
+			}
+		}
+	}
+	return files, nil
+}
+
+// fill makes the parts of a page.
+func (r Results) fill(page, text string) (string, error) {
 	var bad error
-	files[file] = made.ReplaceAllStringFunc(string(text), func(part string) string {
+	text = made.ReplaceAllStringFunc(text, func(part string) string {
 		name := made.FindStringSubmatch(part)[1]
 		if of := ofAll[name]; of != nil {
-			return fmt.Sprintf("<!-- made: %s -->\n%s<!-- end -->\n", name, of(results))
+			return fmt.Sprintf("<!-- made: %s -->\n%s<!-- end -->\n", name, of(r))
 		}
-		suite, ok := results[name]
+		suite, ok := r[name]
 		render := tables[name]
 		if !ok || render == nil {
 			bad = fmt.Errorf("%s has a part %q, which is not in %s or has no table", page, name, resultsFile)
@@ -54,32 +86,15 @@ func Pages(docs string) (map[string]string, error) {
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "<!-- made: %s -->\n", name)
-		if _, ok := charts[name]; ok {
-			b.WriteString(picture(name))
+		if c, ok := charts[name]; ok {
+			b.WriteString(pictureOf(name, c.title+"; the tables below have the numbers"))
 		}
 		b.WriteString(render(suite))
 		b.WriteString(provenance(suite))
 		b.WriteString("<!-- end -->\n")
 		return b.String()
 	})
-	if bad != nil {
-		return nil, bad
-	}
-	file = filepath.Join(docs, choice)
-	if text, err = os.ReadFile(file); err != nil {
-		return nil, err
-	}
-	files[file] = results.fillCells(string(text))
-	for name, c := range charts {
-		suite, ok := results[name]
-		if !ok {
-			continue
-		}
-		for _, t := range themes {
-			files[filepath.Join(docs, pictures, name+"-"+t.name+".svg")] = c.svg(suite, t)
-		}
-	}
-	return files, nil
+	return text, bad
 }
 
 // promised refuses figures of a server that broke its policy. Responses other than the
@@ -99,29 +114,28 @@ func (r Results) promised() error {
 	return nil
 }
 
-// picture is the picture of a suite in Markdown, for readers of both themes.
-func picture(name string) string {
+// pictureOf is a picture in Markdown, for readers of both themes, with its text for those
+// who do not see it.
+func pictureOf(name, alt string) string {
 	return fmt.Sprintf(`<picture>
 <source media="(prefers-color-scheme: dark)" srcset="%[1]s/%[2]s-dark.svg">
-<img alt="%[3]s; the tables below have the numbers" src="%[1]s/%[2]s-light.svg">
+<img alt="%[3]s" src="%[1]s/%[2]s-light.svg">
 </picture>
-`, pictures, name, charts[name].title)
+`, pictures, name, alt)
 }
 
 // provenance says where the numbers come from.
 func provenance(s Suite) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMade by `%s` on %s at %s, on %d cores (%s) with %s", s.Command, s.Date, s.Commit, s.Machine.Cores, s.Machine.CPU, s.Machine.Go)
-	for _, other := range []struct{ name, version string }{{"Redis", s.Machine.Redis}, {"PostgreSQL", s.Machine.Postgres}, {"MariaDB", s.Machine.MariaDB}, {"etcd", s.Machine.Etcd}, {"Node", s.Machine.Node}} {
-		if other.version != "" {
-			fmt.Fprintf(&b, ", %s %s", other.name, strings.TrimPrefix(other.version, "v"))
-		}
+	for _, v := range s.Machine.versions() {
+		b.WriteString(", " + v)
 	}
 	fmt.Fprintf(&b, "; load average before it %.1f", s.Machine.Load)
 	if s.Machine.After > 0 {
 		fmt.Fprintf(&b, ", after it %.1f", s.Machine.After)
 	}
-	if s.Rounds > 0 {
+	if s.Rounds > 0 && s.Seconds > 0 {
 		fmt.Fprintf(&b, "; %d shuffled rounds of %g s", s.Rounds, s.Seconds)
 	}
 	b.WriteString(".\n")

@@ -1,5 +1,5 @@
 // Package report keeps the results of the benchmarks, and makes the tables and pictures
-// of docs/engineering/benchmarks.md from them.
+// of the pages about figures in docs/engineering from them.
 package report
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // Results are the results of every suite, by its name: the content of
@@ -37,6 +38,16 @@ type Machine struct {
 	MariaDB  string  `json:"mariadb,omitempty"`
 	Etcd     string  `json:"etcd,omitempty"`
 	Node     string  `json:"node,omitempty"`
+}
+
+// versions names the servers of the stores and their versions, as far as there were any.
+func (m Machine) versions() (list []string) {
+	for _, other := range []struct{ name, version string }{{"Redis", m.Redis}, {"PostgreSQL", m.Postgres}, {"MariaDB", m.MariaDB}, {"etcd", m.Etcd}, {"Node", m.Node}} {
+		if version, _, _ := strings.Cut(strings.TrimPrefix(other.version, "v"), " "); version != "" {
+			list = append(list, other.name+" "+version)
+		}
+	}
+	return list
 }
 
 // Row is the result of one variant in one situation: medians over the rounds. Values that

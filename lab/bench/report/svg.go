@@ -4,21 +4,28 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// chart is a picture of a suite: requests per second and CPU time of a request against
-// connections, for new keys and for replays.
+// chart is a picture of a suite in four panels.
 type chart struct {
 	title  string
 	series []string // the variants, in the order of the colours
+	panels []panel
+	axis   string        // what the panels are against
+	x      func(Row) int // the place of a row on that axis
 }
+
+func ofConnections(r Row) int { return r.Connections }
+func ofKeys(r Row) int        { return int(r.Values["at"]) }
 
 // charts has the suites with a picture.
 var charts = map[string]chart{
-	"redis":    {"Over Redis: requests per second and CPU time of a request against connections", []string{"nethttp+redis", "nethttp+redis, one by one", "raw2", "setnx"}},
-	"postgres": {"Over PostgreSQL: requests per second and CPU time of a request against connections", []string{"nethttp+postgres", "nethttp+postgres-tx", "statements"}},
+	"redis":    {"Over Redis: requests per second and CPU time of a request against connections", []string{"nethttp+redis", "nethttp+redis, one by one", "raw2", "setnx"}, byConnections, "connections", ofConnections},
+	"postgres": {"Over PostgreSQL: requests per second and CPU time of a request against connections", []string{"nethttp+postgres", "nethttp+postgres-tx", "statements"}, byConnections, "connections", ofConnections},
+	"keys":     {"Stores that grow: latency, CPU time and size against records", []string{combined, leased, partitioned}, byRecords, "records", ofKeys},
 }
 
 // theme is the colours of a picture. Lines differ in their dashes as well.
@@ -51,11 +58,20 @@ type panel struct {
 	line   int
 }
 
-var panels = []panel{
+// byConnections are requests per second and CPU time of a request, for new keys and for
+// replays; byRecords is what may grow with the records in a store.
+var byConnections = []panel{
 	{"New key: requests/s", "new", func(r Row) float64 { return r.PerSecond }, 0, 0},
 	{"New key: CPU µs a request, server and store", "new", Row.CPU, 1, 0},
 	{"Replay: requests/s", "replay", func(r Row) float64 { return r.PerSecond }, 0, 1},
 	{"Replay: CPU µs a request, server and store", "replay", Row.CPU, 1, 1},
+}
+
+var byRecords = []panel{
+	{"New key: p50, ms", "new", func(r Row) float64 { return r.P50 / 1000 }, 0, 0},
+	{"New key: CPU µs of the store's server", "new", func(r Row) float64 { return r.StoreCPU }, 1, 0},
+	{"Replay: p50, ms", "replay", func(r Row) float64 { return r.P50 / 1000 }, 0, 1},
+	{"Bytes a record", "new", func(r Row) float64 { return r.Values["bytes_per_key"] }, 1, 1},
 }
 
 // svg draws the picture. It has no external references.
@@ -65,9 +81,9 @@ func (c chart) svg(s Suite, t theme) string {
 	fmt.Fprintf(&b, "<title>%s</title>\n<desc>Medians of shuffled rounds, commit %s, %s.</desc>\n", html.EscapeString(c.title), s.Commit, s.Date)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="%s"/>`+"\n", width, height, t.paper)
 	c.legend(&b, t)
-	connections := distinct(s.Rows, func(r Row) int { return r.Connections })
-	for _, p := range panels {
-		c.panel(&b, s, t, p, connections)
+	places := distinct(slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { return c.x(r) == 0 }), c.x)
+	for _, p := range c.panels {
+		c.panel(&b, s, t, p, places)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -82,7 +98,7 @@ func (c chart) legend(b *strings.Builder, t theme) {
 	}
 }
 
-func (c chart) panel(b *strings.Builder, s Suite, t theme, p panel, connections []int) {
+func (c chart) panel(b *strings.Builder, s Suite, t theme, p panel, places []int) {
 	x0, y0 := float64(left+p.column*columnStep), float64(top+p.line*rowStep)
 	highest := 0.0
 	for _, r := range s.Rows {
@@ -93,21 +109,21 @@ func (c chart) panel(b *strings.Builder, s Suite, t theme, p panel, connections 
 	step := tick(highest)
 	most := step * math.Ceil(highest/step)
 	y := func(v float64) float64 { return y0 + panelHigh*(1-v/most) }
-	x := func(i int) float64 { return x0 + panelWidth*float64(i)/math.Max(float64(len(connections)-1), 1) }
+	x := func(i int) float64 { return x0 + panelWidth*float64(i)/math.Max(float64(len(places)-1), 1) }
 
 	fmt.Fprintf(b, `<text x="%.0f" y="%.0f" fill="%s" font-size="15" font-weight="600">%s</text>`+"\n", x0, y0-16, t.ink, p.title)
 	for v := 0.0; v <= most+step/2; v += step {
 		fmt.Fprintf(b, `<line x1="%.0f" y1="%.1f" x2="%.0f" y2="%.1f" stroke="%s"/>`+"\n", x0, y(v), x0+panelWidth, y(v), t.faint)
 		fmt.Fprintf(b, `<text x="%.0f" y="%.1f" fill="%s" text-anchor="end">%s</text>`+"\n", x0-8, y(v)+5, t.ink, short(v))
 	}
-	for i, n := range connections {
-		fmt.Fprintf(b, `<text x="%.1f" y="%.0f" fill="%s" text-anchor="middle">%d</text>`+"\n", x(i), y0+panelHigh+20, t.ink, n)
+	for i, n := range places {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.0f" fill="%s" text-anchor="middle">%s</text>`+"\n", x(i), y0+panelHigh+20, t.ink, short(float64(n)))
 	}
-	fmt.Fprintf(b, `<text x="%.0f" y="%.0f" fill="%s" text-anchor="middle">connections</text>`+"\n", x0+panelWidth/2, y0+panelHigh+40, t.ink)
+	fmt.Fprintf(b, `<text x="%.0f" y="%.0f" fill="%s" text-anchor="middle">%s</text>`+"\n", x0+panelWidth/2, y0+panelHigh+40, t.ink, c.axis)
 	for i, name := range c.series {
 		var points []string
-		for j, n := range connections {
-			if r, ok := find(s.Rows, func(r Row) bool { return r.Variant == name && r.Kind == p.kind && r.Connections == n }); ok {
+		for j, n := range places {
+			if r, ok := find(s.Rows, func(r Row) bool { return r.Variant == name && r.Kind == p.kind && c.x(r) == n }); ok {
 				points = append(points, fmt.Sprintf("%.1f,%.1f", x(j), y(p.of(r))))
 			}
 		}
@@ -135,10 +151,13 @@ func tick(highest float64) float64 {
 
 // short writes a number of the axis.
 func short(v float64) string {
+	if v >= 1_000_000 {
+		return strconv.FormatFloat(v/1_000_000, 'f', -1, 64) + "M"
+	}
 	if v >= 1000 {
 		return strconv.FormatFloat(v/1000, 'f', -1, 64) + "k"
 	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) // a multiple of a tick is inexact
 }
 
 func position(list []string, what string) int {

@@ -24,9 +24,10 @@ var tables = map[string]func(Suite) string{
 	"fiber3":    absolute,
 	"node":      absolute,
 	"delay":     byDelay,
-	"keys":      byKeys,
+	"cost":      func(s Suite) string { return perKey(Results{"cost": s}) },
 	"sustained": sustained,
 	"inflight":  inFlight,
+	"keys":      slopes,
 }
 
 // table is a table of Markdown.
@@ -148,22 +149,6 @@ func byDelay(s Suite) string {
 		}
 	}
 	return b.String()
-}
-
-// byKeys shows the cost of a store by its number of keys.
-func byKeys(s Suite) string {
-	t := newTable("", "keys", "bytes a key", "new key: p50, p99 ms", "replay: p50, p99 ms")
-	for _, r := range s.Rows {
-		if r.Kind != "new" {
-			continue
-		}
-		replay, _ := find(s.Rows, func(other Row) bool {
-			return other.Kind == "replay" && other.Variant == r.Variant && other.Values["at"] == r.Values["at"]
-		})
-		t.row(r.Variant, strconv.Itoa(r.Keys), fmt.Sprintf("%.0f", r.Values["bytes_per_key"]),
-			fmt.Sprintf("%.2f, %.2f", r.P50/1000, r.P99/1000), fmt.Sprintf("%.2f, %.2f", replay.P50/1000, replay.P99/1000))
-	}
-	return t.String()
 }
 
 // sustained shows the results of an hour at a fixed rate.

@@ -19,6 +19,7 @@ const (
 	leased        = "nethttp+postgres"
 	transactional = "nethttp+postgres-tx"
 	combined      = "nethttp+redis"
+	partitioned   = "nethttp+postgres, 16 partitions"
 	oneByOne      = "nethttp+redis, one by one"
 	fibersRedis   = "Fiber's own+redis"
 )

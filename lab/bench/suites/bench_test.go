@@ -32,14 +32,14 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,pools,proxy,delay,keys", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,pools,proxy,delay,keys", "cost", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(program{}.names()); got != 14 {
-		t.Errorf("there are %d suites, of which 14 run", got)
+	if got := len(program{}.names()); got != 15 {
+		t.Errorf("there are %d suites, of which 15 run", got)
 	}
 }
 
@@ -49,7 +49,7 @@ func smoke(t *testing.T, suites string) {
 	var out bytes.Buffer
 	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
-		"-keys", "50,200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
+		"-keys", "50,200", "-each", "200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
 		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-out", file,
 	}}.run(t.Context(), &out)
 	t.Log(out.String())

@@ -71,10 +71,10 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	return nil
 }
 
-func (b *bench) startPostgres(p *place, pooler, durable bool) {
-	settings := postgresSettings
+func (b *bench) startPostgres(p *place, pooler, durable bool, more ...string) {
+	settings := slices.Concat(postgresSettings, more)
 	if durable {
-		settings = append(slices.Clone(settings), "fsync=on", "synchronous_commit=on")
+		settings = append(settings, "fsync=on", "synchronous_commit=on")
 	}
 	postgres := servers.StartPostgres(p.host, settings...)
 	p.postgres, p.words["postgres"] = postgres, postgres.URL()

@@ -1,45 +1,144 @@
 package suites
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
+// partitions of the table of a variant of the suite keys.
+const partitions = 16
+
 // growth fills stores with completed keys, and measures at each number of keys the memory
-// of a key and the latency of a new one and of a replay with eight connections.
+// of a key and the latency of a new one and of a replay with eight connections. Then it
+// purges from PostgreSQL.
 func (b *bench) growth(h *host, suite *report.Suite) error {
-	p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
-	redis := servers.Redis.Start(h)
-	p.words["redis"], suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
-	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
-	b.startPostgres(p, false, false)
-	postgres := p.postgres
-	for _, v := range []Variant{Reprise("nethttp", "redis"), Reprise("nethttp", "postgres")} {
+	for _, v := range []Variant{
+		Reprise("nethttp", "redis"), Reprise("nethttp", "postgres"),
+		Reprise("nethttp", "postgres").called(fmt.Sprintf("nethttp+postgres, %d partitions", partitions)),
+	} {
 		if !b.selected.MatchString(v.Name) {
 			continue
 		}
-		s, err := p.start(v)
+		err := with(h.ctx, func(h *host) error {
+			p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
+			return p.fill(v)
+		})
 		if err != nil {
-			return err
-		}
-		size := func() (filling, error) { return redisFilling(h, redis) }
-		if v.Store == "postgres" {
-			size = func() (filling, error) { return postgresFilling(h, postgres) }
-		}
-		if err := p.grow(started{v, s}, size); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
 	return nil
 }
 
+// fill measures one store on a fresh server.
+func (p *place) fill(v Variant) error {
+	if v.Store == "redis" {
+		redis := servers.Redis.Start(p.host)
+		p.words["redis"], p.suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
+		p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
+		s, err := p.start(v)
+		if err != nil {
+			return err
+		}
+		return p.grow(started{v, s}, func() (filling, error) { return redisFilling(p.host, redis) })
+	}
+	p.startPostgres(p, false, false)
+	s, err := p.start(v)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(v.Name, "partitions") {
+		if err := p.partition(); err != nil {
+			return err
+		}
+	}
+	if err := p.grow(started{v, s}, func() (filling, error) { return postgresFilling(p.host, p.postgres) }); err != nil {
+		return err
+	}
+	return p.purgeAll(v)
+}
+
+// partition replaces the empty table of records by one that is partitioned by the hash
+// of the ID.
+func (p *place) partition() error {
+	statements := []string{
+		"ALTER TABLE reprise_records RENAME TO unpartitioned",
+		"CREATE TABLE reprise_records (LIKE unpartitioned INCLUDING ALL) PARTITION BY HASH (id)",
+		"DROP TABLE unpartitioned",
+	}
+	for i := range partitions {
+		statements = append(statements, fmt.Sprintf(
+			"CREATE TABLE reprise_records_%d PARTITION OF reprise_records FOR VALUES WITH (MODULUS %d, REMAINDER %[1]d) WITH (fillfactor = 98, autovacuum_vacuum_scale_factor = 0.02)",
+			i, partitions,
+		))
+	}
+	for _, statement := range statements {
+		if _, err := p.postgres.Exec(p.host.ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeAll makes some of the records due, and measures how fast they are purged.
+func (p *place) purgeAll(v Variant) error {
+	const most, batch = 100_000, 1000
+	due := fmt.Sprintf(`UPDATE reprise_records SET expires_at = now() - interval '1 hour', valid_until = now() - interval '1 hour'
+		WHERE id IN (SELECT id FROM reprise_records LIMIT %d)`, most)
+	if _, err := p.postgres.Exec(p.host.ctx, due); err != nil {
+		return err
+	}
+	if _, err := p.postgres.Exec(p.host.ctx, "VACUUM ANALYZE reprise_records"); err != nil {
+		return err
+	}
+	pool, err := pgxpool.New(p.host.ctx, p.words["postgres"])
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	purger, err := reprisepg.New(pool, reprisepg.Config{})
+	if err != nil {
+		return err
+	}
+	before, err := postgresFilling(p.host, p.postgres)
+	if err != nil {
+		return err
+	}
+	began, store, records := time.Now(), p.usage["postgres"](p.host), 0
+	for n := batch; n == batch; records += n {
+		if n, err = purger.Purge(p.host.ctx, batch); err != nil {
+			return err
+		}
+	}
+	took, used := time.Since(began), p.usage["postgres"](p.host).Since(store)
+	after, err := postgresFilling(p.host, p.postgres)
+	if err != nil {
+		return err
+	}
+	if records == 0 {
+		return errors.New("nothing was purged")
+	}
+	each := float64(records)
+	row := report.Row{Variant: v.Name, Kind: "purge", Keys: int(before.keys), PerSecond: round3(each / took.Seconds()), StoreCPU: round3(micros(used) / each), Values: map[string]float64{
+		"purged": each, "log_bytes_per_key": round3((after.log - before.log) / each),
+	}}
+	p.suite.Rows = append(p.suite.Rows, row)
+	p.print([]report.Row{row})
+	return nil
+}
+
 // filling is how full a store is.
-type filling struct{ keys, bytes float64 }
+type filling struct{ keys, bytes, indexes, log float64 }
 
 // grow measures one store.
 func (p *place) grow(v started, size func() (filling, error)) error {
@@ -52,6 +151,7 @@ func (p *place) grow(v started, size func() (filling, error)) error {
 	if err != nil {
 		return err
 	}
+	last := empty
 	for _, keys := range p.keys {
 		now, err := size()
 		if err != nil {
@@ -65,6 +165,11 @@ func (p *place) grow(v started, size func() (filling, error)) error {
 				return err
 			}
 		}
+		logged := 0.0 // by the replays and new keys of the measurement before, too
+		if now.keys > last.keys {
+			logged = round3((now.log - last.log) / (now.keys - last.keys))
+		}
+		last = now
 		each := quantile([]float64{(now.bytes - empty.bytes) / (now.keys - empty.keys)}, .5)
 		for _, kind := range BothKinds {
 			rows, err := p.rounds([]started{v}, situation{kind: kind, connections: 8})
@@ -72,6 +177,10 @@ func (p *place) grow(v started, size func() (filling, error)) error {
 				return err
 			}
 			rows[0].Keys, rows[0].Values = int(now.keys), map[string]float64{"bytes_per_key": each, "at": float64(keys)}
+			if now.log > empty.log {
+				rows[0].Values["log_bytes_per_key"] = logged
+				rows[0].Values["index_bytes_per_key"] = round3((now.indexes - empty.indexes) / (now.keys - empty.keys))
+			}
 			p.suite.Rows = append(p.suite.Rows, rows...)
 			p.print(rows)
 		}
@@ -112,7 +221,13 @@ func postgresFilling(h *host, postgres *servers.PostgresServer) (f filling, err 
 	if f.keys, err = postgresNumber(h, postgres, "SELECT count(*) FROM reprise_records"); err != nil {
 		return f, err
 	}
-	f.bytes, err = postgresNumber(h, postgres, "SELECT pg_total_relation_size('reprise_records')")
+	for query, size := range map[string]*float64{"pg_total_relation_size": &f.bytes, "pg_indexes_size": &f.indexes} {
+		query = "SELECT sum(" + query + "(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ '^reprise_records(_[0-9]+)?$'"
+		if *size, err = postgresNumber(h, postgres, query); err != nil {
+			return f, err
+		}
+	}
+	f.log, err = postgresNumber(h, postgres, "SELECT pg_current_wal_insert_lsn() - '0/0'")
 	return f, err
 }
 

@@ -66,6 +66,7 @@ type options struct {
 	connections []int
 	delays      []time.Duration
 	keys        []int
+	each        int // requests of a measurement of the suite cost
 	rate        float64
 	sustain     time.Duration
 	inflight    int
@@ -77,7 +78,7 @@ type options struct {
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "proxy", "delay", "keys", "sustained", "inflight"}
+		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "proxy", "delay", "keys", "cost", "sustained", "inflight"}
 	}
 	var names []string
 	for _, c := range p.peers {
@@ -99,6 +100,7 @@ func (p program) parse() (options, error) {
 	f.StringVar(&connections, "connections", "1,2,4,8,64,256", "a `list`, for the suites that do not fix them")
 	f.StringVar(&delays, "delays", "0s,1ms,3ms,8ms,30ms", "a `list` of round trips that the suite delay adds")
 	f.StringVar(&keys, "keys", "10000,100000", "a `list` of numbers of keys at which the suite keys measures")
+	f.IntVar(&o.each, "each", 50_000, "requests of each measurement of the suite cost, and a fifth of them one after the other")
 	f.Float64Var(&o.rate, "rate", 500, "requests a second of the suite sustained")
 	f.DurationVar(&o.sustain, "for", time.Minute, "how long the suite sustained lasts for each variant")
 	f.IntVar(&o.inflight, "inflight", 8000, "requests in flight of the suite inflight")
@@ -225,6 +227,8 @@ func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 		switch name {
 		case "keys":
 			return b.growth(h, &suite)
+		case "cost":
+			return b.costs(h, &suite)
 		case "sustained":
 			return b.sustained(h, &suite)
 		case "inflight":
