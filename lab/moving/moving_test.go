@@ -133,7 +133,7 @@ func claimOld(ctx context.Context, client redis.Cmdable, key string) (bool, erro
 func setOld(ctx context.Context, client redis.Cmdable, key, mine string) (bool, error) {
 	holder, err := client.SetArgs(ctx, key, mine, redis.SetArgs{Mode: "NX", Get: true, TTL: time.Hour}).Result()
 	if errors.Is(err, redis.Nil) {
-		return true, nil // nothing was there
+		return true, nil // the key is new
 	}
 	return holder == mine, err
 }

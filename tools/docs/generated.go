@@ -204,7 +204,7 @@ func literal(e ast.Expr) string {
 	if !ok {
 		return ""
 	}
-	text, _ := strconv.Unquote(l.Value) // not a string: nothing
+	text, _ := strconv.Unquote(l.Value) // not a string: the empty string
 	return text
 }
 
@@ -213,7 +213,7 @@ func calls(c *ast.CallExpr, name string) bool {
 	return ok && s.Sel.Name == name
 }
 
-// kindOf returns the kind of the instrument that a function makes, and nothing for other
+// kindOf returns the kind of the instrument that a function makes, or "" for other
 // functions.
 func kindOf(f ast.Expr) string {
 	name := ""

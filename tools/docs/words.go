@@ -9,8 +9,8 @@ import (
 // words from another.
 const mostWords = 30_000
 
-// forUsers are the pages and folders that mostWords counts. Code blocks and tables that are
-// made from the code are left out; other tables count.
+// forUsers are the pages and folders that mostWords counts. Code blocks and tables that
+// are made from the code are left out; other tables count.
 var forUsers = []string{"README.md", "cmd/reprise/README.md", "docs/README.md", "docs/guides/", "docs/reference/", "docs/operate/"}
 
 // words returns the number of words that users are asked to read.
