@@ -273,13 +273,19 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.work")); err != nil {
 		t.Skip("outside the repository the module has no docs folder")
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "problems.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "problems.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "\n## "); n != len(Codes()) {
+		t.Errorf("docs/reference/problems.md has %d sections for %d codes", n, len(Codes()))
 	}
 	var rows strings.Builder
 	for _, code := range Codes() {
 		p := code.Problem()
+		if want := "https://github.com/reprise-go/reprise/blob/main/docs/reference/problems.md#" + string(code); p.Type != want {
+			t.Errorf("the type is %s, want %s", p.Type, want)
+		}
 		retry := "no"
 		if p.Retryable {
 			retry = fmt.Sprintf("after %d s", p.RetryAfter/time.Second)

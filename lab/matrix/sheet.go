@@ -220,7 +220,7 @@ The tests write this page (` + "`go generate ./lab/matrix`" + `), and one of the
 ## Adapters
 
 %d cases, each on a real listener with native handlers, for %d adapters over %d stores.
-A case is named after its rule in [protocol.md](../protocol.md); cases that begin with T are bugs that were found in other libraries.
+A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
 The marks of an adapter are those over %s, in this order:
 ✓ passes, w is waived (below), – does not apply to the store, · did not run.
 Over etcd+redis, response bodies of more than 64 bytes are in Redis, unless the case has limits of its own.

@@ -169,7 +169,7 @@ func TestThePageShowsThisSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../../docs/transactional.md")
+	page, err := os.ReadFile("../../../docs/guides/transactional.md")
 	if err != nil {
 		t.Fatal(err)
 	}
