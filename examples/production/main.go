@@ -22,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -93,6 +93,7 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tenant, _ := tenantOf(r)
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	fmt.Fprintf(w, "%s moved %d cents\n", tenant, t.Cents)
+	_ = json.NewEncoder(w).Encode(map[string]any{"tenant": tenant, "cents": t.Cents}) // the client may have left
 }

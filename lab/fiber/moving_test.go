@@ -2,6 +2,7 @@ package labfiber_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -75,19 +76,22 @@ func TestFromFibersOwnMiddleware(t *testing.T) {
 	} {
 		before, first := orders.Load(), ""
 		for i, app := range releases {
-			r := httptest.NewRequest(http.MethodPost, "/orders", http.NoBody)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", http.NoBody)
 			r.Header.Set("X-Idempotency-Key", key)
 			resp, err := app.Test(r, -1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			body := make([]byte, 64)
-			n, _ := resp.Body.Read(body)
-			if i == 0 {
-				first = string(body[:n])
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if resp.StatusCode != http.StatusCreated || string(body[:n]) != first {
-				t.Errorf("%s: release %d answered %d %q, want %q", key, i, resp.StatusCode, body[:n], first)
+			resp.Body.Close()
+			if i == 0 {
+				first = string(body)
+			}
+			if resp.StatusCode != http.StatusCreated || string(body) != first {
+				t.Errorf("%s: release %d answered %d %q, want %q", key, i, resp.StatusCode, body, first)
 			}
 		}
 		if n := orders.Load() - before; n != 1 {

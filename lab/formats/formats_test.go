@@ -68,11 +68,11 @@ func TestVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		print, err := hex.DecodeString(c.Fingerprint)
+		sum, err := hex.DecodeString(c.Fingerprint)
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := store.Record{ID: id, Fingerprint: store.Fingerprint(print)}
+		record := store.Record{ID: id, Fingerprint: store.Fingerprint(sum)}
 		same(t, "downstream key "+c.Name, record.Key(c.Name), c.Key)
 	}
 	for _, c := range v.Responses {

@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/core"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"

@@ -251,7 +251,7 @@ func pages(dir string, write bool) (stale []string, err error) {
 			continue
 		}
 		if write {
-			if err := os.WriteFile(name, []byte(made), 0o644); err != nil { //nolint:gosec // a page of the project, which everyone may read
+			if err := os.WriteFile(name, []byte(made), 0o644); err != nil {
 				return nil, err
 			}
 			continue
