@@ -30,7 +30,7 @@ function find(pathname) {
 
 const server = http.createServer((request, response) => {
   const file = find(new URL(request.url, 'http://site').pathname)
-  response.writeHead(file ? 200 : 404, { 'content-type': types[path.extname(file ?? '.html')] ?? 'application/octet-stream' })
+  response.writeHead(file ? 200 : 404, { 'content-type': types[path.extname(file ?? '404.html')] ?? 'application/octet-stream' })
   fs.createReadStream(file ?? path.join(dist, '404.html')).pipe(response)
 })
 await new Promise((listening) => { server.listen(0, '127.0.0.1', listening) })

@@ -32,8 +32,9 @@ export default defineConfig({
     nav: groups.map((group) => ({ text: group.text, link: group.items[0].link, activeMatch: `^${group.items[0].link.replace(/[^/]*$/, '')}` })),
     sidebar: groups,
     outline: { level: [2, 3] },
-    search: { provider: 'local', options: { detailedView: false } },
+    search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: github, ariaLabel: 'The repository on GitHub' }],
+    notFound: { title: 'No such page', quote: 'It may have moved: search for it, or start from the home page.', linkLabel: 'Home', linkText: 'Home' },
     editLink: { pattern: ({ frontmatter }) => frontmatter.source, text: 'Edit this page on GitHub' },
   },
   transformPageData(page) {
@@ -41,7 +42,7 @@ export default defineConfig({
     page.frontmatter.source = `${github}/edit/main/${file}`
     if (!file.endsWith('.md')) page.frontmatter.editLink = false // a list of a folder
   },
-  vite: { plugins: [follow()] },
+  vite: { plugins: [follow()], build: { chunkSizeWarningLimit: 2000 } }, // the index of the search
 })
 
 // repositoryMarkdown gives the Markdown of the repository the form of the site: links to files outside of the pages lead to
@@ -53,6 +54,8 @@ function repositoryMarkdown(md) {
     for (const [i, token] of tokens.entries()) {
       if (token.type === 'heading_open') heading = tokens[i + 1].children.filter(({ type }) => type !== 'html_inline').map(({ content }) => content).join('').trim()
       token.meta = { ...token.meta, heading }
+      if (token.type === 'code_block') Object.assign(token, { type: 'fence', info: 'text' }) // so that it scrolls too
+      if (token.type === 'th_open' && !tokens[i + 1].content) token.tag = tokens[i + 2].tag = 'td'
       for (const child of token.children ?? []) {
         if (child.type === 'link_open') child.attrSet('href', resolve(child.attrGet('href'), from))
       }
