@@ -14,6 +14,7 @@ const groups = ['guides', 'reference', 'operate', 'engineering'] // folders of d
 export const read = (file) => fs.readFileSync(join(repository, file), 'utf8')
 const exists = (file) => fs.existsSync(join(repository, file))
 const plain = (text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '').trim()
+const capital = (text) => text[0].toUpperCase() + text.slice(1)
 const title = (file) => plain(read(file).match(/^# (.*)/m)?.[1] ?? path.basename(file, '.md')).split(': ')[0]
 const documents = fs.readdirSync(join(repository, 'docs'), { recursive: true }).map((name) => `docs/${name.replaceAll('\\', '/')}`).sort()
 const markdown = documents.filter((name) => name.endsWith('.md'))
@@ -54,21 +55,22 @@ function home() {
   const readme = read('README.md')
   const [, name, first, second, rest] = need(readme.match(/^# (.*)\n\n(.+)\n\n(.+)\n\n([^]*)/), 'title and two sentences')
   const guarantees = section(readme, 'What it guarantees').match(/^\* \*\*.+\*\*: .+$/gm)
+  const [, text, tagline] = need(plain(first).match(new RegExp(`^${name} (.+?): (.+)`)), 'first sentence of two parts')
   const start = links(section(readme, 'Read on').split('\n').find((line) => line.startsWith('* **Start**')) ?? '', 'README.md')
   const frame = {
     layout: 'home',
     title: name,
-    titleTemplate: plain(second).replace(/\.$/, ''),
+    titleTemplate: capital(text),
     hero: {
       name,
-      text: plain(second),
-      tagline: plain(first),
+      text,
+      tagline: `${capital(tagline)} ${plain(second)}`,
       actions: need(start, 'line "Start"').slice(0, 2).map((link, i) => ({ theme: i ? 'alt' : 'brand', text: title(`docs${link}`), link }))
         .concat({ theme: 'alt', text: 'GitHub', link: github }),
     },
-    features: need(guarantees, 'guarantees').map((line) => line.match(/\*\*(.+)\*\*: (.+)/)).map(([, title, details]) => ({ title, details: plain(details) })),
+    features: need(guarantees, 'guarantees').map((line) => line.match(/\*\*(.+)\*\*: (.+)/)).map(([, title, details]) => ({ title, details: capital(plain(details)) })),
   }
-  return `---\n${JSON.stringify(frame)}\n---\n\n${guarantees.reduce((text, line) => text.replace(`${line}\n`, ''), rest)}`
+  return `---\n${JSON.stringify(frame)}\n---\n\n${rest}`
 }
 
 const list = () => `# Decisions\n\nWhy Reprise is built the way it is: one page for each lasting decision.\n\n${markdown
@@ -102,6 +104,6 @@ export function sidebar() {
       const pages = markdown.filter((file) => file.startsWith(`${decisions}/`))
       items.push({ text: 'Decisions', link: '/engineering/adr/', collapsed: true, items: pages.map((file) => ({ text: title(file), link: `/${page(file)}` })) })
     }
-    return { text: group[0].toUpperCase() + group.slice(1), items }
+    return { text: capital(group), items }
   })
 }
