@@ -123,6 +123,8 @@ async function search(context, width, word) {
   await page.evaluate(axe)
   for (const scheme of schemes) {
     await page.emulateMedia({ colorScheme: scheme })
+    const { violations } = await page.evaluate(() => window.axe.run('.VPLocalSearchBox'))
+    violations.forEach(({ help, nodes }) => fault(`${where}, ${scheme}`, `axe: ${help}, as in ${nodes[0].html.slice(0, 300)}`))
     await page.screenshot({ path: path.join(shots, String(width), scheme, 'search.png') })
   }
   const found = await page.locator('.results .result').first().getAttribute('href')

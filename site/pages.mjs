@@ -64,7 +64,7 @@ function home() {
     hero: {
       name,
       text,
-      tagline: `${capital(tagline)} ${plain(second)}`,
+      tagline: `${capital(tagline)} ${plain(second).replace(/^It /, `${name} `)}`,
       actions: need(start, 'line "Start"').slice(0, 2).map((link, i) => ({ theme: i ? 'alt' : 'brand', text: title(`docs${link}`), link }))
         .concat({ theme: 'alt', text: 'GitHub', link: github }),
     },

@@ -77,7 +77,7 @@ function repositoryMarkdown(md) {
 
 // diagram draws at build time. The renderer's style sheet loads a font; ours does not.
 function diagram({ content, meta }) {
-  const svg = renderMermaidSVG(content, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)', muted: 'var(--vp-c-text-2)', line: 'var(--vp-c-text-2)', transparent: true })
+  const svg = renderMermaidSVG(content, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)', muted: 'var(--vp-c-text-2)', line: 'var(--vp-c-text-2)', transparent: true, padding: 16 })
     .replace(/@import [^;]*&amp;[^;]*;[^;]*;|@import [^;]*;/, '').replace(/'Inter', /, '').replace('<svg ', '<svg aria-hidden="true" ')
   return `<div class="diagram" tabindex="0" role="img" aria-label="${escape(`Diagram: ${meta.heading}`)}" v-html="${escape(JSON.stringify(svg))}"></div>\n`
 }
