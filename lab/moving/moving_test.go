@@ -89,6 +89,7 @@ func TestFromSetNX(t *testing.T) {
 			case err != nil:
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			case !fresh:
+				protocol.Release(r.Context()) // an old process may yet fail, and free the key
 				http.Error(w, "duplicate", http.StatusConflict)
 			default:
 				orders.Add(1)
@@ -106,6 +107,20 @@ func TestFromSetNX(t *testing.T) {
 			t.Errorf("%s: the retry is answered %d, want %d", key, retry.Code, want)
 		}
 	}
+
+	t.Run("a key that an old process freed runs", func(t *testing.T) {
+		old := prefix + "idem:freed"
+		if err := client.SetNX(t.Context(), old, "1", time.Hour).Err(); err != nil { // an old process runs it
+			t.Fatal(err)
+		}
+		refused := post(t, during, header, "freed")
+		if err := client.Del(t.Context(), old).Err(); err != nil { // and fails
+			t.Fatal(err)
+		}
+		if retry := post(t, during, header, "freed"); refused.Code != http.StatusConflict || retry.Code != http.StatusCreated {
+			t.Errorf("answered %d, then %d, want 409, then 201", refused.Code, retry.Code)
+		}
+	})
 
 	t.Run("a later attempt is not its own duplicate", func(t *testing.T) {
 		attempt := "the key of an operation"
@@ -185,18 +200,21 @@ func TestFromAUniqueConstraint(t *testing.T) {
 }
 
 // TestFromAnotherHeader has clients that change the name of their field between a request
-// and its retry.
+// and its retry, while a release that knows only the old name serves beside the new one.
 func TestFromAnotherHeader(t *testing.T) {
 	t.Parallel()
 	var orders atomic.Int64
-	release := protect(t, memstore.New(), protocol.Config{Required: true, Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")},
-		func(w http.ResponseWriter, _ *http.Request) { orders.Add(1); w.WriteHeader(http.StatusCreated) })
-	for _, field := range []string{"X-Idempotency-Key", "Idempotency-Key", "X-Idempotency-Key"} {
-		if w := post(t, release, field, "7c1f"); w.Code != http.StatusCreated {
-			t.Errorf("%s: answered %d", field, w.Code)
+	handler := func(w http.ResponseWriter, _ *http.Request) { orders.Add(1); w.WriteHeader(http.StatusCreated) }
+	st := memstore.New()
+	old := protect(t, st, protocol.Config{Key: protocol.KeyHeader("X-Idempotency-Key")}, handler)
+	during := protect(t, st, protocol.Config{Key: protocol.KeyHeader("Idempotency-Key", "X-Idempotency-Key")}, handler)
+	for key, by := range keys { // clients have the old name while old processes serve
+		before := orders.Load()
+		first := post(t, pick(by.firstNew, during, old), "X-Idempotency-Key", key)
+		retry := post(t, pick(by.retryNew, during, old), "X-Idempotency-Key", key)
+		after := post(t, during, "Idempotency-Key", key)
+		if n := orders.Load() - before; n != 1 || first.Code != retry.Code || first.Code != after.Code {
+			t.Errorf("%s: answered %d, %d and %d, with %d orders, want one", key, first.Code, retry.Code, after.Code, n)
 		}
-	}
-	if n := orders.Load(); n != 1 {
-		t.Errorf("%d orders, want 1", n)
 	}
 }
