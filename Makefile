@@ -185,6 +185,18 @@ boundaries: ## Prove the rules of modules that the linter does not see, and the 
 docs: ## Prove that the names, links, paths and targets in the documentation are there
 	@$(call tool,docs,)
 
+# The base of its addresses, which GitHub Pages takes from the name of the repository: SITE_BASE=/
+export SITE_BASE ?= /reprise/
+
+site: ## Build the website of docs/ into .cache/site/dist (needs npm)
+	@.ci/site build
+
+site/serve: ## Serve the website, and follow changes of docs/
+	@.ci/site serve
+
+site/check: ## Build the website and look at each page in Chromium: axe-core, width, links, other hosts, search
+	@.ci/site check
+
 isolated: ## Build each module, and vet it with its tests, without the workspace
 	@$(call use,go.work)
 	export GOWORK=off

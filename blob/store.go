@@ -22,12 +22,15 @@ type Config struct {
 	// prefix, and then one sweep. The default is none.
 	Prefix string
 
-	// BufferSize and MaxConcurrency are those of [blob.WriterOptions]: how long the parts
-	// of an upload are, and how many are sent at once. A driver that reads the parts from
-	// the temporary file, as that of S3 does, needs no memory for them; the one of Google
-	// Cloud Storage has a buffer of BufferSize for each upload. The defaults are the
+	// BufferSize is how long the parts of an upload are, in bytes, as in
+	// [blob.WriterOptions]. A driver that reads the parts from the temporary file, as that
+	// of S3 does, needs no memory for them; the one of Google Cloud Storage has a buffer of
+	// this size for each upload. The default is the driver's.
+	BufferSize int
+
+	// MaxConcurrency is how many parts of an upload are sent at once. The default is the
 	// driver's.
-	BufferSize, MaxConcurrency int
+	MaxConcurrency int
 }
 
 // Store is a [protocol.BlobStore] over a bucket. It is safe for concurrent use, and does

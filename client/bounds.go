@@ -9,8 +9,8 @@ import (
 // Bounds are those of one call, see [WithBounds]. A field that is zero leaves the bound
 // of [Config].
 type Bounds struct {
-	MaxAttempts int           // see [Config].MaxAttempts; 1: the call is not retried
-	MaxElapsed  time.Duration // see [Config].MaxElapsed
+	MaxAttempts int           // the largest number of attempts, the first included; zero means that of [Config]
+	MaxElapsed  time.Duration // how long after its beginning another attempt may begin; zero means that of [Config]
 }
 
 // WithBounds returns a context whose calls have these bounds, wider or narrower than

@@ -20,8 +20,8 @@ type Config struct {
 	// base transport, and the Observer is not notified of them.
 	Methods []string
 
-	// NewKey returns the key of a call that has none. The default is [NewKey]. Keys must be
-	// unguessable (128 random bits) and never repeat.
+	// NewKey returns the key of a call that has none. The default is the function [NewKey].
+	// Keys must be unguessable (128 random bits) and never repeat.
 	NewKey func() string
 
 	// MaxAttempts is the largest number of attempts of a call, the first included. Those
@@ -38,13 +38,17 @@ type Config struct {
 
 	// AttemptTimeout is how long one attempt may take, until its response is complete (see
 	// MaxResponseBuffer) or its body begins. An attempt that takes longer is given up and
-	// retried. The default, 0, is no limit besides the context of the request.
+	// retried. The default is none: only the context of the request ends an attempt.
 	AttemptTimeout time.Duration
 
-	// Delay and MaxDelay are the bounds of the waits between attempts where the service
-	// names none: before retry n a random time up to the smaller of Delay·2ⁿ⁻¹ and MaxDelay
-	// ("full jitter"). The defaults are 200 ms and 10 s.
-	Delay, MaxDelay time.Duration
+	// Delay is the longest wait before the first retry, where the service names none. Before
+	// retry n the client waits for a random time up to the smaller of Delay·2ⁿ⁻¹ and
+	// MaxDelay ("full jitter"). The default is 200 ms.
+	Delay time.Duration
+
+	// MaxDelay bounds the wait before any retry, where the service names none. The default
+	// is 10 s.
+	MaxDelay time.Duration
 
 	// MaxRetryAfter is the longest Retry-After that is waited for. A response that names a
 	// longer one is returned at once. The default is 30 s.
@@ -58,11 +62,11 @@ type Config struct {
 	// failed operation again (Reprise with its preset Recoverable, the default there).
 	RetryServerErrors bool
 
-	// Retry, if set, has the last word about whether an attempt may be repeated, within the
-	// bounds and the Budget. It gets the response, or the error if there is none, and the
-	// decision of all other rules. It must be safe for concurrent use, and leave the body of
-	// the response as it is, except for [ProblemOf]. A repeated attempt has the same key, so
-	// a response that was recorded will not change.
+	// Retry, if set, decides last whether an attempt may be repeated, within the bounds and
+	// the Budget. It gets the response, or the error if there is none, and the decision of
+	// all other rules. It must be safe for concurrent use, and leave the body of the
+	// response as it is, except for [ProblemOf]. A repeated attempt has the same key, so a
+	// response that was recorded will not change.
 	Retry func(resp *http.Response, err error, retry bool) bool
 
 	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
@@ -79,7 +83,7 @@ type Config struct {
 
 	// AcceptOmitted returns the stand-in for a body that the service did not keep
 	// (Idempotency-Body: omitted) as the response, for callers that need its status and
-	// fields alone; [OutcomeOf] is then [AnsweredOmitted]. By default the call ends with a
+	// fields alone. [OutcomeOf] is then [AnsweredOmitted]. Otherwise the call ends with a
 	// [BodyOmittedError].
 	AcceptOmitted bool
 
@@ -92,13 +96,13 @@ type Config struct {
 // service then gets few more requests than there are calls. A retry after a response that
 // the operation is in progress takes none.
 type Budget struct {
-	// Burst is how many tokens the bucket holds, and holds at the start. When a process of
+	// Burst is how many tokens the bucket holds; it is full at the start. When a process of
 	// the service dies, each call that it served takes one: let Burst be no less than the
 	// number of calls at a time. The default is 1000.
 	Burst int
 
-	// Ratio is how many tokens a call puts back: the retries for each call that go on for
-	// ever. The default is 0.2; the largest is 100.
+	// Ratio is how many tokens a call puts back, and so the lasting number of retries for
+	// each call. The default is 0.2; the largest is 100.
 	Ratio float64
 
 	// Off lets every call retry until its own bounds.

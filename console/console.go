@@ -60,12 +60,13 @@ type Config struct {
 	// policy, which decides the client's next response.
 	Guards []*protocol.Guard
 
-	// Events are the recent events of this process. Nil shows no events and no history.
+	// Events are the recent events of this process. The default is none: the console shows
+	// no events and no history.
 	Events *Events
 
 	// TrustedOrigins are the origins of the console's own pages, such as
-	// "https://ops.example.com", behind a proxy that rewrites the Host field: browsers that
-	// send no Sec-Fetch-Site are told from another site by the host alone.
+	// "https://ops.example.com", behind a proxy that rewrites the Host field. A browser
+	// that sends no Sec-Fetch-Site is recognized as that of another site by the host alone.
 	TrustedOrigins []string
 
 	// Hosts, if not empty, are the accepted values of the Host field. A console without

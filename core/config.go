@@ -16,8 +16,8 @@ type Config struct {
 	// the handler. Default 30 s, at least 1 s.
 	Lease time.Duration
 
-	// Retention is how long answers are replayed if the operation does not say. Default
-	// 24 h; 1 ms to 10 years.
+	// Retention is how long a response is replayed if its operation names no retention.
+	// Default 24 h; 1 ms to 10 years.
 	Retention time.Duration
 
 	// ClaimTimeout bounds a claim, repetitions included. Default 2 s; 10 ms to 1 min.
@@ -37,33 +37,34 @@ type Config struct {
 	// Default 1 h; -1 is no bound, so that a handler that hangs keeps its key.
 	MaxRun time.Duration
 
-	// Waiting bounds how many callers may wait for attempts of others (see
+	// Waiting bounds how many callers may wait for the attempts of other callers (see
 	// [Operation.Wait]).
 	Waiting WaitLimits
 
-	// Background bounds the ends of attempts that the store did not take in time
-	// and that are repeated after the response left. Over a limit they are dropped,
-	// counted and reported, and their claims lapse. See [Stats].
+	// Background bounds the completions and releases that the store did not take in time,
+	// and that are repeated after the response left. Over a limit they are dropped, counted
+	// and reported, and their claims lapse. See [Stats].
 	Background BackgroundLimits
 
 	// Detach copies those values of a request's context that may be used after the request,
 	// such as its trace or tenant, into a context that does not refer to the request. The
 	// store and the observer see them in work after the request. It is called once for each
-	// attempt, while the request lives. By default such work sees no values: frameworks
-	// reuse the contexts of their requests.
+	// attempt, while the request lives. The default is none: such work sees no values,
+	// because frameworks reuse the contexts of their requests.
 	Detach func(context.Context) context.Context
 
-	// Log gets what an operator must know, and no successes: a misconfigured or full store,
-	// unreadable records, requests that get 503, scopes that are unknown, records that
-	// lapsed and were taken over or need a decision, lost leases, responses that are not
-	// recorded, dropped work, handlers that ran twice or without a claim, and panics of the
-	// policy. Each message is logged at most every ten seconds, with the number of those
-	// skipped; the resolution of a record by an operator always is. Nil means the default
-	// logger at the time of each event; a logger over [slog.DiscardHandler] silences it.
+	// Log gets what an operator must know, and no successes. That is a misconfigured or
+	// full store, unreadable records, requests that get 503, scopes that are unknown,
+	// records that lapsed and were taken over or need a decision, lost leases, responses
+	// that are not recorded, dropped work, handlers that ran twice or without a claim, and
+	// panics of the policy. Each message is logged at most every ten seconds, with the
+	// number of those skipped; the resolution of a record by an operator always is. The
+	// default is the default logger of slog at the time of each event. A logger over
+	// [slog.DiscardHandler] silences it.
 	Log *slog.Logger
 
 	// Observer is notified of every transition, beside the log. See [NewAuditLog] and
-	// [Observers]. Nil is none.
+	// [Observers]. The default is none.
 	Observer Observer
 }
 

@@ -14,20 +14,20 @@ import (
 // ReconcileConfig bounds a round of [Reconcile]. The zero value is the documented default
 // in every field.
 type ReconcileConfig struct {
-	// Label selects the records of one policy (see [Operation].Label). Empty selects all:
+	// Label selects the records of one policy (see [Operation].Label). The default is all:
 	// then ask must know the downstream calls of every policy of the store.
 	Label string
 
-	// Lapsed also selects the records of attempts that ended without a word, such as those
-	// of a process that died. By default only unknown ones are: their handler said Unknown,
-	// or did not return within a lease after Config.MaxRun.
+	// Lapsed also selects lapsed records, such as those of a process that died, and not
+	// only unknown ones, whose handler said Unknown, or did not return within a lease after
+	// Config.MaxRun.
 	Lapsed bool
 
 	// OlderThan leaves out records whose last attempt claimed them less long ago, by the
 	// store's clock. Make it longer than an attempt may take, plus the time for which the
 	// downstream system may still execute what it received: only then does "not executed"
 	// stay true. A handler that ignores its context takes any time: see Reconcile. The
-	// default, 0, leaves none out.
+	// default is none: no record is left out.
 	OlderThan time.Duration
 
 	// After is Reconciled.Next of the round before; empty begins with the first record.

@@ -23,13 +23,13 @@ import (
 
 // Config says how calls are made.
 type Config struct {
-	// Client has the rules of retries. Its Methods, MaxRequestBuffer and MaxResponseBuffer
+	// Client is the rules of retries. Its Methods, MaxRequestBuffer and MaxResponseBuffer
 	// have no meaning here.
 	Client repriseclient.Config
 
 	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
-	// untouched: those that the service does not protect, where a retry may run twice, and
-	// health checks. By default none is left out.
+	// untouched, such as health checks and calls that the service does not protect: a retry
+	// of those may run twice. The default is none: all are retried.
 	Skip func(procedure string) bool
 }
 

@@ -39,15 +39,15 @@ const (
 // No scope can fill a store: one scope may hold at most nine times the free room. A scope
 // alone gets nine tenths of each bound, and the rest is for the others.
 type Bounds struct {
-	// Records is how many records the store holds, in any state. Zero is
-	// [DefaultRecords].
+	// Records is how many records the store holds, in any state. The default is 1,000,000
+	// ([DefaultRecords]).
 	Records int
 
 	// Bytes is how much memory the records take: their payloads and descriptions, and
-	// [RecordOverhead] for each. Zero is [DefaultBytes]. It is checked when a key is
-	// claimed and never when an attempt completes, because to refuse the response of an
-	// operation that ran would make its retry run again. So the attempts that were
-	// running when the bound was reached may exceed it by their payloads.
+	// [RecordOverhead] for each. The default is 256 MiB ([DefaultBytes]). It is checked
+	// when a key is claimed and never when an attempt completes, because to refuse the
+	// response of an operation that ran would make its retry run again. So the attempts
+	// that were running when the bound was reached may exceed it by their payloads.
 	//
 	// The process needs more than that: the collector lets the heap grow to about twice the
 	// memory in use before it runs, and returns memory to the system late. Set GOMEMLIMIT

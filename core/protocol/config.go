@@ -33,8 +33,8 @@ type Config struct {
 	// PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
-	// Required refuses a request of a keyed method that has no key. By default such a
-	// request passes through, unprotected.
+	// Required refuses a request of a keyed method that has no key, which passes through
+	// unprotected otherwise.
 	Required bool
 
 	// Key says where a request has its key. The default is the header Idempotency-Key. See
@@ -46,8 +46,8 @@ type Config struct {
 	KeyMode KeyMode
 
 	// Endpoint is a stable name of your choice that becomes part of the operation's
-	// identity, for APIs whose clients use one key for several calls. By default a key that
-	// comes back at another endpoint is refused with 422.
+	// identity, for APIs whose clients use one key for several calls. The default is none:
+	// a key that comes back at another endpoint is refused with 422.
 	Endpoint string
 
 	// Preset decides how failures and lapsed attempts are treated. The default is
@@ -60,23 +60,23 @@ type Config struct {
 	// whose process died is kept from its claim for as long.
 	Retention time.Duration
 
-	// Horizon is for operations that must not run again after their retention either: how
-	// much longer a key is remembered. When the retention of a response has ended, a retry
-	// gets 409 result-expired until the horizon has ended too; then the key is new. A lapsed
-	// record is remembered as long. Together they are 10 years at most. By default the
-	// memory ends with the retention. See docs/reference/options.md.
+	// Horizon is how much longer than its retention a key is remembered, for operations
+	// that must not run again then either. When the retention of a response has ended, a
+	// retry gets 409 result-expired until the horizon has ended too; then the key is new. A
+	// lapsed record is remembered as long. Together they are 10 years at most. The default
+	// is none: the key is forgotten with the response. See docs/reference/options.md.
 	Horizon time.Duration
 
-	// MaxAttempts refuses to take over a lapsed record after that many attempts. Zero is
-	// unlimited.
+	// MaxAttempts is how many attempts an operation may have: a lapsed record is not taken
+	// over after the last one. The default is unlimited.
 	MaxAttempts int
 
 	// Wait is how long a duplicate waits for the first request to finish, to get its
-	// replay. Zero answers 409 at once.
+	// replay. The default is none: a duplicate gets 409 at once.
 	Wait time.Duration
 
-	// FailOpen runs the handler unprotected when the server of the store could not be
-	// reached and this process knows nothing of the key, instead of answering 503: see
+	// FailOpen runs the handler unprotected instead of answering 503, when the server of
+	// the store could not be reached and this process knows nothing of the key: see
 	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
 	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
 	// with Horizon, or with a store that binds effects to the attempt, such as a
@@ -86,41 +86,41 @@ type Config struct {
 	// Limits bounds keys and bodies.
 	Limits Limits
 
-	// Oversize is the response of retries whose body was not kept. The default is
-	// Summary.
+	// Oversize is the response to retries whose body was not kept. The default is Summary.
 	Oversize Oversize
 
-	// Offload keeps the bodies that are longer than Limits.ResponseBody. By default they
-	// are not kept.
+	// Offload keeps the bodies that are longer than Limits.ResponseBody. The default is
+	// none: they are not kept.
 	Offload Offloading
 
 	// Fingerprint decides which requests count as the same one.
 	Fingerprint Fingerprinting
 
-	// Keep says which responses are kept, which of their fields, and what beside them.
+	// Keep says which responses are kept, which of their fields, and what is kept beside
+	// them.
 	Keep Keeping
 
-	// Seal encrypts the responses that records keep. By default no response is encrypted.
-	// It is one for all guards that share keys, and docs/guides/sealing.md says in which
-	// order a deployment turns it on.
+	// Seal encrypts the responses that records keep. The default is none: responses are
+	// stored in the clear. It is one for all guards that share keys, and
+	// docs/guides/sealing.md says in which order a deployment turns it on.
 	Seal Sealing
 
-	// Describe, if not nil, returns a short text that tells operators about a request in
-	// its record, such as its route, tenant, host and trace. The record keeps it from its
+	// Describe, if not nil, returns a short text for operators that is kept in the record
+	// of a request, such as its route, tenant, host and trace. The record has it from the
 	// claim on, and the programs for operators show it (see
 	// [github.com/reprise-go/reprise/core/store.Record]). Clients never see it. It is
 	// called for each request with a key, before its claim, and must not read the body.
-	// Records have it in the clear: it must not have anything of the key or the body. Up
-	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and
-	// each other character becomes a "?". In the place of a text with the key in it, the
-	// record says that it was withheld, and if Describe panics, it has none; the observer
-	// is notified of both (see [reprise.EventDescription] and [reprise.EventPanic]).
+	// Records have it in the clear: it must not contain anything of the key or the body. Up
+	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and each
+	// other character becomes a "?". In the place of a text with the key in it, the record
+	// says that it was withheld, and if Describe panics, it has none; the observer is
+	// notified of both (see [reprise.EventDescription] and [reprise.EventPanic]).
 	Describe func(ctx context.Context, r *Request) string
 
 	// Announce adds fields to responses that tell clients about the policy.
 	Announce Announcing
 
-	// Problems is the form of refusals.
+	// Problems is the form of the responses that refuse a request.
 	Problems ProblemFormat
 }
 
@@ -175,13 +175,13 @@ type Offloading struct {
 	// ReadOnly replays the bodies that other guards have offloaded, and offloads none.
 	ReadOnly bool
 
-	// MaxBody bounds a body that is offloaded, in bytes, up to 1 TiB: more than
-	// Limits.ResponseBody. The default is 256 MiB.
+	// MaxBody bounds a body that is offloaded, in bytes: more than Limits.ResponseBody, and
+	// up to 1 TiB. The default is 256 MiB.
 	MaxBody int64
 
-	// Timeout bounds how long a request waits for Blobs: the first request for its body to
-	// be written, after its handler returned, and a retry for it to be read and checked,
-	// before the first byte leaves: 1 ms to 1 h. The default is 10 s.
+	// Timeout bounds how long a request waits for Blobs, 1 ms to 1 h. The first request
+	// waits for its body to be written, after its handler returned, and a retry for it to
+	// be read and checked, before the first byte leaves. The default is 10 s.
 	Timeout time.Duration
 
 	// Dir is the directory of the temporary files that a body goes through, on its way to
@@ -190,12 +190,12 @@ type Offloading struct {
 	// makes the files memory.
 	Dir string
 
-	// MaxSpool bounds the bytes of all temporary files of first responses of the guard at a
-	// time, and those of its replays apart from them: together they have twice as many. A
-	// first response that finds no room is not kept, and a replay is answered with 503.
-	// Clients that read replays slowly take no room from first responses. A body that its
-	// client has not read for 10 s breaks off when another one finds no room. The default
-	// is 4 GiB, and at least MaxBody.
+	// MaxSpool bounds the temporary files that the guard has at a time, in bytes: those of
+	// first responses, and as much again for those of replays. A first response that finds
+	// no room is not kept, and a replay is answered with 503. Clients that read replays
+	// slowly take no room from first responses. A body that its client has not read for 10
+	// s breaks off when another one finds no room. The default is 4 GiB, and at least
+	// MaxBody.
 	MaxSpool int64
 }
 
@@ -207,28 +207,29 @@ type Fingerprinting struct {
 	// Func digests the content of a request. The default is [DefaultFingerprint].
 	Func Fingerprinter
 
-	// Omit has JSON pointers (RFC 6901) to the parts of a JSON body that a client changes
+	// Omit lists JSON pointers (RFC 6901) to the parts of a JSON body that a client changes
 	// from one attempt to the next, such as "/sent_at" and the "/id" of JSON-RPC. A retry
 	// may have others, or none. It needs CanonicalJSON as Func, and up to 32 pointers of up
-	// to 1,024 bytes, none of which leads into another. A body that is digested byte by byte
-	// is digested with those parts. After a change of the list, retries of requests that are
-	// in flight or recorded may get 422.
+	// to 1,024 bytes, none of which leads into another. A body that is digested byte by
+	// byte is digested with those parts. After a change of the list, retries of requests
+	// that are in flight or recorded may get 422.
 	Omit []string
 
-	// Headers names request fields that belong to the content of a request, and adds them to
-	// the fingerprint, whatever Func is. An example is an API version. List "Host" if one
-	// process serves several hosts: without it, and with one key space for all of them, a
-	// request to the live host may get the replay of the sandbox host's response. After a
-	// change of the list, retries of requests that are in flight or recorded get 422. The
-	// headers of the key are refused: one key has several notations.
+	// Headers names the request fields that are added to the fingerprint, with any Func. An
+	// example is an API version. List "Host" if one process serves several hosts: without
+	// it, and with one key space for all of them, a request to the live host may get the
+	// replay of the sandbox host's response. After a change of the list, retries of
+	// requests that are in flight or recorded get 422. The headers of the key are refused:
+	// one key has several notations.
 	Headers []string
 }
 
 // Keeping says which responses are kept for replays, and which of their fields.
 type Keeping struct {
-	// Headers names the response fields that are kept. Nil keeps every field except those
-	// that belong to a single response (R14). Content-Type, Content-Encoding and
-	// Content-Range are always kept: without them the stored body cannot be read.
+	// Headers names the response fields that are kept. The default is every field except
+	// those that belong to a single response, such as Date and Set-Cookie (R14).
+	// Content-Type, Content-Encoding and Content-Range are always kept: without them the
+	// stored body cannot be read.
 	Headers []string
 
 	// Decide decides by the status and the start of the body of a complete response whether
@@ -243,8 +244,8 @@ type Keeping struct {
 	// modified. It is empty when [Guard.Keeps] asks.
 	Decide func(status int, head []byte) Decision
 
-	// Annotate, if not nil, returns a short text that is kept beside a response, such as the
-	// traceparent of its trace: replays give it to the observer (see
+	// Annotate, if not nil, returns a short text that is kept beside a response, such as
+	// the traceparent of its trace. Replays give it to the observer (see
 	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
 	// is called with the context of the handler after the handler returned. Up to 255 bytes
 	// of printable US-ASCII; any other text is not kept.
@@ -253,36 +254,37 @@ type Keeping struct {
 
 // Announcing adds fields to responses that tell clients about the policy.
 type Announcing struct {
-	// Expires announces the end of the retention: a response that is recorded carries
-	// Idempotency-Key-Expires, a Date of RFC 9651 such as @1795305600, and its replays
-	// carry the same value. Until then a retry is no new request. It is an estimate by
-	// the clock of this process, rounded down, because the store counts the retention by
-	// its own clock. A response that leaves before it is recorded, as a stream does,
-	// carries none, but its replays do. A value that the handler set stays.
+	// Expires announces the end of the retention in the field Idempotency-Key-Expires, a
+	// Date of RFC 9651 such as @1795305600, of a response that is recorded and of its
+	// replays. Until then a retry is no new request. It is an estimate by the clock of this
+	// process, rounded down, because the store counts the retention by its own clock. A
+	// response that leaves before it is recorded, as a stream does, carries none, but its
+	// replays do. A value that the handler set stays.
 	Expires bool
 
 	// ReplayedHeader is the name of the field that marks a replay with the value true. The
-	// default is Idempotent-Replayed, which a handler cannot set either way. Clients have
-	// to know the name: a contract has it, and so does [Guard.ControlFields].
+	// default is Idempotent-Replayed. A handler can set neither this field nor
+	// Idempotent-Replayed. Clients have to know the name: a contract has it, and so does
+	// [Guard.ControlFields].
 	ReplayedHeader string
 
-	// PolicyURL is the URI of the page on which the API publishes its policy, such as
-	// that of package contract. Responses to requests with a key, and all problems, then
-	// carry Link: <…>; rel="describedby", beside the links that they have. A kept
-	// response is replayed with the link that it had. By default only the problems about
-	// a key have a link, to their type.
+	// PolicyURL is the URI of the page on which the API publishes its policy, such as that
+	// of package contract. Responses to requests with a key, and all problems, then carry
+	// Link: <…>; rel="describedby", beside the links that they have. A kept response is
+	// replayed with the link that it had. The default is none: only the problems about a
+	// key have a link, to their type.
 	PolicyURL string
 }
 
 // ProblemFormat is the form of refusals.
 type ProblemFormat struct {
 	// Base is the URI to which a problem's code is appended to form its type. The default
-	// is this project's documentation.
+	// is this project's page of problems.
 	Base string
 
-	// Write makes the response to a problem. Nil writes application/problem+json. It gets
-	// the request for the values of a company's own error format, such as the language and
-	// the request ID, and the context, whose values are those of the request or of the
+	// Write makes the response to a problem. The default is application/problem+json. It
+	// gets the request for the values of a company's own error format, such as the language
+	// and the request ID, and the context, whose values are those of the request or of the
 	// handler. It must not read the body, and must not put anything into the answer that a
 	// client could not see otherwise. It is called from many goroutines.
 	Write func(ctx context.Context, r *Request, p Problem) Response

@@ -22,8 +22,8 @@ import (
 // of OtherSecrets. See docs/guides/sealing.md for turning it on and for the rotation of
 // secrets.
 type Sealing struct {
-	// Secret seals the responses that are recorded from now on. Without it no response is
-	// sealed, and ClearHead, Strict and MaxAge are refused.
+	// Secret seals the responses that are recorded from now on. The default is none: no
+	// response is sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
 	// OtherSecrets only open responses: former secrets, until the retention of their
@@ -31,7 +31,7 @@ type Sealing struct {
 	// one seals with it.
 	OtherSecrets []Secret
 
-	// ClearHead leaves status, header, trailer and annotation readable for operators. The
+	// ClearHead leaves status, header, trailer and annotation readable to operators. The
 	// body is sealed, and any change of the rest is detected.
 	ClearHead bool
 
@@ -46,7 +46,8 @@ type Sealing struct {
 	// the same operation. A response is sealed before it is completed, and its retention
 	// counts from then: so MaxAge is at least the Retention, plus the engine's
 	// CompleteTimeout and Background.Age, plus a minute by which clocks may differ. A
-	// Horizon adds nothing to it, because no response is replayed then. Zero is no bound.
+	// Horizon adds nothing to it, because no response is replayed then. The default is no
+	// bound.
 	MaxAge time.Duration
 }
 

@@ -43,10 +43,10 @@ func TestKeysBelongToTenants(t *testing.T) {
 		body               string
 		replayed           bool
 	}{
-		{"a token", "Authorization", token("acme", "transfers", time.Hour, secret), 201, `{"cents":100,"tenant":"acme"}`+"\n", false},
-		{"a newer token", "Authorization", token("acme", "transfers", 2*time.Hour, secret), 201, `{"cents":100,"tenant":"acme"}`+"\n", true},
-		{"the API key of the same tenant", "X-Api-Key", "key of acme", 201, `{"cents":100,"tenant":"acme"}`+"\n", true},
-		{"another tenant", "Authorization", token("globex", "transfers", time.Hour, secret), 201, `{"cents":100,"tenant":"globex"}`+"\n", false},
+		{"a token", "Authorization", token("acme", "transfers", time.Hour, secret), 201, `{"cents":100,"tenant":"acme"}` + "\n", false},
+		{"a newer token", "Authorization", token("acme", "transfers", 2*time.Hour, secret), 201, `{"cents":100,"tenant":"acme"}` + "\n", true},
+		{"the API key of the same tenant", "X-Api-Key", "key of acme", 201, `{"cents":100,"tenant":"acme"}` + "\n", true},
+		{"another tenant", "Authorization", token("globex", "transfers", time.Hour, secret), 201, `{"cents":100,"tenant":"globex"}` + "\n", false},
 		{"an expired token", "Authorization", token("acme", "transfers", -time.Hour, secret), 401, "not authenticated\n", false},
 		{"a token for another service", "Authorization", token("acme", "reports", time.Hour, secret), 401, "not authenticated\n", false},
 		{"a token of another signer", "Authorization", token("acme", "transfers", time.Hour, []byte("another secret of thirty-two byte")), 401, "not authenticated\n", false},

@@ -9,8 +9,8 @@ const maxPrefix = 128
 
 // Config configures a [Store]. The zero value is valid.
 type Config struct {
-	// Prefix starts every key. Empty means [DefaultPrefix]; at most 128 bytes. Processes
-	// that share records need the same prefix.
+	// Prefix starts every key. The default is "reprise/" ([DefaultPrefix]). It has at most
+	// 128 bytes. Processes that share records need the same prefix.
 	Prefix string
 
 	// Logger receives the warnings of [Open]; nil means [slog.Default].

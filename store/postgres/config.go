@@ -33,19 +33,20 @@ type Config struct {
 	// Two tables are two separate stores.
 	Table string
 
-	// ExecMode is how single statements are sent. Zero prepares those of every request in
-	// each session where the pool's mode is [pgx.QueryExecModeCacheStatement], pgx's
-	// default, until a pooler turns out to lend sessions out without them; it sends
-	// everything else by [pgx.QueryExecModeExec], in one round trip that leaves no state
-	// in the session. QueryExecModeExec never prepares a statement. The statements of the
-	// handlers of the transactional store follow the mode of the pool.
+	// ExecMode is how single statements are sent. The default is to prepare those of every
+	// request where that is safe. The store does so in each session where the pool's mode
+	// is [pgx.QueryExecModeCacheStatement], pgx's default, until a pooler turns out to lend
+	// sessions out without them. It sends everything else by [pgx.QueryExecModeExec], in
+	// one round trip that leaves no state in the session. QueryExecModeExec never prepares
+	// a statement. The statements of the handlers of the transactional store follow the
+	// mode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// NoCombining sends every claim and completion of the leased store alone. By
-	// default those beyond the eighth that are on their way at once are sent together, in
-	// one transaction: with many callers that saves most of the work. A delay of such a
-	// transaction, such as by a synchronous standby that is away, delays all the calls
-	// in it.
+	// NoCombining sends every claim and completion of the leased store alone. Otherwise
+	// those beyond the eighth that are on their way at once are sent together, in one
+	// transaction: with many callers that saves most of the work. A delay of such a
+	// transaction, such as by a synchronous standby that is away, delays all the calls in
+	// it.
 	NoCombining bool
 
 	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
@@ -60,19 +61,19 @@ type Config struct {
 	// serialize ends with ErrNotApplied, and the client's retry runs it again.
 	Isolation pgx.TxIsoLevel
 
-	// Accept names unsafe findings of Check, by their codes, that do not make Open refuse
-	// the server: "fsync" and "full-page-writes" for a server that has a durable log below
+	// Accept lists codes of unsafe findings of Check with which Open accepts the server:
+	// "fsync" and "full-page-writes" for a server that has a durable log below
 	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
 	Accept []string
 
-	// Purge is the pace at which the store deletes records that are not seen any more, while
-	// an engine uses it. One process purges a table at a time. A negative Purge.Every turns
-	// it off: then something else has to call Purge.
+	// Purge is the pace at which the store deletes expired records, while an engine uses
+	// it. One process purges a table at a time. A negative Purge.Every turns it off: then
+	// something else has to call Purge.
 	Purge Purging
 
-	// Logger receives failures that no caller sees, such as a failed purge, tables that do
-	// not exist, and handlers of the transactional store that complete without asking for
-	// their transactions; nil means [slog.Default].
+	// Logger receives failures that no caller sees: a failed purge, tables that do not
+	// exist, and handlers of the transactional store that complete without asking for their
+	// transactions. The default is [slog.Default].
 	Logger *slog.Logger
 }
 

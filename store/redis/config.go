@@ -25,23 +25,24 @@ const (
 
 // Config configures a [Store]. The zero value is valid: every field has a default.
 type Config struct {
-	// Prefix starts every key and channel. Empty means [DefaultPrefix]; at most 128
-	// bytes, without braces, which would keep all records of a cluster on one node. Up to
-	// 10 bytes cost no memory. Processes that share records need the same prefix.
+	// Prefix starts every key and channel. The default is "reprise:" ([DefaultPrefix]). It
+	// has at most 128 bytes, without braces, which would keep all records of a cluster on
+	// one node. Up to 10 bytes cost no memory. Processes that share records need the same
+	// prefix.
 	Prefix string
 
-	// Durability is the failure that a write must survive before it counts. The zero value
-	// is [Async].
+	// Durability is the failure that a write must survive before it counts. The default is
+	// [Async].
 	Durability Durability
 
 	// AckTimeout bounds how long a write waits for the confirmation that Durability asks
-	// for. Zero means [DefaultAckTimeout]; 10 ms to 10 s, and shorter than the client's
-	// ReadTimeout. A context with an earlier deadline shortens it.
+	// for. The default is 1 s ([DefaultAckTimeout]); 10 ms to 10 s, and shorter than the
+	// client's ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone, through the client. By default more than three
+	// NoCombining sends every command alone, through the client. Otherwise more than three
 	// calls on their way to a server travel together, on a connection that the store has to
-	// that server, and which hooks of the client do not see: see Hook. Where Durability asks
+	// that server, which hooks of the client do not see: see Hook. Where Durability asks
 	// for confirmations, writes stay on connections of the client.
 	NoCombining bool
 

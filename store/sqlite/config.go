@@ -29,9 +29,9 @@ type Config struct {
 	// not use it.
 	TxTimeout time.Duration
 
-	// PurgeEvery is how often the store deletes records that are not seen any more, while an
-	// engine uses it: 1 s or more, zero means a minute. A negative duration turns it off:
-	// then something else has to call Purge.
+	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1
+	// s or more; zero means a minute. A negative duration turns it off: then something else
+	// has to call Purge.
 	PurgeEvery time.Duration
 
 	// Logger receives failures that no caller sees, such as a failed purge, and the warnings

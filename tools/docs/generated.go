@@ -63,7 +63,7 @@ func tableOf(dir, kind, of string) (string, error) {
 			for _, spec := range gen.Specs {
 				if typ, ok := spec.(*ast.TypeSpec); ok && typ.Name.Name == name {
 					if fields, ok := typ.Type.(*ast.StructType); ok {
-						return optionsOf(f.Name.Name+"."+name, fields), nil
+						return optionsOf(f.Name.Name+"."+name, fields)
 					}
 				}
 			}
@@ -93,7 +93,7 @@ func parseFolder(folder string) ([]*ast.File, error) {
 
 // optionsOf makes the table of a struct: each field with its default and the first
 // sentence of its comment.
-func optionsOf(typ string, of *ast.StructType) string {
+func optionsOf(typ string, of *ast.StructType) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| `%s` | default | |\n|---|---|---|\n", typ)
 	for _, field := range of.Fields.List {
@@ -106,26 +106,50 @@ func optionsOf(typ string, of *ast.StructType) string {
 				text = field.Comment.Text()
 			}
 			says, byDefault := option(name.Name, text)
+			if says == "" {
+				return "", fmt.Errorf("options: %s.%s has no comment", typ, name.Name)
+			}
+			if byDefault == "" {
+				byDefault = zero(field.Type)
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name.Name, byDefault, says)
 		}
 	}
-	return b.String()
+	return b.String(), nil
+}
+
+// zero describes the zero value of a type, for fields whose comment names no default. Of
+// a named type it is empty: the value may be anything.
+func zero(typ ast.Expr) string {
+	switch typ := typ.(type) {
+	case *ast.FuncType, *ast.ArrayType, *ast.MapType, *ast.StarExpr:
+		return "none"
+	case *ast.Ident:
+		switch typ.Name {
+		case "bool":
+			return "false"
+		case "string":
+			return "none"
+		}
+	}
+	return ""
 }
 
 var (
 	sentenceEnd   = regexp.MustCompile(`\. +`)
-	defaultOf     = regexp.MustCompile(`^(?:The default is|By default,?|Default:?|(?:Nil|Zero)(?: is| means)?) (.*)$`)
-	defaultAfter  = regexp.MustCompile(`[;,] (?:by default|default|(?:nil|zero|empty) (?:means|is)) ([^,]*)`)
-	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]`)
+	defaultOf     = regexp.MustCompile(`^(?:The default(?:, 0,)? is|By default,?|Default:?|(?:Nil|Zero|Empty)(?: is| means)?) (.*)$`)
+	defaultAfter  = regexp.MustCompile(`[;,] (?:by default|default|(?:nil|zero|empty) (?:means|is)) ((?:[^,]|,\d)*)`)
+	linkInComment = regexp.MustCompile(`\[\*?([\w./]+)\]((?:\.\w+)*)`)
+	onlyIf        = regexp.MustCompile(`^, if [^,]+, (?:is |are )?`)
 )
 
-// option returns the first sentence of a field's comment, and the default that another
-// one names.
+// option returns the first sentence of a field's comment, and the default that it or
+// another one names.
 func option(field, text string) (says, byDefault string) {
 	text = strings.Join(strings.Fields(text), " ")
 	text = linkInComment.ReplaceAllStringFunc(text, func(link string) string {
-		name := strings.Trim(link, "[]*")
-		return "`" + name[strings.LastIndex(name, "/")+1:] + "`"
+		m := linkInComment.FindStringSubmatch(link)
+		return "`" + m[1][strings.LastIndex(m[1], "/")+1:] + m[2] + "`"
 	})
 	sentences := split(text)
 	if len(sentences) == 0 {
@@ -135,8 +159,11 @@ func option(field, text string) (says, byDefault string) {
 	if m := defaultAfter.FindStringSubmatchIndex(says); m != nil {
 		says, byDefault = says[:m[0]]+says[m[1]:], says[m[2]:m[3]]
 	}
-	says = strings.TrimPrefix(says, field+" ")
-	for _, words := range []string{"is ", "are ", "if not nil, ", field + ", if not nil, ", field + ", if set, "} {
+	if rest, ok := strings.CutPrefix(says, field); ok {
+		says = onlyIf.ReplaceAllString(rest, "")
+		says = strings.TrimPrefix(says, " ")
+	}
+	for _, words := range []string{"is ", "are "} {
 		says = strings.TrimPrefix(says, words)
 	}
 	for _, s := range sentences[1:] {

@@ -73,7 +73,7 @@ func load(dir string) (*project, error) {
 		}
 		base := entry.Name()
 		if entry.IsDir() {
-			if name != dir && (base == "testdata" || strings.HasPrefix(base, ".") && base != ".ci") {
+			if name != dir && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") && base != ".ci") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Every go.mod is in one entry of the configuration for updates. The published ones are
-// where only security raises a requirement.
+// where only security raises a requirement. The site's packages have an entry too.
 func TestUpdatesCoverEveryModule(t *testing.T) {
 	t.Parallel()
 	root := tree.Root(t)
@@ -18,6 +18,7 @@ func TestUpdatesCoverEveryModule(t *testing.T) {
 		Updates []struct {
 			Ecosystem   string `yaml:"package-ecosystem"`
 			Directories []string
+			Directory   string
 			Limit       *int `yaml:"open-pull-requests-limit"`
 		}
 	}
@@ -49,11 +50,16 @@ func TestUpdatesCoverEveryModule(t *testing.T) {
 			t.Errorf("%s is published: a newer requirement reaches its users, so the entry needs open-pull-requests-limit: 0", folder)
 		}
 	}
+	site := false
 	for _, update := range config.Updates {
+		site = site || update.Ecosystem == "npm" && update.Directory == "/site"
 		for _, pattern := range update.Directories {
 			if !used[pattern] {
 				t.Errorf("%s of .github/dependabot.yml has no go.mod", pattern)
 			}
 		}
+	}
+	if !site {
+		t.Error("site/package.json is in no entry of .github/dependabot.yml")
 	}
 }

@@ -37,7 +37,7 @@ func Copy(t *testing.T) string {
 	from, to := Root(t), t.TempDir()
 	for _, name := range []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "VERSIONING.md", "Makefile", ".ci", ".github", ".golangci.yml", "go.work", "go.work.sum",
-		"adapters", "blob", "caddy", "client", "cmd", "conformance", "console", "core", "docs", "examples", "lab", "otel", "proxy", "reprisetest", "store", "tools",
+		"adapters", "blob", "caddy", "client", "cmd", "conformance", "console", "core", "docs", "examples", "lab", "otel", "proxy", "reprisetest", "site", "store", "tools",
 	} {
 		info, err := os.Stat(filepath.Join(from, name))
 		switch {
