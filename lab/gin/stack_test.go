@@ -32,12 +32,24 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
+// The timeouts of gin-contrib are made before a test runs: timeout.New of its first
+// releases writes a variable that each of its middlewares reads.
+var (
+	timeoutMinute = timeout.New(timeout.WithTimeout(time.Minute))
+	timeoutShort  = timeout.New(timeout.WithTimeout(timeoutOutside), timeout.WithResponse(func(c *gin.Context) {
+		c.Header("Content-Length", "4") // where the layer waits for the handler, the client does not
+		c.Header("Connection", "close") // and its next request needs another connection
+		c.String(http.StatusRequestTimeout, "late")
+		c.Writer.Flush()
+	}))
+)
+
 // layers are the middlewares of Gin, by name.
 var layers = map[string][]gin.HandlerFunc{
 	"gzip":      {gzip.Gzip(gzip.DefaultCompression)},
 	"cors":      {allowed()},
 	"requestid": {requestid.New()},
-	"timeout":   {timeout.New(timeout.WithTimeout(time.Minute))},
+	"timeout":   {timeoutMinute},
 	"errors":    {gin.ErrorLogger()},
 	"logger":    {gin.LoggerWithWriter(io.Discard)},
 	"recovery":  {gin.CustomRecoveryWithWriter(io.Discard, func(c *gin.Context, _ any) { c.AbortWithStatus(http.StatusInternalServerError) })},
@@ -201,13 +213,7 @@ func TestTimeoutOutside(t *testing.T) {
 		}
 		stack.RunLate(t, http.StatusRequestTimeout, !waits, func(t *testing.T, guard *protocol.Guard, late *stack.Late) string {
 			t.Helper()
-			layer := timeout.New(timeout.WithTimeout(timeoutOutside), timeout.WithResponse(func(c *gin.Context) {
-				c.Header("Content-Length", "4") // where the layer waits for the handler, the client does not
-				c.Header("Connection", "close") // and its next request needs another connection
-				c.String(http.StatusRequestTimeout, "late")
-				c.Writer.Flush()
-			}))
-			return stack.Serve(t, serve(t, guard, late, layer))
+			return stack.Serve(t, serve(t, guard, late, timeoutShort))
 		})
 	})
 }
@@ -218,7 +224,7 @@ func TestTimeoutOutside(t *testing.T) {
 func timeoutWaits(t *testing.T) (waits bool) {
 	t.Helper()
 	engine := gin.New()
-	engine.POST("/", timeout.New(timeout.WithTimeout(time.Hour)), func(c *gin.Context) { _, waits = c.Request.Context().Deadline() })
+	engine.POST("/", timeoutMinute, func(c *gin.Context) { _, waits = c.Request.Context().Deadline() })
 	engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody))
 	return waits
 }
