@@ -50,7 +50,7 @@ func (h *hour) says(lines ...string) {
 
 // varying are ages, instants and fences.
 var varying = []*regexp.Regexp{
-	regexp.MustCompile(`(\s)\d[\d.hms ]*(ms|s|m)\b( ago)?`),
+	regexp.MustCompile(`(\s)\d[\d.hms ]*(ms|µs|s|m)\b( ago)?`),
 	regexp.MustCompile(`(\s)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S* UTC`),
 	regexp.MustCompile(`()\b\d{16}\b`),
 }
