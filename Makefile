@@ -88,7 +88,7 @@ race: ## Like test/full, with the servers that are there; what needs another is 
 
 # Tests that count allocations are named TestCost… or TestP… after the target that they gate. The race detector allocates
 # itself, so they skip under it and run in figures, on the releases that the published modules require.
-FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Universes$$|ASeedFixesItsUniverse$$|Combinations$$)
+FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Also|Universes$$|ASeedFixesItsUniverse$$|Combinations$$)
 figures: ## Run the gates on exact figures, 10,000 simulated universes and as many combinations, and the benchmarks for a second, without the race detector
 	@$(call use,go.work)
 	$(servers)

@@ -14,6 +14,8 @@ func besidePeers(results Results) string {
 		{"Fiber v3's own over Redis", "fiber3", fibersRedis, "Reprise+redis"},
 		{"Fiber v3's own in memory", "fiber3", "Fiber's own+memory", "Reprise+memory"},
 		{"`SET NX` by hand, as articles show it", "redis", "setnx", combined},
+		{"idemlease 1.1 over Redis", "also", "idemlease+redis", combined},
+		{"idemlease 1.1 in memory", "also", "idemlease+memory", "nethttp+memory"},
 		{"@node-idempotency/core over Redis, on Express", "node", "@node-idempotency/core+redis", combined},
 		{"@node-idempotency/core in memory, on Express", "node", "@node-idempotency/core+memory", "nethttp+memory"},
 		{"express-idempotency in memory, on Express", "node", "express-idempotency+memory", "nethttp+memory"},
@@ -31,7 +33,7 @@ func besidePeers(results Results) string {
 		}
 		t.row(pair.what, strings.Join(rates, ", "), cpus[0], cpus[1])
 	}
-	return t.String() + "\n" + results.where([]storeName{{suite: "fiber"}, {suite: "fiber3"}, {suite: "node"}, {suite: "redis"}})
+	return t.String() + "\n" + results.where([]storeName{{suite: "fiber"}, {suite: "fiber3"}, {suite: "redis"}, {suite: "also"}, {suite: "node"}})
 }
 
 // besideFloors compares with the least that a store can cost.

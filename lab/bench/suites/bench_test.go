@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,15 +45,15 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-func smoke(t *testing.T, suites string) {
+func smoke(t *testing.T, suites string, more ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out bytes.Buffer
-	err := program{command: "bench %s", args: []string{
+	err := program{command: "bench %s", args: append([]string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
 		"-keys", "50,200", "-each", "200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
-		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-out", file,
-	}}.run(t.Context(), &out)
+		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy|theirs", "-out", file,
+	}, more...)}.run(t.Context(), &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
@@ -78,11 +80,47 @@ func smoke(t *testing.T, suites string) {
 				t.Errorf("%s: %s reached %v requests per second", name, r.Variant, r.PerSecond)
 			case name == "redis" && r.Variant == "nethttp+redis" && (r.Ratios["raw2"].PerSecond <= 0 || r.Ratios["nethttp"].PerSecond <= 0):
 				t.Errorf("%+v is not compared with its floors", r)
+			case name == "also" && r.Variant == "nethttp+redis" && r.Ratios["theirs+redis"].PerSecond <= 0:
+				t.Errorf("%+v is not compared with the other library", r)
 			case name == "sustained" && r.Values["wal_bytes_per_request"] < 100:
 				t.Errorf("%+v wrote no log", r)
 			}
 		}
 	}
+}
+
+// The flag also puts a server of another library into a suite of its own, beside
+// Reprise over the same kind of store.
+func TestAlsoMeasuresAServerOfAnotherLibrary(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-also", "no command"}, {"-also", "=command"}, {"-suites", "also"}} {
+		if _, err := (program{args: args}).parse(); err == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+	o, err := program{args: []string{"-suites", "redis", "-also", "theirs+memory=server -x", "-also", "theirs+redis=server -redis {redis}"}}.parse()
+	if err != nil || !slices.Equal(o.suites, []string{"redis", "also"}) {
+		t.Fatalf("the suites %q, %v", o.suites, err)
+	}
+	got := map[string][]string{}
+	for _, v := range beside(o.also).Variants {
+		got[v.Name] = v.Bases
+	}
+	want := map[string][]string{
+		"nethttp": nil, "theirs+memory": {"nethttp"}, "theirs+redis": {"nethttp"},
+		"nethttp+memory": {"nethttp", "theirs+memory"}, "nethttp+redis": {"nethttp", "theirs+redis"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if labtest.RaceEnabled {
+		return // make figures runs the rest
+	}
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", theirs, "../../nethttp/floors").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	smoke(t, "also", "-also", "theirs+redis="+theirs+" -floor redis -redis-url redis://{redis}")
 }
 
 // Every store is measured under net/http, and every adapter of the lab over the stores

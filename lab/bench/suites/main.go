@@ -72,6 +72,7 @@ type options struct {
 	inflight    int
 	hold        time.Duration
 	pool        int
+	also        []Variant // servers of other libraries that the flag names
 	out         string
 }
 
@@ -107,6 +108,7 @@ func (p program) parse() (options, error) {
 	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
 	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL and MariaDB: by default one for each of 64 requests")
 	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
+	f.Func("also", "`NAME=COMMAND` compares, in the suite also, a server that prints \"listening on ADDRESS\" and serves POST /t/orders; {redis} in COMMAND is the address of Redis", o.addAlso)
 	f.StringVar(&o.out, "out", "", "a `file` of results to put the suites into")
 	if err := f.Parse(p.args); err != nil {
 		return o, err
@@ -115,8 +117,14 @@ func (p program) parse() (options, error) {
 		keys, o.sustain, o.inflight = "10000,100000,1000000", time.Hour, 10_000
 	}
 	o.suites = strings.Split(suites, ",")
+	if len(o.also) > 0 && !slices.Contains(o.suites, alsoSuite) {
+		o.suites = append(o.suites, alsoSuite)
+	}
 	for _, s := range o.suites {
-		if !slices.Contains(p.names(), s) {
+		if s == alsoSuite && len(o.also) == 0 {
+			return o, errors.New("the suite also needs the flag also")
+		}
+		if s != alsoSuite && !slices.Contains(p.names(), s) {
 			return o, fmt.Errorf("no suite %q", s)
 		}
 	}
@@ -170,7 +178,7 @@ func (p program) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{options: o, comparisons: slices.Concat(comparisons(), p.peers), out: out}
+	b := &bench{options: o, comparisons: append(slices.Concat(comparisons(), p.peers), beside(o.also)), out: out}
 	if b.programs, err = newPrograms(ctx, dir); err != nil {
 		return err
 	}
@@ -251,12 +259,6 @@ func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 func (b *bench) leaveOut(what string) {
 	fmt.Fprintln(b.out, "  LEFT OUT:", what)
 	b.left = append(b.left, what)
-	if file := os.Getenv("REPRISE_LEFT_OUT"); file != "" { // .ci/available prints its content last
-		if f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
-			fmt.Fprintln(f, "of the benchmarks:", what)
-			_ = f.Close() // the line is in the output above as well
-		}
-	}
 }
 
 // connectionsOf returns the numbers of connections of a suite: its own, unless the flag
