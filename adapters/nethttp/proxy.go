@@ -57,6 +57,9 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &forward{proxy: p, run: r.Context()}
 		_, f.keyed = reprise.AttemptFrom(r.Context())
+		if !f.keyed {
+			readWhileWriting(w) // with a key, the body is in memory
+		}
 		defer f.end()
 		own := *p
 		own.Transport, own.ErrorHandler = f, f.fail
@@ -70,6 +73,15 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 		own.ServeHTTP(w, r)
 		returned = true
 	})
+}
+
+// readWhileWriting lets the transport read the body of a request while its response is
+// written. A server of HTTP/1 otherwise drains and closes the body before the response,
+// and a transport that has yet to see its end then closes its connection, which cuts the
+// response (go.dev/issue/40747). A writer that has no such mode has no such server, or
+// stays as it is.
+func readWhileWriting(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).EnableFullDuplex()
 }
 
 // forward is one request on its way to the upstream, whose RoundTripper it is.

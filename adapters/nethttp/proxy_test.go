@@ -664,6 +664,53 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// An upstream may respond while the request is still being sent. Neither waits for the
+// other, and no part of either is lost.
+func TestProxyPassesARequestWithoutAKeyWhileItsResponseBegins(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		if err := errors.Join(c.EnableFullDuplex(), c.Flush()); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(w, r.Body)
+	})
+	p := proxyTo(t, b.Listener.Addr().String())
+	p.FlushInterval = -1
+	g := newGateway(t, reprise.Recoverable, p)
+	sent, body := io.Pipe()
+	defer body.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r := g.Request(http.MethodPost, "/payments", "").WithContext(ctx)
+	r.Body, r.ContentLength = sent, int64(len("12 EUR"))
+	res, err := harness.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	_, err = io.WriteString(body, "12 EUR")
+	got, failed := io.ReadAll(res.Body)
+	if err := errors.Join(err, failed); err != nil || string(got) != "12 EUR" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A body that the upstream did not read is no reason to panic or to lose the connection.
+func TestProxyToAnUpstreamThatReadsNoBody(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, nil)
+	p := proxyTo(t, b.Listener.Addr().String())
+	b.Close()
+	g := newGateway(t, reprise.Recoverable, p)
+	for range 3 {
+		r := g.Request(http.MethodPost, "/payments", strings.Repeat("12 EUR", 1000))
+		if got, err := g.Try(r); err != nil || got.Status != http.StatusServiceUnavailable {
+			t.Errorf("got %+v, %v, want 503", got, err)
+		}
+	}
+}
+
 func TestProxyWithoutAKeyAnswersLikeAGateway(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
