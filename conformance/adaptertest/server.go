@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -33,6 +34,7 @@ func (e *env) serve(o Options) *server {
 	inner := e.fixture.Open(e)
 	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
+	o.Engine.ClaimTimeout = cmp.Or(o.Engine.ClaimTimeout, 8*time.Second) // a busy machine breaks no rule
 	o.Effect = func(context.Context, string) error {
 		srv.arrived <- struct{}{}
 		<-srv.released
