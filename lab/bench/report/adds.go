@@ -99,11 +99,14 @@ func (r Results) line() string {
 		if !ok {
 			continue
 		}
-		format := "%.2f and %.2f ms %s"
-		if len(parts) == 0 {
-			format = "%.2f ms to a new key and %.2f ms to a replay %s"
+		switch {
+		case len(parts) == 0:
+			parts = append(parts, fmt.Sprintf("%.2f ms to a new key and %.2f ms to a replay %s", fresh.p50/1000, replay.p50/1000, over.words))
+		case fresh.p50 < 100:
+			parts = append(parts, fmt.Sprintf("%.0f and %.0f µs %s", fresh.p50, replay.p50, over.words))
+		default:
+			parts = append(parts, fmt.Sprintf("%.2f and %.2f ms %s", fresh.p50/1000, replay.p50/1000, over.words))
 		}
-		parts = append(parts, fmt.Sprintf(format, fresh.p50/1000, replay.p50/1000, over.words))
 	}
 	s := r["redis"]
 	return fmt.Sprintf("It adds %s (median, one connection, loopback, %d cores, %s); your network's round trips come on top, two for a new key and one for a replay.",
