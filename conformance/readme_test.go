@@ -42,7 +42,7 @@ func TestReadmeNamesTheOldestReleases(t *testing.T) {
 	} {
 		wantInReadme(t, row.name+" "+required(t, row.module, row.path+` v(\d+\.\d+)`)+" or newer")
 	}
-	wantInReadme(t, "| Go | "+required(t, "core", `(?m)^go (\d+\.\d+)`)+" or newer |")
+	wantInReadme(t, "Go "+required(t, "core", `(?m)^go (\d+\.\d+)`)+" or newer")
 }
 
 // required returns the match of pattern in the go.mod of a module.

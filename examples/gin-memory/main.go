@@ -1,4 +1,5 @@
-// Gin-memory takes orders, on Gin with records in memory: the program of the README.
+// Gin-memory takes orders, on Gin with records in memory; the README shows the body of
+// main.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Minimal is the program of the README.
+// Minimal takes orders, on net/http with records in memory: the program of the guide
+// "Five minutes".
 package main
 
 import (

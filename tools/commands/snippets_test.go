@@ -44,7 +44,7 @@ var imported = map[string]string{
 
 	"gorm": "gorm.io/gorm", "jwt": "github.com/golang-jwt/jwt/v5",
 
-	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os", "rand": "crypto/rand",
+	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os", "rand": "crypto/rand", "atomic": "sync/atomic",
 	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
 }
 
