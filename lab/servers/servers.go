@@ -22,8 +22,8 @@
 // REPRISE_TEST_REQUIRE, a list such as "redis,postgres,pgbouncer" (also: valkey,
 // mariadb), turns the skip into a failure, so that a build cannot pass without the tests.
 // The frameworks that a build may leave out, the programs chromium, npm, nginx, node and
-// python3, the library faketime and the right to mount a tmpfs are named in the same list,
-// and sqlite, for the driver that needs a C compiler; see [Required].
+// python3, the library faketime and the right to mount a tmpfs are named in the same
+// list, and sqlite, for the driver that needs a C compiler; see [Required].
 //
 // # Remains
 //

@@ -40,7 +40,7 @@ const variable = "REPRISE_TEST_THING"
 `
 	goodPage = "# A page\n\n## Its *second* part\n\n" +
 		"[here](#its-second-part), [there](../README.md#readme), [a folder](../core), [elsewhere](https://example.org/none).\n\n" +
-		"`blob.OpenBucket`, `connect.WithInterceptors`, `gocloud.dev/blob`, `make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `application/json`,\n" +
+		"`blob.OpenBucket`, `connect.WithInterceptors`, `gocloud.dev/blob`, `make help`, `make race MODULES=core`, `core/core.go`, `core`, `net/http`, `docs/page.md`, `page.md`, `.cache/made/page.html`, `application/json`,\n" +
 		"`reprise.New`, `reprise.Config.Lease`, `Config.Lease`, `Lease`, `New(…)`, `http.TimeoutHandler`, `redis.NewClient`, `sql.DB`, `c.Anything`, `Store.Claim`, `Limits.Size`, `SELECT`, `R12`,\n" +
 		"`TestThing`, `TestTh…`, `REPRISE_TEST_THING=1`, `github.com/reprise-go/reprise/core`, `core/v0.3.0`, `adapters/<framework>`.\n\n" +
 		"| `reprise.Config` | |\n|---|---|\n| `Lease` | how long |\n\n" +

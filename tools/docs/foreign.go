@@ -74,8 +74,9 @@ var foreignNames = map[string]bool{
 	"RouteRandomly": true,
 }
 
-// foreignPaths are the first elements of paths in documents that are not of this project.
+// foreignPaths are the first elements of paths in documents that are not in this tree.
 var foreignPaths = map[string]bool{
+	".cache":      true, // what targets make
 	"application": true, // media types
 	"text":        true,
 	"middleware":  true, // packages of Fiber
