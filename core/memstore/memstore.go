@@ -26,8 +26,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The bounds of a store made by [New], and of a zero field of [Bounds]. With answers of 1
-// KiB the bytes hold about 190,000 records, with results of 256 bytes about 420,000.
+// The bounds of a store made by [New], and of a zero field of [Bounds]. With payloads
+// of 1 KiB the bytes hold about 190,000 records, with 256 bytes about 420,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
@@ -36,8 +36,8 @@ const (
 // Bounds limits the size of a store. A claim that would exceed it is refused with
 // [store.ErrFull], unless the store has a record of its key.
 //
-// No scope can fill a store: one scope may hold at most nine times the free room. A scope
-// alone gets nine tenths of each bound, and the rest is for the others.
+// No scope can fill a store: one that is alone gets at most nine tenths of each bound,
+// and in general at most nine times the room that is free.
 type Bounds struct {
 	// Records is how many records the store holds, in any state. The default is 1,000,000
 	// ([DefaultRecords]).

@@ -15,8 +15,8 @@ import (
 // the store, or of a copy of it, cannot see them. The zero value does not seal.
 //
 // A response is sealed with AES-256-GCM under a key of its operation, which is derived
-// from the client's Idempotency-Key and from Secret. No store ever has either of the two.
-// So only a request with the same key can have the response: an operator cannot read it.
+// from the client's Idempotency-Key and from Secret. No store ever sees either. So only a
+// request with the same key can get the response: an operator cannot read it.
 //
 // A guard reads responses that are not sealed, and those sealed with Secret or with one
 // of OtherSecrets. See docs/guides/sealing.md for turning it on and for the rotation of
@@ -41,10 +41,10 @@ type Sealing struct {
 	// when the retention of the responses that were recorded before sealing has ended.
 	Strict bool
 
-	// MaxAge makes record-corrupt of responses sealed longer ago, by the clocks of the
+	// MaxAge answers record-corrupt to responses sealed longer ago, by the clocks of the
 	// processes. It bounds how long a writer to the store can put back an old response of
 	// the same operation. A response is sealed before it is completed, and its retention
-	// counts from then: so MaxAge is at least the Retention, plus the engine's
+	// counts from then: so MaxAge must be at least the Retention, plus the engine's
 	// CompleteTimeout and Background.Age, plus a minute by which clocks may differ. A
 	// Horizon adds nothing to it, because no response is replayed then. The default is no
 	// bound.
@@ -61,9 +61,9 @@ const (
 )
 
 // NewSecret returns a master secret of 32 to 4,096 bytes of full entropy, such as 32 from
-// crypto/rand, as a vault keeps them. Its ID is kept in the clear in every record that is
-// sealed with it: 1 to 32 bytes of printable US-ASCII, such as the month that it was made
-// in. An ID is never used for a second secret. The error wraps [store.ErrInvalid].
+// crypto/rand or from a secret manager. Its ID is kept in the clear in every record that
+// is sealed with it: 1 to 32 bytes of printable US-ASCII, such as the month that it was
+// made in. Never reuse an ID for another secret. The error wraps [store.ErrInvalid].
 func NewSecret(id string, key []byte) (Secret, error) {
 	switch {
 	case id == "" || len(id) > record.MaxSecretID || !syntax.Printable(id):

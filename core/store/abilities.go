@@ -9,10 +9,9 @@ import (
 // The abilities below are optional. [As] finds them in a [Store], also in one that is
 // wrapped by decorators.
 
-// As returns store as a value that has the ability T, and false where it does not have
-// it:
+// As returns st as a value that has the ability T. ok is false if st lacks it:
 //
-//	inspector, ok := store.As[Inspector](store)
+//	inspector, ok := store.As[store.Inspector](st)
 //
 // A decorator (see [Store]) has the abilities of the store that it wraps and no others.
 // As looks for T from the outside in, so that a decorator may intercept an ability by
@@ -81,8 +80,9 @@ type Maintainer interface {
 }
 
 // A Leaser has claims that are Atomic, and another store over the same records whose
-// claims are leased. The engine then holds a lock there while it counts stuck records,
-// which would take a transaction of the store itself; without it, they are not counted.
+// claims are leased. The engine holds a lock in that one while it counts stuck records,
+// because a lock in the store itself would keep a transaction open. Stuck records of an
+// Atomic store that is not a Leaser are not counted.
 type Leaser interface {
 	Leased() Store
 }

@@ -122,10 +122,10 @@ func (r *Record) Key(name string) string {
 	return digest.DownstreamKey(r.ID, r.Fingerprint, name)
 }
 
-// ProbeLabel is the label of the records that are of no request: those on which a store
-// tries its operations, and the lock of the process that counts stuck records. A listing
-// shows them only to a query for this label, so that no operator takes one for the record
-// of a request.
+// ProbeLabel is the label of the records that belong to no request: those on which a
+// store tries its operations, and the lock of the process that counts stuck records. A
+// listing shows them only to a query for this label, so that no operator takes one for
+// the record of a request.
 const ProbeLabel = "reprise:probe"
 
 // Stuck reports whether the record waits for an operator: its outcome is unknown, and no

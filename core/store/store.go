@@ -169,13 +169,13 @@ type ClaimRequest struct {
 	Fingerprint Fingerprint   // of the content of the request; any value
 	Policy                    // of the operation
 	Description string        // of the request, for operators: up to MaxDescription bytes of printable ASCII, without the key; may be empty
-	Scope       uint64        // for a store that shares its room out: equal for equal scopes of one process; 0 is unknown. No identity
+	Scope       uint64        // lets a store divide its room among scopes: equal for equal scopes of one process, 0 if unknown; not an identity
 	Lease       time.Duration // how long the attempt may run without renewal
 	Takeover    bool          // whether a lapsed record of another owner may be claimed, if the record's policy allows it
 	MaxAttempts int           // takeovers stop at this attempt number; 0 is unlimited
 
 	// Waiting says that the caller waits for the attempt that it may find in progress: a
-	// store that is a Waiter sees to it that the end of that attempt is signalled.
+	// store that is a Waiter must signal when that attempt ends.
 	Waiting bool
 }
 

@@ -6,23 +6,23 @@ import (
 	"github.com/reprise-go/reprise/core/internal/bounds"
 )
 
-// The range of every duration that crosses [Store]. Shorter ones are below the resolution
-// of clocks, longer ones overflow dates.
+// The range of every duration that crosses [Store]: 1 ms to 10 years of 365 days. Shorter
+// ones are below the resolution of clocks, longer ones overflow dates.
 const (
 	MinDuration = bounds.MinDuration
 	MaxDuration = bounds.MaxDuration
 )
 
-// MaxLabel is the length of the longest label of a policy, in bytes.
+// MaxLabel is the maximum length of the label of a policy: 32 bytes.
 const MaxLabel = bounds.MaxLabel
 
-// MaxReason is the length of the longest reason of an unknown outcome, in bytes.
+// MaxReason is the maximum length of the reason of an unknown outcome: 255 bytes.
 const MaxReason = bounds.MaxReason
 
-// MaxDescription is the length of the longest description of a request, in bytes.
+// MaxDescription is the maximum length of the description of a request: 255 bytes.
 const MaxDescription = bounds.MaxDescription
 
-// MaxPayload is the size of the largest payload that a [Store] must accept, in bytes.
+// MaxPayload is the maximum size of a payload, which every [Store] must accept: 64 MiB.
 const MaxPayload = 64 << 20
 
 // Validate reports the first field that is out of its range, as [ErrInvalid]. Every store
