@@ -50,10 +50,10 @@ type Request struct {
 	// whose bytes are gone. Its parts are compared, in any order of their names.
 	Form func() (*multipart.Form, error)
 
-	// Parsed has what the framework kept of a Body that an outer layer or the scope function
-	// consumed before the protocol reads it: the form that was parsed, or the bytes. Both are
-	// nil if there are none. They take the place of Body, which is refused without them
-	// (R50). Parsed is nil if the framework keeps neither.
+	// Parsed has what the framework kept of a Body that an outer layer or the scope
+	// function consumed before the protocol reads it: the form that was parsed, or the
+	// bytes. Both are nil if there are none. They take the place of Body, which is refused
+	// without them (R50). Parsed is nil if the framework keeps neither.
 	Parsed interface {
 		ParsedForm() *multipart.Form
 		ParsedBytes() []byte
