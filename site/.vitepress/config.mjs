@@ -64,6 +64,8 @@ function repositoryMarkdown(md) {
   const rules = md.renderer.rules
   const fence = rules.fence
   rules.fence = (tokens, i, ...rest) => (tokens[i].info.trim() === 'mermaid' ? diagram(tokens[i]) : fence(tokens, i, ...rest))
+  const code = rules.code_inline
+  rules.code_inline = (...args) => code(...args).replace(/(?<=\w)[_/.=](?=\w)/g, '$&<wbr>') // long names break there
   const table = rules.table_open
   rules.table_open = (tokens, i, options, env, self) =>
     `<div class="table" tabindex="0" role="group" aria-label="${escape(`Table: ${tokens[i].meta.heading}`)}">${table ? table(tokens, i, options, env, self) : self.renderToken(tokens, i, options)}`
