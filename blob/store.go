@@ -22,7 +22,7 @@ type Config struct {
 	// prefix, and then one sweep. The default is none.
 	Prefix string
 
-	// BufferSize is how long the parts of an upload are, in bytes, as in
+	// BufferSize is the size of the parts of an upload, in bytes, as in
 	// [blob.WriterOptions]. A driver that reads the parts from the temporary file, as that
 	// of S3 does, needs no memory for them; the one of Google Cloud Storage has a buffer of
 	// this size for each upload. The default is the driver's.

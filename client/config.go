@@ -41,17 +41,17 @@ type Config struct {
 	// retried. The default is none: only the context of the request ends an attempt.
 	AttemptTimeout time.Duration
 
-	// Delay is the longest wait before the first retry, where the service names none. Before
+	// Delay is the longest wait before the first retry, if the service names none. Before
 	// retry n the client waits for a random time up to the smaller of Delay·2ⁿ⁻¹ and
 	// MaxDelay ("full jitter"). The default is 200 ms.
 	Delay time.Duration
 
-	// MaxDelay bounds the wait before any retry, where the service names none. The default
-	// is 10 s.
+	// MaxDelay bounds the wait before any retry, if the service names none. The default is
+	// 10 s.
 	MaxDelay time.Duration
 
-	// MaxRetryAfter is the longest Retry-After that is waited for. A response that names a
-	// longer one is returned at once. The default is 30 s.
+	// MaxRetryAfter is the longest Retry-After that the client waits for. A response that
+	// names a longer one is returned at once. The default is 30 s.
 	MaxRetryAfter time.Duration
 
 	// Budget bounds the retries of all calls together.
@@ -69,8 +69,8 @@ type Config struct {
 	// response that was recorded will not change.
 	Retry func(resp *http.Response, err error, retry bool) bool
 
-	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, where
-	// the request has no GetBody. A request with a longer body is sent once, with its key
+	// MaxRequestBuffer is how many bytes of a request body are buffered for retries, if the
+	// request has no GetBody. A request with a longer body is sent once, with its key
 	// and without retries. The default is 1 MiB; a negative value disables buffering, for
 	// bodies that are written while the response is read.
 	MaxRequestBuffer int64
@@ -101,8 +101,8 @@ type Budget struct {
 	// number of calls at a time. The default is 1000.
 	Burst int
 
-	// Ratio is how many tokens a call puts back, and so the lasting number of retries for
-	// each call. The default is 0.2; the largest is 100.
+	// Ratio is how many tokens a call puts back, and so the number of retries for each call
+	// in the long run. The default is 0.2; the largest is 100.
 	Ratio float64
 
 	// Off lets every call retry until its own bounds.

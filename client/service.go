@@ -16,8 +16,8 @@ type Service struct {
 	// "Idempotency-Key".
 	Header string
 
-	// Bare sends the key as it is, and not as a structured-field string (RFC 9651), in
-	// double quotes.
+	// Bare sends the key as it is, without the double quotes of a structured-field string
+	// (RFC 9651).
 	Bare bool
 
 	// MaxKey is the length of the longest key, in bytes. The default is 255.
@@ -27,12 +27,12 @@ type Service struct {
 	// The default is "Idempotent-Replayed"; "-" says that the service has none.
 	Replayed string
 
-	// RetryHeader is the name of a response field that says true or false: whether to
-	// retry. It has precedence over RetryStatuses and problem documents. The default is
+	// RetryHeader is the name of a response field whose value, true or false, says whether
+	// to retry. It has precedence over RetryStatuses and problem documents. The default is
 	// none.
 	RetryHeader string
 
-	// RetryStatuses lists the statuses that are retried where neither RetryHeader nor a
+	// RetryStatuses lists the statuses that are retried if neither RetryHeader nor a
 	// problem document decides: 408, 409, 425, 429 and those from 500 on may be listed. The
 	// default is 429, 502, 503 and 504; an empty list that is not nil stands for none.
 	RetryStatuses []int

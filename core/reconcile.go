@@ -18,19 +18,19 @@ type ReconcileConfig struct {
 	// then ask must know the downstream calls of every policy of the store.
 	Label string
 
-	// Lapsed also selects lapsed records, such as those of a process that died, and not
-	// only unknown ones, whose handler said Unknown, or did not return within a lease after
-	// Config.MaxRun.
+	// Lapsed also selects lapsed records, such as those of a process that died. Unknown
+	// ones are always selected: their handler said Unknown, or did not return within a
+	// lease after Config.MaxRun.
 	Lapsed bool
 
-	// OlderThan leaves out records whose last attempt claimed them less long ago, by the
+	// OlderThan leaves out records whose last claim is more recent than that, by the
 	// store's clock. Make it longer than an attempt may take, plus the time for which the
 	// downstream system may still execute what it received: only then does "not executed"
 	// stay true. A handler that ignores its context takes any time: see Reconcile. The
 	// default is none: no record is left out.
 	OlderThan time.Duration
 
-	// After is Reconciled.Next of the round before; empty begins with the first record.
+	// After is Reconciled.Next of the previous round; empty begins with the first record.
 	After string
 
 	// Limit is how many records a round asks about: 1 to [store.MaxPage]. Default 100.

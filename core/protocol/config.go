@@ -24,7 +24,7 @@ type Config struct {
 	// other guard's own Select is not called.
 	Select func(ctx context.Context, r *Request) *Guard
 
-	// Skip, if not nil, returns true for requests that the policy does not concern. They
+	// Skip, if not nil, returns true for requests to which the policy does not apply. They
 	// pass through untouched, with a key or without. It is called for every request of a
 	// keyed method, and must not read the body.
 	Skip func(ctx context.Context, r *Request) bool
@@ -33,11 +33,11 @@ type Config struct {
 	// PATCH. GET, HEAD, OPTIONS, TRACE and CONNECT are never keyed.
 	Methods []string
 
-	// Required refuses a request of a keyed method that has no key, which passes through
-	// unprotected otherwise.
+	// Required refuses a request of a keyed method that has no key, instead of letting it
+	// pass unprotected.
 	Required bool
 
-	// Key says where a request has its key. The default is the header Idempotency-Key. See
+	// Key says where the key of a request is. The default is the header Idempotency-Key. See
 	// [KeyHeader] for another one, and for more than one, and [KeyField], [KeyParam],
 	// [KeyFunc] and [KeyContent] for other places.
 	Key KeySource
@@ -61,7 +61,7 @@ type Config struct {
 	Retention time.Duration
 
 	// Horizon is how much longer than its retention a key is remembered, for operations
-	// that must not run again then either. When the retention of a response has ended, a
+	// that must not run again even then. When the retention of a response has ended, a
 	// retry gets 409 result-expired until the horizon has ended too; then the key is new. A
 	// lapsed record is remembered as long. Together they are 10 years at most. The default
 	// is none: the key is forgotten with the response. See docs/reference/options.md.
@@ -190,8 +190,8 @@ type Offloading struct {
 	// makes the files memory.
 	Dir string
 
-	// MaxSpool bounds the temporary files that the guard has at a time, in bytes: those of
-	// first responses, and as much again for those of replays. A first response that finds
+	// MaxSpool bounds the temporary files that the guard has at one time, in bytes: this
+	// much for first responses, and as much again for replays. A first response that finds
 	// no room is not kept, and a replay is answered with 503. Clients that read replays
 	// slowly take no room from first responses. A body that its client has not read for 10
 	// s breaks off when another one finds no room. The default is 4 GiB, and at least
@@ -232,8 +232,8 @@ type Keeping struct {
 	// stored body cannot be read.
 	Headers []string
 
-	// Decide decides by the status and the start of the body of a complete response whether
-	// it is kept, or its outcome unknown. It is called for every keyed run. ByPreset leaves
+	// Decide decides whether a complete response is kept, or its outcome is unknown, by its
+	// status and the start of its body. It is called for every keyed run. ByPreset leaves
 	// the decision to the status and the preset. For a response of gRPC, status is the HTTP
 	// status that its Grpc-Status stands for, such as 503 for UNAVAILABLE.
 	//

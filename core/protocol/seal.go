@@ -26,9 +26,9 @@ type Sealing struct {
 	// response is sealed, and ClearHead, Strict and MaxAge are refused.
 	Secret Secret
 
-	// OtherSecrets only open responses: former secrets, until the retention of their
-	// responses has ended, and the next one, which every process must have before the first
-	// one seals with it.
+	// OtherSecrets open responses and seal none: former secrets, until the retention of
+	// their responses has ended, and the next secret, which every process must have before
+	// the first one seals with it.
 	OtherSecrets []Secret
 
 	// ClearHead leaves status, header, trailer and annotation readable to operators. The

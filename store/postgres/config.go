@@ -61,9 +61,9 @@ type Config struct {
 	// serialize ends with ErrNotApplied, and the client's retry runs it again.
 	Isolation pgx.TxIsoLevel
 
-	// Accept lists codes of unsafe findings of Check with which Open accepts the server:
-	// "fsync" and "full-page-writes" for a server that has a durable log below
-	// PostgreSQL's, such as Neon. Open logs them. An unknown code is ErrInvalid.
+	// Accept lists codes of unsafe findings of Check that Open accepts: "fsync" and
+	// "full-page-writes" for a server that has a durable log below PostgreSQL's, such as
+	// Neon. Open logs them. An unknown code is ErrInvalid.
 	Accept []string
 
 	// Purge is the pace at which the store deletes expired records, while an engine uses
