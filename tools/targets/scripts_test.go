@@ -127,13 +127,18 @@ func TestServersListsWhatTestsMayNotSkip(t *testing.T) {
 // Tests are skipped for want of these two; the reason is the output of the probe.
 func TestServersSaysWhyAProbeFailed(t *testing.T) {
 	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
 	out, ok := servers(t, map[string]string{
 		"id":        "echo 1000",
 		"pgbouncer": "",
 		"npm":       "echo npm error code E503 >&2; echo npm error more >&2; exit 1",
 		"mktemp":    "echo /nowhere",
 		"mount":     "echo only root can do that >&2; exit 1",
-	}, "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x")
+	}, "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x", "REPRISE_MISSING="+missing)
+	said, err := os.ReadFile(missing)
+	if err != nil || !strings.Contains(string(said), "no npm registry (npm error code E503): ") {
+		t.Errorf("recorded %q, %v", said, err)
+	}
 	for _, want := range []string{"no npm registry (npm error code E503): ", "no tmpfs can be mounted (only root can do that): "} {
 		if !ok || !strings.Contains(out, want) {
 			t.Errorf("passed=%t, want success and %q:\n%s", ok, want, out)
