@@ -15,6 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -36,6 +37,10 @@ func TestOneProcessCountsTheStuckRecordsOfAStore(t *testing.T) {
 		"postgres-tx": func(t *testing.T) store.Store {
 			t.Helper()
 			return labtest.SetupPostgres(t, servers.SharedPostgres(t)).Transactional(t)
+		},
+		"mysql-tx": func(t *testing.T) store.Store {
+			t.Helper()
+			return mysqlserver.Transactional(t, mysqlserver.New(t, servers.SharedMariaDB(t)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

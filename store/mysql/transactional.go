@@ -40,6 +40,7 @@ var (
 	_ store.Purger        = (*TransactionalStore)(nil)
 	_ store.Maintainer    = (*TransactionalStore)(nil)
 	_ store.Meter         = (*TransactionalStore)(nil)
+	_ store.Leaser        = (*TransactionalStore)(nil)
 )
 
 // Connections that attempts leave to replays and settlements, and the attempts of a pool
@@ -146,6 +147,9 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 
 // Atomic implements [store.ContextBinder].
 func (s *TransactionalStore) Atomic() bool { return true }
+
+// Leased implements [store.Leaser]: the leased store over the same table.
+func (s *TransactionalStore) Leased() store.Store { return &Store{s.operations} }
 
 // Usage implements [store.Meter], with the connections of the pool, and the slots: how
 // many attempts run, and how many claims wait for one to end.
