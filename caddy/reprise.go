@@ -10,6 +10,7 @@ package reprisecaddy
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.opened = url; url == "memory" {
 		h.opened += " " + h.Config // services do not share keys
 	}
-	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, url) })
+	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, url, ctx.Slogger()) })
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (h *Handler) Cleanup() error {
 var errStore = errors.New("reprise: the store is neither memory, nor redis[s]://[user:password@]host[:port][/db], nor postgres://user@host:port/database?parameters")
 
 // open opens a store and runs each of its operations once. Errors do not quote the URL.
-func open(ctx context.Context, url string) (connection, error) {
+func open(ctx context.Context, url string, log *slog.Logger) (connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
 	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
@@ -112,18 +113,24 @@ func open(ctx context.Context, url string) (connection, error) {
 		if err != nil {
 			break
 		}
+		options.ContextTimeoutEnabled = true
 		client := redis.NewClient(options)
-		st, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+		st, err := repriseredis.Open(ctx, client, repriseredis.Config{Logger: log})
 		if err != nil {
 			return connection{}, errors.Join(err, client.Close())
 		}
 		return connection{st, func() { _, _ = st.Close(), client.Close() }}, nil
 	case "postgres", "postgresql":
-		pool, err := pgxpool.New(ctx, url)
+		config, err := pgxpool.ParseConfig(url)
+		if err != nil {
+			break
+		}
+		reprisepg.ObserveNotices(config)
+		pool, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
 			return connection{}, errStore
 		}
-		st, err := reprisepg.Open(ctx, pool, reprisepg.Config{})
+		st, err := reprisepg.Open(ctx, pool, reprisepg.Config{Logger: log})
 		if err != nil {
 			pool.Close()
 			return connection{}, err

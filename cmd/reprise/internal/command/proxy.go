@@ -64,6 +64,7 @@ changes nothing. SIGTERM and an interrupt stop new requests and end the program 
 			case f.drain < 0:
 				return usage("--drain is %v, want 0 or more", f.drain)
 			}
+			c.settings.Logger = slog.New(slog.NewJSONHandler(c.logWriter(), nil))
 			serve := func(ctx context.Context, st *connect.Store, _ []string) error { return c.serveProxy(ctx, f, st) }
 			if f.store == "memory" {
 				return serve(cmd.Context(), nil, args)
@@ -101,7 +102,7 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	if err != nil {
 		return findings("%w", err)
 	}
-	log := slog.New(slog.NewJSONHandler(c.logWriter(), nil))
+	log := c.settings.Logger
 	records, name, ready, err := c.records(ctx, st)
 	if err != nil {
 		return err
@@ -169,11 +170,12 @@ func (c *session) records(ctx context.Context, st *connect.Store) (records store
 
 // logWriter writes the log to standard error, without passwords.
 func (c *session) logWriter() io.Writer {
-	w := &auditWriter{out: c.err.Raw(), redact: func(text string) string { return text }}
-	if c.store != nil {
-		w.redact = c.store.Redact
-	}
-	return w
+	return &auditWriter{out: c.err.Raw(), redact: func(text string) string {
+		if c.store == nil { // it is being opened, and its errors quote no URL
+			return text
+		}
+		return c.store.Redact(text)
+	}}
 }
 
 // announce prints where the proxy serves.

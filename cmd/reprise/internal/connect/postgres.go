@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
@@ -51,7 +50,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	st.User = c.ConnConfig.User
 	st.Endpoint = net.JoinHostPort(c.ConnConfig.Host, strconv.Itoa(int(c.ConnConfig.Port))) + "/" + c.ConnConfig.Database
 
-	st.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: slog.New(slog.DiscardHandler)}
+	st.Config = reprisepg.Config{Schema: s.Schema, Table: s.Table, Logger: s.logger()}
 	schema, table := s.Schema, s.Table
 	if schema == "" {
 		schema = reprisepg.DefaultSchema

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -155,7 +154,7 @@ func openRedis(s *Settings) (*Store, error) {
 	if err != nil {
 		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
 	}
-	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability, Logger: slog.New(slog.DiscardHandler)}
+	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability, Logger: s.logger()}
 	inner, err := repriseredis.New(client, c)
 	if err != nil {
 		_ = client.Close()

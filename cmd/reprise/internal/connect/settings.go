@@ -5,6 +5,7 @@ package connect
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ type Settings struct {
 	ServicePool   bool // the pool settings in PostgresURL are the service's, to be judged
 
 	Timeout time.Duration
+
+	// Logger gets what the store has to report. Nil discards it, for commands that print
+	// their findings themselves.
+	Logger *slog.Logger
 }
 
 // The environment variables, each with the flag that it replaces. A password does not
@@ -47,6 +52,13 @@ var environment = []struct{ name, flag string }{
 	{"REPRISE_TABLE", "table"},
 	{"REPRISE_TRANSACTIONAL", "transactional"},
 	{"REPRISE_TIMEOUT", "timeout"},
+}
+
+func (s *Settings) logger() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
 }
 
 // Register adds the flags to fs.

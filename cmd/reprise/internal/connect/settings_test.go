@@ -1,6 +1,8 @@
 package connect
 
 import (
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -162,6 +164,23 @@ func TestPostgresPoolIsSmall(t *testing.T) {
 		t.Cleanup(st.close)
 		if c := st.Pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
 			t.Errorf("%s: %d to %d connections, %d idle; want up to 4", pool, c.MinConns, c.MaxConns, c.MinIdleConns)
+		}
+	}
+}
+
+// What a store reports in the background, such as a purge that fails, reaches the log of
+// a command that serves, and disturbs no other.
+func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	for _, want := range []*slog.Logger{log, nil} {
+		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop", Logger: want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(st.close)
+		if got := st.Config.Logger; got == nil || got.Enabled(t.Context(), slog.LevelError) != (want != nil) {
+			t.Errorf("with the logger %v, the store has %v", want, got)
 		}
 	}
 }
