@@ -85,6 +85,7 @@ func options(c *protocol.Config) [][2]string {
 		{"Key required", yes(c.Required)},
 		{"Endpoint in the ID", or(c.Endpoint == "", c.Endpoint, "no")},
 		{"Retention", or(c.Retention == 0, duration(c.Retention), "that of the engine")},
+		{"Horizon", or(c.Horizon == 0, duration(c.Horizon)+" after the retention", "none")},
 		{"Attempts", or(c.MaxAttempts == 0, "at most "+strconv.Itoa(c.MaxAttempts), "unlimited")},
 		{"Duplicates wait", or(c.Wait == 0, duration(c.Wait), "no")},
 		{"Request body", byteCount(c.Limits.RequestBody) + " at most"},

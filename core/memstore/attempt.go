@@ -6,7 +6,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Renew implements [reprise.Store]. An invalid entry refuses the whole batch before any
+// Renew implements [store.Store]. An invalid entry refuses the whole batch before any
 // of it is renewed.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
@@ -42,7 +42,7 @@ func (s *Store) renew(r *store.RenewRequest) store.RenewStatus {
 	}
 }
 
-// Complete implements [reprise.Store]. A full store does not refuse it: see [Bounds].
+// Complete implements [store.Store]. A full store does not refuse it: see [Bounds].
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (sh *shard) complete(rec *record, payload []byte, now, replayed, valid inst
 	sh.changed(rec.id)
 }
 
-// Release implements [reprise.Store].
+// Release implements [store.Store].
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	if err := checkContext(ctx); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	return nil
 }
 
-// Unknown implements [reprise.Store].
+// Unknown implements [store.Store].
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err

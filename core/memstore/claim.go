@@ -6,7 +6,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Claim implements [reprise.Store]. It fails with [store.ErrFull] when the key is new
+// Claim implements [store.Store]. It fails with [store.ErrFull] when the key is new
 // and a bound is reached.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
@@ -35,7 +35,7 @@ func (s *Store) claim(r *store.ClaimRequest) (store.ClaimResult, error) {
 	return sh.claim(r, s.now())
 }
 
-// claim decides in the order that [reprise.Store] gives. It fails when the record is new
+// claim decides in the order that [store.Store] gives. It fails when the record is new
 // and the store is full.
 func (sh *shard) claim(r *store.ClaimRequest, now instant) (store.ClaimResult, error) {
 	rec := sh.find(r.ID, now)

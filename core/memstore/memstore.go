@@ -2,7 +2,7 @@
 //
 //	engine, err := reprise.New(memstore.New(), reprise.Config{})
 //
-// It is a complete [reprise.Store]: exclusion, fencing, lapse and takeover, retention,
+// It is a complete [store.Store]: exclusion, fencing, lapse and takeover, retention,
 // and replay of the same bytes hold as in every other store. Its limits follow from the
 // place of the records: they cover one process, not its siblings behind the same load
 // balancer, and a restart forgets them, so that a key used before the restart is new
@@ -59,7 +59,7 @@ type Bounds struct {
 // itself, its entries in the index and in the order of expiry, and its scope.
 const RecordOverhead = 400
 
-// Store is a [reprise.Store] in memory, with the abilities [store.Waiter],
+// Store is a [store.Store] in memory, with the abilities [store.Waiter],
 // [store.Inspector], [store.Purger] and [store.Meter]. It is safe for concurrent
 // use. Make one with [New] or [NewBounded].
 type Store struct {

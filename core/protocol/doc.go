@@ -17,7 +17,7 @@
 // It cannot undo an effect, and it cannot tell whether a handler that died had one; see
 // [reprise.Preset].
 //
-// The rules have numbers, R1 to R51, which comments and tests cite;
+// The rules have numbers, R1 to R52, which comments and tests cite;
 // docs/engineering/protocol.md lists them for users. The package imports neither net/http
 // nor any framework. Its proofs with real clients are in the lab, in lab/frameworks,
 // lab/connect and lab/matrix.

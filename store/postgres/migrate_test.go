@@ -13,7 +13,7 @@ import (
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"a7777c9c2de334863647367246b7a5864235453c32ae766797c1147d0cabe5cc",
+		"d4932af05ba3a92cd791b355fd3733f71ebec6763a67be3cf4f1b2c3e4bb1dba",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

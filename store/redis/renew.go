@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An
+// Renew implements [store.Store] in one pipeline, or one for each node of a cluster. An
 // entry that failed while others succeeded answers [store.RenewBusy], so that a node
 // that is away costs no other node its leases; the error of the first entry is returned
 // when all of them failed.

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// Store keeps records in Redis. It is a [reprise.Store], [store.Waiter],
+// Store keeps records in Redis. It is a [store.Store], [store.Waiter],
 // [store.Inspector] and [store.Checker]; Redis itself deletes records whose retention
 // has ended. All methods are safe for concurrent use. The caller owns the client: the
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
@@ -88,7 +88,7 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	return s, nil
 }
 
-// Claim implements [reprise.Store], mostly by two commands in one write. A claim of a
+// Claim implements [store.Store], mostly by two commands in one write. A claim of a
 // record in progress, a takeover, a repetition and a replay within a horizon need a
 // script, and a second round trip.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -113,7 +113,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	return result, nil
 }
 
-// Complete implements [reprise.Store] in one command. It succeeds also while memory is
+// Complete implements [store.Store] in one command. It succeeds also while memory is
 // full.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
@@ -137,7 +137,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	}
 }
 
-// Release implements [reprise.Store] in one command. It does not wait for replicas: a
+// Release implements [store.Store] in one command. It does not wait for replicas: a
 // release that a failover undoes is a claim that lapses.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := &command{script: record.ReleaseScript}
@@ -150,7 +150,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	return err
 }
 
-// Unknown implements [reprise.Store] in one command. It succeeds also while memory is
+// Unknown implements [store.Store] in one command. It succeeds also while memory is
 // full.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {

@@ -42,7 +42,8 @@ func (u PoolUse) String() string {
 // Use reads the counts of the pool.
 func (d Database) Use() PoolUse {
 	if d.Pool != nil {
-		return PoolUse{Limit: int(d.Pool.Config().MaxConns), Used: int(d.Pool.Stat().AcquiredConns())}
+		stat := d.Pool.Stat()
+		return PoolUse{Limit: int(stat.MaxConns()), Used: int(stat.AcquiredConns())}
 	}
 	stats := d.SQL.Stats()
 	return PoolUse{Limit: stats.MaxOpenConnections, Used: stats.InUse}

@@ -38,7 +38,7 @@ CREATE INDEX {expiry_index} ON {records} (expires_at);
 
 -- The claims of several callers, as far as they need no row to be rewritten. Parameters, all but the last of one length and in the order of
 -- the IDs, which differ: $1 ids, $2 owners, $3 fingerprints, $4 the first eight bytes of the IDs as numbers, $5 leases, then the policies: $6
--- retentions, $7 horizons, both in microseconds, $8 labels, $9 at most once; $10 whether most of the IDs are expected to be there.
+-- retentions, $7 horizons, both in microseconds, $8 labels, $9 at most once; $10 descriptions; $11 whether most of the IDs are expected to be there.
 --
 -- It returns the records that are there, for the caller to judge by the clock that comes with them, and those that it created, whose
 -- version is NULL. A created record may be returned a second time, as one that is there. An ID that is not returned lost a race and is
