@@ -22,9 +22,9 @@ type Config struct {
 	Prefix string
 
 	// BufferSize is the size of the parts of an upload, in bytes, see [blob.WriterOptions].
-	// The driver of S3 reads the parts from the temporary file and needs no memory for
-	// them; the driver of Google Cloud Storage has a buffer of this size for each upload.
-	// The default is the driver's.
+	// The driver of S3 reads the parts from the temporary file and needs no memory for them;
+	// the driver of Google Cloud Storage has a buffer of this size for each upload. The
+	// default is the driver's.
 	BufferSize int
 
 	// MaxConcurrency is how many parts of an upload are sent at once. The default is the

@@ -26,10 +26,10 @@ const (
 )
 
 // Sweep deletes the blobs whose records have ended: those of days that ended more than
-// olderThan ago. Make olderThan the longest retention of the guards that use the
-// prefix, plus the longest Config.Horizon, plus a day for clock differences and
-// background completions. Less than a day is refused with [store.ErrInvalid]. A longer
-// retention does not bring back swept blobs.
+// olderThan ago. Make olderThan the longest retention of the guards that use the prefix,
+// plus the longest Config.Horizon, plus a day for clock differences and background
+// completions. Less than a day is refused with [store.ErrInvalid]. A longer retention
+// does not bring back swept blobs.
 //
 // A sweep goes by the day in a blob's name. No blob gets the name of a past day, so a
 // sweep cannot delete the blob of a response that is being recorded. It touches no other

@@ -3,9 +3,9 @@
 // of package proxy names. In a Caddyfile, use the directive in place of reverse_proxy,
 // with a store and that file: "reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml".
 //
-// A reload of Caddy reads the file again. With the store "memory", each file has a store
-// of its own, which outlives a reload. Services that use one database share their keys:
-// give each service its own database.
+// A reload of Caddy reads the file again. With the store "memory", each file has its own
+// store, which outlives a reload. Services that use one database share their keys: give
+// each service its own database.
 package reprisecaddy
 
 import (

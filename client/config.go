@@ -32,9 +32,9 @@ type Config struct {
 
 	// MaxElapsed is how long after the beginning of a call another attempt may begin. It
 	// alone bounds the wait for an operation in progress, so it should be longer than the
-	// lease of the service (30 s is the default of Reprise) and the time that its
-	// operations take. The default is two minutes. It does not end a running attempt; the
-	// context of the request does.
+	// lease of the service (30 s is the default of Reprise) and the time that its operations
+	// take. The default is two minutes. It does not end a running attempt; the context of
+	// the request does.
 	MaxElapsed time.Duration
 
 	// AttemptTimeout is how long one attempt may take, until its response is complete (see
@@ -98,12 +98,12 @@ type Config struct {
 // the operation is in progress takes none.
 type Budget struct {
 	// Burst is how many tokens the bucket holds; it is full at the start. When a process of
-	// the service dies, every call that it was serving takes one for its retry: set Burst
-	// to at least the number of concurrent calls. The default is 1000.
+	// the service dies, every call that it was serving takes one for its retry: set Burst to
+	// at least the number of concurrent calls. The default is 1000.
 	Burst int
 
-	// Ratio is how many tokens a call puts back: the number of retries for each call that
-	// the budget allows in the long run. The default is 0.2; the largest is 100.
+	// Ratio is how many tokens a call puts back, and so the retries for each call in the
+	// long run. The default is 0.2; the largest is 100.
 	Ratio float64
 
 	// Off turns the budget off: each call retries within its own bounds.

@@ -36,8 +36,8 @@ var (
 // row of an outbox), its key belongs beside it: write the key down before the first
 // attempt, in the transaction that decides the operation, and use that key for every
 // attempt, including those of another process after a restart. A business identifier will
-// do if it is never used for a second, different request; prefix it with the name of
-// the operation ("refund-4711").
+// do if it is never used for a second, different request; prefix it with the name of the
+// operation ("refund-4711").
 //
 // Two different requests with one key are a mistake that services answer with 422, so do
 // not share the context between them. Methods that are not keyed ignore it.

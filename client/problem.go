@@ -34,7 +34,7 @@ const maxProblem = 64 << 10
 // another type, more than 64 KiB, or a body that is not the JSON of RFC 9457. It reads
 // the body and puts it back, so that the caller can still read all of it.
 //
-// A handler may send problem documents of its own; Code is then their member "code", or
+// A handler may send its own problem documents; Code is then their member "code", or
 // empty.
 func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {

@@ -22,8 +22,8 @@
 //
 // It has no authentication: mount it behind the company's, and let [Access] return the
 // name and the permissions of the sender of a request. The pages work without their one
-// script, which refreshes them. They load nothing from another address, and the console
-// refuses writes from the page of another site.
+// script, which refreshes them. They load no resource from another address, and the
+// console refuses writes from the page of another site.
 //
 // A listing looks at a bounded number of records for each page, so it does not put load
 // on a store that holds millions.
@@ -77,8 +77,8 @@ type Config struct {
 	Hosts []string
 
 	// Log receives a line before and after every resolution, and one before a response is
-	// revealed. If the line cannot be written, nothing is changed or shown. The default is
-	// [slog.Default].
+	// revealed. A change or a response whose line cannot be written is not made or shown.
+	// The default is [slog.Default].
 	Log *slog.Logger
 }
 
@@ -123,9 +123,9 @@ type site struct {
 }
 
 // Handler returns the console over stores, which must be at least one, each with the
-// ability [store.Inspector]. access decides about each request. It serves paths from the root:
-// mount it with [http.StripPrefix], with a slash at the end of the pattern. It is safe
-// for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
+// ability [store.Inspector]. access decides about each request. It serves paths from the
+// root: mount it with [http.StripPrefix], with a slash at the end of the pattern. It is
+// safe for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
 // names the invalid argument or field.
 func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	if err := validStores(stores); err != nil {

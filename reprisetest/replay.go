@@ -11,8 +11,8 @@ import (
 )
 
 // Replay sends a request twice to a handler with its middleware, and fails the test
-// unless the second response is a replay of the first: the same status, body, Content-Type,
-// Content-Encoding and Location. It returns both.
+// unless the second response is a replay of the first: the same status, body,
+// Content-Type, Content-Encoding and Location. It returns both.
 //
 // Fields that a layer outside of the middleware sets may differ. The request is not
 // changed, and may be sent again.

@@ -28,7 +28,7 @@ var frameworks = []struct {
 }
 
 // checkCallers panics if a framework that hides the response makes the chain of handlers,
-// which it does anew for each request. A layer that protects a handler of its own that way
+// which it does anew for each request. A layer that does so to protect its own handler
 // looks the same, and is refused too, unless it makes its chain once, before there are
 // requests.
 func checkCallers() {
@@ -65,9 +65,8 @@ func misuseIn(next func() (frame runtime.Frame, more bool)) string {
 }
 
 // judge describes the misuse if the function adapts a middleware, and reports whether it
-// runs a handler, which may well be protected. A function that the
-// compiler inlined has its caller's package in its name, but its file is still the
-// framework's.
+// runs a handler, which may well be protected. A function that the compiler inlined has
+// its caller's package in its name, but its file is still the framework's.
 func judge(function, file string) (misuse string, serves bool) {
 	for _, f := range frameworks {
 		switch {

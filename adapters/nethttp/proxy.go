@@ -190,9 +190,9 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sent reports whether the request may have reached the upstream. The
-// transport's error does not tell: a transport repeats requests, so the error may be of
-// another connection than the one that carried the request.
+// sent reports whether the request may have reached the upstream. The transport's error
+// does not tell: a transport repeats requests, so the error may be of another connection
+// than the one that carried the request.
 func (f *forward) sent() bool {
 	return f.begun && (f.status != 0 || f.connected.Load() || !f.asked.Load())
 }

@@ -8,8 +8,9 @@
 //
 // The key is that of [repriseclient.WithKey], or of the header that the caller set, or a
 // new random one. The rules are those of [repriseclient.Transport], for which each code
-// stands for an HTTP status: docs/guides/rpc.md has the table. A call that ends without the operation's result ends with a [repriseclient.UnknownOutcomeError] or
-// a [repriseclient.NotSentError]. Every error has a code of Connect as well.
+// stands for an HTTP status: docs/guides/rpc.md has the table. A call that ends without
+// the operation's result ends with a [repriseclient.UnknownOutcomeError] or a
+// [repriseclient.NotSentError]. Every error has a code of Connect as well.
 //
 // A key makes a retry safe only where the service honours it; Config.Skip leaves out the
 // other procedures. Streaming calls, and calls of procedures that are declared to have no

@@ -22,8 +22,8 @@ type Config struct {
 	Client repriseclient.Config
 
 	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
-	// untouched, such as health checks and calls that the service does not protect, which
-	// would run again when they are retried. The default is none: all are retried.
+	// untouched, such as health checks and calls that the service does not protect, which a
+	// retry would run again. The default is none: all are retried.
 	Skip func(procedure string) bool
 }
 

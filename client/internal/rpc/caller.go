@@ -1,7 +1,7 @@
 // Package rpc makes unary calls of gRPC and Connect by the rules of a
 // [repriseclient.Transport]. The transport sees each attempt as an HTTP exchange, so
-// keys, retries, bounds, the budget, errors and events have
-// one implementation for all protocols.
+// keys, retries, bounds, the budget, errors and events have one implementation for all
+// protocols.
 package rpc
 
 import (

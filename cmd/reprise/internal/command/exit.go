@@ -33,7 +33,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// ended ends a command with a code and prints nothing more.
+// ended ends a command with a code without further output.
 func ended(code int) error {
 	if code == ExitFine {
 		return nil

@@ -41,9 +41,8 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
-	// The pool settings in the URL are for the service; this program needs few
-	// connections. A pool opens only those that are used, so one of the service's size can
-	// be judged.
+	// The pool settings in the URL are for the service; this program needs few connections.
+	// A pool opens only those that are used, so one of the service's size can be judged.
 	sized := s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")
 	if !sized {
 		c.MaxConns = maxConns
