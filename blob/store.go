@@ -21,10 +21,10 @@ type Config struct {
 	// prefix; one sweep then serves all of them. The default is none.
 	Prefix string
 
-	// BufferSize is the size of the parts of an upload, in bytes, see [blob.WriterOptions].
-	// The driver of S3 reads the parts from the temporary file and needs no memory for them;
-	// the driver of Google Cloud Storage has a buffer of this size for each upload. The
-	// default is the driver's.
+	// BufferSize is the size of the parts of an upload, in bytes, as in
+	// [blob.WriterOptions]. A driver that reads the parts from the temporary file, as that
+	// of S3 does, needs no memory for them; the one of Google Cloud Storage has a buffer of
+	// this size for each upload. The default is the driver's.
 	BufferSize int
 
 	// MaxConcurrency is how many parts of an upload are sent at once. The default is the

@@ -42,7 +42,7 @@ type Config struct {
 	// retried. The default is none: only the context of the request ends an attempt.
 	AttemptTimeout time.Duration
 
-	// Delay is the longest wait before the first retry, where the service names none. Before
+	// Delay is the longest wait before the first retry, if the service names none. Before
 	// retry n the client waits for a random time up to the smaller of Delay·2ⁿ⁻¹ and
 	// MaxDelay ("full jitter"). The default is 200 ms.
 	Delay time.Duration
@@ -102,8 +102,8 @@ type Budget struct {
 	// at least the number of concurrent calls. The default is 1000.
 	Burst int
 
-	// Ratio is how many tokens a call puts back, and so the retries for each call in the
-	// long run. The default is 0.2; the largest is 100.
+	// Ratio is how many tokens a call puts back, and so the number of retries for each call
+	// in the long run. The default is 0.2; the largest is 100.
 	Ratio float64
 
 	// Off turns the budget off: each call retries within its own bounds.
