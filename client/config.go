@@ -47,8 +47,8 @@ type Config struct {
 	// MaxDelay ("full jitter"). The default is 200 ms.
 	Delay time.Duration
 
-	// MaxDelay bounds the wait before any retry, where the service names none. The default
-	// is 10 s.
+	// MaxDelay bounds the wait before any retry, if the service names none. The default is
+	// 10 s.
 	MaxDelay time.Duration
 
 	// MaxRetryAfter is the longest Retry-After that the client waits for. A response that
