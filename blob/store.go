@@ -15,11 +15,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Config is how a [Store] uses its bucket. The zero value of every field is its
-// documented default.
+// Config says how a [Store] uses its bucket. The zero value is valid.
 type Config struct {
 	// Prefix begins every key, such as "reprise/". Services that share a bucket may share a
-	// prefix, and then one sweep. The default is none.
+	// prefix; one sweep then serves all of them. The default is none.
 	Prefix string
 
 	// BufferSize is the size of the parts of an upload, in bytes, as in
@@ -80,8 +79,8 @@ func (s *Store) Put(ctx context.Context, name string, body *io.SectionReader) er
 
 const copyBuffer = 32 << 10
 
-// writeFile writes to a directory. Upload would give a file its name although the disk
-// was full in the middle of it.
+// writeFile writes to a directory. Upload would give a file its final name even if the
+// disk was full in the middle of it.
 func (s *Store) writeFile(ctx context.Context, cancel context.CancelFunc, key string, from io.Reader, options *blob.WriterOptions) error {
 	w, err := s.bucket.NewWriter(ctx, key, options)
 	if err != nil {
@@ -137,8 +136,8 @@ func (s *Store) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 }
 
-// there reports whether the bucket exists: with a wrong name, or a directory that is not
-// mounted, every blob is missing, which does not justify a tombstone.
+// there reports whether the bucket exists. If its name is wrong or its directory is not
+// mounted, every blob is missing, which must not turn records into tombstones.
 func (s *Store) there(ctx context.Context) bool {
 	if !s.mounted() {
 		return false
@@ -149,8 +148,8 @@ func (s *Store) there(ctx context.Context) bool {
 
 var errNotMounted = errors.New("repriseblob: the directory of the bucket is missing; mount or create it")
 
-// mounted reports whether the directory of a bucket of files exists, which its driver
-// does not look at: it would find no blob, and make the directory to write one.
+// mounted reports whether the directory of a bucket of files exists. The driver does not
+// check that: it would find no blob, and create the directory to write one.
 func (s *Store) mounted() bool {
 	var directory os.FileInfo
 	return !s.files || s.bucket.As(&directory)

@@ -25,11 +25,11 @@ const (
 	day       = 24 * time.Hour
 )
 
-// Sweep deletes the blobs whose records have ended: those of the days that ended more
-// than olderThan ago. Make olderThan the longest retention of the guards that use the
-// prefix, plus the longest Config.Horizon, plus a day for clock differences and
-// background completions. Less than a day is refused with [store.ErrInvalid]. A longer
-// retention does not bring back swept blobs.
+// Sweep deletes the blobs whose records have ended: those of days that ended more than
+// olderThan ago. Make olderThan the longest retention of the guards that use the prefix,
+// plus the longest Config.Horizon, plus a day for clock differences and background
+// completions. Less than a day is refused with [store.ErrInvalid]. A longer retention
+// does not bring back swept blobs.
 //
 // A sweep goes by the day in a blob's name. No blob gets the name of a past day, so a
 // sweep cannot delete the blob of a response that is being recorded. It touches no other
@@ -43,7 +43,7 @@ func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Tim
 	if olderThan < day {
 		return swept, fmt.Errorf("%w: Sweep of blobs older than %v, want 24h at least", store.ErrInvalid, olderThan)
 	}
-	// The day of this instant has not ended so long ago, those before it have.
+	// The day of this instant ended less than olderThan ago; the days before it, more.
 	first := now.Add(-olderThan).UTC().Format(dayLayout)
 	days := s.bucket.List(&blob.ListOptions{Prefix: s.cfg.Prefix, Delimiter: "/"})
 	for {
@@ -78,7 +78,7 @@ func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept) error
 		if b.IsDir || !isBlob(strings.TrimPrefix(b.Key, s.cfg.Prefix)) {
 			continue
 		}
-		if ctx.Err() != nil { // a driver need not look
+		if ctx.Err() != nil { // a driver may ignore ctx
 			return context.Cause(ctx)
 		}
 		err = s.bucket.Delete(ctx, b.Key)

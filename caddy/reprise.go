@@ -1,10 +1,11 @@
 // Package reprisecaddy is the Caddy module http.handlers.reprise: it runs each
-// Idempotency-Key once and forwards to the upstream of a file of package proxy. In a
-// Caddyfile, the directive takes the place of reverse_proxy, with a store and that file:
-// "reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml".
+// Idempotency-Key once, and forwards requests to the upstream that a configuration file
+// of package proxy names. In a Caddyfile, use the directive in place of reverse_proxy,
+// with a store and that file: "reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml".
 //
-// A reload of Caddy reads the file again. Each file has its own store "memory", which
-// outlives that. Services share the keys of a database: give each one its own.
+// A reload of Caddy reads the file again. With the store "memory", each file has its own
+// store, which outlives a reload. Services that use one database share their keys: give
+// each service its own database.
 package reprisecaddy
 
 import (
@@ -52,7 +53,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.handlers.reprise", New: func() caddy.Module { return new(Handler) }}
 }
 
-// stores has each connection in use, by its URL. They outlive a reload.
+// stores has the connections in use, by URL. They outlive a reload.
 var stores = caddy.NewUsagePool()
 
 type connection struct {
@@ -74,7 +75,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	url := caddy.NewReplacer().ReplaceAll(h.Store, "")
 	if h.opened = url; url == "memory" {
-		h.opened += " " + h.Config // services do not share keys
+		h.opened += " " + h.Config // each file has its own store
 	}
 	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, url, ctx.Slogger()) })
 	if err != nil {
@@ -99,7 +100,7 @@ func (h *Handler) Cleanup() error {
 	return nil
 }
 
-var errStore = errors.New("reprise: the store is neither memory, nor redis[s]://[user:password@]host[:port][/db], nor postgres://user@host:port/database?parameters")
+var errStore = errors.New("reprise: the store must be memory, redis[s]://[user:password@]host[:port][/db] or postgres://user@host:port/database?parameters")
 
 // open opens a store and runs each of its operations once. Errors do not quote the URL.
 func open(ctx context.Context, url string, log *slog.Logger) (connection, error) {

@@ -76,7 +76,7 @@ func (b *requestBody) of(n int) (io.ReadCloser, error) {
 	return body, nil
 }
 
-// bodyError is that of a GetBody.
+// bodyError is the error of a GetBody.
 type bodyError struct{ error }
 
 func (e bodyError) Unwrap() error { return e.error }

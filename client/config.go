@@ -11,7 +11,8 @@ import (
 // Config says how a [Transport] calls a service. The zero value is documented in every
 // field, and is right for a service that uses Reprise.
 type Config struct {
-	// Service is the service's dialect: its header and its signs that a retry helps.
+	// Service says how the service spells the header, and which of its responses ask for a
+	// retry.
 	Service Service
 
 	// Methods lists the methods that are retried. The default is POST and PATCH. All others
@@ -24,16 +25,16 @@ type Config struct {
 	// Keys must be unguessable (128 random bits) and never repeat.
 	NewKey func() string
 
-	// MaxAttempts is the largest number of attempts of a call, the first included. Those
-	// that find the operation in progress do not count, and are followed by a wait of at
-	// least 100 ms. The default is 10; 1 turns retries off.
+	// MaxAttempts is the largest number of attempts of a call, the first included. An
+	// attempt that finds the operation in progress does not count; the next one follows
+	// after at least 100 ms. The default is 10; 1 turns retries off.
 	MaxAttempts int
 
 	// MaxElapsed is how long after the beginning of a call another attempt may begin. It
 	// alone bounds the wait for an operation in progress, so it should be longer than the
-	// lease of the service (30 s is the default of Reprise) and the time that its
-	// operations take. The default is two minutes. It ends no attempt; the context of the
-	// request does.
+	// lease of the service (30 s is the default of Reprise) and the time that its operations
+	// take. The default is two minutes. It does not end a running attempt; the context of
+	// the request does.
 	MaxElapsed time.Duration
 
 	// AttemptTimeout is how long one attempt may take, until its response is complete (see
@@ -97,15 +98,15 @@ type Config struct {
 // the operation is in progress takes none.
 type Budget struct {
 	// Burst is how many tokens the bucket holds; it is full at the start. When a process of
-	// the service dies, each call that it served takes one: let Burst be no less than the
-	// number of calls at a time. The default is 1000.
+	// the service dies, every call that it was serving takes one for its retry: set Burst to
+	// at least the number of concurrent calls. The default is 1000.
 	Burst int
 
 	// Ratio is how many tokens a call puts back, and so the number of retries for each call
 	// in the long run. The default is 0.2; the largest is 100.
 	Ratio float64
 
-	// Off lets every call retry until its own bounds.
+	// Off turns the budget off: each call retries within its own bounds.
 	Off bool
 }
 

@@ -12,7 +12,8 @@
 // or of a header that the caller set, or a new random one. A response is returned as the
 // service sent it; a call that ends without a response ends with an error that says
 // whether the operation may have run: [UnknownOutcomeError], [NotSentError],
-// [RedirectError], [BodyOmittedError]. Each has the key, for a call that goes on later.
+// [RedirectError], [BodyOmittedError]. Each has the key, with which the call can be
+// repeated later.
 //
 // # Limits
 //

@@ -10,11 +10,11 @@ import (
 
 // UnknownOutcomeError says that a call ended without a response after at least one
 // attempt that may have reached the service: the operation may have run. Retry it later
-// with the key that Key returns (see [WithKey]) and the same bytes, or look at the
-// service's state first; only then may it get a new key.
+// with the key that Key returns (see [WithKey]) and the same bytes. Do not give it a new
+// key before you have looked at the service's state.
 //
-// An [http.Client] wraps it, so use [errors.As]. (With [http.Client].Timeout, the client
-// replaces it by a timeout error: set a deadline on the context instead.)
+// An [http.Client] wraps it, so use [errors.As]. Do not use [http.Client].Timeout, with
+// which the client replaces it by a timeout error: set a deadline on the context instead.
 type UnknownOutcomeError struct {
 	Attempts int    // how many were made
 	KeyHash  string // of the key: the first 12 hexadecimal digits of its SHA-256
@@ -31,7 +31,7 @@ func (e *UnknownOutcomeError) Error() string {
 // Unwrap returns Err.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// Timeout reports whether Err is a timeout. The error of an [http.Client] asks.
+// Timeout reports whether Err is a timeout. The error of an [http.Client] calls it.
 func (e *UnknownOutcomeError) Timeout() bool { return isTimeout(e.Err) }
 
 // NotSentError says that a call ended before any attempt reached the service: the
@@ -83,10 +83,10 @@ func (e *RedirectError) Unwrap() error { return e.Err }
 func (e *RedirectError) Timeout() bool { return isTimeout(e.Err) }
 
 // BodyOmittedError says that the operation ran to its end, and that the service did not
-// keep the body of its response: an earlier attempt had it and was lost, and this one got
-// a stand-in. The status and the fields are those of the response. A retry will not get
-// the body either; look up the result by other means, such as the field Location.
-// [Config].AcceptOmitted returns the stand-in instead.
+// keep the body of its response: the response of an earlier attempt had the body and was
+// lost, and the replay has a stand-in. Status and Header are those of the response. A
+// retry will not get the body either; look up the result by other means, such as the
+// field Location. [Config].AcceptOmitted returns the stand-in instead.
 type BodyOmittedError struct {
 	Status   int         // of the operation's response
 	Header   http.Header // without the key
@@ -101,13 +101,13 @@ func (e *BodyOmittedError) Error() string {
 	return fmt.Sprintf("repriseclient: the operation ran and responded with the status %d, and the service did not keep the body (key %s)", e.Status, e.KeyHash)
 }
 
-// ErrAttemptTimeout is the reason in the errors of attempts that took longer than
+// ErrAttemptTimeout is wrapped by the errors of attempts that took longer than
 // [Config].AttemptTimeout.
 var ErrAttemptTimeout = errors.New("repriseclient: the attempt took longer than AttemptTimeout")
 
-// ErrNotReplayable is the reason why a failed call was not retried although its bounds
-// allowed it: its body could not be sent again. Give the request a GetBody, or raise
-// [Config].MaxRequestBuffer.
+// ErrNotReplayable is wrapped by the error of a failed call that was not retried,
+// although its bounds allowed it, because its body could not be sent again. Give the
+// request a GetBody, or raise [Config].MaxRequestBuffer.
 var ErrNotReplayable = errors.New("repriseclient: not retried, because the request body cannot be sent again")
 
 func isTimeout(err error) bool {

@@ -35,9 +35,9 @@ var (
 // A key names one operation. Where the operation is known before it is sent (a payment, a
 // row of an outbox), its key belongs beside it: write the key down before the first
 // attempt, in the transaction that decides the operation, and use that key for every
-// attempt, also those of another process after a restart. An identifier of the business
-// will do if it is never used for a second, different request; prefix it with the name of
-// the operation ("refund-4711").
+// attempt, including those of another process after a restart. A business identifier will
+// do if it is never used for a second, different request; prefix it with the name of the
+// operation ("refund-4711").
 //
 // Two different requests with one key are a mistake that services answer with 422, so do
 // not share the context between them. Methods that are not keyed ignore it.
@@ -53,7 +53,7 @@ func KeyFrom(ctx context.Context) (string, bool) {
 
 var (
 	errTwoKeys     = errors.New("the context and the header have different keys; remove one")
-	errManyLines   = errors.New("the header has several lines; a request has one key")
+	errManyLines   = errors.New("the header has several lines; a request has one key: remove the others")
 	errKeyEmpty    = errors.New("the key is empty")
 	errKeyBytes    = errors.New("the key has bytes other than printable US-ASCII")
 	errKeyBare     = errors.New("the service takes bare keys, and the key has spaces, commas, quotes or backslashes")

@@ -30,11 +30,12 @@ type Problem struct {
 // maxProblem bounds the length of a problem document.
 const maxProblem = 64 << 10
 
-// ProblemOf returns the problem document of a response, and false where the response has
-// none that can be read: another type, more than 64 KiB, or not the JSON of RFC 9457. It
-// reads the body and puts it back, so that the caller can still read all of it.
+// ProblemOf returns the problem document of a response, and false if the response has
+// another type, more than 64 KiB, or a body that is not the JSON of RFC 9457. It reads
+// the body and puts it back, so that the caller can still read all of it.
 //
-// A handler may send other problem documents; Code is then their member "code", or empty.
+// A handler may send its own problem documents; Code is then their member "code", or
+// empty.
 func ProblemOf(resp *http.Response) (Problem, bool) {
 	if resp == nil || !hasProblem(resp) {
 		return Problem{}, false

@@ -31,8 +31,8 @@ func leadsAway(req *http.Request) bool {
 
 func hostname(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 
-// keyFor returns the key for another host to which a service redirected a call. It is the
-// same for the same key and host, and does not reveal a key that cannot be guessed.
+// keyFor returns the key for another host to which a service redirected a call. It is
+// derived from the key and the host, and does not reveal a key that cannot be guessed.
 func keyFor(key string, u *url.URL) string {
 	sum := sha256.Sum256([]byte("repriseclient/redirect/1\x00" + hostname(u) + "\x00" + key))
 	return hex.EncodeToString(sum[:16])
@@ -73,7 +73,8 @@ func (t *Transport) unkeyed(req *http.Request) (*http.Response, error) {
 	return r.run() //nolint:contextcheck // it is in r
 }
 
-// redirectOf returns the response of a keyed call that led to req, nil where none did.
+// redirectOf returns the response to a keyed call whose redirect led to req, nil if there
+// is none.
 func redirectOf(req *http.Request) *http.Response {
 	for resp := req.Response; resp != nil && resp.Request != nil; resp = resp.Request.Response {
 		if KeyOf(resp) != "" {

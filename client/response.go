@@ -16,7 +16,7 @@ type call struct {
 	open     bool // an attempt before the one with the response may have reached the service
 }
 
-// callOf returns the call that led to resp, nil where resp is not of a [Transport].
+// callOf returns the call that resp answers, nil if resp is not of a [Transport].
 func callOf(resp *http.Response) *call {
 	if resp == nil || resp.Request == nil {
 		return nil
@@ -25,8 +25,8 @@ func callOf(resp *http.Response) *call {
 	return c
 }
 
-// Attempts returns how many attempts the call took that led to resp, and 0 where it was
-// no keyed call of a [Transport].
+// Attempts returns the number of attempts of the call that resp answers, or 0 if that is
+// not a keyed call of a [Transport].
 func Attempts(resp *http.Response) int {
 	if c := callOf(resp); c != nil {
 		return c.attempts
@@ -34,9 +34,9 @@ func Attempts(resp *http.Response) int {
 	return 0
 }
 
-// KeyOf returns the key of the call that led to resp, also one that the [Transport]
-// generated, and an empty one where it was no keyed call of a [Transport]. It is for
-// [WithKey], when [GaveUp] asks for a retry later. Keep it out of logs.
+// KeyOf returns the key of the call that resp answers, including one that the [Transport]
+// generated, or an empty string if that is not a keyed call of a [Transport]. Give it to
+// [WithKey] to retry later, where [GaveUp] is true. Keep it out of logs.
 func KeyOf(resp *http.Response) string {
 	if c := callOf(resp); c != nil {
 		return c.key
@@ -50,8 +50,8 @@ func KeyOf(resp *http.Response) string {
 // the same key.
 func GaveUp(resp *http.Response) bool { return OutcomeOf(resp) == GaveUpRetrying }
 
-// OutcomeOf returns how the call ended that led to resp, and 0 where it was no keyed call
-// of a [Transport].
+// OutcomeOf returns how the call that resp answers ended, or 0 if that is not a keyed
+// call of a [Transport].
 func OutcomeOf(resp *http.Response) Outcome {
 	if c := callOf(resp); c != nil {
 		return c.outcome
@@ -77,7 +77,7 @@ func isReplay(h http.Header, name string) bool {
 	return name != "-" && strings.EqualFold(strings.TrimSpace(h.Get(name)), "true")
 }
 
-// The fields in which a service that uses Reprise speaks about the record of a response.
+// The fields in which a service that uses Reprise describes the record of a response.
 const (
 	fieldBody   = "Idempotency-Body"
 	fieldStatus = "Idempotency-Status"

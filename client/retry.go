@@ -69,9 +69,9 @@ func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v ver
 	return v
 }
 
-// byProblem decides by the problem document of a response. Of codes that are not those of
-// the table, the member retryable is believed where it forbids, and where it allows and
-// the status may be about this attempt.
+// byProblem decides by the problem document of a response. If the table lacks its code,
+// the member retryable decides: false forbids a retry, and true allows one if the status
+// may be about this attempt alone.
 func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
 	p, ok := ProblemOf(resp)
 	if !ok || p.Code == "" || t.isReplay(resp) {
@@ -86,8 +86,8 @@ func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool
 	return "", *p.says && mayRetry(resp.StatusCode), true
 }
 
-// byCode decides by the code of a problem, about which the table of codes has the last
-// word. A problem in a replay is one that the handler passed on, and final.
+// byCode decides by the code of a problem, if the table of codes has it. A replayed
+// problem is one that the handler passed on, and is final.
 func (t *Transport) byCode(resp *http.Response, code Code) (_ Code, retry, known bool) {
 	if retry, known = retryable[code]; !known || t.isReplay(resp) {
 		return "", false, false
@@ -109,7 +109,7 @@ func (t *Transport) isReplay(resp *http.Response) bool {
 	return isReplay(resp.Header, t.service.Replayed)
 }
 
-// neverSent reports whether err is one of an attempt that had no connection yet.
+// neverSent reports whether err is the error of an attempt that had no connection yet.
 func neverSent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
@@ -124,8 +124,8 @@ func permanent(err error) bool {
 	return badPeer(err) || badRequest(err) || strings.Contains(err.Error(), shortBody)
 }
 
-// badPeer reports whether the connection was refused here, because the other end is not
-// who it should be or does not speak TLS.
+// badPeer reports whether this end refused the connection, because the certificate of the
+// other end is invalid or it does not speak TLS.
 func badPeer(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
@@ -133,7 +133,7 @@ func badPeer(err error) bool {
 }
 
 // badRequest reports whether there was no request to send: GetBody failed, or net/http
-// refused it, for which it has no type.
+// refused the request, which only the text of its error tells.
 func badRequest(err error) bool {
 	var body bodyError
 	if errors.As(err, &body) {
@@ -150,7 +150,7 @@ type schedule struct {
 	transport *Transport
 	bounds    Bounds
 	began     time.Time
-	counted   int // attempts, but for those that found the operation in progress
+	counted   int // attempts, except those that found the operation in progress
 	jitter    backoff.ExponentialBackOff
 }
 
@@ -164,20 +164,21 @@ func (t *Transport) newSchedule(b Bounds) *schedule {
 	}
 }
 
-// ErrBudgetExhausted is the reason why a failed call was not retried although its own
-// bounds allowed it: the [Budget] of all calls did not.
+// ErrBudgetExhausted is wrapped by the error of a failed call that was not retried,
+// although its own bounds allowed it, because the [Budget] that all calls share is used
+// up.
 var ErrBudgetExhausted = errors.New("repriseclient: not retried, because the retry budget is used up")
 
 // errBounds says that the bounds of the call itself allow no other attempt.
 var errBounds = errors.New("repriseclient: the bounds of the call are reached")
 
-// leastWait is that for an operation in progress, whose attempts have no other bound than
-// time: waits of a few milliseconds would be thousands of requests.
+// leastWait is the shortest wait for an operation in progress. Time alone bounds these
+// attempts, so waits of a few milliseconds would cause thousands of requests.
 const leastWait = 100 * time.Millisecond
 
-// next returns how long to wait before the attempt after the one with the verdict, or why
-// there is none. To wait for an operation in progress adds no load that grows with its
-// failures, and is bounded by time alone.
+// next returns how long to wait before the next attempt, or why there is none. An attempt
+// that found the operation in progress takes no token and does not count, because such
+// attempts do not multiply when the service fails.
 func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time.Duration, error) {
 	c := &s.transport.config
 	if !v.running {
@@ -190,7 +191,7 @@ func (s *schedule) next(ctx context.Context, v verdict, body *requestBody) (time
 	if v.running {
 		wait = max(wait, leastWait)
 	}
-	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After do not return together
+	wait = max(wait, v.after+min(wait, v.after/4)) // clients that got the same Retry-After must not return together
 	at := time.Now().Add(wait)
 	if at.Sub(s.began) > s.bounds.MaxElapsed {
 		return 0, errBounds

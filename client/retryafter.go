@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// longestRetryAfter replaces a longer Retry-After: a year.
+// longestRetryAfter, one year, replaces any longer Retry-After.
 const longestRetryAfter = 365 * 24 * time.Hour
 
 // retryAfter returns how long the field Retry-After asks to wait, from now on: its
@@ -31,7 +31,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return min(max(at.Sub(now), 0), longestRetryAfter), true
 }
 
-// seconds parses digits, however many.
+// seconds parses any number of digits.
 func seconds(value string) (time.Duration, bool) {
 	var n time.Duration
 	for i := range len(value) {

@@ -9,8 +9,8 @@ import (
 
 // Service is how a service spells the header, and which responses it wants retried. The
 // zero value is that of a service that uses Reprise or follows the draft
-// (draft-ietf-httpapi-idempotency-key-header); [Stripe] and [Adyen] return those of two
-// public services. All of it is plain data that a caller may print, copy and change.
+// (draft-ietf-httpapi-idempotency-key-header); [Stripe] and [Adyen] return the values for
+// two public services. A Service is plain data that a caller may print, copy and change.
 type Service struct {
 	// Header is the name of the field that carries the key. The default is
 	// "Idempotency-Key".

@@ -55,8 +55,8 @@ func NewTransport(base http.RoundTripper, c Config) (*Transport, error) {
 	return t, nil
 }
 
-// CloseIdleConnections closes those of base, if base can. That of an [http.Client] calls
-// it.
+// CloseIdleConnections closes the idle connections of base, if base has such a method.
+// [http.Client.CloseIdleConnections] calls it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -65,11 +65,11 @@ func (t *Transport) CloseIdleConnections() {
 
 // RoundTrip implements [http.RoundTripper]. It returns the first response that no retry
 // would change, or the last one that the bounds of [Config] allow: then [GaveUp] reports
-// true. Errors of keyed calls are of the types [UnknownOutcomeError], [NotSentError] and
-// [BodyOmittedError], and those of requests to which they were redirected
+// true. A keyed call fails with an [UnknownOutcomeError], a [NotSentError] or a
+// [BodyOmittedError]; the unkeyed request that follows its redirect with a
 // [RedirectError].
 //
-// The request of the response carries the key that was sent.
+// The Request of the response carries the key that was sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.methods[req.Method] {
 		return t.follow(req)
@@ -104,7 +104,7 @@ func hostOf(req *http.Request) string {
 	return req.URL.Host
 }
 
-// run is one call on its way.
+// run is one call.
 type run struct {
 	*Transport
 
@@ -195,7 +195,7 @@ func (r *run) finish(a *attempt, why error) (*http.Response, error) {
 		header.Del(r.service.Header) // some services send it back
 		return nil, &BodyOmittedError{a.resp.StatusCode, header, r.call.attempts, r.call.hash, secret.Of(r.call.key)}
 	}
-	// The request of the response leads the helpers to the call.
+	// callOf finds the call through the request of the response.
 	a.resp.Request = a.req.WithContext(context.WithValue(r.req.Context(), callOfContext, r.call))
 	return a.resp, nil
 }
@@ -363,7 +363,7 @@ func (b *streamedBody) Close() error {
 	return b.closer.Close()
 }
 
-// upgradedBody is that of a connection that changed its protocol.
+// upgradedBody is the body of a response that switched protocols.
 type upgradedBody struct {
 	io.ReadWriteCloser
 	cancel context.CancelCauseFunc

@@ -7,14 +7,14 @@ import (
 )
 
 // Access returns the name of the sender of a request, for the log, and the permissions of
-// the request. It is called once for each request, from many goroutines at once. A
+// the request. It is called once for each request, and must be safe for concurrent use. A
 // request without a permission gets 403, and one without a name can only look.
 type Access func(r *http.Request) (who string, may Permission)
 
-// Permission is a set of rights, joined by "|". Zero is none, and any other has [Look].
+// Permission is a set of permissions, joined with "|". Zero is none.
 type Permission uint8
 
-// The permissions. None has the rights of another, except to look.
+// The permissions. Each includes [Look], and none includes another one.
 const (
 	Look    Permission = 1 << iota // see the records, without the fields and bodies of their responses
 	Reveal                         // show a stored response; each time is logged
@@ -29,7 +29,8 @@ type visitor struct {
 
 type visitorKey struct{}
 
-// visitorOf returns the sender of a request, without permissions before access was asked.
+// visitorOf returns the sender of a request, who has no permissions before Access is
+// called.
 func visitorOf(r *http.Request) visitor {
 	v, _ := r.Context().Value(visitorKey{}).(visitor)
 	return v
@@ -54,7 +55,7 @@ func (s *site) protect(next http.Handler) http.Handler {
 			w.Header().Set(field[0], field[1])
 		}
 		if len(s.config.Hosts) > 0 && !slices.Contains(s.config.Hosts, r.Host) {
-			s.fail(w, r, http.StatusMisdirectedRequest, "The console does not answer under this host name.")
+			s.fail(w, r, http.StatusMisdirectedRequest, "The console does not answer under this host name; console.Config.Hosts lists those that it accepts.")
 			return
 		}
 		if r.URL.Path == "/style.css" { // also of the page that says 403
@@ -78,8 +79,8 @@ func (s *site) protect(next http.Handler) http.Handler {
 	})
 }
 
-// otherSite explains a refused form. It names the field to configure to browsers without
-// Sec-Fetch-Site only: the others know that the form was of another site.
+// otherSite explains why a form is refused. It names the field to configure only if the
+// browser sends no Sec-Fetch-Site: others know whether the form is of another site.
 func otherSite(r *http.Request) string {
 	message := "The request came from the page of another site. Nothing was changed."
 	if origin := r.Header.Get("Origin"); r.Header.Get("Sec-Fetch-Site") == "" && origin != "null" {

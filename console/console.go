@@ -20,13 +20,13 @@
 //	})
 //	mux.Handle("/idempotency/", requireEmployee(http.StripPrefix("/idempotency", pages)))
 //
-// It has no authentication: mount it behind the company's, and let [Access] name the
-// sender of a request and its permissions. Its pages can be read without their one
-// script, which refreshes them. It loads no resource from another address, and refuses
-// writes from another site's page.
+// It has no authentication: mount it behind the company's, and let [Access] return the
+// name and the permissions of the sender of a request. The pages work without their one
+// script, which refreshes them. They load no resource from another address, and the
+// console refuses writes from the page of another site.
 //
-// A listing looks at a bounded number of records for each page, so it does not load a
-// store that holds millions.
+// A listing looks at a bounded number of records for each page, so it does not put load
+// on a store that holds millions.
 package console
 
 import (
@@ -53,7 +53,8 @@ type Config struct {
 	Title string
 
 	// Engines are the engines of this process, for the numbers of the home page. The engine
-	// with the name of a store reports the records resolved in it ([reprise.EventResolved]).
+	// that has the name of a store reports the records that are resolved in that store
+	// ([reprise.EventResolved]).
 	Engines []Engine
 
 	// Guards are the policies of this process. The label of a record is the name of its
@@ -65,8 +66,9 @@ type Config struct {
 	Events *Events
 
 	// TrustedOrigins are the origins of the console's own pages, such as
-	// "https://ops.example.com", behind a proxy that rewrites the Host field. A browser
-	// that sends no Sec-Fetch-Site is recognized as that of another site by the host alone.
+	// "https://ops.example.com", behind a proxy that rewrites the Host field. Browsers that
+	// send no Sec-Fetch-Site need them: only the host shows whether their forms are of
+	// another site.
 	TrustedOrigins []string
 
 	// Hosts, if not empty, are the accepted values of the Host field. A console without
@@ -74,9 +76,9 @@ type Config struct {
 	// resolve to that address.
 	Hosts []string
 
-	// Log receives a record before and one after every resolution, and one before a
-	// response is revealed. A change that cannot be logged is not made, and such a response
-	// is not shown. The default is [slog.Default].
+	// Log receives a line before and after every resolution, and one before a response is
+	// revealed. A change or a response whose line cannot be written is not made or shown.
+	// The default is [slog.Default].
 	Log *slog.Logger
 }
 
@@ -98,8 +100,7 @@ var templateFiles embed.FS
 //go:embed style.css
 var styleSheet []byte
 
-// refreshScript is the only script that a page may run: the policy of the pages has its
-// digest.
+// refreshScript is the only script that a page may run: contentPolicy has its digest.
 //
 //go:embed refresh.js
 var refreshScript template.JS
@@ -121,10 +122,10 @@ type site struct {
 	origin *http.CrossOriginProtection
 }
 
-// Handler returns the console over stores, at least one, each with the ability
-// [store.Inspector], for the requests that access grants. It serves paths from the root:
-// mount it with [http.StripPrefix], with a slash at the end of the pattern. It is safe
-// for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
+// Handler returns the console over stores, which must be at least one, each with the
+// ability [store.Inspector]. access decides about each request. It serves paths from the
+// root: mount it with [http.StripPrefix], with a slash at the end of the pattern. It is
+// safe for concurrent use and starts no goroutine. The error wraps [store.ErrInvalid] and
 // names the invalid argument or field.
 func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	if err := validStores(stores); err != nil {
@@ -168,7 +169,7 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 // validStores reports the first store that is invalid.
 func validStores(stores []Store) error {
 	if len(stores) == 0 {
-		return invalid("stores is empty")
+		return invalid("stores is empty, want at least one")
 	}
 	for i, st := range stores {
 		if !validStoreName(st.Name) {

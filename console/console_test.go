@@ -239,7 +239,7 @@ func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), "unknown")
 		b.want("list", b.get("/records?state=unknown"), 200, id.Short())
 		b.want("another state", b.get("/records?state=lapsed"), 200, "No record here matches")
-		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "does not know its outcome", "409 outcome-unknown, until the record is resolved", "Record this answer", "may still run")
+		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "The outcome of the last attempt is unknown", "409 outcome-unknown, until the record is resolved", "Record this answer", "may still run")
 		form := answerForm(id, fence)
 		if got := b.post(recordPage(id), form); got.status != 409 {
 			b.Errorf("resolve what was shown as lapsed: %d: %s", got.status, got.text)
@@ -311,7 +311,7 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 		}{
 			"an answer":              {func(url.Values) {}, 422, "can only be forgotten"},
 			"without the agreement":  {func(v url.Values) { v.Del("again") }, 422, "needs to be agreed to"},
-			"in no state":            {func(v url.Values) { v.Del("state") }, 422, "no state"},
+			"in no state":            {func(v url.Values) { v.Del("state") }, 422, "no valid state"},
 			"as a lapsed record":     {func(v url.Values) { v.Set("state", "lapsed") }, 409, "has changed since it was shown"},
 			"as an unreadable one":   {func(v url.Values) { v.Set("state", "unreadable") }, 409, "has changed since it was shown"},
 			"as a running one":       {func(v url.Values) { v.Set("state", "running") }, 409, "has changed since it was shown"},
@@ -375,10 +375,10 @@ func TestRefusedRequestsChangeNoRecord(t *testing.T) {
 			"an old browser's":       {nil, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, 403, "another site"},
 			"no confirmation":        {func(v url.Values) { v.Del("confirm") }, nil, 422, "type the first 12 digits"},
 			"another record's":       {func(v url.Values) { v.Set("confirm", "000000000000") }, nil, 422, "type the first 12 digits"},
-			"no reason":              {func(v url.Values) { v.Set("reason", " ") }, nil, 422, "Say why"},
-			"no action":              {func(v url.Values) { v.Del("action") }, nil, 422, "neither"},
-			"no state":               {func(v url.Values) { v.Del("state") }, nil, 422, "no state"},
-			"no fence":               {func(v url.Values) { v.Del("fence") }, nil, 422, "no fence"},
+			"no reason":              {func(v url.Values) { v.Set("reason", " ") }, nil, 422, "Give a reason"},
+			"no action":              {func(v url.Values) { v.Del("action") }, nil, 422, "must either record"},
+			"no state":               {func(v url.Values) { v.Del("state") }, nil, 422, "no valid state"},
+			"no fence":               {func(v url.Values) { v.Del("fence") }, nil, 422, "no valid fence"},
 			"another fence":          {func(v url.Values) { v.Set("fence", strconv.FormatUint(fence+1, 10)) }, nil, 409, "has changed since it was shown"},
 			"a status that is none":  {func(v url.Values) { v.Set("status", "99") }, nil, 422, "The response cannot be kept"},
 			"a status in words":      {func(v url.Values) { v.Set("status", "created") }, nil, 422, "not a number"},

@@ -13,7 +13,7 @@ import (
 // The bounds of [Events].
 const (
 	keptEvents = 4096             // the newest
-	keptDeeds  = 500              // the newest resolutions, which no flood of other events pushes out
+	keptDeeds  = 500              // the newest resolutions, kept apart from other events
 	slotLength = 15 * time.Minute // of the history
 	slotCount  = 96               // 24 hours
 )

@@ -34,11 +34,11 @@ func storeFailure(err error) (status int, message string) {
 	case errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
 		return http.StatusBadGateway, "It is not certain whether a change was written: look at the record again. " + err.Error() + "."
 	default:
-		return http.StatusBadGateway, "The store could not be read. " + err.Error() + "."
+		return http.StatusBadGateway, "The store could not be read: " + err.Error() + "."
 	}
 }
 
-// sentence returns the text of an invalid request for a person.
+// sentence returns the text of a [store.ErrInvalid] as a sentence.
 func sentence(err error) string {
 	text := strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."

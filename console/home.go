@@ -66,9 +66,8 @@ type bar struct {
 // mayNeedHuman are the states of the records that may need a human.
 var mayNeedHuman = store.States(store.StateLapsed, store.StateUnknown, store.StateUnreadable)
 
-// needsHuman reports whether a record stays as it is until a person does something. A
-// lapsed one that is not AtMostOnce does if the policy that this process has allows no
-// more attempts.
+// needsHuman reports whether a record stays as it is until a person resolves it. A lapsed
+// record without AtMostOnce does if its policy in this process allows no more attempts.
 func (s *site) needsHuman(r *store.Record) bool {
 	return r.Stuck() || r.State == store.StateUnreadable ||
 		r.State == store.StateLapsed && protocol.NextOf(r, s.config.Guards...).Outcome != reprise.Claimed

@@ -15,9 +15,9 @@ import (
 
 const (
 	listShown = 50                     // records of a page
-	textLimit = 200                    // records that a page reads at once where it filters, so it may show up to 249
+	textLimit = 200                    // records that a filtered page reads at once; it may show up to 249
 	listLook  = 600 * time.Millisecond // after which a page is shown even if it is not full
-	smallBody = 64 << 10               // of a response whose status a listing reads, in bytes
+	smallBody = 64 << 10               // the largest response whose status a listing reads, in bytes
 )
 
 // states are the choices of the filter, besides stuckState.
@@ -187,8 +187,8 @@ func scan(ctx context.Context, inspector store.Inspector, q store.Query, during 
 	}
 }
 
-// readStatus reads the statuses of the responses that records keep, of small ones and
-// until an instant.
+// readStatus reads the statuses of the small responses among those that the records keep.
+// It stops at until.
 func readStatus(ctx context.Context, inspector store.Inspector, list []row, until time.Time) error {
 	for i := range list {
 		r := &list[i]

@@ -66,16 +66,16 @@ func parsePages() (map[string]*template.Template, error) {
 	return pages, nil
 }
 
-// show writes a page. The whole page is made before its first byte is sent.
+// show writes a page, which is rendered completely before its first byte is sent.
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Title, p.Stores, p.Reveals, p.Writes = s.config.Title, s.stores, may(r, Reveal), may(r, Resolve)
 	p.Name, p.Who = name, visitorOf(r).who
 	p.Root, p.Read, p.Script, p.Live = root(r), time.Now(), refreshScript, p.Live && p.Notice == ""
 	var b bytes.Buffer
 	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
-		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "console: a page could not be made",
+		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "console: a page could not be rendered",
 			slog.String("page", name), slog.String("error", err.Error()))
-		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		http.Error(w, "The page could not be rendered. The log of the service has the reason.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxForm bounds a form in bytes: a response and its surroundings.
+// maxForm bounds a form, which may have a whole response, in bytes.
 const maxForm = 2 << 20
 
 // The actions of the forms.
@@ -33,7 +33,7 @@ type resolveForm struct {
 	Status, ContentType, Header, Body, Retained string
 }
 
-// readForm reads the form of a request, or shows why it cannot.
+// readForm reads the form of a request, or shows a page that says why it cannot.
 func (s *site) readForm(w http.ResponseWriter, r *http.Request, most int) bool {
 	r.Body = http.MaxBytesReader(w, r.Body, int64(most))
 	err := r.ParseForm()
@@ -56,7 +56,7 @@ func bodyOf(r *http.Request, name string) string {
 	return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n")
 }
 
-// resolve ends or forgets a record, as an operator typed it.
+// resolve carries out the form of one record.
 func (s *site) resolve(w http.ResponseWriter, r *http.Request, at place, form resolveForm) {
 	decision, problem := form.decision(at.id, form.State, form.Fence, at.id.Short(), "the first 12 digits of the ID")
 	if problem != "" {
@@ -75,8 +75,8 @@ func (s *site) resolve(w http.ResponseWriter, r *http.Request, at place, form re
 	}
 }
 
-// decide carries out a decision. It is logged before it is made, and the observer of the
-// store's engine is notified of it, or else the trail.
+// decide carries out a decision, which is logged first. The observer of the store's
+// engine is notified of it; if the store has no engine here, the trail is.
 func (s *site) decide(r *http.Request, at place, decision stored.Resolution) error {
 	decision.Operator, decision.Guards = visitorOf(r).who, s.config.Guards
 	if i := slices.IndexFunc(s.config.Engines, func(e Engine) bool { return e.Name == at.store }); i >= 0 {
@@ -95,9 +95,9 @@ func (s *site) decide(r *http.Request, at place, decision stored.Resolution) err
 	return err
 }
 
-// decision returns the decision of the form about a record that was seen in a state with
-// a fence, or a sentence that explains why the form is invalid. Its confirmation must be
-// confirm, which is named.
+// decision returns the decision of the form about a record that the operator saw with
+// this state and fence, or a sentence that explains why the form is invalid. The operator
+// must have typed confirm, which that sentence calls named.
 func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string) (d stored.Resolution, problem string) {
 	d = stored.Resolution{ID: id, State: stateNamed(state), Forget: f.Action == actionForget, RunAgain: f.Again != "", Reason: f.Reason}
 	var err error
@@ -105,15 +105,15 @@ func (f *resolveForm) decision(id store.ID, state, fence, confirm, named string)
 	case !strings.EqualFold(f.Confirm, confirm):
 		return d, "To confirm, type " + named + "."
 	case f.Reason == "":
-		return d, "Say why, for the log."
+		return d, "Give a reason, for the log."
 	case err != nil:
-		return d, "The form has no fence."
+		return d, "The form has no valid fence. Open the page of the record again."
 	case d.State == 0:
-		return d, "The form has no state."
+		return d, "The form has no valid state. Open the page of the record again."
 	case d.Forget:
 		return d, ""
 	case f.Action != actionAnswer:
-		return d, "The form names neither an answer nor forgetting."
+		return d, "The form must either record an answer or forget the record."
 	}
 	if f.Retained != "" {
 		if d.Retention, err = time.ParseDuration(f.Retained); err != nil {
@@ -150,8 +150,8 @@ func (f *resolveForm) answer() (answer protocol.Response, problem string) {
 	return protocol.Response{Status: status, Header: protocol.NewHeader(fields...), Body: []byte(f.Body)}, ""
 }
 
-// doubt says why retries might not get an answer that an operator records for r, and
-// no text if the policy is of this process and replays it.
+// doubt says why retries might not get an answer that an operator records for r. It is
+// empty if this process has the policy and replays the answer.
 func doubt(r *store.Record, guards []*protocol.Guard) string {
 	if !attempted(r.State) {
 		return ""

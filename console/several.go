@@ -142,7 +142,7 @@ func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalV
 			form.Body = one.Body
 		}
 		if attempted(one.State) {
-			form.Again = "" // it is about the others
+			form.Again = "" // only the records that are completed or unreadable need it
 		}
 		if decisions[i], problem = form.decision(one.ID, one.SeenState, one.SeenFence, confirm, `"`+confirm+`"`); problem != "" {
 			return problem

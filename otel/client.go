@@ -18,8 +18,7 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 )
 
-// ClientConfig says where the telemetry of a [Client] goes. The zero value is documented
-// in every field.
+// ClientConfig says where the telemetry of a [Client] goes. The zero value is valid.
 type ClientConfig struct {
 	// Name is the name of the service that is called, the attribute reprise.label. The
 	// default is empty.
@@ -31,7 +30,7 @@ type ClientConfig struct {
 	// TracerProvider makes the spans. The default is the global one.
 	TracerProvider trace.TracerProvider
 
-	// NoSpans makes no spans.
+	// NoSpans turns the spans off.
 	NoSpans bool
 }
 
@@ -49,7 +48,7 @@ type Client struct {
 
 var _ repriseclient.Observer = (*Client)(nil)
 
-// NewClient makes the instruments. The error is that of the meter, which refuses an
+// NewClient creates the instruments. The error is the meter's, if it refuses an
 // instrument.
 func NewClient(c ClientConfig) (*Client, error) {
 	if c.MeterProvider == nil {
@@ -67,7 +66,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	o.calls, errs[0] = meter.Int64Counter("reprise.client.calls", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls with an idempotency key, by how they ended."))
 	o.attempts, errs[1] = meter.Int64Counter("reprise.client.attempts", metric.WithUnit("{attempt}"),
-		metric.WithDescription("Attempts of calls, by what came of them."))
+		metric.WithDescription("Attempts of calls, by result."))
 	o.duration, errs[2] = meter.Float64Histogram("reprise.client.call.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time of a call with all of its attempts."), buckets)
 	if err := errors.Join(errs[:]...); err != nil {
@@ -87,7 +86,7 @@ type clientSet struct {
 	err     string // error.type; empty: none
 }
 
-// about returns the attributes of a measurement, which are made once.
+// about returns the attributes of a measurement, from a cache.
 func (o *Client) about(k clientSet) metric.MeasurementOption {
 	if made, ok := o.sets.Load(k); ok {
 		return made.(metric.MeasurementOption)

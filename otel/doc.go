@@ -19,30 +19,30 @@
 //	reprise.events               counter    other transitions: reprise.label, reprise.event
 //	reprise.claim.duration       histogram  seconds from the request to the response of the store, without waiting: reprise.label, reprise.outcome
 //	reprise.wait.duration        histogram  seconds that a duplicate waited for the first request: reprise.label
-//	reprise.handler.duration     histogram  seconds that a handler had its attempt: reprise.label
+//	reprise.handler.duration     histogram  seconds that a handler took for its attempt: reprise.label
 //	reprise.complete.duration    histogram  seconds that recording or releasing took: reprise.label, reprise.end
-//	reprise.store.duration       histogram  seconds of one call of the store: reprise.operation, error.type
+//	reprise.store.duration       histogram  seconds of one call to the store: reprise.operation, error.type
 //	reprise.running              gauge      attempts that have begun and not ended: reprise.engine
 //	reprise.waiting              gauge      duplicates that wait: reprise.engine
-//	reprise.background.tasks     gauge      completions and releases that are still to be made: reprise.engine
-//	reprise.background.bytes     gauge      of their responses: reprise.engine
-//	reprise.events.dropped       counter    events that an observer was too slow for: reprise.engine
+//	reprise.background.tasks     gauge      completions and releases that are not made yet: reprise.engine
+//	reprise.background.bytes     gauge      size of the responses that are not recorded yet: reprise.engine
+//	reprise.events.dropped       counter    events that were dropped because an observer was too slow: reprise.engine
 //	reprise.stuck                gauge      records that wait for an operator: reprise.engine, reprise.label, reprise.state (lapsed, unknown)
 //	reprise.store.used           gauge      use of a resource of the store, in this process: reprise.engine, reprise.resource (connections, slots, records, bytes)
-//	reprise.store.limit          gauge      its limit, where it has one: the same
-//	reprise.store.waiting        gauge      calls that wait for some of it: the same
+//	reprise.store.limit          gauge      limit of that resource, if it has one: the same
+//	reprise.store.waiting        gauge      calls that wait for that resource: the same
 //
-// Each outcome, end and event of a policy is a series from the making of its guard on,
-// with the value zero: about forty for each policy, fifteen of them of one counter. Set
-// the MeterProvider up before. For labels of [reprise.Do], which has no guard, call
-// [reprise.Engine.Declare]. The SDK of OpenTelemetry keeps 2,000 series of a counter
-// unless it is told otherwise, and adds the others up without their attributes, where no
-// alert sees them: for more than a hundred policies set metric.WithCardinalityLimit.
+// As soon as a guard exists, each outcome, end and event of its policy is a series with
+// the value zero: about forty for each policy, fifteen of them in one counter. Set up the
+// MeterProvider before the guard. For the labels of [reprise.Do], which has no guard,
+// call [reprise.Engine.Declare]. By default the OpenTelemetry SDK keeps 2,000 series of a
+// counter and adds all others up without their attributes, where no alert sees them: for
+// more than a hundred policies, set metric.WithCardinalityLimit.
 //
-// reprise.stuck comes from the records themselves, so it also has those whose client does
-// not come back. One process counts at a time, and the others report nothing: take the
-// maximum over processes, as the alerts do. [reprise.Engine.Stuck] says how, and how
-// often.
+// reprise.stuck comes from the records themselves, so it includes those whose clients do
+// not come back. One process at a time counts them, and the others report nothing: take
+// the maximum over processes, as the alerts do. [reprise.Engine.Stuck] says how they are
+// counted, and how often.
 //
 // # The client's end
 //
@@ -53,15 +53,15 @@
 //	reprise.client.attempts      counter    attempts: reprise.label, reprise.result (2xx … 5xx, a problem's code, error, timeout, canceled), reprise.retry, error.type
 //	reprise.client.call.duration histogram  seconds of a call with all attempts: reprise.label, reprise.outcome, error.type
 //
-// It makes no spans of attempts and propagates no trace: put otelhttp below the
-// transport, as its base, and its spans are children of "reprise.call".
+// It makes no spans for attempts and does not propagate the trace: use otelhttp as the
+// base of the transport, and its spans become children of "reprise.call".
 //
 // # Attributes
 //
-// Every attribute has few values, and none is of a client: the labels are the names of
-// policies, and all others are enumerated in package reprise. The events of a span have
-// the short ID of the operation, which finds its record.
+// Every attribute of a metric has few values, and none comes from a client: labels are
+// the names of policies, and package reprise enumerates all others. The events of a span
+// have the short ID of the operation, with which an operator finds its record.
 //
-// The folder has a dashboard for Grafana (dashboard.json) and rules for alerts of
-// Prometheus (alerts.yaml); both use the names that Prometheus makes of these.
+// The folder has a Grafana dashboard (dashboard.json) and Prometheus alert rules
+// (alerts.yaml); both use the names that Prometheus derives from these.
 package repriseotel

@@ -28,12 +28,12 @@ const (
 	keyError     = attribute.Key("error.type")
 )
 
-// Config says where the telemetry goes. The zero value is documented in every field.
+// Config says where the telemetry goes. The zero value is valid.
 type Config struct {
 	// MeterProvider makes the metrics. The default is the global one.
 	MeterProvider metric.MeterProvider
 
-	// NoSpanEvents leaves the spans of requests alone.
+	// NoSpanEvents adds neither events nor links to the spans of requests.
 	NoSpanEvents bool
 }
 
@@ -51,7 +51,7 @@ type Telemetry struct {
 	dropped                               metric.Int64ObservableCounter
 
 	sets   sync.Map // of setKey to metric.MeasurementOption
-	labels sync.Map // that were seen
+	labels sync.Map // the labels that were seen
 }
 
 var _ reprise.Observer = (*Telemetry)(nil)
@@ -61,7 +61,7 @@ var _ reprise.Observer = (*Telemetry)(nil)
 var buckets = metric.WithExplicitBucketBoundaries(
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
 
-// New makes the instruments. The error is that of the meter, which refuses an instrument.
+// New creates the instruments. The error is the meter's, if it refuses an instrument.
 func New(c Config) (*Telemetry, error) {
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
@@ -88,24 +88,24 @@ func New(c Config) (*Telemetry, error) {
 		note(err)
 		return made
 	}
-	t.requests = counter("reprise.requests", "{request}", "Requests with an idempotency key, by what became of them.")
+	t.requests = counter("reprise.requests", "{request}", "Requests with an idempotency key, by outcome.")
 	t.attempts = counter("reprise.attempts", "{attempt}", "Attempts to run an operation, by how they ended.")
 	t.events = counter("reprise.events", "{event}", "Events that end neither a request nor an attempt.")
 	t.claim = histogram("reprise.claim.duration", "Time to claim a key, without waiting for another attempt.")
 	t.wait = histogram("reprise.wait.duration", "Time that a duplicate waited for another attempt.")
-	t.handler = histogram("reprise.handler.duration", "Time that a handler had its attempt.")
+	t.handler = histogram("reprise.handler.duration", "Time that a handler took for its attempt.")
 	t.complete = histogram("reprise.complete.duration", "Time to record or release an attempt.")
-	t.store = histogram("reprise.store.duration", "Time of one call of the store.")
+	t.store = histogram("reprise.store.duration", "Time of one call to the store.")
 	t.running = gauge("reprise.running", "{attempt}", "Attempts that have begun and not ended.")
 	t.waiting = gauge("reprise.waiting", "{request}", "Duplicates that wait for another attempt.")
-	t.tasks = gauge("reprise.background.tasks", "{task}", "Completions and releases that are still to be made.")
-	t.bytes = gauge("reprise.background.bytes", "By", "Size of the answers that are still to be recorded.")
-	t.stuck = gauge("reprise.stuck", "{record}", "Records of the store that wait for an operator, as the one process that counts them has found.")
+	t.tasks = gauge("reprise.background.tasks", "{task}", "Completions and releases that are not made yet.")
+	t.bytes = gauge("reprise.background.bytes", "By", "Size of the responses that are not recorded yet.")
+	t.stuck = gauge("reprise.stuck", "{record}", "Records of the store that wait for an operator; reported by the one process that counts them.")
 	t.used = gauge("reprise.store.used", "", "How much the store uses of a resource in this process.")
 	t.limit = gauge("reprise.store.limit", "", "How much of a resource the store may use; absent without a limit.")
-	t.queued = gauge("reprise.store.waiting", "{call}", "Calls that wait for some of a resource.")
+	t.queued = gauge("reprise.store.waiting", "{call}", "Calls that wait for a resource.")
 	dropped, err := t.meter.Int64ObservableCounter("reprise.events.dropped", metric.WithUnit("{event}"),
-		metric.WithDescription("Events that an observer was too slow for."))
+		metric.WithDescription("Events that were dropped because an observer was too slow."))
 	note(err)
 	t.dropped = dropped
 	if first != nil {
@@ -121,7 +121,7 @@ type setKey struct {
 	value string
 }
 
-// about returns the attributes of a measurement, which are made once.
+// about returns the attributes of a measurement, from a cache.
 func (t *Telemetry) about(label string, key attribute.Key, value string) metric.MeasurementOption {
 	k := setKey{label, key, value}
 	if made, ok := t.sets.Load(k); ok {
@@ -135,9 +135,9 @@ func (t *Telemetry) about(label string, key attribute.Key, value string) metric.
 	return made.(metric.MeasurementOption)
 }
 
-// start adds 0 to every counter of a label, from its [reprise.EventDeclared] on. A
-// counter that first appears with the value 1 has not increased, to Prometheus, and an
-// alert on its increase would stay silent the first time.
+// start adds 0 to every counter of a label at its first event, which is
+// [reprise.EventDeclared]. For Prometheus, a counter that first appears with the value 1
+// has not increased, so an alert on its increase would miss the first time.
 func (t *Telemetry) start(ctx context.Context, label string) {
 	if _, seen := t.labels.LoadOrStore(label, true); seen {
 		return
@@ -156,9 +156,9 @@ func (t *Telemetry) start(ctx context.Context, label string) {
 // takeover is the name of the one event that counts both as a request and as an event.
 var takeover = reprise.Event{Outcome: reprise.Claimed, Attempt: 2}.Name()
 
-// unknownLost is the event of an attempt whose outcome is unknown, and whose transaction
-// was rolled back without a record that says so. Without a reason, a rollback does no
-// harm.
+// unknownLost is the event of an attempt whose handler declared its outcome unknown, and
+// whose transaction was rolled back together with the record of that. A rollback without
+// such a reason does no harm.
 const unknownLost = "unknown-lost"
 
 // otherEvents are the names of the events that end neither a request nor an attempt.
@@ -202,8 +202,8 @@ func (t *Telemetry) Observe(ctx context.Context, e reprise.Event) {
 }
 
 // Watch reports the gauges of an engine under a name, until stop is called. The error is
-// that of the meter. The first collection starts the count of stuck records, which one
-// process at a time makes and reports, also where no request comes: see
+// the meter's. The first collection starts the count of stuck records, even if the engine
+// has no requests; one process at a time counts and reports them, see
 // [reprise.Engine.Stuck].
 func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() error, err error) {
 	about := metric.WithAttributeSet(attribute.NewSet(keyEngine.String(name)))
@@ -235,7 +235,7 @@ func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() erro
 }
 
 // Gauge reports a number of the program beside those of the engine, such as the free
-// connections of the store's pool, until stop is called. The error is that of the meter.
+// connections of the store's pool, until stop is called. The error is the meter's.
 //
 //	telemetry.Gauge("reprise.pool.idle", "{connection}", func() int64 { return int64(pool.Stat().IdleConns()) })
 func (t *Telemetry) Gauge(name, unit string, value func() int64) (stop func() error, err error) {

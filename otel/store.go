@@ -12,7 +12,7 @@ import (
 )
 
 // Store returns a decorator of store that measures each call. It has the abilities of
-// store.
+// store, see store.As.
 func (t *Telemetry) Store(store store.Store) store.Store {
 	return &measured{Store: store, telemetry: t}
 }
@@ -87,7 +87,7 @@ var errorTypes = []struct {
 	{store.ErrClosed, "closed"},
 }
 
-// errorType returns the class of an error, one of few, and an empty text for none.
+// errorType returns the class of an error, or an empty string for none.
 func errorType(err error) string {
 	if err == nil {
 		return ""

@@ -14,9 +14,9 @@ import (
 // traceparent is the name of the field that W3C Trace Context gives a trace and a span.
 const traceparent = "traceparent"
 
-// Annotate returns the traceparent of the span in ctx, and an empty text where there is
-// none. As [github.com/reprise-go/reprise/core/protocol.Keeping].Annotate it is kept
-// beside the response, and replays are linked to the trace of the first run.
+// Annotate returns the traceparent of the span in ctx, or an empty string if there is
+// none. Set it as [github.com/reprise-go/reprise/core/protocol.Keeping].Annotate, so that
+// it is recorded with the response and replays are linked to the trace of the first run.
 func Annotate(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -62,7 +62,7 @@ func annotateSpan(ctx context.Context, e *reprise.Event) {
 	}
 }
 
-// spanOf returns the span that an annotation names, an invalid one where it names none.
+// spanOf returns the span that an annotation names, an invalid one if it names none.
 func spanOf(annotation string) trace.SpanContext {
 	if annotation == "" {
 		return trace.SpanContext{}

@@ -20,8 +20,8 @@ type Config struct {
 	// HTTP/2 without TLS. It has no path.
 	Upstream Upstream `toml:"upstream"`
 
-	// Scope is the scope of policies that have none. One of the two has to be set: sharing
-	// a key space among all clients is a choice.
+	// Scope is the scope of policies that have none. There is no default: to share one key
+	// space among all clients, set it to "unscoped".
 	Scope Scope `toml:"scope"`
 
 	// Trusted lists the addresses of peers, such as load balancers, whose X-Forwarded-For,
@@ -35,20 +35,21 @@ type Config struct {
 
 	// ResponseTimeout bounds the time from the end of a request to the header of its
 	// response, and each write to the upstream. The default is 60 s. The outcome of a
-	// request with a key is unknown then.
+	// request with a key that exceeds it is unknown.
 	ResponseTimeout Duration `toml:"response_timeout"`
 
 	// BodyTimeout bounds how long a client may take to send the body of a request with a
 	// key, which is read before the request is forwarded. The default is 30 s.
 	BodyTimeout Duration `toml:"body_timeout"`
 
-	// MaxRequests bounds the requests at a time; one more gets 503. The default is 10,000.
+	// MaxRequests bounds the concurrent requests; any further one gets 503. The default is
+	// 10,000.
 	MaxRequests int `toml:"max_requests"`
 
 	// Default is the policy of requests that no route matches. It has no Match.
 	Default Policy `toml:"default"`
 
-	// Routes are the policies of requests that a pattern of theirs matches.
+	// Routes are the policies of the requests that match one of their patterns.
 	Routes []Policy `toml:"route"`
 }
 
@@ -84,7 +85,7 @@ func Load(name string) (Config, error) {
 //	required = true
 //	retention = "72h"
 //
-// Errors begin with the line that they are about. A field that no Config has is one.
+// An error begins with the number of its line. An unknown field is an error.
 func Parse(text []byte) (Config, error) {
 	var c Config
 	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
@@ -118,7 +119,7 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("proxy: upstream is missing, want a URL such as http://127.0.0.1:3000")
 	}
 	if len(c.Default.Match) > 0 {
-		return c, errors.New("proxy: default.match is set; the default policy is that of requests that no route matches")
+		return c, errors.New("proxy: default.match is set; remove it, since the default policy is for the requests that no route matches")
 	}
 	for _, d := range []struct {
 		field     string
@@ -155,7 +156,7 @@ func (u *Upstream) UnmarshalText(text []byte) error {
 	case err != nil:
 		return errors.New("the upstream is not a URL, want one such as http://127.0.0.1:3000")
 	case parsed.Scheme != "http" && parsed.Scheme != "https" && parsed.Scheme != "h2c":
-		return errors.New("the URL of the upstream begins with none of http://, https:// and h2c://")
+		return errors.New("the URL of the upstream must begin with http://, https:// or h2c://")
 	case parsed.Host == "":
 		return errors.New("the URL of the upstream has no host")
 	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" || strings.Trim(parsed.Path, "/") != "":
@@ -166,7 +167,7 @@ func (u *Upstream) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the URL; an empty string of the zero value.
+// String returns the URL, or an empty string for the zero value.
 func (u Upstream) String() string {
 	if u.url == nil {
 		return ""

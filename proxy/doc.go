@@ -6,8 +6,8 @@
 //	handler, err := proxy.New(store, config, proxy.Options{})
 //	http.ListenAndServe("127.0.0.1:8080", handler)
 //
-// A request that surely did not reach the upstream releases its key, and the client gets
-// 503: its retry runs. A request whose response was lost may have been executed: its
+// If a request certainly did not reach the upstream, its key is released, and the client
+// gets 503: its retry runs. A request whose response was lost may have been executed: its
 // outcome is unknown, and no retry reaches the upstream until an operator has resolved
 // the record (see [github.com/reprise-go/reprise/adapters/nethttp.Proxy]).
 //

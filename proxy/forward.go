@@ -26,8 +26,8 @@ const (
 	forwardedHost = "X-Forwarded-Host"
 )
 
-// newTransport returns the transport to the upstream. It believes no proxy of the
-// environment, and leaves bodies as they are coded: a replay must have the same bytes.
+// newTransport returns the transport to the upstream. It ignores HTTP_PROXY and the like,
+// and does not decode bodies, because a replay must have the same bytes.
 func newTransport(c *Config) *http.Transport {
 	var protocols http.Protocols
 	switch c.Upstream.url.Scheme {
@@ -62,7 +62,7 @@ func newTransport(c *Config) *http.Transport {
 	}
 }
 
-// writer is a connection that bounds each write, which the upstream may not read.
+// writer is a connection that bounds each write, because an upstream may stop reading.
 type writer struct {
 	net.Conn
 
@@ -101,8 +101,8 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 	r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
 	r.Out.Host = r.In.Host
-	// A query that Go parses differently is the upstream's to judge, as its fingerprint
-	// has its bytes.
+	// A query that Go cannot parse reaches the upstream as it is: the fingerprint has its
+	// bytes.
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
 	// A tunnel to another protocol, such as h2c, would bypass the proxy.
 	if upgrade := r.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
@@ -110,7 +110,7 @@ func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {
 		r.Out.Header.Del("Connection")
 	}
 	if _, keyed := reprise.AttemptFrom(r.In.Context()); keyed {
-		r.Out.Header.Del("Expect") // the body is here, so there is no reason to wait for a 100
+		r.Out.Header.Del("Expect") // the proxy has the body already, so the upstream need not ask for it
 	}
 	keep := isTrusted(r.In.RemoteAddr, trusted)
 	if keep {

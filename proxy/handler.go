@@ -18,8 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Options are what a [Handler] gets from its program and not from a file. The zero value
-// is valid.
+// Options are the settings of a [Handler] that a file cannot have. The zero value is
+// valid.
 type Options struct {
 	// Engine tunes the engine. Its Log also gets the errors of the upstream.
 	Engine reprise.Config
@@ -36,19 +36,19 @@ type Handler struct {
 	log     *slog.Logger
 	access  *slog.Logger
 	current atomic.Pointer[routes]
-	running atomic.Int64 // requests
+	running atomic.Int64 // requests that are being served
 }
 
 // New returns a handler whose records are in st, which stays open when the handler is
-// closed. The store must not be a transactional one: the effects of the upstream are not
-// in its database. The error names the invalid field of c.
+// closed. The store must not be transactional, because the effects of the upstream are
+// not in its database. The error names the invalid field of c.
 func New(st store.Store, c Config, o Options) (*Handler, error) {
 	engine, err := reprise.New(st, o.Engine)
 	if err != nil {
 		return nil, err
 	}
 	if engine.Binds() {
-		return nil, errors.New("proxy: the store is transactional; the effects of an upstream do not commit with its records")
+		return nil, errors.New("proxy: the store is transactional, but the effects of an upstream cannot commit with its records; use the leased store")
 	}
 	h := &Handler{engine: engine, log: engine.Config().Log, access: o.AccessLog}
 	if h.log == nil {
@@ -98,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.running.Add(-1)
 	if h.running.Add(1) > int64(rt.maxRequests) {
 		resp.Header().Set("Retry-After", "1")
-		http.Error(resp, "The proxy serves as many requests as it may. The request was not sent.", http.StatusServiceUnavailable)
+		http.Error(resp, "The proxy is at its limit of concurrent requests. The request was not sent; retry it later.", http.StatusServiceUnavailable)
 		return
 	}
 	p.ServeHTTP(resp, r.WithContext(context.WithValue(r.Context(), responseKey{}, resp)))
@@ -147,7 +147,7 @@ func newRoutes(engine *reprise.Engine, c *Config, log *slog.Logger) (*routes, er
 			return nil, err
 		}
 		if len(c.Routes[i].Match) == 0 {
-			return nil, fmt.Errorf("proxy: policy %q: match is empty; the policy of all other requests is [default]", made.name)
+			return nil, fmt.Errorf("proxy: policy %q: match is empty; use [default] for the requests that no route matches", made.name)
 		}
 		for _, pattern := range c.Routes[i].Match {
 			if err := register(rt.mux, pattern, made); err != nil {
@@ -173,7 +173,7 @@ func register(mux *http.ServeMux, pattern string, p *policy) (err error) {
 func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.RoundTripper, log *slog.Logger) (*policy, error) {
 	if p.Unkeyed {
 		if !reflect.DeepEqual(*p, Policy{Name: p.Name, Match: p.Match, Unkeyed: true}) {
-			return nil, errors.New("unkeyed and other settings are there; a policy without keys has a name and patterns only")
+			return nil, errors.New("unkeyed and other settings are set; an unkeyed policy has only a name and patterns")
 		}
 		return &policy{Handler: newForward(c, transport, "", log), name: p.Name}, nil
 	}
@@ -195,8 +195,8 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.Roun
 	return &policy{bounded(protected, time.Duration(c.BodyTimeout)), p.Name, replayed}, nil
 }
 
-// bounded bounds the time in which the guard reads the body of a request with a key. A
-// writer without deadlines has a server that bounds them, as one of Caddy does.
+// bounded bounds the time in which the guard reads the body of a request with a key. If
+// the writer has no deadlines, such as Caddy's, the server must bound that time.
 func bounded(next http.Handler, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -206,8 +206,8 @@ func bounded(next http.Handler, timeout time.Duration) http.Handler {
 	})
 }
 
-// unbounded ends the bound: a request without a key may stream its body, and a connection
-// is watched for its end while the handler runs.
+// unbounded removes that bound: a request without a key may stream its body, and the
+// server reads the connection while the handler runs to notice that the client left.
 func unbounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -223,8 +223,8 @@ func unbounded(next http.Handler) http.Handler {
 // dots decodes the dots of a path.
 var dots = strings.NewReplacer("%2e", ".", "%2E", ".")
 
-// of returns the policy of a request. An upstream may clean the path that it gets, so the
-// clean one decides.
+// of returns the policy of a request. Its clean path decides, because an upstream may
+// clean the path that it gets.
 func (rt *routes) of(r *http.Request) *policy {
 	asked := *r
 	if escaped := r.URL.EscapedPath(); escaped != "" && escaped[0] == '/' {

@@ -31,13 +31,12 @@ type Policy struct {
 	Scope    Scope    `toml:"scope"`    // the default is that of the Config
 	Methods  []string `toml:"methods"`  // in upper case; the default is POST and PATCH
 	Required bool     `toml:"required"` // a request without a key is refused
-	Headers  []string `toml:"headers"`  // that have the key; the default is Idempotency-Key
+	Headers  []string `toml:"headers"`  // that may have the key; the default is Idempotency-Key
 	Endpoint string   `toml:"endpoint"` // see [protocol.Config]
 
-	// Preset is "at-most-once" or "recoverable". The default is at-most-once: a process
-	// that dies leaves a request of its upstream behind, which may still be executed, so a
-	// retry must not run it again. Recoverable is for upstreams whose effects may happen
-	// twice.
+	// Preset is "at-most-once" or "recoverable". The default is at-most-once: when a process
+	// of the proxy dies, the upstream may still execute its request, so a retry must not run
+	// it again. Recoverable is for upstreams whose effects may happen twice.
 	Preset string `toml:"preset"`
 
 	Retention   Duration `toml:"retention"`    // how long responses are replayed
@@ -50,18 +49,18 @@ type Policy struct {
 	MaxRequestBody  int `toml:"max_request_body"`  // bytes, of requests with a key
 	MaxResponseBody int `toml:"max_response_body"` // bytes, that a record keeps
 
-	// Fingerprint says which requests count as the same one: those with the same bytes
-	// ("bytes", the default: method, path, query, content type and body), or with the same
-	// value of a JSON body ("json"), or all with the key ("none"). With "json",
-	// FingerprintOmit has JSON pointers to the parts that do not count. The host counts in
-	// any case, and the X-Forwarded-Host too if the Config trusts a peer.
+	// Fingerprint says which requests with a key count as the same one: those with the same
+	// bytes ("bytes", the default: method, path, query, content type and body), those whose
+	// JSON bodies have the same value ("json"), or all ("none"). With "json",
+	// FingerprintOmit has JSON pointers to the parts that do not count. The host always
+	// counts, and so does X-Forwarded-Host if the Config trusts a peer.
 	Fingerprint        string   `toml:"fingerprint"`
 	FingerprintOmit    []string `toml:"fingerprint_omit"`
 	FingerprintHeaders []string `toml:"fingerprint_headers"` // that count too
 
-	// UpstreamAware steps back where the upstream honours the header too: a response that
-	// it marks with Idempotent-Replayed: true reaches the client with that mark and is not
-	// recorded here. By default the mark is removed, as every response of a first run has
+	// UpstreamAware is for an upstream that honours the header too: a response that it marks
+	// with Idempotent-Replayed: true reaches the client with that mark and is not recorded
+	// here. By default the proxy removes the mark, because the response of a first run has
 	// none.
 	UpstreamAware bool `toml:"upstream_aware"`
 }
@@ -84,8 +83,9 @@ func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, er
 	if !known {
 		return nil, fmt.Errorf("fingerprint is %q, want bytes, json or none", p.Fingerprint)
 	}
-	// An upstream may serve several hosts, and learns of them from a trusted peer too. In
-	// the key instead, a retry by another name of the same host would run again.
+	// An upstream may serve several hosts, and a trusted peer may name the host. The host is
+	// not a part of the key, because a retry by another name of the same host would run
+	// again.
 	fields := append(slices.Clone(p.FingerprintHeaders), "Host")
 	if trusts {
 		fields = append(fields, forwardedHost)
@@ -114,7 +114,7 @@ func (p *Policy) guard(engine *reprise.Engine, trusts bool) (*protocol.Guard, er
 	}
 	for _, pattern := range p.Match {
 		if i := strings.IndexAny(pattern, " \t"); i >= 0 && !slices.Contains(g.Config().Methods, pattern[:i]) {
-			return nil, fmt.Errorf("match has %s, which methods does not list: no key of it would be honoured", pattern[:i])
+			return nil, fmt.Errorf("match has %s, which methods does not list, so its keys would be ignored; list it, or set unkeyed", pattern[:i])
 		}
 	}
 	return g, nil

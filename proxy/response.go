@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// response is the writer outside of the guard. It knows the status and the length for the
-// access log, and sets the mark of an upstream that replays, which the guard removes from
-// the responses of handlers.
+// response is the writer outside the guard. It records the status and the length for the
+// access log, and restores the mark of a replay by the upstream, which the guard removes
+// from responses.
 type response struct {
 	http.ResponseWriter
 
@@ -56,8 +56,9 @@ func (r *response) begin(status int) {
 // Unwrap gives [http.ResponseController] access to the connection.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// heldBack does not flush the response to a request with a key, so that it leaves after
-// it is recorded and can say that it is not. Events are useless unless they come at once.
+// heldBack does not flush the response to a request with a key, so that the response
+// leaves after it is recorded, or says that it is not. Server-sent events are flushed,
+// because they are useless unless they come at once.
 type heldBack struct{ http.ResponseWriter }
 
 // FlushError is called by [http.ResponseController.Flush].
@@ -71,8 +72,8 @@ func (w heldBack) FlushError() error {
 // Unwrap gives [http.ResponseController] access to the connection.
 func (w heldBack) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logAccess writes the line of a request. What a client chose and is no key stays in: the
-// method, the host and the path.
+// logAccess writes the line of a request. It has the method, the host and the path, which
+// the client chose, and no key.
 func (h *Handler) logAccess(r *http.Request, p *policy, resp *response, took time.Duration) {
 	if h.access == nil {
 		return

@@ -19,11 +19,11 @@ import (
 // Scope is a way to tell whose key a request has. The notations are:
 //
 //   - "header:NAME": the value of a request header, hashed. It must be the same in every
-//     retry: a token that is renewed between two attempts makes two keys. A header that
-//     is no secret has to be set in front of the proxy.
+//     retry: a token that is renewed between two attempts makes two keys. If the value
+//     is not a secret, a layer in front of the proxy must set the header.
 //   - "unverified-claim:NAME": a claim of the JWT in Authorization: Bearer, such as sub,
 //     together with its issuer. The proxy does not verify the token: a layer in front of
-//     it must, or a client can take the name of another.
+//     it must, or a client can claim the name of another.
 //   - "certificate": the subject and the set of alternative names of the client's
 //     certificate, which the TLS configuration of the server has verified. Two
 //     authorities that issue the same names share a scope.
@@ -36,11 +36,11 @@ type Scope struct {
 	of       reprisehttp.Scope // nil: not set
 }
 
-// String returns the notation; an empty string of the zero value.
+// String returns the notation, or an empty string for the zero value.
 func (s Scope) String() string { return s.notation }
 
-// Unverified reports whether a layer in front of the proxy must verify what the scope is
-// made of.
+// Unverified reports whether a layer in front of the proxy must verify the value that the
+// scope is made of.
 func (s Scope) Unverified() bool { return strings.HasPrefix(s.notation, claimPrefix) }
 
 const (
@@ -74,8 +74,8 @@ func (s *Scope) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// errScope refuses a request. It has nothing of the request in it.
-var errScope = errors.New("proxy: the request does not have what its scope is made of")
+// errScope refuses a request. Its text has no part of the request.
+var errScope = errors.New("proxy: the request lacks the header, claim or certificate of its scope")
 
 // ofHeader hashes the value: it may be a credential, and scopes are shown to operators.
 func ofHeader(name string) reprisehttp.Scope {

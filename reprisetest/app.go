@@ -15,9 +15,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// App is a handler under test as the processes of a service have it: each has its own
+// App runs a handler under test in simulated processes of a service: each has its own
 // engine and guard, over one store in memory. One process serves at a time; the methods
-// that let it die continue with the next. An App is for one goroutine.
+// that let it die continue with the next. An App is not safe for concurrent use.
 type App struct {
 	tb    testing.TB
 	cfg   protocol.Config
@@ -43,10 +43,10 @@ const (
 // patience is how long an App waits for work that continues after a response.
 const patience = 10 * time.Second
 
-// New returns an App for the handler that build makes, with its middleware, of a guard
-// with the policy cfg, whose Config.Engine gets short times and no log. build is
-// called for each process: shared resources, such as a database, belong outside of it.
-// The test closes the App when it ends.
+// New returns an App for the handler, with its middleware, that build makes for a guard
+// with the policy cfg. It sets the times and the log of cfg.Engine. It calls build for
+// each process: shared resources, such as a database, belong outside of build. The App is
+// closed when the test ends.
 //
 //	app := reprisetest.New(t, protocol.Config{Required: true}, func(guard *protocol.Guard) http.Handler {
 //		return reprisehttp.Middleware(guard, tenantOf)(createOrder(database))
@@ -72,7 +72,7 @@ func (a *App) start(cfg protocol.Config) {
 		faults.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), attempt)
 		defer cancel()
-		_ = guard.Close(ctx) // unfinished work of a dead process stays so
+		_ = guard.Close(ctx) // a dead process leaves its work unfinished
 	})
 	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
 }
@@ -84,8 +84,8 @@ func (a *App) Store() *memstore.Store { return a.store }
 // servers.
 func (a *App) Handler() http.Handler { return a.now.handler }
 
-// Advance lets time pass for the store: leases lapse and retentions end. The time of the
-// handler and of timers does not move; a test in a bubble of testing/synctest sleeps
+// Advance moves the clock of the store by d: leases lapse and retentions end. It does not
+// move the time of the handler and of timers; in a bubble of testing/synctest, sleep
 // instead.
 func (a *App) Advance(d time.Duration) { a.store.Advance(d) }
 
@@ -99,9 +99,9 @@ func (a *App) Send(r *http.Request) *Response {
 // then lets the lease lapse. It returns the response to the retry, which another process
 // serves.
 //
-// It fails the test unless the retry is refused until then, and runs as attempt 2
-// afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown,
-// because the new process cannot know whether the handler ran.
+// It fails the test unless a retry is refused before the lease has lapsed and runs as
+// attempt 2 after that. With the preset AtMostOnce, the later retry must be refused with
+// 409 outcome-unknown, because the new process cannot know whether the handler ran.
 func (a *App) Lapse(r *http.Request) *Response {
 	a.tb.Helper()
 	m := read(a.tb, r)
@@ -119,13 +119,13 @@ func (a *App) Lapse(r *http.Request) *Response {
 }
 
 // Crash lets a process die after the handler ran and before its response was recorded or
-// sent: the effect happened unseen. Then it lets the lease lapse. It returns the response
-// to the retry, which another process serves.
+// sent: the effect happened, and neither the client nor the store knows. Then it lets the
+// lease lapse. It returns the response to the retry, which another process serves.
 //
-// It fails the test unless the retry is refused until then, and runs as attempt 2
-// afterwards; with the preset AtMostOnce, unless it is refused with 409 outcome-unknown.
-// The test checks how often the effect happened: a handler that cannot tell attempt 2
-// from attempt 1 has two.
+// It fails the test unless a retry is refused before the lease has lapsed and runs as
+// attempt 2 after that. With the preset AtMostOnce, the later retry must be refused with
+// 409 outcome-unknown. Check in the test how often the effect happened: twice, if the
+// handler cannot tell attempt 2 from attempt 1.
 func (a *App) Crash(r *http.Request) *Response {
 	a.tb.Helper()
 	m := read(a.tb, r)
@@ -180,7 +180,8 @@ func (a *App) counted(outcome reprise.Outcome, n uint64) bool {
 }
 
 // StoreDown sends a request while the store cannot be reached. It fails the test unless
-// the guard refuses it, or, with FailOpen, runs it unprotected. Then the store is back.
+// the guard refuses it or, with FailOpen, runs it unprotected. Afterwards the store works
+// again.
 func (a *App) StoreDown(r *http.Request) *Response {
 	a.tb.Helper()
 	want := reprise.Unavailable
@@ -197,17 +198,16 @@ func (a *App) StoreDown(r *http.Request) *Response {
 	return response
 }
 
-// StoreFailsAfterRun lets the store fail between the handler and its record, and come
-// back after the response left. It fails the test unless the client gets its response,
-// and a retry then gets the replay of it, without a second run. It returns both.
+// StoreFailsAfterRun lets the store fail when the response is to be recorded, and work
+// again after the response was sent. It fails the test unless the client gets the
+// response, and a retry gets its replay without a second run. It returns both.
 func (a *App) StoreFailsAfterRun(r *http.Request) (first, again *Response) {
 	a.tb.Helper()
 	return a.failCompletion(r, down, "unrecorded")
 }
 
-// StoreLosesReply lets the store record the response, and lose its own reply. It fails
-// the test unless the client gets its response, and a retry the replay of it. It returns
-// both.
+// StoreLosesReply lets the store record the response and lose its own reply. It fails the
+// test unless the client gets the response and a retry gets its replay. It returns both.
 func (a *App) StoreLosesReply(r *http.Request) (first, again *Response) {
 	a.tb.Helper()
 	return a.failCompletion(r, faultstore.LoseReply(), "")

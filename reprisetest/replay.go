@@ -11,8 +11,8 @@ import (
 )
 
 // Replay sends a request twice to a handler with its middleware, and fails the test
-// unless the second response is a replay of the first: the same status, body and
-// description of the body. It returns both.
+// unless the second response is a replay of the first: the same status, body,
+// Content-Type, Content-Encoding and Location. It returns both.
 //
 // Fields that a layer outside of the middleware sets may differ. The request is not
 // changed, and may be sent again.
@@ -29,13 +29,13 @@ func Replay(tb testing.TB, h http.Handler, r *http.Request) (first, again *Respo
 	return first, again
 }
 
-// notFirst says why a response is not that of a handler that ran.
+// notFirst says why a response is not one of a handler that ran; empty if it is.
 func notFirst(a *Response) string {
 	switch {
 	case a.Panic != nil:
 		return "the handler panicked"
 	case a.Replayed():
-		return "it was answered with a replay; send a request with a key that is new, such as one of Post"
+		return "it was answered with a replay; send a request with a new key, such as one of Post"
 	case isRefusal(a):
 		return "the middleware refused it"
 	default:
@@ -43,7 +43,7 @@ func notFirst(a *Response) string {
 	}
 }
 
-// isRefusal reports whether a response is one of the middleware itself.
+// isRefusal reports whether the middleware made the response, as a problem.
 func isRefusal(a *Response) bool {
 	return a.Header.Get("Content-Type") == "application/problem+json" && bytes.Contains(a.Body, []byte(`"retryable":`))
 }
@@ -114,9 +114,9 @@ func line(lines [][]byte, i int) string {
 }
 
 // Race sends a request n times at once to a handler with its middleware. It fails the
-// test unless exactly one of them runs, and every other one is either refused, because
-// the first is in progress, or gets its replay; and unless a retry after all of them is a
-// replay of the one that ran, which Race returns.
+// test unless exactly one of them runs and every other one is refused, because that one
+// is in progress, or gets its replay. A retry after all of them must be a replay, too.
+// Race returns the response of the request that ran.
 func Race(tb testing.TB, h http.Handler, n int, r *http.Request) *Response {
 	tb.Helper()
 	m := read(tb, r)

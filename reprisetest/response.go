@@ -32,8 +32,8 @@ var control = new(protocol.Config).ControlFields()
 // Replayed reports whether the response is a replay.
 func (a *Response) Replayed() bool { return a.Header.Get(cmp.Or(a.marker, control.Replayed)) == "true" }
 
-// Marked returns h for a guard whose policy has a name of its own for the field that
-// marks replays: see protocol.Announcing.
+// Marked returns h for a guard whose policy marks replays with the field called name: see
+// protocol.Announcing.
 func Marked(h http.Handler, name string) http.Handler { return markedHandler{h, name} }
 
 type markedHandler struct {
@@ -42,7 +42,7 @@ type markedHandler struct {
 	marker string
 }
 
-// String returns the response as a person reads it.
+// String returns the status, the header and up to 1,000 bytes of the body, for people.
 func (a *Response) String() string {
 	if a.Panic != nil {
 		return fmt.Sprintf("a panic: %v", a.Panic)
@@ -60,8 +60,8 @@ func (a *Response) String() string {
 	return b.String()
 }
 
-// Func makes a handler of a function that handles requests itself, such as the Test
-// method of a Fiber app:
+// Func makes a handler of a function that serves requests, such as the Test method of a
+// Fiber app. An error of the function becomes a panic.
 //
 //	reprisetest.Func(func(r *http.Request) (*http.Response, error) { return app.Test(r, -1) })
 func Func(do func(*http.Request) (*http.Response, error)) http.Handler {
@@ -98,7 +98,7 @@ type message struct {
 	body []byte
 }
 
-// read takes a request apart. Its body is read, and r has it again afterwards.
+// read returns the message of r, whose body it reads and puts back.
 func read(tb testing.TB, r *http.Request) message {
 	tb.Helper()
 	m := message{r: r}
@@ -113,7 +113,7 @@ func read(tb testing.TB, r *http.Request) message {
 	return m
 }
 
-// send serves the request once, with a copy of it.
+// send serves a copy of the request once.
 func (m message) send(tb testing.TB, h http.Handler) (a *Response) {
 	tb.Helper()
 	r := m.r.Clone(m.r.Context())

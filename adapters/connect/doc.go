@@ -9,18 +9,18 @@
 // names. With protocol.KeyField it is in a field of the message, such as the request_id
 // of AIP-155. A retry with the same key, procedure and message gets the message or the
 // error of the first call, with its details, header and trailer; the handler does not run
-// again. The protocol, the codec and the compression of the retry may be others.
+// again. The retry may use another protocol, codec or compression.
 //
 // Interceptors that authenticate or limit rates belong before this one. The handler runs
-// once for each key. The context of a run outlives its client and the timeout of the
-// call; reprise.Config.MaxRun bounds it. An interceptor before this one sees the message
-// of a replay as a *dynamicpb.Message, and so does a codec.
+// once for each key. Neither a client that disconnects nor the timeout of the call
+// cancels the context of a run; reprise.Config.MaxRun bounds it. An interceptor before
+// this one sees the message of a replay as a *dynamicpb.Message, and so does a codec.
 //
 // Calls by GET, procedures that are declared to have no side effects (idempotency_level =
 // NO_SIDE_EFFECTS) and streaming calls pass through. See docs/guides/rpc.md for the
 // codes. The tests with real clients are in lab/rpc.
 //
-// Package reprisehttp protects the same handlers from outside, where one request of HTTP
-// is one call: streams of the server too, but a retry then has to come through the same
-// protocol, byte for byte.
+// The middleware of package reprisehttp can protect the same handlers instead, where one
+// HTTP request is one call. It also protects server streams, but a retry must then use
+// the same protocol and have the same bytes.
 package repriseconnect

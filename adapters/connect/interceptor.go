@@ -11,8 +11,9 @@ import (
 )
 
 // Scope returns the name of the authenticated principal that a call's key belongs to: a
-// tenant, an account, a user. An error, an empty name or one with a control byte refuses
-// the call with permission_denied.
+// tenant, an account, a user. An empty name, one with a control byte, or an error refuses
+// the call with permission_denied; an error that wraps store.ErrUnavailable with
+// unavailable, which clients retry.
 type Scope func(ctx context.Context, req connect.AnyRequest) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -27,8 +28,8 @@ func Unscoped(context.Context, connect.AnyRequest) (string, error) {
 //
 // Streaming calls pass through. One with a key gets the header Idempotency-Status:
 // unprotected, and is reported to the engine's observer, since its client may believe
-// that it is protected; not so where a unary call would pass through anyway (see
-// [protocol.Guard.PassStream]).
+// that it is protected. A call that would pass through even if it were unary gets neither
+// (see [protocol.Guard.PassStream]).
 func NewInterceptor(guard *protocol.Guard, scope Scope) connect.Interceptor {
 	if guard == nil || scope == nil {
 		panic("repriseconnect: NewInterceptor needs a guard and a scope")

@@ -20,7 +20,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-var errNoMessage = errors.New("reprise: the message is not one of protocol buffers")
+var errNoMessage = errors.New("repriseconnect: the message is not a protocol buffers message")
 
 // encode returns the deterministic encoding of a message.
 func encode(m any) ([]byte, error) {
@@ -122,9 +122,9 @@ func respond(message proto.Message, r protocol.CallResult) connect.AnyResponse {
 	return res
 }
 
-// decode returns the message of a replay. A message of a type that this program lacks,
-// such as one of another release, has the bytes as its unknown fields, which only the
-// codec of protocol buffers writes.
+// decode returns the message of a replay. If this program lacks its type, such as one of
+// another release, the message has the bytes as its unknown fields, which only the binary
+// codec writes.
 func decode(req connect.AnyRequest, name string, body []byte) (proto.Message, error) {
 	if known, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
 		if m := dynamicpb.NewMessage(known.Descriptor()); proto.Unmarshal(body, m) == nil {

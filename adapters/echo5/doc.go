@@ -17,6 +17,6 @@
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
 // reprise.AttemptFrom.
 //
-// The tests here cover the peculiarities of Echo. The rules of the protocol are tested
-// natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
+// The tests here cover the peculiarities of Echo. Those of the protocol's rules, over
+// every store, and of real middleware stacks are in lab/echo5.
 package repriseecho5

@@ -10,8 +10,10 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
-// account, a user. An error or an empty name refuses the request with 403.
+// Scope returns the name of the authenticated principal that a request's key belongs to:
+// a tenant, an account, a user. An empty name, one with a control byte, or an error
+// refuses the request with 403; an error that wraps store.ErrUnavailable with 503, which
+// clients retry.
 type Scope func(*echo.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -21,10 +23,11 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // Middleware runs the handlers inside it once for each key. One guard may serve many
 // routes and groups. It panics if guard or scope is nil.
 //
-// The error that a handler returns becomes its response here, through the error handler
-// of the Echo instance, because that response is recorded: layers outside see the
-// response and not the error. An error that a handler returns after it began a successful
-// response means that the response broke off, and no replay passes for it.
+// The middleware turns the error that a handler returns into its response, with the error
+// handler of the Echo instance, so that the response can be recorded: layers outside see
+// the response and not the error. If a handler returns an error after it began a
+// successful response, that response broke off, and it is not replayed as if it were
+// complete.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	if guard == nil || scope == nil {
 		panic("repriseecho5: Middleware needs a guard and a scope")
@@ -47,7 +50,7 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 }
 
 // run runs the handler in an exchange, with a separate response: the hooks of outer
-// layers belong to theirs, and run when it is sent.
+// layers belong to the outer response, and run when that is sent.
 func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	outer, request := c.Response(), c.Request()
 	w := &writer{Writer: stdhttp.Writer{Behind: outer}, wire: wire{outer}}

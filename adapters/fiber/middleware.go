@@ -17,9 +17,8 @@
 // 413 for a body over Fiber's BodyLimit, 400 for a request that it cannot read, 100
 // Continue. docs/guides/fiber.md describes the limits of the adapter.
 //
-// The tests here cover the peculiarities of Fiber. The rules of the protocol are tested
-// natively in lab/matrix, over every store, malformed requests in lab/wire, and real
-// middleware stacks in lab/frameworks.
+// The tests here cover the peculiarities of Fiber. Those of the protocol's rules, over
+// every store, of malformed requests and of real middleware stacks are in lab/fiber.
 package reprisefiber
 
 import (
@@ -30,9 +29,11 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
-// account, a user. An error or an empty name refuses the request with 403. The name may
-// be a view of the request's bytes: it is not kept.
+// Scope returns the name of the authenticated principal that a request's key belongs to:
+// a tenant, an account, a user. An empty name, one with a control byte, or an error
+// refuses the request with 403; an error that wraps store.ErrUnavailable with 503, which
+// clients retry. The name may be a view of the request's bytes, as Fiber's getters
+// return: it is not kept.
 type Scope func(*fiber.Ctx) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -40,9 +41,11 @@ type Scope func(*fiber.Ctx) (string, error)
 func Unscoped(*fiber.Ctx) (string, error) { return "", protocol.ErrUnscoped }
 
 // Middleware runs the handlers after it once for each key. One guard may serve many
-// routes, groups and apps. An error that a handler returns becomes its response here, by
-// the error handler of the app, because that response is kept; layers outside see the
-// response and not the error. Middleware panics if guard or scope is nil.
+// routes, groups and apps. It panics if guard or scope is nil.
+//
+// The middleware turns the error that a handler returns into its response, with the error
+// handler of the app, so that the response can be recorded: layers outside see the
+// response and not the error.
 func Middleware(guard *protocol.Guard, scope Scope) fiber.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisefiber: Middleware needs a guard and a scope")

@@ -12,8 +12,7 @@ import (
 
 var errWritten = errors.New("reprisegin: the response body was written before the connection was hijacked")
 
-// Flush implements [http.Flusher]. It is a no-op where the effects commit with the
-// response.
+// Flush implements [http.Flusher]. It is a no-op if the effects commit with the response.
 func (w *writer) Flush() {
 	w.mu.Lock()
 	w.commit()

@@ -8,12 +8,12 @@
 // the order and the reasons. Package [github.com/reprise-go/reprise/core/protocol]
 // describes the behaviour for clients.
 //
-// A handler may pass gin.Context wherever this project takes a context: to
+// A handler may pass its gin.Context wherever Reprise takes a context: to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
 // [reprise.AttemptFrom].
 //
-// The tests here cover the peculiarities of Gin. The rules of the protocol are tested
-// natively in lab/matrix, over every store, and real middleware stacks in lab/frameworks.
+// The tests here cover the peculiarities of Gin. Those of the protocol's rules, over
+// every store, and of real middleware stacks are in lab/gin.
 package reprisegin
 
 import (
@@ -27,8 +27,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Scope returns the authenticated principal that a request's key belongs to: a tenant, an
-// account, a user. An error or an empty name refuses the request with 403.
+// Scope returns the name of the authenticated principal that a request's key belongs to:
+// a tenant, an account, a user. An empty name, one with a control byte, or an error
+// refuses the request with 403; an error that wraps store.ErrUnavailable with 503, which
+// clients retry.
 type Scope func(*gin.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -38,11 +40,10 @@ func Unscoped(*gin.Context) (string, error) { return "", protocol.ErrUnscoped }
 // Middleware runs the handlers after it once for each key. One guard may serve many
 // routes and groups. It panics if guard or scope is nil.
 //
-// A chain that only reports errors with c.Error, and neither writes nor sets a status,
-// made no response that could be recorded: the layer that makes one of c.Errors belongs
-// after the middleware. Where it stands before it, the first client gets that layer's
-// answer, and the key is released, or, with AtMostOnce, a retry gets 409
-// result-unavailable.
+// A layer that turns c.Errors into a response belongs after the middleware. If it stands
+// before it, a chain that only calls c.Error, and neither writes nor sets a status, has
+// no response to record: the first client gets that layer's answer, and the key is
+// released, or, with AtMostOnce, a retry gets 409 result-unavailable.
 func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 	if guard == nil || scope == nil {
 		panic("reprisegin: Middleware needs a guard and a scope")
@@ -64,8 +65,8 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 	}
 }
 
-// parsed shows the protocol the form that another layer parsed before it, and the bytes
-// that ShouldBindBodyWith kept.
+// parsed gives the protocol the form that a layer outside has parsed, and the bytes that
+// ShouldBindBodyWith kept.
 type parsed gin.Context
 
 // ParsedForm returns the form, nil where none was parsed.

@@ -52,9 +52,9 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// WriteHeaderNow writes status and header. Once a layer outside has responded instead of
-// the chain, the header is out of reach, and the call may be that layer's, which aborts
-// the chain through the context they share: the chain's own bytes then decide the status.
+// WriteHeaderNow writes status and header, unless a layer outside has responded instead
+// of the chain. The call may then be that layer's, which aborts the chain through the
+// context they share: the status is decided when the chain writes its first byte.
 func (w *writer) WriteHeaderNow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,13 +13,13 @@
 // run again.
 //
 // Interceptors that authenticate, limit rates or recover from panics belong before this
-// one. The handler runs once for each key. The context of a run outlives its client and
-// the deadline of the call; reprise.Config.MaxRun bounds it. Its header leaves with the
-// response, also where it calls grpc.SendHeader. grpc.SetSendCompressor works in
-// interceptors before this one only.
+// one. The handler runs once for each key. Neither a client that disconnects nor the
+// deadline of the call cancels the context of a run; reprise.Config.MaxRun bounds it. The
+// header leaves with the response, even if the handler calls grpc.SendHeader.
+// grpc.SetSendCompressor works only in interceptors before this one.
 //
 // Procedures that are declared to have no side effects (idempotency_level =
-// NO_SIDE_EFFECTS), health checks, reflection and channelz pass through.
-// So do streaming calls. See docs/guides/rpc.md for the status codes. The tests with real
-// clients are in lab/rpc.
+// NO_SIDE_EFFECTS), health checks, reflection, channelz and streaming calls pass through.
+// See docs/guides/rpc.md for the status codes. The tests with real clients are in
+// lab/rpc.
 package reprisegrpc

@@ -16,8 +16,9 @@ import (
 
 // Scope returns the name of the authenticated principal that a call's key belongs to: a
 // tenant, an account, a user. An interceptor that authenticates has put it into ctx,
-// which also has the metadata and the peer of the call. An error, an empty name or one
-// with a control byte refuses the call with PERMISSION_DENIED.
+// which also has the metadata and the peer of the call. An empty name, one with a control
+// byte, or an error refuses the call with PERMISSION_DENIED; an error that wraps
+// store.ErrUnavailable with UNAVAILABLE, which clients retry.
 type Scope func(ctx context.Context) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -53,8 +54,8 @@ func UnaryServerInterceptor(guard *protocol.Guard, scope Scope) grpc.UnaryServer
 
 // StreamServerInterceptor passes streaming calls through. A call with a key gets the
 // header idempotency-status: unprotected, and is reported to the engine's observer, since
-// its client may believe that it is protected; not so where a unary call would pass
-// through anyway (see [protocol.Guard.PassStream]). It panics if guard is nil.
+// its client may believe that it is protected. A call that would pass through even if it
+// were unary gets neither (see [protocol.Guard.PassStream]). It panics if guard is nil.
 func StreamServerInterceptor(guard *protocol.Guard) grpc.StreamServerInterceptor {
 	if guard == nil {
 		panic("reprisegrpc: StreamServerInterceptor needs a guard")
@@ -72,7 +73,7 @@ func StreamServerInterceptor(guard *protocol.Guard) grpc.StreamServerInterceptor
 	}
 }
 
-// incoming is the metadata of a call.
+// incoming is the metadata of a call, as [protocol.Call] reads it.
 type incoming struct{ ctx context.Context } //nolint:containedctx // it lives as long as the check of one call
 
 // Values returns the value of every field line called name.

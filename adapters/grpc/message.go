@@ -22,9 +22,9 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-var errNoMessage = errors.New("reprise: the message is not one of protocol buffers")
+var errNoMessage = errors.New("reprisegrpc: the message is not a protocol buffers message")
 
-// messageOf returns the message of protocol buffers that m is, and nil for any other.
+// messageOf returns m as a protocol buffers message, nil if it is none.
 func messageOf(m any) proto.Message {
 	switch m := m.(type) {
 	case proto.Message:
@@ -103,8 +103,8 @@ func send(ctx context.Context, r protocol.CallResult) (any, error) {
 	return nil, status.ErrorProto(p)
 }
 
-// decode returns the message of a replay. One whose type this program does not have, such
-// as that of another release, is a message that has the bytes as its unknown fields.
+// decode returns the message of a replay. If this program lacks its type, such as one of
+// another release, the message has the bytes as its unknown fields.
 func decode(name string, body []byte) (any, error) {
 	if known, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
 		if m := known.New().Interface(); proto.Unmarshal(body, m) == nil {

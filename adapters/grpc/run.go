@@ -14,7 +14,8 @@ import (
 )
 
 // recording is one run of a handler. It is the [grpc.ServerTransportStream] of the
-// handler, and holds its header and trailer back until the attempt is resolved.
+// handler, and holds its header and trailer back until the attempt is completed or
+// released.
 type recording struct {
 	x      *protocol.Exchange
 	method string
@@ -25,7 +26,7 @@ type recording struct {
 	finished        bool
 }
 
-var errHeaderSent = errors.New("reprise: metadata set after the header was sent or the call ended")
+var errHeaderSent = errors.New("reprisegrpc: metadata set after the header was sent or the call ended; set it before SendHeader and before the handler returns")
 
 // run runs a handler in an exchange.
 func run(ctx context.Context, req any, handler grpc.UnaryHandler, x *protocol.Exchange) (any, error) {
@@ -103,7 +104,7 @@ func (r *recording) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// end refuses later metadata, and returns the present.
+// end returns the header and the trailer, and refuses later metadata.
 func (r *recording) end() (header, trailer metadata.MD) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

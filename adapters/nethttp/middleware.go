@@ -5,10 +5,12 @@
 //	mux.Handle("POST /orders", reprisehttp.Middleware(guard, tenantOf)(createOrder))
 //
 // Authentication, rate limiting and timeouts belong outside the middleware. The handler
-// inside runs once for each key. The context of a run outlives its client and every
-// timeout outside; reprise.Config.MaxRun bounds it. Package protocol describes the
-// behaviour for clients. Tests with other routers and middlewares are in lab/frameworks,
-// those with RPC in lab/connect.
+// inside runs once for each key. Neither a client that disconnects nor a timeout outside
+// cancels the context of a run; reprise.Config.MaxRun bounds it. Package
+// [github.com/reprise-go/reprise/core/protocol] describes the behaviour for clients.
+//
+// Tests with routers and other middlewares are in lab/nethttp/stacks, those with RPC in
+// lab/rpc/nethttp.
 package reprisehttp
 
 import (
@@ -19,8 +21,9 @@ import (
 )
 
 // Scope returns the name of the authenticated principal that a request's key belongs to:
-// a tenant, an account, a user. An error, an empty name or one with a control byte
-// refuses the request with 403.
+// a tenant, an account, a user. An empty name, one with a control byte, or an error
+// refuses the request with 403; an error that wraps store.ErrUnavailable with 503, which
+// clients retry.
 type Scope func(*http.Request) (string, error)
 
 // Unscoped is the [Scope] of services whose clients may share one key space. Anyone who
@@ -30,12 +33,12 @@ func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 // Middleware runs the handlers inside it once for each key. Many routes may share a
 // guard. It panics if guard or scope is nil.
 //
-// It is not for the handlers of Gin, Echo and Fiber, whose responses it does not see, or
-// sees too early; they have their own adapters. A chain made by echo.WrapMiddleware or by
-// adaptor.HTTPMiddleware of Fiber panics at its first request, and so does a handler of
-// Gin that bypasses the middleware. An http.Handler may be protected below a framework
-// (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), and a whole Echo or Gin instance as
-// the http.Handler that it is.
+// Do not wrap it around handlers of Gin, Echo or Fiber, which have adapters of their own:
+// it would not see their responses, or would see them too early. A chain made by
+// echo.WrapMiddleware or by Fiber's adaptor.HTTPMiddleware panics at its first request,
+// and so does a handler of Gin that bypasses the middleware. It may protect an
+// http.Handler below a framework (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), or a
+// whole Echo or Gin instance, which is an http.Handler.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")
@@ -70,8 +73,9 @@ func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http
 	rec.Finish()
 }
 
-// copyBack lets the layers outside see a router's results for the request, as they do
-// without the middleware, and the server the files of its form, which it removes.
+// copyBack gives the layers outside the pattern and path values that a router set inside,
+// as they would see them without the middleware, and gives the server the parsed form,
+// whose files it removes.
 func copyBack(r, inner *http.Request) {
 	stdhttp.ReturnForm(r, inner)
 	if r.Pattern != inner.Pattern { // the path values come with it

@@ -14,7 +14,7 @@ import (
 // writes no response, and would keep an empty 200 for the retries. As far as that can be
 // detected it panics, with the name of the adapter that sees the response.
 
-// frameworks lists those that have a function which adapts a middleware of net/http.
+// frameworks lists the frameworks with a function that adapts a middleware of net/http.
 var frameworks = []struct {
 	path, adapts, hides, adapter string
 
@@ -28,8 +28,9 @@ var frameworks = []struct {
 }
 
 // checkCallers panics if a framework that hides the response makes the chain of handlers,
-// which it does anew for each request. A layer may do so to protect a handler of its own
-// beside the framework's; that cannot be told apart, and made once it is not refused.
+// which it does anew for each request. A layer that does so to protect its own handler
+// looks the same, and is refused too, unless it makes its chain once, before there are
+// requests.
 func checkCallers() {
 	var pcs [64]uintptr
 	if misuse := misuseIn(runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])]).Next); misuse != "" {
@@ -63,10 +64,9 @@ func misuseIn(next func() (frame runtime.Frame, more bool)) string {
 	}
 }
 
-// judge describes the misuse if the function is one that adapts a middleware, and whether
-// it is one that runs a handler, which may well be protected. A function that the
-// compiler inlined has its caller's package in its name, but its file is still the
-// framework's.
+// judge describes the misuse if the function adapts a middleware, and reports whether it
+// runs a handler, which may well be protected. A function that the compiler inlined has
+// its caller's package in its name, but its file is still the framework's.
 func judge(function, file string) (misuse string, serves bool) {
 	for _, f := range frameworks {
 		switch {
@@ -80,7 +80,7 @@ func judge(function, file string) (misuse string, serves bool) {
 	return "", false
 }
 
-// ginWriter is the additional methods of Gin's writer over those of net/http.
+// ginWriter has the methods that Gin's writer adds to those of net/http.
 type ginWriter interface {
 	Status() int
 	Written() bool
@@ -108,8 +108,8 @@ func ginStateOf(w http.ResponseWriter) ginState {
 	}
 }
 
-// check panics if the handler answered through Gin's writer and not through rec, as those
-// do whose layer leaves it in the context of Gin.
+// check panics if the handler answered through Gin's writer and not through rec, as it
+// does under a layer that leaves Gin's writer in the context of Gin.
 func (g ginState) check(rec *stdhttp.Writer) {
 	if g.w == nil || rec.Hijacked || rec.Status() != 0 {
 		return

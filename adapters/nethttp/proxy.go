@@ -19,35 +19,37 @@ import (
 )
 
 // Proxy returns a handler that forwards requests with p, for use inside a [Middleware] or
-// that of Gin or Echo. A whole response of the upstream is a response like any other. A
-// request without one is told apart:
+// that of Gin or Echo. A complete response of the upstream is recorded like any other.
+// What happens to a request without one depends on whether it was sent:
 //
-//   - If it was not sent, because there was no connection to the upstream, the key is
-//     released ([protocol.Release]), and the client gets 503. Its retry runs.
+//   - If it was not, because there was no connection to the upstream, the key is released
+//     ([protocol.Release]), and the client gets 503. Its retry runs.
 //   - Otherwise the upstream may have executed it, and the outcome is unknown
 //     ([protocol.Unknown]): the client gets 504 after a timeout, else 502, and its
-//     retries 409 outcome-unknown. That includes a response that breaks off, which the
-//     client sees break off, a ModifyResponse that fails, and a change of protocols.
+//     retries get 409 outcome-unknown. The outcome is also unknown if the response breaks
+//     off (the client sees it break off), if p.ModifyResponse fails, and if the upstream
+//     switches protocols.
 //
-// A body that only the end of its connection ends, as of HTTP/1.0, may have broken off
-// unseen: its response is recorded without it ([protocol.OmitBody]).
+// A body that ends with its connection, as in HTTP/1.0, may have been cut off without
+// notice: its response is recorded without the body ([protocol.OmitBody]).
 //
-// With p alone, Recoverable runs such requests again, and AtMostOnce replays the 502.
+// Without Proxy, Recoverable would run such requests again, and AtMostOnce would replay
+// the 502 of p.
 //
 // If p has an ErrorHandler, it writes the response, and may decide otherwise; if not, the
-// error is logged to p.ErrorLog. To know that a request was not sent, p.Transport must be
-// an [http.Transport] or call the hooks of package httptrace as that does; of another
-// one's errors it is assumed that the request was sent.
+// error is logged to p.ErrorLog. Proxy can tell that a request was not sent if
+// p.Transport is an [http.Transport] or calls the hooks of package httptrace as that
+// does. After an error of any other transport it assumes that the request was sent.
 //
-// The upstream gets the client's Idempotency-Key. An [http.Transport] repeats requests
-// with that field and without a body when a reused connection breaks, and over HTTP/2
-// those that a server reset, but not those of Proxy in a run. One that another
-// RoundTripper wraps still does both, since only the wrapper knows which repetition it
-// wants. Unless the upstream honours the key, remove the field in p.Rewrite and use an
-// [http.Transport] as it is.
+// The upstream gets the client's Idempotency-Key. An [http.Transport] repeats a request
+// with that field and without a body when a reused connection breaks, and over HTTP/2 one
+// that the server reset. Proxy prevents both in a run, but not if another RoundTripper
+// wraps the [http.Transport], since only the wrapper knows which repetition it wants.
+// Unless the upstream honours the key, remove the field in p.Rewrite and do not wrap the
+// [http.Transport].
 //
-// Put an [http.TimeoutHandler] outside of the middleware, not between it and Proxy: there
-// its 503 is the response of the run, and ends it before Proxy can say more.
+// Put an [http.TimeoutHandler] outside the middleware, not between it and Proxy: its 503
+// would be the response of the run, recorded before Proxy knows the outcome.
 //
 // Proxy panics if p is nil. p must not change afterwards.
 func Proxy(p *httputil.ReverseProxy) http.Handler {
@@ -154,7 +156,6 @@ func endsWithConnection(resp *http.Response) bool {
 	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && !resp.Uncompressed && !slices.Contains(resp.TransferEncoding, "chunked")
 }
 
-// end ends the request.
 func (f *forward) end() {
 	if f.cancel != nil {
 		f.cancel()
@@ -174,8 +175,8 @@ func unrepeatable(h http.Header) http.Header {
 	return h
 }
 
-// upstreamBody notices that a response breaks off. A ReverseProxy panics then, but only
-// below an [http.Server].
+// upstreamBody notices that a response breaks off: a ReverseProxy panics then, but only
+// if an [http.Server] runs it.
 type upstreamBody struct {
 	io.ReadCloser
 	broken *atomic.Bool
@@ -189,14 +190,14 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sent reports whether the request may have reached the upstream. A transport repeats
-// requests, so its error does not tell: that may be of another connection than the one
-// that carried the request.
+// sent reports whether the request may have reached the upstream. The transport's error
+// does not tell: a transport repeats requests, so the error may be of another connection
+// than the one that carried the request.
 func (f *forward) sent() bool {
 	return f.begun && (f.status != 0 || f.connected.Load() || !f.asked.Load())
 }
 
-// fail is the ErrorHandler.
+// fail is the ErrorHandler of the ReverseProxy.
 func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f.failed = true
 	status, text := http.StatusServiceUnavailable, "The upstream could not be reached. The request was not sent."

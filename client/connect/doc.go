@@ -7,13 +7,13 @@
 //	order, err := orders.Create(ctx, connect.NewRequest(request)) // is keyed, and retried
 //
 // The key is that of [repriseclient.WithKey], or of the header that the caller set, or a
-// new random one. The rules are those of [repriseclient.Transport], where a code counts
-// as the status of HTTP that it stands for: docs/guides/rpc.md has the table. A call that
-// ends without the operation's result ends with a [repriseclient.UnknownOutcomeError] or
-// a [repriseclient.NotSentError]. Every error has a code of Connect as well.
+// new random one. The rules are those of [repriseclient.Transport], for which each code
+// stands for an HTTP status: docs/guides/rpc.md has the table. A call that ends without
+// the operation's result ends with a [repriseclient.UnknownOutcomeError] or a
+// [repriseclient.NotSentError]. Every error has a code of Connect as well.
 //
 // A key makes a retry safe only where the service honours it; Config.Skip leaves out the
 // other procedures. Streaming calls, and calls of procedures that are declared to have no
-// side effects (idempotency_level = NO_SIDE_EFFECTS), pass through untouched. The client
-// of HTTP below must not have a [repriseclient.Transport] as well.
+// side effects (idempotency_level = NO_SIDE_EFFECTS), pass through untouched. Do not use
+// an HTTP client that has a [repriseclient.Transport]: both would retry.
 package repriseconnectclient

@@ -15,15 +15,15 @@ import (
 	"github.com/reprise-go/reprise/client/internal/rpcstatus"
 )
 
-// Config says how calls are made.
+// Config is the configuration of the calls. Every field has a valid zero value.
 type Config struct {
-	// Client is the rules of retries. Its Methods, MaxRequestBuffer and MaxResponseBuffer
-	// have no meaning here.
+	// Client has the rules for keys and retries. Its Methods, MaxRequestBuffer and
+	// MaxResponseBuffer have no effect.
 	Client repriseclient.Config
 
 	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
-	// untouched, such as health checks and calls that the service does not protect: a retry
-	// of those may run twice. The default is none: all are retried.
+	// untouched, such as health checks and calls that the service does not protect, which a
+	// retry would run again. The default is none: all are retried.
 	Skip func(procedure string) bool
 }
 
@@ -43,7 +43,7 @@ func NewInterceptor(c Config) (connect.Interceptor, error) {
 // that the result is the recorded one of an earlier call with the key.
 func Replayed(header http.Header) bool { return header.Get("Idempotent-Replayed") == "true" }
 
-// RefusalOf returns the code with which Reprise refused a call, and an empty one for any
+// RefusalOf returns the code with which Reprise refused a call, or an empty one for any
 // other error.
 func RefusalOf(err error) repriseclient.Code {
 	var failed *connect.Error

@@ -8,14 +8,13 @@
 //	order, err := orders.Create(ctx, request) // is keyed, and retried
 //
 // The key is that of [repriseclient.WithKey], or of the metadata that the caller set, or
-// a new random one. The rules are those of [repriseclient.Transport], where a status code
-// counts as the status of HTTP that it stands for: docs/guides/rpc.md has the table. A
-// call that ends without the operation's result ends with a
-// [repriseclient.UnknownOutcomeError] or a [repriseclient.NotSentError]. Every error has
-// a status of gRPC as well.
+// a new random one. The rules are those of [repriseclient.Transport], for which each
+// status code stands for an HTTP status: docs/guides/rpc.md has the table. A call that
+// ends without the operation's result ends with a [repriseclient.UnknownOutcomeError] or
+// a [repriseclient.NotSentError]. Every error has a status of gRPC as well.
 //
 // A key makes a retry safe only where the service honours it; Config.Skip leaves out the
 // other procedures. Streaming calls, and calls of procedures that are declared to have no
-// side effects (idempotency_level = NO_SIDE_EFFECTS), pass through untouched. Retries of
-// a service config happen below, within one attempt, and have the key of the call.
+// side effects (idempotency_level = NO_SIDE_EFFECTS), pass through untouched. The retries
+// of a service config happen within one attempt, with the key of the call.
 package reprisegrpcclient

@@ -21,22 +21,22 @@ import (
 	"github.com/reprise-go/reprise/client/internal/rpcstatus"
 )
 
-// Config says how calls are made.
+// Config is the configuration of the calls. Every field has a valid zero value.
 type Config struct {
-	// Client is the rules of retries. Its Methods, MaxRequestBuffer and MaxResponseBuffer
-	// have no meaning here.
+	// Client has the rules for keys and retries. Its Methods, MaxRequestBuffer and
+	// MaxResponseBuffer have no effect.
 	Client repriseclient.Config
 
 	// Skip reports whether calls of a procedure ("/package.Service/Method") pass through
-	// untouched, such as health checks and calls that the service does not protect: a retry
-	// of those may run twice. The default is none: all are retried.
+	// untouched, such as health checks and calls that the service does not protect, which a
+	// retry would run again. The default is none: all are retried.
 	Skip func(procedure string) bool
 }
 
 // DialOptions returns the options of a connection whose unary calls are keyed and
-// retried: an interceptor, and a handler of statistics that observes whether an attempt
-// was sent. Interceptors of options behind these run once for each attempt. The error
-// names the invalid field of c.
+// retried: an interceptor, and a stats handler that observes whether an attempt was sent.
+// Interceptors in later options run once for each attempt. The error names the invalid
+// field of c.
 func DialOptions(c Config) ([]grpc.DialOption, error) {
 	caller, err := rpc.NewCaller(c.Client)
 	if err != nil {
@@ -52,7 +52,7 @@ func Replayed(header metadata.MD) bool {
 	return slices.Equal(header.Get("idempotent-replayed"), []string{"true"})
 }
 
-// RefusalOf returns the code with which Reprise refused a call, and an empty one for any
+// RefusalOf returns the code with which Reprise refused a call, or an empty one for any
 // other error.
 func RefusalOf(err error) repriseclient.Code {
 	return repriseclient.Code(rpcstatus.RefusalOf(detailsOf(status.Convert(err))).Code)

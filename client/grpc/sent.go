@@ -8,11 +8,11 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// answer is whether the service gave an attempt a status. gRPC invents one where the
-// response broke off, and its header has arrived then.
+// answer records whether the service gave an attempt a status. If the response broke off
+// after its header, gRPC invents one.
 type answer struct{ begun, complete atomic.Bool }
 
-// missing reports whether the service gave none. It is false where no response was
+// missing reports whether the service gave no status. It is false where no response was
 // observed.
 func (a *answer) missing() bool { return a.begun.Load() && !a.complete.Load() }
 

@@ -141,7 +141,7 @@ func TestProxyWithoutAServiceOrAScope(t *testing.T) {
 		"TLS needs --tls-cert and --tls-key":        {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--tls-cert", "x"},
 		"--max-connections is 0, want at least one": {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--max-connections", "0"},
 		"--drain is -1s, want 0 or more":            {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--drain", "-1s"},
-		"the URL of the upstream begins with none":  {"--store", "memory", "--upstream", "localhost:1", "--unscoped"},
+		"the URL of the upstream must begin with":   {"--store", "memory", "--upstream", "localhost:1", "--unscoped"},
 	} {
 		if out := runProgram(t, []string{"REPRISE_REDIS_URL=", "REPRISE_POSTGRES_URL="}, 2, append([]string{"proxy"}, args...)...); !strings.Contains(out, want) || strings.Contains(out, "secret") {
 			t.Errorf("%q\nwant %q", out, want)

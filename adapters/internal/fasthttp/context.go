@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// lent is a context whose values are those of a request, until its handlers returned. A
-// response that is streamed is recorded after that.
+// lent is a context that has the values of a request until its handlers return. A
+// streamed response is recorded after that, when another request may have the values.
 type lent struct {
 	context.Context
 

@@ -9,9 +9,9 @@ import (
 // again.
 const mostDrained = 256 << 10
 
-// drain reads the rest of a request body that was not asked for, and reports whether the
-// connection can be used for another request (R47). If it cannot, the caller closes it.
-// A body that is declared to be longer than 256 KiB is not read.
+// drain reads the rest of an unwanted request body, and reports whether the connection
+// can be used for another request (R47). If it cannot, the caller closes it. A body that
+// is declared to be longer than 256 KiB is not read.
 func drain(body io.Reader, declared int64) bool {
 	if declared > mostDrained {
 		return false

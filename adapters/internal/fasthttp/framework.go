@@ -25,12 +25,12 @@ type Framework[C any] struct {
 	Context    func(C) context.Context
 	SetContext func(C, context.Context)
 
-	// Pooled says that the framework's own context is a [context.Context], and serves
-	// another request before the response of this one was streamed.
+	// Pooled says that the framework's own context is a [context.Context], and that it may
+	// serve another request while the response of this one is still being streamed.
 	Pooled bool
 
-	// Next runs the rest of the chain. Respond makes an error of the chain the response that
-	// the framework makes of it.
+	// Next runs the rest of the chain. Respond turns an error of the chain into a response,
+	// as the framework does.
 	Next    func(C) error
 	Respond func(C, error)
 
@@ -39,9 +39,9 @@ type Framework[C any] struct {
 	// framework without such a layer.
 	Abandoned func(C) bool
 
-	// GaveUp is the function that runs the layers for a request that fasthttp could not read
-	// to its end, before it responds with an error, by its name in the stack. Empty for a
-	// framework that runs none.
+	// GaveUp names the function, as a stack trace does, with which the framework runs its
+	// layers for a request that fasthttp could not read to its end and answers with an
+	// error. It is empty for a framework that runs no layers then.
 	GaveUp string
 }
 
@@ -50,7 +50,7 @@ func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, 
 	return func(c C) error {
 		ctx := f.RequestCtx(c)
 		in := read(ctx, f.Server(c), f.GaveUp)
-		defer in.release() // a problem that takes the place of a response may look at the request
+		defer in.release() // not before the response: a problem may still read the request
 		given := f.Context(c)
 		if f.Pooled {
 			given = lend(given, ctx)

@@ -16,7 +16,7 @@ import (
 type input struct {
 	req   *fasthttp.Request
 	exact bool     // field names are as they were sent: Server.DisableHeaderNamesNormalizing
-	lines []string // of all calls of Values
+	lines []string // that all calls of Values returned
 	n     int      // how many bytes of a stream were read
 	body  source
 	err   error // how reading the body ended
@@ -73,7 +73,7 @@ func (in *input) request(method string) protocol.Request {
 	case missing:
 		req.Body, req.Length = failure{io.ErrUnexpectedEOF}, -1
 	default:
-		req.Bytes = r.Body() // as it was sent: that of Fiber would decompress it
+		req.Bytes = r.Body() // as it was sent: Fiber's Body would decompress it
 	}
 	return req
 }
@@ -114,8 +114,8 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putBack gives a request that passes the body that the protocol read, nil for none. A
-// body in memory is still there.
+// putBack restores the body of a request that passes: body is what the protocol read of
+// it, nil for none. A body in memory was never removed.
 func (in *input) putBack(body *protocol.Body) {
 	if body != nil && in.body == inStream {
 		in.req.SetBodyRaw(body.Bytes())

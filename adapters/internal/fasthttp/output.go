@@ -12,11 +12,11 @@ import (
 )
 
 // defaultType is the media type that fasthttp gives to a body without one. Its address
-// tells it from the same text set by a handler.
+// distinguishes it from the same text set by a handler.
 var defaultType = new(fasthttp.ResponseHeader).ContentType()
 
-// fields goes over the header as views, without the trailer fields. The default media
-// type is a part of it if typed says that it is going to be sent.
+// fields iterates over the header without the trailer fields, as views. It includes the
+// default media type if typed is set, which says that fasthttp will send it.
 func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true
@@ -29,7 +29,7 @@ func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	}
 }
 
-// trailers goes over the trailer fields as views.
+// trailers iterates over the trailer fields, as views.
 func trailers(h *fasthttp.ResponseHeader) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true
@@ -75,7 +75,7 @@ func tidy(x *protocol.Exchange, h *fasthttp.ResponseHeader) {
 	}
 }
 
-// write makes r the response. Fields that outer layers set stay, unless r has them too.
+// write turns resp into r. Fields that outer layers set stay, unless r has them too.
 func write(resp *fasthttp.Response, r protocol.Response) {
 	h := &resp.Header
 	h.SetNoDefaultContentType(true) // the first response had none, or r has it (R16)

@@ -63,8 +63,8 @@ func (f *Framework[C]) run(c C, ctx *fasthttp.RequestCtx, x *protocol.Exchange) 
 
 // owns reports whether the response is that of this run. A chain that outlived a timeout
 // finds another request in its context, or the response of the timeout, and must touch
-// neither. After its deadline, a chain in another goroutine than its server's is taken
-// for one that a layer no longer waits for: Fiber's timeout says so too late.
+// neither. After its deadline, a chain that runs outside the server's goroutine counts as
+// abandoned by the layer that started it, because Fiber's timeout says so too late.
 func (r *recording[C]) owns() bool {
 	if r.f.Abandoned != nil && (r.f.Abandoned(r.c) || r.given.Err() != nil && !calls("github.com/valyala/fasthttp.(*Server).serveConn")) {
 		return false
@@ -115,7 +115,7 @@ func (r *recording[C]) finish() {
 		r.x.Trailers(trailers(header))
 	}
 	reply := r.x.Finish(captured)
-	if !r.owns() { // it is not sent any more
+	if !r.owns() { // the response is no longer sent
 		if reply.Stream != nil {
 			_ = reply.Stream.Close()
 		}
@@ -167,8 +167,8 @@ func (r *recording[C]) declared() bool {
 }
 
 // isOfClient reports whether a handler failed to write its response to the client (R23),
-// as End does for one that left. The response is still the one that it made. A handler
-// that failed to write something else, as early hints, has made none yet.
+// as End does for a client that left. The response is still the handler's. A handler that
+// failed to write anything else, such as early hints, has made no response yet.
 func (r *recording[C]) isOfClient(err error) bool {
 	var op *net.OpError
 	if !r.declared() || !errors.As(err, &op) || op.Op != "write" || op.Source == nil || op.Addr == nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// Why a stream ended that the handler did not end.
+// Why a stream ended before its handler ended it.
 var (
 	errStreamPanic = errors.New("reprise: panic in a response stream")
 	errStreamLong  = errors.New("reprise: a response stream is longer than its declared length")
 	errClientLeft  = errors.New("reprise: the client left a response that cannot be kept")
 )
 
-// readStream reads a stream before any of it is sent. One that breaks off is sent as far
-// as it came, and breaks off there.
+// readStream reads a stream before any of it is sent. If the stream breaks off, the
+// client gets the part that was read, and then the same break.
 func (r *recording[C]) readStream(capture *protocol.Capture) protocol.Captured {
 	size, err := r.resp.Header.ContentLength(), readAll(capture, r.resp.BodyStream())
 	_ = r.resp.CloseBodyStream() // its end, or its failure, is known
@@ -39,8 +39,8 @@ func (r *recording[C]) readStream(capture *protocol.Capture) protocol.Captured {
 	return captured
 }
 
-// sendHeld makes the response a body that was too long for memory, and breaks it off
-// where the handler did.
+// sendHeld sends a body that was too long for memory, and breaks it off where the handler
+// did.
 func (r *recording[C]) sendHeld(reply protocol.Reply, cut bool) {
 	if !cut {
 		r.resp.SetBodyStream(reply.Stream, int(reply.Length))
@@ -67,7 +67,7 @@ func readAll(capture *protocol.Capture, stream io.Reader) (err error) {
 	return err
 }
 
-// goLive sends the stream as it comes, and records it on the way.
+// goLive sends the stream as the handler produces it, and records it on the way.
 func (r *recording[C]) goLive(capture *protocol.Capture) {
 	r.live = true
 	s := &stream{x: r.x, capture: capture, from: new(fasthttp.Response)}
@@ -171,16 +171,16 @@ func (s *stream) finish(err error) {
 	s.x.Finish(captured)
 }
 
-// Close implements [io.Closer]. If the client has left, the stream is read on for its
-// record (R23), unless it is too long to be kept: it ends then as it would without a
-// record.
+// Close implements [io.Closer]. If the client has left, the rest of the stream is read
+// for the record (R23), unless it is too long to be kept: then it ends here, as it would
+// without a record.
 func (s *stream) Close() error {
 	if s.closed {
 		return nil
 	}
 	s.closed = true
 	defer s.x.Close()
-	defer s.from.CloseBodyStream() //nolint:errcheck // nobody is left to tell
+	defer s.from.CloseBodyStream() //nolint:errcheck // the response is over
 	var buf [4 << 10]byte
 	for !s.finished && !s.capture.Oversize() {
 		_, _ = s.Read(buf[:]) // an error finishes it

@@ -12,8 +12,8 @@ import (
 )
 
 // Request returns the part of r that the protocol reads. tooLarge reports whether reading
-// the body failed at a limit outside: it is [TooLarge], or calls it where the framework
-// has its own errors for that.
+// the body failed at a limit outside: it is [TooLarge], or a function that calls it where
+// the framework has its own errors for that.
 func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
@@ -31,7 +31,7 @@ func declared(r *http.Request) int64 {
 	return r.ContentLength
 }
 
-// Parsed shows the protocol the form that another layer parsed before it.
+// Parsed gives the protocol the form that a layer outside has parsed.
 type Parsed http.Request
 
 // ParsedBytes returns nil: net/http keeps no bytes.
@@ -64,15 +64,16 @@ func Inner(r *http.Request, x *protocol.Exchange) *http.Request {
 	return inner
 }
 
-// PutBack gives a request that passes the body that the protocol read, nil for none.
+// PutBack restores the body of a request that passes: body is what the protocol read of
+// it, nil for none.
 func PutBack(r *http.Request, body *protocol.Body) {
 	if body != nil {
 		r.Body = body
 	}
 }
 
-// ReturnForm gives the request of the server, outer, the parsed form of the handler's:
-// the server removes the files of its own request only.
+// ReturnForm gives outer, the server's request, the form that the handler parsed in
+// inner: the server removes the files of its own request only.
 func ReturnForm(outer, inner *http.Request) {
 	if inner.MultipartForm != nil {
 		outer.MultipartForm = inner.MultipartForm

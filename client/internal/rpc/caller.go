@@ -1,7 +1,7 @@
 // Package rpc makes unary calls of gRPC and Connect by the rules of a
-// [repriseclient.Transport]. Each attempt is shown to the transport as the exchange of
-// HTTP that it stands for, so keys, retries, bounds, the budget, errors and events have
-// one implementation for all protocols.
+// [repriseclient.Transport]. The transport sees each attempt as an HTTP exchange, so
+// keys, retries, bounds, the budget, errors and events have one implementation for all
+// protocols.
 package rpc
 
 import (
@@ -22,7 +22,7 @@ type Caller struct {
 	header    string
 }
 
-// NewCaller returns a caller with the rules of c, whose Methods do not matter.
+// NewCaller returns a caller with the rules of c; it ignores c.Methods.
 func NewCaller(c repriseclient.Config) (*Caller, error) {
 	if c.Service.Header == "" {
 		c.Service.Header = "Idempotency-Key"

@@ -17,7 +17,7 @@ func CodeOf(name string) (uint32, bool) {
 	return uint32(max(code, 0)), code > 0 //nolint:gosec // at most 16
 }
 
-// The codes that say more than that the service refuses the call.
+// The codes that are not refusals by the service.
 const (
 	ok                = 0
 	canceled          = 1
@@ -31,9 +31,9 @@ const (
 )
 
 // HTTP returns the HTTP status that a status code stands for, as far as a transport
-// distinguishes them, with the wait that the service asks for, or not. ABORTED asks to
-// repeat the whole of an operation, which a call with a key is. RESOURCE_EXHAUSTED is
-// also that of a message that is too large, so it is a limit of rates only with a wait.
+// distinguishes them. wait says that the service asks for one. ABORTED asks to repeat a
+// whole operation, and a call with a key is a whole one. RESOURCE_EXHAUSTED is also the
+// code for a message that is too large, so it is a rate limit only with a wait.
 func HTTP(code uint32, wait bool) int {
 	switch code {
 	case ok:

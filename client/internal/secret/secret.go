@@ -8,10 +8,9 @@ type Keyed struct{ key func() string }
 // Of returns the part with a key.
 func Of(key string) Keyed { return Keyed{func() string { return key }} }
 
-// Key returns the key of the call, also one that the transport generated. With it and the
-// same bytes the call can be repeated at any time. It is empty where the request was
-// refused. No printed form of the error has the key: keep it where it is needed, and out
-// of logs.
+// Key returns the key of the call, including one that the transport generated. The call
+// can be repeated with it and the same bytes at any time. It is empty if the client
+// refused the request. No printed form of the error has the key: keep it out of logs.
 func (k Keyed) Key() string {
 	if k.key == nil {
 		return ""

@@ -31,10 +31,10 @@ func (c *session) console() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Serve the website for operators on this machine",
-		Long: `console serves the pages of the package console on a loopback address, for a look
-without deploying them. It prints the address, whose path has a secret part: who
-does not know it sees nothing. The pages are read-only unless --write is passed.
-Counters and policies are those of a process, so these pages do not have them.`,
+		Long: `console serves the pages of the package console on a loopback address, so that you
+need not deploy them. It prints the address, whose path has a secret part: without
+it nobody sees the pages. They are read-only unless --write is passed. They have no
+counters and no policies, which only the processes of the service have.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			address, err := loopback(listen)

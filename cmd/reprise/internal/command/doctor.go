@@ -35,7 +35,7 @@ type findingJSON struct {
 	Paste    []string `json:"paste,omitempty"`
 }
 
-// The trials that did not happen.
+// Why a trial did not happen.
 const (
 	trialPassed  = "passed"
 	trialFailed  = "failed"
@@ -48,18 +48,18 @@ func (c *session) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the server, and say what to change",
-		Long: `doctor examines the server: what would break a guarantee (✗), what costs safety
-margin or time (!), and for each the line to paste. It runs every operation
-once, on records that it deletes again and that no listing shows.
+		Long: `doctor examines the server. It reports what would break a guarantee (✗) and what
+costs safety margin or time (!), each with the line to paste. It runs every
+operation once, on records that it deletes again and that no listing shows.
 
 It is a gate for deployments: run it with the settings of the new release before
-that gets requests. Exit code 0: all is well; 1: warnings; 2: the command line
-is wrong; 3: a guarantee does not hold, or the store does not answer within
---timeout. It is no readiness probe of a running process.
+that release gets requests. Exit code 0: all is well; 1: warnings; 2: the command
+line is wrong; 3: a guarantee does not hold, or the store does not answer within
+--timeout. It is not a readiness probe for a running process.
 
-A pool of connections to PostgreSQL is the service's: doctor has its own, and
-judges none. With --service-pool the URL has the settings of the service, such as
-?pool_max_conns=16&default_query_exec_mode=exec, which are judged.`,
+doctor uses a PostgreSQL pool of its own and does not see that of the service. To
+judge that one, too, put its settings into the URL, such as
+?pool_max_conns=16&default_query_exec_mode=exec, and pass --service-pool.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			bounded, cancel := store.Bounded(ctx)
@@ -78,7 +78,7 @@ judges none. With --service-pool the URL has the settings of the service, such a
 			return nil
 		}),
 	}
-	cmd.Flags().BoolVar(&c.settings.ServicePool, "service-pool", false, "judge the pool settings in the PostgreSQL URL, which are those of the service")
+	cmd.Flags().BoolVar(&c.settings.ServicePool, "service-pool", false, "judge the pool settings in the PostgreSQL URL, as those of the service")
 	cmd.Flags().BoolVar(&untried, "no-trial", false, "write nothing: leave out the trial of the operations")
 	return cmd
 }

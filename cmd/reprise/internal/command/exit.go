@@ -33,7 +33,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// ended ends a command with a code and without another word.
+// ended ends a command with a code without further output.
 func ended(code int) error {
 	if code == ExitFine {
 		return nil
@@ -53,8 +53,8 @@ func unsafe(format string, args ...any) error {
 	return &failure{code: ExitUnsafe, err: fmt.Errorf(format, args...)}
 }
 
-// codeOf returns the exit code for an error. An error of no command is cobra's, about the
-// command line.
+// codeOf returns the exit code for an error. An error that is not a failure comes from
+// cobra, and is about the command line.
 func codeOf(err error) int {
 	var f *failure
 	switch {

@@ -23,10 +23,9 @@ func (c *session) find() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find",
 		Short: "Find the record of a client's key",
-		Long: `find derives the ID of a key on this machine and shows its record. The key is
-asked for without echo, or read from standard input, with or without the quotes
-that it has on the wire. It is never printed, and never sent: a store knows only
-IDs.
+		Long: `find derives the ID of a key on this machine and shows its record. It asks for the
+key without echo, or reads it from standard input, with or without the quotes that
+it has on the wire. It never prints or sends the key: a store knows only IDs.
 
   reprise find --scope tenant-17
   pbpaste | reprise find --scope tenant-17 --id-only`,

@@ -19,7 +19,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// judgeFlags are the flags of the command "judge" as they are written.
+// judgeFlags are the flags of the command "judge", before they are parsed.
 type judgeFlags struct {
 	options              judge.Options
 	profile, executions  string
@@ -37,18 +37,19 @@ func (c *session) judge() *cobra.Command {
 		Use:   "judge URL",
 		Short: "Judge how a service in any language keeps the Idempotency-Key header",
 		Long: `judge sends requests to one endpoint of a running service, and says which rules of
-a profile its answers keep. It knows HTTP only: the service may be written in any
+a profile its answers keep. It uses only HTTP: the service may be written in any
 language. The endpoint has to answer POST with a 2xx whose body differs from run
 to run, such as a new ID; https://github.com/reprise-go/reprise/blob/main/docs/guides/judge.md
-has one for Express, FastAPI, Rails, Spring and Gin. An endpoint that follows
-programs, as described there, shows more.
+has one for Express, FastAPI, Rails, Spring and Gin. With an endpoint that follows
+programs, as described there, judge can check more rules.
 
 The requests are real: each run of the endpoint does its work. judge talks to
 loopback addresses only, unless --i-own-this says that the service is yours.
 
-A rule that was not shown is listed as not shown, and is not passed. Exit code 0:
-no must of the profile is broken; 1: one is; 2: the command line is wrong, the
-endpoint cannot be judged, or the run ended early; 3: no server answers.`,
+A rule that judge could not check is listed as not shown, and does not count as
+passed. Exit code 0: no must of the profile is broken; 1: one is; 2: the command
+line is wrong, the endpoint cannot be judged, or the run ended early; 3: no server
+answers.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return cobra.NoArgs(cmd, args)

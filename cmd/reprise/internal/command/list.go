@@ -27,7 +27,7 @@ func (s *choice) register(cmd *cobra.Command, limit int) {
 	flags.SortFlags = false
 	flags.StringVar(&s.label, "label", "", "only records of the policy with this `name`")
 	flags.DurationVar(&s.older, "older", 0, "only records claimed at least this long ago, such as 5m")
-	flags.IntVar(&s.limit, "limit", limit, "show the first so many of all records; 0 shows all")
+	flags.IntVar(&s.limit, "limit", limit, "show at most this many records; 0 shows all")
 	flags.BoolVar(&s.wide, "wide", false, "print IDs in full")
 }
 
@@ -65,14 +65,14 @@ func (c *session) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List records",
-		Long: `list looks at all records of the store, in small steps, and shows the first 100:
+		Long: `list looks at all records of the store, in small steps, and shows 100 of them:
 first those that need a person, then those that a retry takes over, then those
-that run, the oldest first, and then the latest answers. It can be interrupted;
-what was found so far is printed then. Exit code 1: there is none.
+that run, each the oldest first, and then the latest answers. When it is
+interrupted, it prints what it has found so far. Exit code 1: nothing was found.
 
---state unreadable reads the answer of every completed record, too, and shows
-those whose retries get 500 record-corrupt. Of a sealed answer it sees its form,
-and not whether the key of its client opens it.`,
+--state unreadable also reads the answer of every completed record, and shows
+those whose retries get 500 record-corrupt. It can check the form of a sealed
+answer, but not whether the key of its client opens it.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, st *connect.Store, _ []string) error {
 			s, err := choice.selection()
@@ -105,19 +105,18 @@ func (c *session) stuck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stuck",
 		Short: "Find the operations that need a person",
-		Long: `stuck finds the operations whose outcome is unknown, and that nothing runs again
-before a person resolves them: those of AtMostOnce policies whose last attempt
-ended without an answer, and those whose handler said that it does not know the
-outcome, with its reason, or ran longer than MaxRun and may still run. It finds
-unreadable records, too. Find out what the attempt did, and tell the store with
+		Long: `stuck finds the operations whose outcome is unknown, and which no retry runs again
+until a person resolves them: those of AtMostOnce policies whose last attempt
+ended without an answer, those whose handler reported an unknown outcome, with its
+reason, and those whose handler ran longer than MaxRun and may still run. It also
+finds unreadable records. Find out what the attempt did, and record that with
 "reprise resolve".
 
 A lapsed record of a Recoverable policy waits for a retry, which takes it over,
-unless its policy allows no more attempts (MaxAttempts). They are counted, and
---all shows them.
+unless its policy allows no more attempts (MaxAttempts). stuck counts those that
+wait, and --all shows them.
 
-Exit code 0: nothing is stuck; 1: something is, for a job that runs it every few
-minutes.`,
+Exit code 0: nothing is stuck; 1: something is. Run it every few minutes as a job.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, st *connect.Store, _ []string) error {
 			s, err := choice.selection()
@@ -150,7 +149,7 @@ minutes.`,
 		}),
 	}
 	choice.register(cmd, 1000)
-	cmd.Flags().BoolVar(&all, "all", false, "also show, and exit with 1 for, those that a retry takes over")
+	cmd.Flags().BoolVar(&all, "all", false, "also show those that a retry takes over, and exit with 1 for them")
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (l *listing) wants(ctx context.Context, st *connect.Store, s *selection, r 
 }
 
 // unreadableAnswer reads the answer of a completed record, and notes in its Reason that a
-// retry could not have it. Of a sealed one it sees no more than its form.
+// retry cannot get it. It can check only the form of a sealed answer.
 func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, other bool) (bool, error) {
 	whole, err := st.Look.Inspect(ctx, r.ID)
 	switch {
@@ -106,7 +106,7 @@ func unreadableAnswer(ctx context.Context, st *connect.Store, r *store.Record, o
 // a completed record none.
 const unreadable = "its answer cannot be read"
 
-// compact keeps the first records, each once.
+// compact keeps the first records, without duplicates.
 func (l *listing) compact(limit int) {
 	seen := make(map[store.ID]bool, len(l.records))
 	l.records = slices.DeleteFunc(l.records, func(r store.Record) bool {
@@ -121,7 +121,7 @@ func (l *listing) compact(limit int) {
 	}
 }
 
-// need says who goes on with a record.
+// need says who has to act on a record.
 type need uint8
 
 const (

@@ -50,15 +50,15 @@ func (c *session) migratePrint() *cobra.Command {
 		Short: "Print the migrations, or write them as files for another tool",
 		Long: `print writes the migrations of this release. It contacts no server.
 
-  --format sql             the statements, with --down those that undo them
-  --format goose           files for goose, with both directions
-  --format atlas           files for Atlas, with their atlas.sum, and the down
-                           statements below down/
+  --format sql             the statements; with --down, those that undo them
+  --format goose           files for goose, each with both directions
+  --format atlas           files for Atlas, with their atlas.sum; the statements
+                           that undo them are below down/
   --format golang-migrate  pairs NNNN_name.up.sql and NNNN_name.down.sql, which
                            Atlas reads too
 
-Each migration records itself as applied, so that "reprise migrate status" and
-"reprise doctor" know of it, whichever tool ran it.`,
+Each migration records that it was applied, so "reprise migrate status" and
+"reprise doctor" see it, whichever tool ran it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.settings.Complete(cmd.Flags(), c.streams.Getenv); err != nil {
@@ -185,9 +185,9 @@ func (c *session) migrateApply() *cobra.Command {
 	return &cobra.Command{
 		Use:   "apply",
 		Short: "Bring the schema up to the version of this release",
-		Long: `apply runs the missing migrations in one transaction. The role needs to be able to
-create tables; the application's role needs only what the GRANT lines give that
-are printed afterwards. A schema that is newer than this release stays as it is.`,
+		Long: `apply runs the missing migrations in one transaction. Its role must be allowed to
+create tables; the application's role needs only the privileges in the GRANT lines
+that apply prints. A schema that is newer than this release stays as it is.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			if err := postgresOnly(store); err != nil {

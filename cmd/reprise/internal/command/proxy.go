@@ -45,13 +45,14 @@ func (c *session) proxy() *cobra.Command {
 		Use:   "proxy",
 		Short: "Put the Idempotency-Key header in front of a service in any language",
 		Long: `proxy forwards requests to a service, runs each key once, and replays the
-response to its retries. A request that did not reach the service runs on its
-retry. One whose answer was lost may have been executed: no retry reaches the
-service until an operator has resolved its record.
+response to its retries. If a request did not reach the service, its retry runs.
+If its response was lost, the service may have executed it: no retry reaches the
+service until an operator has resolved the record.
 
-SIGHUP reads the files again, the configuration and those of TLS, and opens the
-access log again. Requests that run are not disturbed, and an invalid file
-changes nothing. SIGTERM and an interrupt stop new requests and end the program when those that run have ended.`,
+At SIGHUP proxy reads the configuration and the TLS files again, and reopens the
+access log. Running requests go on, and an invalid file changes nothing. At SIGTERM
+or an interrupt proxy accepts no new requests, and ends when the running ones have
+ended.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch files := f.front.Files; {

@@ -33,11 +33,11 @@ func (c *session) purge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete the records of a PostgreSQL store that nobody sees any more",
-		Long: `purge deletes the records whose retention has ended, in batches, each a statement
-of its own. Of a record with a horizon it deletes the response, and the rest when the
-horizon has ended; both count. An interrupt ends it after the batch that runs. Records that are
-live or were claimed again are never touched. Redis deletes such records by
-itself.`,
+		Long: `purge deletes the records whose retention has ended, in batches of one statement
+each. If a record has a horizon, purge first deletes its response only, and the
+rest after the horizon has ended; it counts both. An interrupt ends purge after
+the current batch. purge never touches records that are live or were claimed
+again. A Redis store needs no purge: Redis deletes such records.`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {

@@ -76,8 +76,8 @@ func instant(t time.Time) *time.Time {
 // seconds returns a duration in seconds, to the millisecond.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
-// failureKept returns the failure that every retry for a completed record gets; empty: it
-// gets none, or the record is of a listing, which has no answers.
+// failureKept returns the failure that every retry of a completed record gets. It is
+// empty if they get none, or if the record is of a listing, which has no answers.
 func failureKept(r *store.Record) string {
 	switch a := answerOf(r); {
 	case r.Reason == unreadable, a != nil && errors.Is(a.err, store.ErrCorrupt):
@@ -157,8 +157,8 @@ func excerpt(text string, most int) ui.Piece {
 	return orNone(text)
 }
 
-// lease writes the rest of the lease, when it ended, or the start of the reason for which
-// an attempt gave it up.
+// lease writes the rest of the lease, or when it ended, or the start of the reason why
+// the attempt gave it up.
 func lease(r *store.Record) ui.Piece {
 	switch {
 	case r.State == store.StateRunning:

@@ -39,20 +39,21 @@ func (c *session) resolve() *cobra.Command {
   --answer   it did its work: keep this response, which every retry gets
 
 It shows the record before and after, and asks you to type a part of its ID. A
-script passes --yes with the --fence that it saw instead. A record that changed
+script passes --yes and the --fence that it saw instead. A record that has changed
 since it was shown is left as it is.
 
 A record that is completed, expired or unreadable can be forgotten, too, such as
-a failure that was kept although nothing was sent. Whoever has its answer may
-then run the operation a second time: so --forget needs --run-again for it, and
-for nothing else.
+a failure that was kept although nothing was sent. The operation may then run a
+second time, for a client that has its answer already. That is why --forget needs
+--run-again for such a record, and only for such a record.
 
   reprise resolve 3f2a9c41e07b --answer 201 --header 'Content-Type: application/json' \
     --body @receipt.json --reason 'bank confirms payment 8812, INC-204'
 
 Say why with --reason: what was decided, by whom and why goes to an audit log, as
 JSON to standard error or to a file, before the record is changed and after it.
-Exit code 1: the record is not one to resolve, or changed; nothing was written.`,
+Exit code 1: the record cannot be resolved in this way, or has changed; nothing was
+written.`,
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			d.fenced = cmd.Flags().Changed("fence")
@@ -77,7 +78,7 @@ Exit code 1: the record is not one to resolve, or changed; nothing was written.`
 	return cmd
 }
 
-// check refuses a decision that could not be carried out, before any server is contacted.
+// check refuses a decision that cannot be carried out, before a server is contacted.
 func (d *decision) check(c *session, answered bool) error {
 	switch {
 	case d.Forget == answered:
@@ -179,7 +180,7 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 	return c.readBack(ctx, st, &before, d)
 }
 
-// refused reports that a record is not one to resolve in this way.
+// refused reports that a record cannot be resolved in this way.
 func refused(r *store.Record, err error) error {
 	if errors.Is(err, store.ErrRecordChanged) {
 		return findings("the record %s changed: %w; nothing was changed", r.ID.Short(), err)
@@ -213,7 +214,7 @@ func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
 		c.out.Line("  no record: the next request with the key runs the operation")
 		switch {
 		case r.State == store.StateUnreadable:
-			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  the operation may have been done, or run now, in a newer release: see whether one is in use"})
+			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  a newer release may have run the operation, or be running it: see whether one is in use"})
 		case r.State == store.StateUnknown:
 			c.out.Line(ui.Piece{Style: ui.Warn, Text: "  if it ran longer than MaxRun, it may still run: make sure that it has ended"})
 		case r.State.WasCompleted():
@@ -239,7 +240,7 @@ func (c *session) preview(r *store.Record, d *decision, next *protocol.Next) {
 	c.out.Line()
 }
 
-// confirm asks for a part of the ID, which is not typed by accident.
+// confirm asks for a part of the ID, which an operator does not type by accident.
 func (c *session) confirm(ctx context.Context, r *store.Record, d *decision) error {
 	want := r.ID.String()[:stored.MinDigits]
 	verb := "keep this answer"

@@ -95,12 +95,12 @@ func (c *session) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reprise",
 		Short: "See and repair the idempotency records of a service",
-		Long: `reprise shows an operator what a store of idempotency records holds, which
-operations need a person, and what a decision about one of them does.
+		Long: `reprise shows an operator the idempotency records of a store, the operations that
+need a person, and the effect of a decision about one of them.
 
-Exit codes: 0 fine; 1 something was found that needs a look, or nothing was
-found, or a change was refused; 2 the command line is wrong; 3 a guarantee does
-not hold, or the store could not answer; 130 interrupted.
+Exit codes: 0 fine; 1 something needs a look, nothing was found, or a change was
+refused; 2 the command line is wrong; 3 a guarantee does not hold, or the store
+could not answer; 130 interrupted.
 
 URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL.
 Prefer the variables for URLs with a password: others can see a command line.`,

@@ -29,10 +29,10 @@ func (c *session) showCommand() *cobra.Command {
 		Use:   "show ID",
 		Short: "Show one record, and what its client gets next",
 		Long: `show reads one record: its state, its last attempt, and its answer with status
-and header. The body, which may be confidential, is printed with --reveal only.
-ID is the ID in hexadecimal, or the first 8 digits or more, as logs show them.
-With --downstream it prints the idempotency key that the handler passed to a call
-by this name (AttemptView.Key), to ask the called system about it.`,
+and header. It prints the body, which may be confidential, only with --reveal.
+ID is the ID in hexadecimal, or its first 8 digits or more, as logs show them.
+With --downstream show prints the idempotency key that the handler passed to the
+call with this name (AttemptView.Key), with which you can ask the called system.`,
 		Args: cobra.ExactArgs(1),
 		RunE: c.withStore(func(ctx context.Context, st *connect.Store, args []string) error {
 			r, err := c.lookUp(ctx, st, args[0])

@@ -19,7 +19,7 @@ import (
 // maxConns is the size of this program's pool: the transactional store needs three.
 const maxConns = 4
 
-// openPostgres returns the store over a pool that asks for no connection yet.
+// openPostgres returns the store over a pool that has no connection yet.
 func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	st := &Store{Kind: Postgres, Settings: *s, secrets: []string{s.PostgresURL}}
 	c, err := pgxpool.ParseConfig(s.PostgresURL)
@@ -32,7 +32,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 			st.secrets = append(st.secrets, password)
 		}
 	}
-	// A statement is sent whole each time, which works behind every pooler.
+	// No statement is prepared by name, so this works behind every pooler.
 	if !s.ServicePool && !strings.Contains(s.PostgresURL, "default_query_exec_mode") {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
@@ -40,8 +40,8 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
-	// What the URL asks for is the service's; a person needs few connections. A pool opens
-	// no more than are used, so one of the service's size can be judged.
+	// The pool settings in the URL are for the service; this program needs few connections.
+	// A pool opens only those that are used, so one of the service's size can be judged.
 	sized := s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")
 	if !sized {
 		c.MaxConns = maxConns

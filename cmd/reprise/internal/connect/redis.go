@@ -122,8 +122,8 @@ func (u *redisURL) plain() string {
 	return plain.String()
 }
 
-// openRedis returns the store over the client that the settings ask for, without a word
-// to the server.
+// openRedis returns the store over the client that the settings ask for. It does not
+// contact the server.
 func openRedis(s *Settings) (*Store, error) {
 	u, err := parseRedisURL(s.RedisURL)
 	if err != nil {
@@ -141,7 +141,7 @@ func openRedis(s *Settings) (*Store, error) {
 	var client redis.UniversalClient
 	switch {
 	case u.cluster && u.sentinel:
-		return nil, errors.New("the store is either a cluster or behind sentinels")
+		return nil, errors.New("a store cannot be a cluster and behind sentinels; pass one of the two")
 	case u.cluster:
 		store.Name = "Redis cluster " + store.Endpoint
 		client, err = clusterClient(&u)

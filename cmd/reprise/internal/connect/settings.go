@@ -72,7 +72,7 @@ func (s *Settings) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")
 	fs.StringVar(&s.Table, "table", "", "PostgreSQL table of the records (default \"reprise_records\")")
 	fs.BoolVar(&s.Transactional, "transactional", false, "the application uses the transactional PostgreSQL store")
-	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call of the store may take; for doctor, all of them together")
+	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call to the store may take; for doctor, all of them together")
 }
 
 // Complete takes settings without a flag from the environment. A flag that names one
@@ -95,7 +95,7 @@ func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error
 		}
 	}
 	if s.Timeout <= 0 {
-		return errors.New("--timeout is not positive")
+		return errors.New("--timeout must be more than 0")
 	}
 	return nil
 }
@@ -112,5 +112,5 @@ func (s *Settings) durability() (repriseredis.Durability, error) {
 	case numbered && err == nil && name == "fsynced":
 		return repriseredis.Fsynced(n), nil
 	}
-	return repriseredis.Durability{}, errors.New("--durability is none of async, acked:N and fsynced:N")
+	return repriseredis.Durability{}, errors.New("--durability must be async, acked:N or fsynced:N")
 }

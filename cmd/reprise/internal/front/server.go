@@ -78,7 +78,7 @@ func Open(ctx context.Context, c Config, handler http.Handler) (*Server, error) 
 			MaxHeaderBytes:    maxHeaderBytes,
 			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter},
 			ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
-			// A signal ends the program after its requests, not the requests.
+			// A signal must not cancel the requests: the program waits for them.
 			BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		}
 	}
@@ -105,8 +105,8 @@ func (s *Server) AdminURL() string {
 	return "http://" + s.operators.Addr().String()
 }
 
-// Reload reads the files of TLS again, for connections that follow, if also succeeds
-// after that. Otherwise the former ones stay in use.
+// Reload reads the TLS files again, and then calls also. If both succeed, new connections
+// use the new files; otherwise the former ones stay in use.
 func (s *Server) Reload(also func() error) error {
 	if s.tls == nil {
 		return also()
@@ -122,12 +122,11 @@ func (s *Server) Reload(also func() error) error {
 	return nil
 }
 
-// ErrDrain says that requests were still running when their time to end was over.
+// ErrDrain says that requests were still running when the drain time was over.
 var ErrDrain = errors.New("requests were still running")
 
-// Run serves until ctx ends. Then the listener is closed, requests have the time drain to
-// end, and so has finish, which is called after that with the rest of it. Operators are
-// served until all that is over.
+// Run serves until ctx ends. Then it closes the listener, waits for the requests, and
+// calls finish; drain bounds all of that. It serves operators until the end.
 func (s *Server) Run(ctx context.Context, drain time.Duration, finish func(context.Context) error) error {
 	done := make(chan error, 2)
 	go func() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readyTimeout bounds the question whether the handler can serve.
+// readyTimeout bounds the check whether the handler can serve.
 const readyTimeout = 2 * time.Second
 
 var errDraining = errors.New("the program ends")

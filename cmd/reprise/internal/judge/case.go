@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Level is how much a profile asks for a case.
+// Level says how strictly a profile demands a case.
 type Level uint8
 
 // The levels. None says that the profile does not have the case.
