@@ -19,6 +19,6 @@
 //
 // The rules have numbers, R1 to R52, which comments and tests cite;
 // docs/engineering/protocol.md lists them for users. The package imports neither net/http
-// nor any framework. Its proofs with real clients are in the lab, in lab/frameworks,
-// lab/connect and lab/matrix.
+// nor any framework. Its proofs with real clients are in the lab: one module for each
+// framework, and lab/rpc.
 package protocol
