@@ -130,8 +130,8 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// persistence checks what a restart would lose. The snapshot schedule is not in INFO;
-// when it is unknown, the server is assumed to have one.
+// persistence checks whether a restart loses records. The snapshot schedule is not in
+// INFO; when it is unknown, the server is assumed to have one.
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {

@@ -15,8 +15,8 @@ const (
 	// that are not the store's.
 	keysPerPage = 10_000
 
-	// keysPerStep is how many it looks at for one SCAN. The server executes nothing else
-	// meanwhile.
+	// keysPerStep is how many it looks at for one SCAN, during which the server executes
+	// no other command.
 	keysPerStep = 500
 )
 

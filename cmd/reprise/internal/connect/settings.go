@@ -34,7 +34,7 @@ type Settings struct {
 
 	Timeout time.Duration
 
-	// Logger gets what the store has to report. Nil discards it, for commands that print
+	// Logger gets the reports of the store. Nil discards them, for commands that print
 	// their findings themselves.
 	Logger *slog.Logger
 }

@@ -168,7 +168,7 @@ func TestPostgresPoolIsSmall(t *testing.T) {
 	}
 }
 
-// What a store reports in the background, such as a purge that fails, reaches the log of
+// A report of a store from the background, such as a failed purge, reaches the log of
 // a command that serves, and disturbs no other.
 func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
 	t.Parallel()

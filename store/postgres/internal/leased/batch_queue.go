@@ -60,7 +60,7 @@ func (c *queuedCall) id() *store.ID {
 }
 
 // errAlone is the result of a call on which its batch had no effect: the caller sends it
-// again, in a statement of its own.
+// again, alone in a statement.
 var errAlone = errors.New("the call needs a statement of its own")
 
 // newQueue returns the queue of s, or nil where calls are not combined.
@@ -157,7 +157,7 @@ func (s *Store) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 }
 
 // sendBatch sends a batch. If it returns nil, every call has its answer or needs a
-// statement of its own.
+// separate statement.
 func (s *Store) sendBatch(ctx context.Context, b *callBatch) error {
 	session, err := s.table.Db.Acquire(ctx, "batch")
 	if err != nil {

@@ -146,7 +146,7 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
 	return s, err
 }
 
-// findings returns what is unsafe or suspicious about the settings.
+// findings returns the unsafe and suspicious settings.
 func (s *settings) findings() []store.Finding {
 	var list findings
 	list.add(s.version < oldestServer, store.Warning, "server-version",
@@ -221,7 +221,7 @@ func (t *Table) readTable(ctx context.Context, conn *pgx.Conn) (tableState, erro
 	return state, err
 }
 
-// findings returns what is unsafe or suspicious about the table.
+// findings returns the unsafe and suspicious properties of the table.
 func (t *tableState) findings() []store.Finding {
 	var list findings
 	list.add(t.unlogged, store.Unsafe, "unlogged",

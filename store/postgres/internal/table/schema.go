@@ -31,7 +31,7 @@ func readSchema(ctx context.Context, q querier, n *Names, known int) (schema, er
 	return found, err
 }
 
-// finding returns what is wrong with the schema, and false if it is that of this release.
+// finding returns the fault of the schema, and false if it is that of this release.
 func (s schema) finding() (store.Finding, bool) {
 	f := store.Finding{Code: "schema-version", Severity: store.Unsafe}
 	switch {
