@@ -53,7 +53,7 @@ func KeyFrom(ctx context.Context) (string, bool) {
 
 var (
 	errTwoKeys     = errors.New("the context and the header have different keys; remove one")
-	errManyLines   = errors.New("the header has several lines; a request has one key: remove the others")
+	errManyLines   = errors.New("the header has several lines; a request has one key: remove all but one")
 	errKeyEmpty    = errors.New("the key is empty")
 	errKeyBytes    = errors.New("the key has bytes other than printable US-ASCII")
 	errKeyBare     = errors.New("the service takes bare keys, and the key has spaces, commas, quotes or backslashes")
