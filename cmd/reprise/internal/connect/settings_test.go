@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -172,7 +171,7 @@ func TestPostgresPoolIsSmall(t *testing.T) {
 // a command that serves, and disturbs no other.
 func TestStoresReportToTheLoggerOfACommandThatServes(t *testing.T) {
 	t.Parallel()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	for _, want := range []*slog.Logger{log, nil} {
 		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop", Logger: want})
 		if err != nil {
