@@ -80,8 +80,8 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 // readWhileWriting lets the transport read the body of a request while its response is
 // written. A server of HTTP/1 otherwise drains and closes the body before the response,
 // and a transport that has yet to see its end then closes its connection, which cuts the
-// response (go.dev/issue/40747). A writer that has no such mode has no such server, or
-// stays as it is.
+// response (go.dev/issue/40747). HTTP/2 needs no such mode, and a writer that hides the
+// server's keeps the default.
 func readWhileWriting(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).EnableFullDuplex()
 }
