@@ -59,9 +59,7 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &forward{proxy: p, run: r.Context()}
 		_, f.keyed = reprise.AttemptFrom(r.Context())
-		if !f.keyed {
-			readWhileWriting(w) // with a key, the body is in memory
-		}
+		duplex := !f.keyed && readWhileWriting(w, r) // with a key, the body is in memory
 		defer f.end()
 		own := *p
 		own.Transport, own.ErrorHandler = f, f.fail
@@ -74,16 +72,23 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 		}()
 		own.ServeHTTP(w, r)
 		returned = true
+		if duplex && f.status != http.StatusSwitchingProtocols {
+			// The server would close a body that the upstream left unread, too late to
+			// keep the connection: the end of the body starts a read beside that of the
+			// next request.
+			_ = r.Body.Close()
+		}
 	})
 }
 
 // readWhileWriting lets the transport read the body of a request while its response is
-// written. A server of HTTP/1 otherwise drains and closes the body before the response,
-// and a transport that has yet to see its end then closes its connection, which cuts the
-// response (go.dev/issue/40747). HTTP/2 needs no such mode, and a writer that hides the
-// server's keeps the default.
-func readWhileWriting(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).EnableFullDuplex()
+// written, and reports whether it does. A server of HTTP/1 otherwise drains and closes the
+// body before the response, and a transport that has yet to see its end then closes its
+// connection, which cuts the response (go.dev/issue/40747). The server leaves a body alone
+// that the client holds back (Expect), HTTP/2 needs no such mode, and a writer that hides
+// the server's keeps the default.
+func readWhileWriting(w http.ResponseWriter, r *http.Request) bool {
+	return r.Header.Get("Expect") == "" && http.NewResponseController(w).EnableFullDuplex() == nil
 }
 
 // forward is one request on its way to the upstream, whose RoundTripper it is.

@@ -1,6 +1,7 @@
 package reprisehttp
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -696,18 +697,30 @@ func TestProxyPassesARequestWithoutAKeyWhileItsResponseBegins(t *testing.T) {
 	}
 }
 
-// A body that the upstream did not read is no reason to panic or to lose the connection.
+// A body that the upstream did not read is no reason to panic, to lose the connection, or to
+// wait for a client that holds it back.
 func TestProxyToAnUpstreamThatReadsNoBody(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, nil)
 	p := proxyTo(t, b.Listener.Addr().String())
 	b.Close()
 	g := newGateway(t, reprise.Recoverable, p)
-	for range 3 {
+	for range 50 {
 		r := g.Request(http.MethodPost, "/payments", strings.Repeat("12 EUR", 1000))
 		if got, err := g.Try(r); err != nil || got.Status != http.StatusServiceUnavailable {
-			t.Errorf("got %+v, %v, want 503", got, err)
+			t.Fatalf("got %+v, %v, want 503", got, err)
 		}
+	}
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", g.Request(http.MethodPost, "/", "").URL.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(c, "POST /payments HTTP/1.1\r\nHost: bank\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil || !strings.Contains(line, "503") {
+		t.Errorf("got %q, %v, want 503", line, err)
 	}
 }
 
