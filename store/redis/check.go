@@ -12,9 +12,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Check implements [store.Checker]. It reads INFO at every primary, and CLUSTER INFO in
-// a cluster, and tries a channel. It does not write. The codes that it reports are listed
-// in docs/operate/redis.md.
+// Check implements [store.Checker]. It reads INFO from every primary, and CLUSTER INFO in
+// a cluster, and tries to publish to a channel and to subscribe to it. It does not write.
+// The codes that it reports are listed in docs/operate/redis.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var r report
 	if !s.options.ctxTimeouts {
@@ -69,9 +69,9 @@ func logWarnings(ctx context.Context, logger *slog.Logger, findings []store.Find
 	}
 }
 
-// report collects the findings about one node after another.
+// report collects the findings of all nodes.
 type report struct {
-	node     string // starts the details
+	node     string // prefix of each detail: the address of the node
 	findings []store.Finding
 }
 
@@ -82,14 +82,14 @@ func (r *report) add(code string, severity store.Severity, format string, args .
 func (r *report) version(info serverInfo, d Durability) {
 	switch major, minor := info.version(); {
 	case major < 7:
-		r.add("server-version", store.Unsafe, "version %s has neither scripts that may exceed maxmemory nor sharded pub/sub; use Redis 7.0 or newer", info["redis_version"])
+		r.add("server-version", store.Unsafe, "version %s lacks sharded pub/sub and scripts that may exceed maxmemory; use Redis 7.0 or newer", info["redis_version"])
 	case d.level == fsynced && major == 7 && minor < 2:
 		r.add("server-version", store.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
 	}
 }
 
-// eviction looks at the policy in INFO, or, where a server leaves it out, as configured
-// returns it.
+// eviction checks the eviction policy: that of INFO, or that of configured if INFO has
+// none.
 func (r *report) eviction(info serverInfo, configured func() string) {
 	policy := info["maxmemory_policy"]
 	if policy == "" {
@@ -100,18 +100,18 @@ func (r *report) eviction(info serverInfo, configured func() string) {
 	case policy == "noeviction":
 		return
 	case policy == "" || policy == unknownSetting:
-		r.add("eviction-policy", store.Warning, "the server does not report its maxmemory-policy; any other than noeviction forgets operations, which then run again")
+		r.add("eviction-policy", store.Warning, "the server does not report its maxmemory-policy; make sure that it is noeviction: any other policy evicts records, whose operations then run again")
 		return
 	case info["maxmemory"] == "0":
 		severity, when = store.Warning, "will evict, once maxmemory is set,"
 	}
-	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set noeviction", policy, when)
+	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set maxmemory-policy noeviction", policy, when)
 }
 
-// channels reports that a channel cannot be used, for the reason err.
+// channels reports err, the reason why channels cannot be used.
 func (r *report) channels(err error) {
 	if err != nil {
-		r.add("channels", store.Warning, "requests that wait for another one poll, because channels do not work: %v", err)
+		r.add("channels", store.Warning, "sharded pub/sub does not work, so requests that wait for another one poll; the server may lack it, or the user the permission for its channels: %v", err)
 	}
 }
 
@@ -130,17 +130,17 @@ func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
 	return err
 }
 
-// persistence looks at the loss of a restart. The snapshot schedule is not in INFO; when
-// it is unknown, the server is assumed to have one.
+// persistence checks what a restart would lose. The snapshot schedule is not in INFO;
+// when it is unknown, the server is assumed to have one.
 func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	aof := info["aof_enabled"] == "1"
 	switch {
 	case d.level == fsynced && !aof:
 		r.add("persistence", store.Unsafe, "appendonly is off, so %v can never be met; set appendonly yes", d)
 	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
-		r.add("persistence", store.Warning, "the last write to disk failed: a restart loses everything since the one before")
+		r.add("persistence", store.Warning, "the last write to disk failed, so a restart loses everything since the one before; see the log of the server")
 	case !aof && schedule == "":
-		r.add("persistence", store.Warning, "neither appendonly nor snapshots are on: a restart forgets every record; set appendonly yes")
+		r.add("persistence", store.Warning, "neither appendonly nor snapshots are on, so a restart loses every record; set appendonly yes")
 	}
 }
 
@@ -157,13 +157,13 @@ func (r *report) replication(info serverInfo, d Durability) {
 func (r *report) cluster(info serverInfo, clusterClient bool) {
 	switch {
 	case info.isCluster() && !clusterClient:
-		r.add("cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so the keys of other nodes fail; use redis.NewClusterClient")
+		r.add("cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so keys on other nodes fail; use redis.NewClusterClient")
 	case clusterClient && info.isCluster() && info["cluster_state"] != "ok":
 		r.add("cluster-state", store.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
 	}
 }
 
-// regions looks for the section of INFO that only Active-Active databases have:
+// regions looks for a field of INFO that only Active-Active databases have:
 // https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
 func (r *report) regions(info serverInfo) {
 	if _, ok := info["crdt_config_version"]; ok {
@@ -173,7 +173,7 @@ func (r *report) regions(info serverInfo) {
 
 func (r *report) fsync(policy string) {
 	if policy != "always" && policy != unknownSetting {
-		r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set always", policy)
+		r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set appendfsync always", policy)
 	}
 }
 

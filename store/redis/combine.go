@@ -11,28 +11,29 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// lanes is the number of batches that are on their way to replicas at once.
+// lanes is how many batches a combiner sends at once.
 const lanes = 16
 
-// combiner sends commands that replicas confirm in batches, and each batch as a pipeline
-// of the client: WAIT has to follow on the connection that wrote, and blocks it. A lane
-// is busy until a batch has its answers, and not until it is confirmed.
+// combiner collects commands that need the confirmation of replicas into batches, and
+// sends each batch as a pipeline of the client: WAIT has to follow on the connection that
+// wrote, and blocks it. A lane is busy until its batch has been answered; the
+// confirmation may come later.
 type combiner struct {
 	queue *batching.Queue[combined]
 
 	// transmit makes one attempt on a batch. Each command carries its error. It returns a
-	// function that waits for the confirmation of those that are marked unconfirmed, nil
+	// function that waits for the confirmation of the commands marked unconfirmed, or nil
 	// when there are none.
 	transmit func(ctx context.Context, batch []*command) (confirm func())
-	longest  time.Duration // of a batch, with its confirmation
+	timeout  time.Duration // of a batch, including its confirmation
 }
 
-// combined is a command of a batch. It owns its memory, since it may be sent and
-// answered after its caller left.
+// combined is a command of a batch. It owns its memory, because it may be sent and
+// answered after its caller has returned.
 type combined struct{ c *command }
 
-func newCombiner(transmit func(context.Context, []*command) func(), longest time.Duration) *combiner {
-	b := &combiner{transmit: transmit, longest: longest}
+func newCombiner(transmit func(context.Context, []*command) func(), timeout time.Duration) *combiner {
+	b := &combiner{transmit: transmit, timeout: timeout}
 	b.queue = batching.New(batching.Config[combined]{Send: b.sendBatch, Lanes: lanes, Later: true})
 	return b
 }
@@ -65,12 +66,12 @@ func (b *combiner) send(ctx context.Context, c *command) {
 	}
 }
 
-// sendBatch sends a batch, and has its writes confirmed: in a goroutine,
-// which lasts as long as that.
+// sendBatch sends a batch. A goroutine then waits for the confirmation of its writes, and
+// ends with it.
 func (b *combiner) sendBatch(ctx context.Context, batch []batching.Sent[combined]) {
 	cancel := context.CancelFunc(func() {})
-	if _, bounded := ctx.Deadline(); !bounded { // it is that of none of them, or has no end
-		ctx, cancel = context.WithTimeout(ctx, b.longest)
+	if _, bounded := ctx.Deadline(); !bounded { // not the context of a caller, or one without a deadline
+		ctx, cancel = context.WithTimeout(ctx, b.timeout)
 	}
 	commands := make([]*command, len(batch))
 	for i, s := range batch {
@@ -122,7 +123,7 @@ func (c *command) clone() *command {
 	return d
 }
 
-// own returns arguments of c that refer to no memory of c.
+// own returns copies of the arguments of another command. They refer to no memory of it.
 func (c *command) own(of *command, args []any) []any {
 	own := make([]any, len(args))
 	for i, arg := range args {
@@ -148,7 +149,7 @@ func (c *command) own(of *command, args []any) []any {
 // adopt gives c the result of its clone.
 func (c *command) adopt(ctx context.Context, d *command) {
 	if c.claim != nil && d.claim == nil {
-		c.useScript(ctx) // the confirmation had to repeat it
+		c.useScript(ctx) // confirmLater repeated the claim by the script
 	}
 	c.granted, c.uncertain = d.granted, c.uncertain || d.uncertain
 	c.SetVal(d.Val())

@@ -40,10 +40,10 @@ type command struct {
 
 	// The flags stand together, so that a native claim fits into an allocation of 768 bytes.
 	buf         [record.MaxFixed]byte // backs fixed and head
-	wait        bool                  // whether the durability level applies
-	bothKeys    bool                  // whether the call names the key of the payload, too: see lua/record.lua
+	wait        bool                  // the durability level applies
+	bothKeys    bool                  // the call also names the key of the payload: see lua/record.lua
 	granted     bool                  // a native claim wrote its record
-	asking      bool                  // whether the node of redirect needs ASKING first
+	asking      bool                  // the node of redirect needs ASKING first
 	uncertain   bool                  // an earlier attempt may have been executed
 	unconfirmed bool                  // answered, and the confirmation of its write is still missing
 	viaClient   bool                  // an attempt of a pipeline failed: leave the next ones to the client
@@ -55,8 +55,8 @@ type command struct {
 // maxArgs is the number of arguments of the largest command: a completion with two keys.
 const maxArgs = 4 + 1 + 4
 
-// call makes c a call of a script on the record of id. The arguments are of a size that
-// does not escape to the heap, and refer to c.
+// call makes c a call of a script on the record of id. The arguments are pointers into c,
+// so that they cost no allocation.
 func (s *Store) call(ctx context.Context, c *command, id store.ID, args ...any) {
 	c.key = s.key(id)
 	c.callScript(ctx, args...)
@@ -84,13 +84,13 @@ func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source 
 // result of each attempt.
 func (c *command) NoRetry() bool { return true }
 
-// SetErr is called by go-redis with the error of an attempt. By the error of the first
-// command of a pipeline go-redis decides whether to keep the connection. A server that
+// SetErr is called by go-redis with the error of an attempt. go-redis decides by the
+// error of the first command of a pipeline whether to keep the connection. A server that
 // was demoted may have answered the first command and refused this one, so the first gets
-// its error too.
+// the error too.
 //
-// The answer nil is how a native claim succeeds. go-redis would take it for an error that
-// may concern the connection, and look at it at length.
+// A native claim succeeds with the answer nil. SetErr hides it from go-redis, which would
+// spend time on finding out whether the connection failed.
 func (c *command) SetErr(err error) {
 	if c.claim != nil && errors.Is(err, redis.Nil) {
 		c.granted, err = true, nil
@@ -117,23 +117,23 @@ func (c *command) reply() []byte {
 	return b
 }
 
-// blob is a binary argument. It is passed by address, which costs no allocation, and
-// shows only its size: owners and payloads do not belong in the trace of a command.
+// blob is a binary argument. It is passed by address, which costs no allocation. Its
+// String shows only the size, because owners and payloads do not belong in the trace of a
+// command.
 type blob []byte
 
 // MarshalBinary returns the bytes themselves, for go-redis to write out.
 func (b *blob) MarshalBinary() ([]byte, error) { return *b, nil }
 
-// String keeps the bytes out of logs and traces.
 func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 
 // key returns the Redis key of id, which is also the name of its channel: the prefix and
-// the 32 bytes of the ID in braces. Every record has a key, and readable digits would
-// make it a third longer or more.
+// the 32 bytes of the ID in braces. The bytes are not encoded, because each record has a
+// key, and readable digits would make it longer by a third or more.
 //
-// A cluster computes the slot from the text between the braces, so that the key of the
-// payload has the same one. That text ends at the first closing brace, which may be in
-// the ID, and must not be empty: closing braces at the start of the ID come before the
+// A cluster computes the slot from the text between the braces, so the key of the payload
+// is in the same slot. That text ends at the first closing brace, which may be a byte of
+// the ID, and must not be empty. So closing braces at the start of the ID come before the
 // opening one.
 func (s *Store) key(id store.ID) string {
 	var stack [maxPrefix + keySize]byte
@@ -148,7 +148,8 @@ func (s *Store) key(id store.ID) string {
 // keySize is the size in bytes of a key without its prefix.
 const keySize = len(store.ID{}) + 2
 
-// payloadKey returns the key of the payload that its record, which is at key, outlives.
+// payloadKey returns the key of the payload for the record at key, where the record
+// outlives its payload.
 func payloadKey(key string) string { return key + "p" }
 
 // idOf returns the ID whose record is at key.

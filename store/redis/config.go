@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
-// The defaults and limits of a [Config].
+// The values that a zero [Config] stands for.
 const (
 	DefaultPrefix     = "reprise:"
 	DefaultAckTimeout = time.Second
@@ -26,9 +26,9 @@ const (
 // Config configures a [Store]. The zero value is valid: every field has a default.
 type Config struct {
 	// Prefix starts every key and channel. The default is "reprise:" ([DefaultPrefix]). It
-	// has at most 128 bytes, without braces, which would keep all records of a cluster on
-	// one node. Up to 10 bytes cost no memory. Processes that share records need the same
-	// prefix.
+	// has at most 128 bytes, and no braces, because they would keep all records of a cluster
+	// on one node. A prefix of up to 10 bytes costs no memory. Processes that share records
+	// need the same prefix.
 	Prefix string
 
 	// Durability is the failure that a write must survive before it counts. The default is
@@ -40,22 +40,23 @@ type Config struct {
 	// client's ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone, through the client. Otherwise more than three
-	// calls on their way to a server travel together, on a connection that the store has to
-	// that server, which hooks of the client do not see: see Hook. Where Durability asks
-	// for confirmations, writes stay on connections of the client.
+	// NoCombining sends every command alone, through the client. The default, false, sends
+	// concurrent calls together as soon as more than three are on their way to a server, on
+	// a connection of the store's own, which hooks of the client do not see: use Hook. Where
+	// Durability asks for confirmations, writes stay on connections of the client.
 	NoCombining bool
 
-	// Hook is called after each call that the store sent on its own connection, in
-	// the goroutine and with the context of the call. A panic of it is the caller's.
+	// Hook is called after each call that the store sent on its own connection, in the
+	// goroutine and with the context of the call. The store does not recover a panic of
+	// Hook. It must be safe for concurrent use.
 	Hook func(ctx context.Context, p Pipelined)
 
 	// Logger receives the warnings of [Open]; nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Durability is the failure that a claim, renewal or completion must survive to count.
-// Compare the guarantees in the package comment.
+// Durability is the failure that a claim, renewal or completion must survive before it
+// counts. The zero value is [Async]. The package comment has the guarantees.
 type Durability struct {
 	level    level
 	replicas int
@@ -75,17 +76,18 @@ const (
 func Async() Durability { return Durability{} }
 
 // Acked counts a write once the primary and at least n of its replicas (1 to 64) have it
-// in memory. A write that fewer replicas confirm in time is [store.ErrNotReplicated]. A
-// failover to a replica that confirmed the write keeps it; a failover to another replica
-// can still lose it, so ask for all replicas that may be promoted.
+// in memory. If fewer replicas confirm it within [Config].AckTimeout, the error is
+// [store.ErrNotReplicated]. A failover to a replica that confirmed the write keeps it; a
+// failover to another replica can still lose it, so ask for all replicas that may be
+// promoted.
 func Acked(n int) Durability { return Durability{level: acked, replicas: n} }
 
 // Fsynced counts a write once the primary and at least n of its replicas (0 to 64) have
-// it on disk. It needs Redis 7.2 or newer with appendonly, and is fast only with
-// appendfsync always.
+// it on disk. It needs Redis 7.2 or newer with appendonly yes. Without appendfsync
+// always, a write waits for a second or two.
 func Fsynced(n int) Durability { return Durability{level: fsynced, replicas: n} }
 
-// String returns the level as a person would write it.
+// String returns d as the call that makes it, such as "Acked(1)".
 func (d Durability) String() string {
 	switch d.level {
 	case acked:
@@ -136,8 +138,8 @@ type options struct {
 	clusterClient bool
 }
 
-// longest is how long the answers to a batch may take.
-func (o options) longest() time.Duration {
+// batchTimeout is how long the answers to a batch may take.
+func (o options) batchTimeout() time.Duration {
 	if o.readTimeout > 0 {
 		return o.readTimeout
 	}

@@ -91,7 +91,7 @@ func TestBatchTimeFollowsTheReadTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.combiner.longest; got != want {
+		if got := s.combiner.timeout; got != want {
 			t.Errorf("with a read timeout of %v: %v, want %v", readTimeout, got, want)
 		}
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// position is where a listing goes on.
+// position is where the next page of a listing starts.
 type position struct {
 	shape uint64 // of the cluster
-	node  int    // the place of the server among them
+	node  int    // the index of the server in listing.clients
 	last  identity
 	stepper
 	over bool
 }
 
-// A cursor is this word and the fields of a position in base64.
+// A cursor is cursorWord and then, in base64, the fields of a position.
 const (
 	cursorWord = "redis-"
-	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8 // and an ID, where a step is repeated
+	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8 // followed by an ID where a step is repeated
 )
 
 // cursor returns the text of a position.
@@ -73,7 +73,7 @@ func errCursor(why string) error {
 	return fmt.Errorf("%w: redis store: Query.After cannot be used, because %s; start the listing again", store.ErrInvalid, why)
 }
 
-// listed is the part that all cursors of a store have in common.
+// listed returns the part that all cursors of a store have in common.
 func (s *Store) listed() uint64 {
 	db := 0
 	if client, ok := s.client.(*redis.Client); ok {
@@ -82,8 +82,9 @@ func (s *Store) listed() uint64 {
 	return digest(s.prefix, strconv.Itoa(db))
 }
 
-// shapeOf returns a text that changes when a range of slots gets another primary. Nodes
-// may know each other by different addresses, and have one name.
+// shapeOf returns a text that changes when a range of slots gets another primary. It
+// contains the name of the node, because nodes may know each other by different
+// addresses.
 func shapeOf(slot redis.ClusterSlot) string {
 	return fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID)
 }
@@ -93,7 +94,7 @@ func (s *Store) pattern() string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s.prefix) + "*"
 }
 
-// digest returns a number for a list of texts, and 0 for a single empty one.
+// digest returns a 64-bit hash of a list of texts, and 0 for a single empty one.
 func digest(parts ...string) uint64 {
 	if len(parts) == 1 && parts[0] == "" {
 		return 0

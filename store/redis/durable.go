@@ -13,14 +13,14 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// errBusyConfirming is the cause of [store.ErrNotReplicated] where a write was not even
-// waited for.
+// errBusyConfirming is the cause of [store.ErrNotReplicated] for a write that found no
+// free slot to wait in.
 var errBusyConfirming = errors.New("too many connections already wait for replicas")
 
-// errNotConfirmed is the error of a write whose confirmation was never requested or
-// never came: a hook of the client panicked. It is made once, because every write starts
-// with it.
-var errNotConfirmed = fail(store.ErrNotReplicated, errors.New("the wait for replicas was broken off"))
+// errNotConfirmed is the error of a write whose confirmation was never requested or never
+// came: a hook of the client panicked. It is made once, because every write holds it
+// until it is confirmed.
+var errNotConfirmed = fail(store.ErrNotReplicated, errors.New("the wait for replicas was aborted"))
 
 // durable reports whether one of the commands may need a confirmation.
 func (s *Store) durable(batch []*command) bool {
@@ -28,11 +28,11 @@ func (s *Store) durable(batch []*command) bool {
 }
 
 // sendDurable sends commands to node, and returns a function that waits until those that
-// wrote are confirmed; nil when none wrote. WAIT has to follow on the connection that
-// wrote, and only an answer that wrote is worth waiting for: a replay must not wait for a
-// replica that is away.
+// wrote are confirmed, or nil when none wrote. WAIT has to follow on the connection that
+// wrote. Commands that did not write are not waited for: a replay must not wait for a
+// replica that is down.
 //
-// A client for one attempt only has a separate pool and slots.
+// If once is true, node is a client for this attempt only, with its own pool and slots.
 func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, batch []*command) (confirm func()) {
 	var n *confirmNode
 	if once {
@@ -66,13 +66,13 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, 
 			defer func() { <-slots; _ = conn.Close() }()
 			s.confirm(ctx, conn, open)
 		}
-	default: // the connection is given back, so that there is one for replays
+	default: // return the connection to the pool, so that replays find one
 		return func() { s.confirmLater(ctx, node, slots, open) }
 	}
 }
 
-// confirmLater waits for a slot, and sends the commands again, because a connection has
-// confirmed only its own writes. A repetition by the owner writes.
+// confirmLater waits for a slot and then sends the commands again, because WAIT confirms
+// only writes of its own connection. A command that its owner repeats writes again.
 func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan struct{}, open []*command) {
 	timer := time.NewTimer(s.durability.patience(ctx, s.ackTimeout))
 	defer timer.Stop()
@@ -109,8 +109,8 @@ func (s *Store) confirm(ctx context.Context, conn *redis.Conn, open []*command) 
 }
 
 // write sends commands through conn, and marks and returns those that wrote and have to
-// be confirmed. None counts as confirmed before confirmed says so, also where a hook of
-// the client panics here or in the wait.
+// be confirmed. A command counts as confirmed only after a call of confirmed, even if a
+// hook of the client panics here or in the wait.
 func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*command) {
 	for _, c := range batch {
 		if c.wait {
@@ -127,11 +127,11 @@ func write(ctx context.Context, conn *redis.Conn, batch []*command) (open []*com
 	return open
 }
 
-// confirmed notes that the confirmation of c came, or why not.
+// confirmed ends the wait for the confirmation of c. A nil error means that it came.
 func (c *command) confirmed(err error) { c.unconfirmed, c.ackErr = false, err }
 
 // confirmSlots bounds the connections of each node that wait for replicas to half of its
-// pool. A replica that is away holds each of them for the AckTimeout, and replays need
+// pool. While a replica is down, each of them waits for the AckTimeout, and replays need
 // connections too.
 type confirmSlots struct {
 	mu     sync.Mutex
@@ -141,10 +141,10 @@ type confirmSlots struct {
 // confirmNode is a node whose writes are confirmed.
 type confirmNode struct {
 	client *redis.Client
-	slots  chan struct{} // to be sent to and received from
+	slots  chan struct{} // a semaphore: send to acquire, receive to release
 
 	ready   atomic.Bool   // the client has dialled
-	dialing chan struct{} // capacity 1: to be sent to and received from
+	dialing chan struct{} // a mutex that a context can interrupt
 }
 
 func newConfirmNode(client *redis.Client) *confirmNode {
@@ -155,8 +155,8 @@ func newConfirmNode(client *redis.Client) *confirmNode {
 	}
 }
 
-// of returns the slots of a node. They are of one client: a cluster client may drop a
-// node and make another client for it later, which has not dialled yet.
+// of returns the slots of a node. A new client of the same node gets new ones: a cluster
+// client may drop a node and later make another client for it, which has not dialled yet.
 func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 	addr := node.Options().Addr
 	c.mu.Lock()
@@ -173,9 +173,9 @@ func (c *confirmSlots) of(node *redis.Client) *confirmNode {
 }
 
 // prepare makes the client dial once before the first [redis.Client.Conn]. The first dial
-// writes to the client's options whether the server knows maintenance notifications, and
-// only dials of the client itself are synchronised. A caller waits for the dial of
-// another as long as its context lasts.
+// records in the client's options whether the server knows maintenance notifications, and
+// the client synchronises only its own dials. A caller waits for the dial of another one
+// until its context ends.
 func (n *confirmNode) prepare(ctx context.Context, node *redis.Client) error {
 	if n.ready.Load() {
 		return nil
@@ -199,7 +199,7 @@ func (n *confirmNode) prepare(ctx context.Context, node *redis.Client) error {
 }
 
 // patience returns how long to wait for a confirmation: at most timeout, and less than is
-// left of ctx, because the answer that a write was not confirmed is worth more than none.
+// left of ctx, so that the caller still learns that the write was not confirmed.
 func (d Durability) patience(ctx context.Context, timeout time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)*3/4)
@@ -217,8 +217,8 @@ func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.C
 }
 
 // met returns nil when the answer to command confirms the write, and
-// [store.ErrNotReplicated] otherwise, also when the server refused to wait: the write
-// is there and has to be undone.
+// [store.ErrNotReplicated] otherwise, also when the server refused to wait: the write has
+// happened and has to be undone.
 func (d Durability) met(wait *redis.Cmd) error {
 	answer, err := wait.Result()
 	if err != nil {
@@ -228,7 +228,7 @@ func (d Durability) met(wait *redis.Cmd) error {
 	switch answer := answer.(type) {
 	case int64:
 		replicas = answer
-	case []any: // on disk here, on disk at replicas
+	case []any: // WAITAOF: on disk at the primary, and at how many replicas
 		if len(answer) == 2 {
 			local, _ = answer[0].(int64)
 			replicas, _ = answer[1].(int64)
@@ -236,9 +236,9 @@ func (d Durability) met(wait *redis.Cmd) error {
 	}
 	switch {
 	case local < 1:
-		return fmt.Errorf("%w: redis: not on disk at the primary in time", store.ErrNotReplicated)
+		return fmt.Errorf("%w: redis: the write was not on the disk of the primary in time", store.ErrNotReplicated)
 	case replicas < int64(d.replicas):
-		return fmt.Errorf("%w: redis: %d of %d replicas in time", store.ErrNotReplicated, replicas, d.replicas)
+		return fmt.Errorf("%w: redis: %d of %d replicas confirmed the write in time", store.ErrNotReplicated, replicas, d.replicas)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 	} {
 		for _, config := range []Config{{}, {NoCombining: true}} {
 			config.Durability = Acked(1)
-			for confirm, want := range map[string]string{":0\r\n": "0 of 1 replicas in time", ":1\r\n": ""} {
+			for confirm, want := range map[string]string{":0\r\n": "0 of 1 replicas confirmed the write in time", ":1\r\n": ""} {
 				f := confirming(t, c.answer, confirm)
 				s, err := New(newClient(t, f), config)
 				if err != nil {

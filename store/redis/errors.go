@@ -25,7 +25,7 @@ var replies = map[string]failure{
 	"NOSCRIPT": {class: store.ErrUnavailable, again: true, unknownScript: true},
 
 	// The server cannot execute it now.
-	"READONLY":    {class: store.ErrUnavailable, again: true}, // it was demoted; a new connection finds its successor
+	"READONLY":    {class: store.ErrUnavailable, again: true}, // it was demoted; a new connection finds the new primary
 	"LOADING":     {class: store.ErrUnavailable, again: true},
 	"MASTERDOWN":  {class: store.ErrUnavailable, again: true},
 	"CLUSTERDOWN": {class: store.ErrUnavailable, again: true},
@@ -60,8 +60,8 @@ var plainReplies = []struct {
 	{"ERR WAITAOF cannot be used", failure{class: store.ErrMisconfigured}},
 }
 
-// classify returns the meaning of the error of one attempt. In doubt the command may have
-// been executed.
+// classify returns the class of the error of one attempt. When in doubt, it is
+// [store.ErrUnknown]: the command may have been executed.
 func classify(err error) failure {
 	if errors.As(err, new(exhausted)) {
 		return failure{class: store.ErrBusy}

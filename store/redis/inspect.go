@@ -8,9 +8,9 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// errChangedBefore is the cause of [store.ErrUnknown] where an earlier try of a call
+// errChangedBefore is the cause of [store.ErrUnknown] where an earlier attempt at a call
 // may have made the change that its repetition finds.
-var errChangedBefore = errors.New("the record has changed, maybe by this call, whose first reply was lost")
+var errChangedBefore = errors.New("the record has changed, perhaps by this call, whose first reply was lost; inspect it again")
 
 // Inspect implements [store.Inspector] in one command, at the primary.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
@@ -31,10 +31,10 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return r, nil
 }
 
-// Resolve implements [store.Inspector] in one command. The record that it completes has
-// no owner: the last attempt, should it still come back, learns that it lost. Where a
-// reply was lost and the repetition finds the record changed, this call may have changed
-// it, and the error is ErrUnknown: inspect the record again.
+// Resolve implements [store.Inspector] in one command. A record that it completes has no
+// owner: if its last attempt comes back, it gets ErrLeaseLost. If a reply was lost and
+// the repetition finds the record changed, the error is ErrUnknown, because this call may
+// have changed it: inspect the record again.
 func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err

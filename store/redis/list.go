@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// keysPerPage is about how many keys the server looks at for a page, also those of
-	// others.
+	// keysPerPage is about how many keys the server looks at for a page, including keys
+	// that are not the store's.
 	keysPerPage = 10_000
 
-	// keysPerStep is how many it looks at for one SCAN, which blocks it for that long.
+	// keysPerStep is how many it looks at for one SCAN. The server executes nothing else
+	// meanwhile.
 	keysPerStep = 500
 )
 
-// List implements [store.Inspector] by scanning the primaries one after the other,
-// which looks at all keys of a server, also at those of others. Where a server was
-// replaced or restarted, or a cluster got another shape, a listing starts again with that
-// server or with the first one, and shows records again. A listing does not notice keys
-// that a cluster moves at that time, before the move of their slot is complete.
+// List implements [store.Inspector] by scanning the primaries one after the other. A scan
+// looks at all keys of a server, including keys that are not the store's. If a server was
+// replaced or restarted, or slots of a cluster moved, a listing starts again with that
+// server or with the first one, and shows records again. It may miss keys of a slot that
+// is being moved to another node at that time.
 //
-// [store.Page].Total is the number of keys of the servers, as long as they seem to be
-// the store's.
+// [store.Page].Total is an estimate from the number of keys of the servers; it is 0 when
+// many of them are not the store's.
 func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
@@ -50,7 +51,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 		return store.Page{}, err
 	}
 
-	// A key that moved to a server that was scanned already would be missed.
+	// The listing would miss a key that moved to a server that was scanned already.
 	changed, err := s.listing(ctx)
 	if err != nil {
 		return store.Page{}, err
@@ -69,8 +70,8 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return l.page, nil
 }
 
-// scan makes the page, and returns where the listing goes on. A server that was replaced
-// while it was scanned is scanned again: the positions are meaningless to another
+// scan fills the page, and returns where the next one starts. A server that was replaced
+// while it was scanned is scanned again, because a position means nothing to another
 // process.
 func (l *lister) scan(ctx context.Context, nodes listing, at position) (position, error) {
 	for looked := 0; ; {
@@ -110,18 +111,18 @@ type lister struct {
 	page  store.Page
 	shown map[store.ID]bool // in this page: a scan may show a key twice
 	steps int
-	keys  int // that the steps have found, also those of payloads
+	keys  int // how many the steps have found, including those of payloads
 
-	records int // those of them that are of records
+	records int // how many of these keys hold records
 }
 
-// stepper is where the listing of one server goes on.
+// stepper is where the next step of the listing of one server starts.
 type stepper struct {
 	scan uint64 // the cursor of SCAN
 
-	// Where a page had no room for all records of a step, the step is repeated: those that
-	// it showed already are those up to after, in the order of their IDs, if the step ends
-	// where it ended.
+	// If a page has no room for all records of a step, the next page repeats the step. The
+	// records up to the ID after were shown already, provided that the repeated step ends at
+	// next again.
 	after []byte
 	next  uint64
 }
@@ -154,8 +155,8 @@ func (l *lister) step(ctx context.Context, node *redis.Client, at stepper) (step
 	return stepper{scan: at.scan, after: found[room-1].ID[:], next: next}, nil
 }
 
-// ids returns the IDs of those keys that are keys of records, that come after the given
-// one, and that are not in the page.
+// ids returns the IDs of those keys that hold records, that come behind after, and that
+// were not in the page yet.
 func (l *lister) ids(keys []string, after []byte) []store.ID {
 	ids := make([]store.ID, 0, len(keys))
 	for _, key := range keys {
@@ -209,9 +210,9 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 	return selected, nil
 }
 
-// total estimates how many records there are: all that were looked at, where that was all
-// of them, and otherwise as many of the keys as in this page, unless many of them belong
-// to others.
+// total estimates how many records there are. If all is true, the page has looked at
+// every record. Otherwise it applies the share of records among the keys of this page to
+// the keys of all servers, unless many keys are not the store's: then it is 0.
 func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 	if all {
 		return int64(l.page.Scanned)
@@ -223,7 +224,7 @@ func (l *lister) total(ctx context.Context, nodes listing, all bool) int64 {
 	for _, node := range nodes.clients {
 		n, err := node.DBSize(ctx).Result()
 		if err != nil {
-			return 0 // it needs a permission
+			return 0 // the user may lack the permission for DBSIZE
 		}
 		sum += n
 	}

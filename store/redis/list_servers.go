@@ -16,11 +16,11 @@ type listing struct {
 	shape   uint64          // of a cluster; changes with each slot that moves
 }
 
-// identity is the process of a server and the data that it has. Zero is unknown.
+// identity has hashes of the identifiers of a server. Zero is unknown.
 type identity struct {
-	process uint64 // the positions of a scan mean something to this process only
-	data    uint64 // a replica that was promoted has the data of its primary
-	before  uint64 // the data that it had as a replica, or before its restart
+	process uint64 // run_id: only this process understands the positions of its scans
+	data    uint64 // master_replid: a replica that was promoted has the data of its primary
+	before  uint64 // master_replid2: the data that it had as a replica, or before its restart
 }
 
 // listing returns the primaries and the shape of the cluster.
@@ -53,7 +53,8 @@ func (s *Store) listing(ctx context.Context) (l listing, err error) {
 	return l, nil
 }
 
-// identity asks a server who it is. Without the permission for INFO it is unknown.
+// identity asks a server for its identity, which is unknown without the permission for
+// INFO.
 func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
 	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
 	if err != nil {
@@ -67,8 +68,9 @@ func (l listing) identity(ctx context.Context, node int) (id identity, err error
 	return identity{digest(info["run_id"]), digest(info["master_replid"]), digest(info["master_replid2"])}, nil
 }
 
-// resume returns where a listing goes on that has come to a position. The error is
-// [store.ErrInvalid] when no server has the data of that listing.
+// resume returns where a listing that stopped at a position continues: there, or at the
+// start of a server, if that was replaced or slots moved. The error is [store.ErrInvalid]
+// when no server has the data of that listing.
 func (l listing) resume(ctx context.Context, at position) (position, error) {
 	if at.shape == l.shape && at.node < len(l.clients) {
 		id, err := l.identity(ctx, at.node)

@@ -16,10 +16,10 @@ import (
 //	SET key record NX PX span GET
 //	PEXPIRETIME key
 //
-// The first writes the record of a first attempt where there is none, and returns the one
-// that is there otherwise. The second says when the claim was, by the server's clock.
-// Where these two do not decide, claim.lua does. A pipeline replaces the GET, whose reply
-// may be large: see AppendTo.
+// The first writes the record of a first attempt if there is none, and otherwise returns
+// the record. From the second follows the instant of the claim by the server's clock.
+// Where these two do not decide, claim.lua does. A pipeline replaces the GET, because its
+// reply may be large: see AppendTo.
 type nativeClaim struct {
 	command
 	request store.ClaimRequest
@@ -30,8 +30,9 @@ type nativeClaim struct {
 // The arguments that are the same for every claim.
 var argSet, argNX, argPX, argGet, argExpiry any = "set", "nx", "px", "get", "pexpiretime"
 
-// prepare makes n a native claim, or the call of the script for a caller that waits: it
-// expects to find an attempt in progress, which only the script can mark as watched.
+// prepare makes n a native claim. For a caller that waits, it is a call of the script,
+// because the caller expects an attempt in progress, and only the script can mark that as
+// watched.
 func (n *nativeClaim) prepare(ctx context.Context) {
 	c := &n.command
 	c.claim = n
@@ -72,9 +73,9 @@ func stamp(open []*command) {
 type decision uint8
 
 const (
-	decided   decision = iota // c.err or the result says how
+	decided   decision = iota // the result is in c.err or in the result of the claim
 	undecided                 // the script has to decide
-	unread                    // a pipeline did not read the record, or only its start: the client has to
+	unread                    // a pipeline read at most the start of the record: ask again through the client
 	failed                    // there was no answer
 )
 
@@ -95,9 +96,9 @@ func (c *command) decide() decision {
 // decideClaimed decides about a claim that wrote its record.
 func (c *command) decideClaimed() decision {
 	n := c.claim
-	// Until the lease ends only its owner changes the expiry of the record, and then
-	// any claim may. So the expiry counts only if it came in time. The lease counts from the
-	// start of the millisecond of the claim.
+	// Until the lease ends, only its owner changes the expiry of the record; afterwards any
+	// claim may. So the expiry counts only if it was read in time. The lease starts with the
+	// millisecond of the claim.
 	expires, err := c.tail.Result()
 	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
 		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
@@ -108,13 +109,14 @@ func (c *command) decideClaimed() decision {
 	return undecided
 }
 
-// isLate reports whether too much of the lease was over at an instant.
+// isLate reports whether more than nine tenths of the lease were over at an instant.
 func (n *nativeClaim) isLate(at time.Time) bool {
 	return tooLong(n.request.Lease, at.Sub(n.sent), at.Round(0).Sub(n.sent.Round(0)))
 }
 
-// tooLong reports whether too much of a lease is over, by the clock that says more: the
-// monotonic one stops while a machine sleeps, and the wall clock may be set back.
+// tooLong reports whether more than nine tenths of a lease are over, by the clock that
+// shows more time: the monotonic clock stops while a machine sleeps, and the wall clock
+// may be set back.
 func tooLong(lease, monotonic, wall time.Duration) bool {
 	return max(monotonic, wall) > lease/10*9
 }
@@ -132,15 +134,15 @@ func (c *command) decideFound() decision {
 		n.result, c.err = store.ClaimResult{Outcome: store.Mismatch}, nil
 	case r.Completed && !r.Separate:
 		n.result, c.err = store.ClaimResult{Outcome: store.Completed, Payload: r.Payload}, nil
-	default: // whose it is, and whether it lapsed; or whether its payload is still replayed
+	default: // the script knows who owns it, whether it lapsed, and whether its payload is still replayed
 		c.bothKeys = r.Separate
 		return undecided
 	}
 	return decided
 }
 
-// refusesWrites reports whether the server refused a command because it may write, and
-// not because of its kind.
+// refusesWrites reports whether the server refused a command because it takes no writes
+// at present, and would execute one that only reads.
 func refusesWrites(err error) bool {
 	var answer redis.Error
 	if !errors.As(err, &answer) {

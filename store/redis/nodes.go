@@ -12,11 +12,11 @@ import (
 )
 
 // sendByNode makes one attempt on commands, in one pipeline for each node. It returns a
-// function that waits for the confirmation of those that are unconfirmed then, nil when
-// there are none.
+// function that waits for the confirmation of the unconfirmed ones, or nil when there are
+// none.
 //
-// A cluster client could send them too, but it gives up on all commands when the time of
-// one has run out, and sends WAIT to any node.
+// It does not leave that to the cluster client, which gives up on all commands when one
+// of them times out, and sends WAIT to any node.
 func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func()) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -64,8 +64,8 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	}
 }
 
-// sendTo sends commands to one node, through a client that may be one for this attempt
-// only. It returns the results of sendByNode.
+// sendTo sends commands to one node. If once is true, node is a client for this attempt
+// only. It returns what sendByNode returns.
 func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group []*command) (confirm func()) {
 	if s.durable(group) {
 		return s.sendDurable(ctx, node, once, group)
@@ -99,8 +99,8 @@ func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 	}
 	_, err := pipe.Exec(ctx)
 	for _, c := range group {
-		// A server that refuses the connection, as with a wrong password, answers no command,
-		// and go-redis leaves the commands as they are.
+		// A server that refuses the connection, for example because of a wrong password,
+		// answers no command, and go-redis sets the error of none.
 		if errors.Is(c.sendErr, errUnanswered) {
 			c.SetErr(cmp.Or(err, errUnanswered))
 		}
@@ -110,13 +110,14 @@ func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 // errUnanswered is the error of a command in a pipeline before it has an answer.
 var errUnanswered = errors.New("no answer")
 
-// redirectClients are clients, for one attempt, of nodes that a cluster named and that
-// the map of its client does not have, such as a node that imports its first slots.
+// redirectClients are clients, for one attempt, of nodes that a cluster named in a
+// redirect and that its client does not know yet, such as a node that imports its first
+// slots.
 type redirectClients map[string]*redis.Client
 
-// to returns the cluster client's client of the node at addr, or else one that is
-// configured as like is. The map of the cluster client may have the node in another
-// place: as the replica that was promoted, for example.
+// to returns the cluster client's own client of the node at addr, or else a new one with
+// the options of like. The cluster client may know the node in another role, for example
+// as the replica that has since been promoted.
 func (r *redirectClients) to(ctx context.Context, addr string, cluster *redis.ClusterClient, like *redis.Client) *redis.Client {
 	var known atomic.Pointer[redis.Client]
 	_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {

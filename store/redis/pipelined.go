@@ -16,13 +16,13 @@ type Pipelined struct {
 	Server   string        // the address in the options of the client
 	Command  string        // the name of the (first) command, in lower case
 	Start    time.Time     // when the call was made
-	Duration time.Duration // until the answer, including the time until the call was sent
+	Duration time.Duration // from Start until the answer
 	Batch    int           // how many calls were sent in one write, this one included; zero: unknown
-	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer
+	Err      error         // of the connection, of the context or of the server; redis.Nil is an answer, not a failure
 }
 
 // sendPipelined makes an attempt on a command through the pipeline of its server, or
-// through the client where that does better.
+// through the client where that is faster.
 func (s *Store) sendPipelined(ctx context.Context, node *redis.Client, open []*command) {
 	c := open[0]
 	var start time.Time
@@ -76,8 +76,8 @@ func (c *command) isBounded() bool {
 //	PEXPIRETIME key
 //	GETRANGE key 0 limit
 //
-// The commands are not one step. The last one reads a record that the key has during the
-// claim, though it may have replaced the record that the first one found.
+// The commands are not one atomic step: the last one may read a record that has replaced
+// the one that the first one found.
 func (c *command) AppendTo(b []byte) (out []byte, replies string) {
 	args := c.Args()
 	replies = "$"
@@ -105,13 +105,13 @@ func (c *command) receive(replies *[pipeline.MaxReplies]pipeline.Reply) {
 		setNumber(c.tail, &replies[1])
 		if r.Kind == pipeline.Nil {
 			r = &replies[2]
-			c.partial = len(r.Text) == 0 || len(r.Text) == pipeline.MaxReply // gone by now, or longer
+			c.partial = len(r.Text) == 0 || len(r.Text) == pipeline.MaxReply // deleted meanwhile, or longer
 		}
 	}
 	switch r.Kind {
 	case pipeline.String:
 		c.SetVal(r.Text)
-	case pipeline.Nil, pipeline.Status: // the client, too, says by nil that there was no record
+	case pipeline.Nil, pipeline.Status: // as the client does, report by redis.Nil that there was no record
 		c.SetErr(redis.Nil)
 	case pipeline.Failure:
 		c.SetErr(serverError(r.Text))
@@ -137,5 +137,5 @@ type serverError string
 
 func (e serverError) Error() string { return string(e) }
 
-// RedisError tells it from the errors of connections.
+// RedisError distinguishes it from the errors of connections.
 func (serverError) RedisError() {}

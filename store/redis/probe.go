@@ -11,11 +11,12 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The records of a probe last this long, and a probe of a node takes at most as long.
+// probeTime is how long the records of a probe last, and how long the probe of a node may
+// take.
 const probeTime = 10 * time.Second
 
-// probe tries every command and script once at each primary, on probe records. A
-// server or a user that refuses one of them would otherwise be found when an operation
+// probe tries every command and script once at each primary, on probe records. Otherwise
+// the first sign of a server or user that refuses one of them would be an operation that
 // has run and cannot be completed.
 func (s *Store) probe(ctx context.Context) error {
 	nodes, err := s.primaries(ctx)
@@ -57,7 +58,7 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return try(waiter, store.InProgress)
 	}
 	replay := func() error { return try(r, store.Completed) }
-	read := func() error { // no record: a claim that is refused a part is written already
+	read := func() error { // before any claim: one whose second command is refused has written already
 		err := node.PExpireTime(ctx, s.key(id)).Err()
 		if err == nil && s.pipelines != nil {
 			err = node.GetRange(ctx, s.key(id), 0, 0).Err()
@@ -134,7 +135,7 @@ func (s *Store) refusedWait(ctx context.Context, node *redis.Client, err error) 
 func (s *Store) idAt(ctx context.Context, node *redis.Client) (id store.ID, err error) {
 	const tries = 1 << 20 // one of many nodes may have few slots
 	for range tries {
-		_, _ = rand.Read(id[:]) // never fails: it ends the program instead
+		_, _ = rand.Read(id[:]) // never returns an error
 		at, err := s.nodeFor(ctx, s.key(id))
 		if err != nil {
 			return id, fail(classify(err).class, err)

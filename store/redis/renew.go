@@ -8,9 +8,9 @@ import (
 )
 
 // Renew implements [reprise.Store] in one pipeline, or one for each node of a cluster. An
-// entry that failed while others succeeded answers [store.RenewBusy], so that a node
-// that is away costs no other node its leases; the error of the first entry is returned
-// when all of them failed.
+// entry that failed while others succeeded answers [store.RenewBusy], so that a node that
+// is down costs no leases on other nodes. When all entries failed, Renew returns the
+// error of the first one.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	for i := range rs {
 		if err := rs[i].Validate(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// A command that was not executed because of a broken connection or a server in
-// transition is repeated this often, after pauses that start at firstPause and grow
-// fourfold. Longer outages are left to the caller, who knows the time budget.
+// A command that failed because of a broken connection or a failover is repeated this
+// often, after pauses that start at firstPause and grow fourfold. Longer outages are left
+// to the caller, who knows how much time is left.
 const (
 	repeats    = 3
 	firstPause = 8 * time.Millisecond
@@ -22,8 +22,8 @@ const (
 // errUnexpected is the failure of a command whose answer is not one of its script.
 var errUnexpected = errors.New("unexpected answer")
 
-// run sends commands until each of them has an answer or has failed; the answers and
-// failures are in the commands. It overwrites the slice.
+// run sends commands until each of them has an answer or has failed, and leaves the
+// answers and failures in the commands. It overwrites the slice.
 func (s *Store) run(ctx context.Context, open []*command) {
 	if err := ctx.Err(); err != nil {
 		for _, c := range open {
@@ -84,8 +84,8 @@ func (s *Store) sendByClient(ctx context.Context, open []*command) {
 	}
 }
 
-// transmit sends commands together, in one pipeline for each node. It returns the
-// results of sendByNode.
+// transmit sends commands together, in one pipeline for each node. It returns what
+// sendByNode returns.
 func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
 	if len(open) == 1 && open[0].tail == nil && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])
@@ -94,12 +94,13 @@ func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) 
 	return s.sendByNode(ctx, open)
 }
 
-// lacksConnection reports whether a call of the client ended with its context while it
-// waited for a connection. Then the client returns the error of the context as it is: for
-// a command that was sent, and for a dial, it returns the error of the connection. It
-// does so also where a new connection takes too long, and then the pool has room.
+// lacksConnection reports whether the context of a call ended while the call waited for a
+// connection of the client's pool. The client then returns the bare error of the context;
+// for a command that was sent, and for a failed dial, it returns the error of the
+// connection. It also returns the bare error when a new connection takes too long, but
+// then the pool is not full.
 func (s *Store) lacksConnection(err error) bool {
-	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // any other one may be of a connection
+	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // a wrapped one may be of a connection
 		return false
 	}
 	size := 0
@@ -157,10 +158,10 @@ func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 	}
 	f := classify(c.sendErr)
 	if f.unknownScript && c.args[0] == "eval" {
-		f = failure{class: store.ErrUnknown} // a server that says so of a source is broken
+		f = failure{class: store.ErrUnknown} // it got the source: the server is broken
 	}
 	if f.moved && !s.options.clusterClient {
-		f = failure{class: store.ErrMisconfigured} // a cluster, behind a client of a single server
+		f = failure{class: store.ErrMisconfigured} // a client of a single server is connected to a cluster
 	}
 	if c.uncertain && !errors.Is(f.class, store.ErrCorrupt) {
 		f.class = store.ErrUnknown // an earlier attempt may have been executed
@@ -192,7 +193,7 @@ func (c *command) refusal() error {
 	}
 }
 
-// rewind prepares c for another attempt. Its failure stays until there is an answer.
+// rewind prepares c for another attempt. c.err stays until there is an answer.
 func (c *command) rewind() {
 	c.first, c.granted, c.partial = nil, false, false
 	c.SetErr(nil)
@@ -207,7 +208,7 @@ func (c *command) rewind() {
 // pause waits before the next attempt, and reports false when ctx ended first.
 func pause(ctx context.Context, attempt int) bool {
 	d := firstPause << (2 * attempt)
-	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // spreads load, guards no secret
+	timer := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // jitter, not a secret
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -217,8 +218,8 @@ func pause(ctx context.Context, attempt int) bool {
 	}
 }
 
-// refresh makes a cluster client look up the nodes again, in its own background: one of
-// them may have been replaced.
+// refresh makes a cluster client look up its nodes again, in the background, because one
+// of them may have been replaced.
 func (s *Store) refresh(ctx context.Context) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		cluster.ReloadState(ctx)

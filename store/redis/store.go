@@ -59,16 +59,17 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if !c.NoCombining {
 		s.pipelines, s.hook = pipeline.New(client), c.Hook
 		if !o.clusterClient && c.Durability.level != async {
-			s.combiner = newCombiner(s.transmit, o.longest()+c.AckTimeout)
+			s.combiner = newCombiner(s.transmit, o.batchTimeout()+c.AckTimeout)
 		}
 	}
 	return s, nil
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
-// probe records. The error is [store.ErrMisconfigured] for a server on which a
-// guarantee does not hold or that refuses an operation, and another one when the server
-// does not answer. Warnings are not errors: they go to [Config.Logger].
+// probe records. The error is [store.ErrMisconfigured] for a server on which a guarantee
+// does not hold or that refuses an operation. When the server does not answer, it is the
+// error of the call that failed, such as [store.ErrUnavailable]. Warnings are not errors:
+// they go to [Config.Logger].
 func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -88,9 +89,9 @@ func Open(ctx context.Context, client redis.UniversalClient, c Config) (*Store, 
 	return s, nil
 }
 
-// Claim implements [reprise.Store], mostly by two commands in one write. A claim of a
-// record in progress, a takeover, a repetition and a replay within a horizon need a
-// script, and a second round trip.
+// Claim implements [reprise.Store], mostly by two commands in one write. A claim that
+// finds a record in progress, a takeover, a repeated claim by the same owner and a replay
+// within a horizon need a script, and so a second round trip.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -137,8 +138,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	}
 }
 
-// Release implements [reprise.Store] in one command. It does not wait for replicas: a
-// release that a failover undoes is a claim that lapses.
+// Release implements [reprise.Store] in one command. It does not wait for replicas: if a
+// failover undoes a release, the claim lapses when its lease ends.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := &command{script: record.ReleaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
@@ -173,9 +174,9 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 
 // Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
 // connection to each server that is watched; it stays until [Store.Close]. The error is
-// [store.ErrUnavailable] when the server does not confirm the subscription within 100
-// ms, as without the permission for the channel; for the next ten seconds it then comes
-// at once.
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms,
+// for example because the user may not use the channel. For the next ten seconds, watches
+// of that server then fail at once.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	key := s.key(id)
 	node, err := s.nodeFor(ctx, key)
@@ -194,8 +195,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Usage implements [store.Meter], with the connections of the client that are in use.
-// Those that carry pipelines of the store are in use all the time.
+// Usage implements [store.Meter]: it counts the connections of the client that are in
+// use. A connection that carries the pipeline of a server counts all the time.
 func (s *Store) Usage() []store.Usage {
 	pool := s.client.PoolStats()
 	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}
