@@ -260,7 +260,7 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	}
 	_, err = other.Leased(t).List(t.Context(), q)
 	pgWant(t, "list with a cursor of another table", err, store.ErrInvalid)
-	if !strings.Contains(err.Error(), "start the listing anew") || !strings.Contains(err.Error(), other.Config.Schema) {
+	if !strings.Contains(err.Error(), "start the listing again") || !strings.Contains(err.Error(), other.Config.Schema) {
 		t.Errorf("the error says %q", err)
 	}
 	for _, cursor := range []string{"x", "postgres-", "memory-1-2-3", page.Next[:len(page.Next)-1], page.Next[:strings.LastIndex(page.Next, "-")+1]} {

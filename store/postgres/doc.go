@@ -22,8 +22,8 @@
 //	_, err = tx.Exec(ctx, "UPDATE accounts SET …")
 //
 // Every statement of the leased store is one round trip that needs no state of the
-// session, so it works behind a pooler in transaction mode. See docs/operate/postgres.md
-// and docs/guides/transactional.md for the needs and costs of each store.
+// session, so it works behind a pooler in transaction mode. docs/operate/postgres.md and
+// docs/guides/transactional.md say what each store needs and costs.
 //
 // The tests that need a server are in lab/postgres: the store suite, exact costs,
 // faults, kills and failovers.

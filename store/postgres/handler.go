@@ -19,22 +19,21 @@ var ErrTxManaged = transactional.ErrTxManaged
 // with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx
 // may be the context of the handler's framework, see [store.ContextKey].
 //
-// Writes through it commit together with the stored response. Its Commit and
-// Rollback are refused with [ErrTxManaged], so that a deferred Rollback does no harm;
-// Begin opens a savepoint, which may be committed and rolled back. Its isolation level
-// is [Config.Isolation]. It is not safe for concurrent use, and it ends with the
-// handler. To end it by SQL text is misuse, which Complete answers with
+// Writes through it commit together with the stored response. Its Commit and Rollback do
+// nothing but return [ErrTxManaged], so a deferred Rollback does no harm; Begin opens a
+// savepoint, which may be committed and rolled back. Its isolation level is
+// [Config.Isolation]. It is not safe for concurrent use, and it ends with the handler. Do
+// not end it by executing COMMIT or ROLLBACK as SQL: Complete then answers
 // ErrMisconfigured.
 func Tx(ctx context.Context) (pgx.Tx, bool) { return transactional.Tx(ctx) }
 
-// SQLTx is [Tx] for a store over a *sql.DB: see [NewTransactionalSQL]. It hands out the
+// SQLTx is [Tx] for a store over a *sql.DB: see [NewTransactionalSQL]. It returns the
 // same *sql.Tx at every call.
 //
-// Writes through it commit together with the stored response. Do not call its
-// Commit or Rollback, which database/sql leaves no way to refuse. A Rollback is found out
-// and undoes the attempt. A Commit makes the effects permanent without the response; it
-// is found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part
-// that may be rolled back.
+// Writes through it commit together with the stored response. Do not call its Commit or
+// Rollback: a store cannot refuse them in database/sql, only detect them. A Rollback
+// undoes the attempt. A Commit makes the effects permanent without the response, and
+// Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that may be rolled back.
 func SQLTx(ctx context.Context) (*sql.Tx, bool) { return transactional.SQLTx(ctx) }
 
 // InTx completes the operation of the handler with this context inside tx, a
@@ -45,17 +44,17 @@ func SQLTx(ctx context.Context) (*sql.Tx, bool) { return transactional.SQLTx(ctx
 // protocol.Payload makes the payload of a response.
 //
 // Call it once, as the last statement before Commit, and roll back after any error.
-// ErrLeaseLost says that another attempt owns the operation: its effects are to stay,
-// and those of tx are not. ErrInvalid says that ctx has no attempt of a [Store].
+// ErrLeaseLost says that another attempt owns the operation, so the effects of tx must
+// not stay. ErrInvalid says that ctx has no attempt of a [Store].
 //
-// From then until the end of tx the record is locked, so that no process takes the
-// operation over, however long the commit takes, and duplicates are answered InProgress
-// at once. The client of this attempt gets the stored response, also where the handler
-// writes another one. A COMMIT whose answer is lost may have been executed: return an
-// error then, and the client's retry finds out.
+// From then until the end of tx the record is locked, so no process takes the operation
+// over, however long the commit takes, and duplicates are answered InProgress at once.
+// The client of this attempt gets the stored response, even if the handler writes another
+// one. A COMMIT whose answer is lost may have been executed: return an error then, and
+// the client's retry gets the right answer.
 //
-// In a transaction stricter than READ COMMITTED a renewal of the lease makes InTx fail
-// with ErrUnavailable, as any concurrent update would.
+// In a transaction stricter than READ COMMITTED, InTx fails with ErrUnavailable if the
+// lease was renewed since the transaction began, as it would after any concurrent update.
 func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
 	return leased.InTx(ctx, tx, payload)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Migration is one step of the schema. Its SQL may be given to another tool, and
-// records itself as applied, so that [Migrate] and Check know of it. It does not create
+// Migration is one step of the schema. Another migration tool may apply its SQL, which
+// also records that it was applied, so that [Migrate] and Check know. It does not create
 // the schema.
 type Migration struct {
 	Version int    // from 1, without gaps
@@ -46,8 +46,9 @@ func Migrations(c Config) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores only: it cannot
-// change the schema. Role is quoted. The error wraps ErrInvalid.
+// Grants returns the GRANT statements for a role that runs the stores: the role can read
+// and write records, and cannot change the schema. Grants quotes the role. The error
+// wraps ErrInvalid.
 func Grants(c Config, role string) (string, error) {
 	o, err := c.options()
 	if err != nil {
@@ -56,8 +57,7 @@ func Grants(c Config, role string) (string, error) {
 	return table.Grants(o, role), nil
 }
 
-// Beginner begins a transaction. A [pgxpool.Pool], a [pgx.Conn] and a [pgx.Tx] are
-// such.
+// Beginner begins a transaction: a [pgxpool.Pool], a [pgx.Conn] or a [pgx.Tx].
 type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
@@ -65,12 +65,13 @@ type Beginner interface {
 // Migrate brings the schema of c up to the version of this release, in one transaction,
 // and creates the schema itself if it is missing. Any number of processes may call it at
 // once: one does the work and the others wait. It needs a role that may create tables;
-// the stores need only the rights of [Grants]. A [pgx.Tx] has to be READ COMMITTED; other
-// transactions Migrate makes so itself. A schema that is newer than this release
-// stays as it is, with a warning to [Config.Logger]: a process of this release may start
-// again while the next one is rolled out, and its functions are still there. Where they
-// are not, the error is ErrMisconfigured. A config that is invalid is ErrInvalid, and so
-// is a db that is nil.
+// the stores need only the rights of [Grants]. If db is a [pgx.Tx], it has to be READ
+// COMMITTED.
+//
+// Migrate leaves a schema that is newer than this release as it is, and warns
+// [Config.Logger]: a process of this release may restart while the next one is rolled out.
+// If that schema lacks a function that this release calls, the error is ErrMisconfigured.
+// An invalid config, or a db that is nil, is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	o, err := c.options()
 	if err != nil {
@@ -95,8 +96,9 @@ func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
 	return session.Do(func(conn *pgx.Conn) error { return Migrate(ctx, conn, c) })
 }
 
-// Version returns which version the schema of c has, out of [Migrations]; 0 means that
-// there is none, or that this role cannot see it. A config that is invalid is ErrInvalid.
+// Version returns the version of the schema of c: the Version of the last [Migration]
+// that was applied. 0 means that there is none, or that this role cannot see it. An
+// invalid config is ErrInvalid.
 func Version(ctx context.Context, db Beginner, c Config) (int, error) {
 	o, err := c.options()
 	if err != nil {

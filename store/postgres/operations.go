@@ -20,9 +20,9 @@ func newTable(db wire.Database, c Config) (*table.Table, error) {
 	return table.New(db, o)
 }
 
-// Check implements [store.Checker]: it looks at the settings of the server as the
-// connections of this pool have them, at the schema, at the privileges of the role, and
-// at how pgx and a pooler fit together.
+// Check implements [store.Checker]: it checks the settings of the server as a connection
+// of this pool sees them, the schema, the privileges of the role, and whether the
+// settings of pgx suit a pooler. It does not write.
 func (o *operations) Check(ctx context.Context) ([]store.Finding, error) { return o.table.Check(ctx) }
 
 // Inspect implements [store.Inspector].
@@ -42,17 +42,18 @@ func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolutio
 	return o.table.Resolve(ctx, id, r)
 }
 
-// Purge implements [store.Purger]. Any number of processes may purge at once: each
-// skips records that another is about to purge, or to claim.
+// Purge implements [store.Purger], for a limit of 1 to 100,000 records. Any number of
+// processes may purge at once: each skips records that another is about to purge or to
+// claim.
 //
-// It goes on where the last call of this store ended, until a call finds fewer than
-// limit; the next one begins at the front again.
+// It continues where the last call of this store ended. After a call that found fewer
+// than limit, the next one starts at the front again.
 func (o *operations) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return o.table.Purge(ctx, limit)
 }
 
 // Maintain implements [store.Maintainer]: it purges at the pace of [Config.Purge] until
-// ctx ends, and leaves the records to another process that purges. An engine calls it.
+// ctx ends, and skips a round while another process purges. An engine calls it.
 func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
 
 // Purgeable counts the records that Purge would change now, up to limit (1 or more), for
@@ -61,5 +62,5 @@ func (o *operations) Purgeable(ctx context.Context, limit int) (count int, err e
 	return o.table.Purgeable(ctx, limit)
 }
 
-// Usage implements [store.Meter], with the connections of the pool.
+// Usage implements [store.Meter]: it counts the connections of the pool.
 func (o *operations) Usage() []store.Usage { return o.table.Usage() }

@@ -18,9 +18,9 @@ const (
 // Purging is the pace at which a store purges while an engine uses it. The zero value is
 // the default of every field.
 type Purging struct {
-	Every   time.Duration // between two rounds, 1 s or more; zero means a minute, a negative duration no purge
-	Batch   int           // records that one statement deletes or empties, 1 to 100,000; zero means 1,000
-	Pause   time.Duration // between two statements of one round; zero means as long as the first of them took
+	Every   time.Duration // from one round to the next, 1 s or more; zero means a minute, a negative duration no purge
+	Batch   int           // how many records one statement deletes or empties, 1 to 100,000; zero means 1,000
+	Pause   time.Duration // between two statements of one round; zero means as long as the first of the two took
 	Timeout time.Duration // the longest that one statement may take; zero means 30 s
 }
 

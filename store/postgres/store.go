@@ -13,7 +13,7 @@ import (
 
 // Store is the leased store: every claim is a statement that commits at once, and holds
 // for its lease. It is safe for concurrent use, starts no goroutine and needs no Close;
-// the pool stays the caller's.
+// the caller owns the pool.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder] (see
 // [InTx]), a [store.Inspector], a [store.Purger] and a [store.Maintainer].
@@ -75,10 +75,11 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 	return s, nil
 }
 
-// Claim implements [store.Store] in one statement that reads before it writes, and in one
-// more where it rewrites a row: a replay does not write. A lapsed record whose row
-// another transaction is just writing is InProgress, with a millisecond remaining. Claims
-// that arrive while others are on their way are sent together: see [Config.NoCombining].
+// Claim implements [store.Store] in one statement that reads before it writes, so a
+// replay does not write. A claim that rewrites a row needs a second one. If another
+// transaction is writing a lapsed record at that moment, the answer is InProgress with a
+// millisecond remaining. Claims that arrive while others are on their way are sent
+// together: see [Config.NoCombining].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	return s.store.Claim(ctx, r)
 }
@@ -88,8 +89,8 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	return s.store.Renew(ctx, rs)
 }
 
-// Complete implements [store.Store] in one statement, with other calls as Claim is. A
-// completion that is repeated takes two.
+// Complete implements [store.Store] in one statement, which may be sent together with
+// other calls, as Claim is. A repeated completion takes two.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.store.Complete(ctx, r)
 }
@@ -110,5 +111,5 @@ func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) contex
 }
 
 // Atomic implements [store.ContextBinder]. It is false: a claim is committed before the
-// handler runs, and [InTx] is the handler's choice.
+// handler runs, and a handler may or may not call [InTx].
 func (s *Store) Atomic() bool { return false }

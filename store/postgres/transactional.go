@@ -18,15 +18,15 @@ import (
 // stored response commit together or not at all, over any number of retries, crashes
 // and pauses.
 //
-// An attempt has no lease. A crashed process, or one whose connection broke, loses its
-// attempt at once, and the next request with the key runs. An attempt that outlasts
-// [Config.TxTimeout] is rolled back.
+// An attempt has no lease. A process that crashes, or whose connection breaks, loses its
+// attempt at once, and the next request with the key runs the operation. An attempt that
+// outlasts [Config.TxTimeout] is rolled back.
 //
 // It is safe for concurrent use and starts no goroutine. Each attempt holds one
-// connection of the pool until it is completed or released, at most MaxConns − 2 attempts
-// at once. Claims beyond that wait, first come, first served, until shortly before their
-// context ends, and then fail with ErrBusy; a replay or a duplicate waits 10 ms.
-// See [TransactionalStore.Stats].
+// connection of the pool until it is completed or released. At most MaxConns − 2 attempts
+// run at once. Further claims wait, first come, first served, until shortly before their
+// context ends, and then fail with ErrBusy; replays and duplicates wait for 10 ms at
+// most. See [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Leaser].
@@ -55,9 +55,9 @@ func NewTransactional(pool *pgxpool.Pool, c Config) (*TransactionalStore, error)
 
 // NewTransactionalSQL is [NewTransactional] for a *sql.DB over pgx's driver
 // (github.com/jackc/pgx/v5/stdlib); handlers find their transaction by [SQLTx]. With
-// another driver every call fails with ErrMisconfigured. Call SetMaxOpenConns before,
-// and SetMaxIdleConns with the same number: database/sql keeps two idle connections
-// unless told otherwise, and opens and closes the others all the time.
+// another driver every call fails with ErrMisconfigured. Call SetMaxOpenConns before, and
+// SetMaxIdleConns with the same number: by default, database/sql keeps only two idle
+// connections, and opens and closes the others all the time.
 func NewTransactionalSQL(db *sql.DB, c Config) (*TransactionalStore, error) {
 	return newTransactional(wire.Database{SQL: db}, c)
 }
@@ -90,7 +90,7 @@ func openTransactional(ctx context.Context, db wire.Database, c Config) (*Transa
 	if err != nil {
 		return nil, err
 	}
-	// Another one, so that it has to ask the server about an attempt that runs here.
+	// The rival shares no memory with s, so it has to ask the server about an attempt of s.
 	rival, err := transactional.New(s.table)
 	if err != nil {
 		return nil, err
@@ -114,9 +114,10 @@ func (s *TransactionalStore) Stats() Stats {
 	return Stats(s.store.Stats())
 }
 
-// Claim implements [store.Store]. Its claims are Atomic, with a transaction open for
-// the handler. A different request with the key of an attempt that runs in another
-// process is answered InProgress: the fingerprint is invisible before it commits.
+// Claim implements [store.Store]. Its claims are Atomic, with a transaction open for the
+// handler. If another process runs an attempt with the same key, the answer is InProgress
+// even for a different request, because the fingerprint is invisible before that attempt
+// commits.
 func (s *TransactionalStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	return s.store.Claim(ctx, r)
 }
@@ -128,12 +129,13 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest)
 }
 
 // Complete implements [store.Store]: it stores the response in the transaction of the
-// attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's
-// lock on another connection, so that no commit can be under way any more, and looks.
-// ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
-// before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
-// because its writes are unknown. One that began another transaction itself,
-// in which a statement then failed, is not found out: the answer is about that one.
+// attempt and commits. If the answer to the COMMIT is lost, it takes the attempt's lock
+// on another connection, after which that COMMIT can no longer be under way, and looks
+// for the record. ErrNotApplied is certain; ErrUnknown says that the lock or the server
+// was unavailable until ctx ended. If the handler ended the transaction, the error is
+// ErrMisconfigured, because its writes may or may not be committed. Complete does not
+// detect a handler that then began another transaction in which a statement failed: the
+// answer is about that transaction.
 func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.store.Complete(ctx, r)
 }
@@ -144,8 +146,8 @@ func (s *TransactionalStore) Release(ctx context.Context, id store.ID, owner sto
 }
 
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
-// the record alone, also where the attempt has lost its connection and no other has
-// begun.
+// the record alone, even if the attempt has lost its connection, provided that no other
+// attempt has begun.
 func (s *TransactionalStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	return s.store.Unknown(ctx, r)
 }
@@ -165,15 +167,14 @@ func (s *TransactionalStore) Leased() store.Store {
 	return &Store{operations{s.table}, leased.New(s.table)}
 }
 
-// Check implements [store.Checker]: beside the checks of the leased store, it looks
-// at the size of the pool.
+// Check implements [store.Checker]: in addition to the checks of the leased store, it
+// checks the size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
 	return s.store.Check(ctx)
 }
 
-// Usage implements [store.Meter], with the connections of the pool, and the slots: how
-// many attempts run of those that may run at once, and how many claims wait for one to
-// end.
+// Usage implements [store.Meter]: it counts the connections of the pool, the slots, of
+// which each running attempt has one, and the claims that wait for a slot.
 func (s *TransactionalStore) Usage() []store.Usage {
 	return s.store.Usage()
 }

@@ -17,33 +17,32 @@ import (
 
 // Limits of batches.
 const (
-	// fewCalls is how many calls are on their way at once, at most, for each to be sent
-	// alone: a batch of so few costs the server as much, and makes callers wait for
-	// each other. Each needs a connection, so that a small pool has fewer: half of them.
+	// fewCalls is how many calls may be on their way at once before calls are combined: a
+	// batch of so few would cost the server as much, and make callers wait for each other.
+	// Each call needs a connection, so the limit is at most half of the pool.
 	fewCalls = 8
 
-	// mostLanes bounds the batches that are on their way at once, for the same pool.
-	// Fewer lanes make larger batches, and those cost less.
+	// mostLanes bounds the batches that are on their way at once, as does half of the pool.
+	// Fewer lanes make larger batches, which cost less.
 	mostLanes = 2
 
-	// perLane is the number of calls that have to wait for each busy lane before another
-	// one is used.
+	// perLane is how many calls have to wait for each busy lane before another lane is used.
 	perLane = 8
 
-	// mostCalls bounds the calls of a batch. Each may take a lock of the server, which
-	// has room for 64 a session unless max_locks_per_transaction says otherwise.
+	// mostCalls bounds the calls of a batch. Each may take a lock of the server, which by
+	// default has room for 64 per transaction (max_locks_per_transaction).
 	mostCalls = 64
 
 	// largestCombined is the largest payload of a call in a batch. The function claims
 	// has the same limit for the payloads that it returns.
 	largestCombined = 64 << 10
 
-	// leastPatience is the time that a call needs to have left to wait for a lane.
+	// leastPatience is how much time a call must have left to wait for a lane.
 	leastPatience = 100 * time.Millisecond
 )
 
 // queuedCall is a claim or a completion on its way through the queue. It refers to no
-// memory of the caller, who may leave.
+// memory of the caller, which may return before the call is sent.
 type queuedCall struct {
 	completes bool
 	claim     store.ClaimRequest
@@ -60,8 +59,8 @@ func (c *queuedCall) id() *store.ID {
 	return &c.claim.ID
 }
 
-// errAlone sends a call that was in a batch once more, in a separate statement: the
-// batch had no effect for it.
+// errAlone is the result of a call on which its batch had no effect: the caller sends it
+// again, in a statement of its own.
 var errAlone = errors.New("the call needs a statement of its own")
 
 // newQueue returns the queue of s, or nil where calls are not combined.
@@ -121,7 +120,8 @@ func (s *Store) completeCombined(ctx context.Context, r *store.CompleteRequest) 
 	return queueError("complete", err)
 }
 
-// queueError is the error of a call whose queue ended it. Errors of the store pass.
+// queueError returns the store's error for a call that the queue ended. Other errors are
+// returned as they are.
 func queueError(op string, err error) error {
 	var ended *batching.Error
 	if !errors.As(err, &ended) {
@@ -131,14 +131,14 @@ func queueError(op string, err error) error {
 	switch {
 	case ended.Sent:
 		sentinel = store.ErrUnknown
-	case errors.Is(ended, context.DeadlineExceeded), errors.Is(ended, context.Canceled): // while it waited for a lane
+	case errors.Is(ended, context.DeadlineExceeded), errors.Is(ended, context.Canceled): // it waited for a lane
 		sentinel = store.ErrBusy
 	}
 	return fmt.Errorf("%w: postgres: %s: %s", sentinel, op, ended.Error())
 }
 
-// sendQueued sends the calls that the queue hands out: one call alone, and several in one
-// round trip, which is one transaction.
+// sendQueued sends a batch of the queue in one round trip, which is one transaction. A
+// batch of one is an ordinary call.
 func (s *Store) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall]) {
 	if len(batch) == 1 {
 		v := batch[0].Value()
@@ -156,8 +156,8 @@ func (s *Store) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 	b.finish(s.sendBatch(ctx, b))
 }
 
-// sendBatch sends a batch. Where it returns nil, every call has its answer or needs a
-// separate statement.
+// sendBatch sends a batch. If it returns nil, every call has its answer or needs a
+// statement of its own.
 func (s *Store) sendBatch(ctx context.Context, b *callBatch) error {
 	session, err := s.table.Db.Acquire(ctx, "batch")
 	if err != nil {

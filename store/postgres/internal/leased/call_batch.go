@@ -17,9 +17,9 @@ type callBatch struct {
 	memory            []byte // of the parameters
 }
 
-// members are the claims, or the completions, of a batch, in the order of their IDs, so
-// that batches of several processes never wait for each other in a circle. An ID is there
-// once: the result of a second call depends on the first.
+// members are the claims, or the completions, of a batch, ordered by ID, so that batches
+// of several processes never deadlock. Each ID occurs once, because the result of a
+// second call would depend on the first.
 type members struct {
 	calls  []batching.Sent[queuedCall]
 	ends   []error // of each call; errAlone until it has an answer
@@ -28,7 +28,8 @@ type members struct {
 
 var callBatches = sync.Pool{New: func() any { return new(callBatch) }}
 
-// newCallBatch returns the batch of calls. Those that do not fit into it are finished.
+// newCallBatch returns the batch of calls. It finishes those that do not fit into it,
+// with errAlone.
 func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
 	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool holds only these
 	for _, c := range calls {
@@ -43,7 +44,7 @@ func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
 	return b
 }
 
-// release gives the memory of b back. Its calls are finished.
+// release returns the memory of b to the pool. All its calls must have been finished.
 func (b *callBatch) release() {
 	for _, m := range []*members{&b.claims, &b.completes} {
 		clear(m.calls)
@@ -56,7 +57,7 @@ func (b *callBatch) release() {
 	callBatches.Put(b)
 }
 
-// sort orders the calls, and sends a second one of the same ID away.
+// sort orders the calls by ID, and finishes a second call of the same ID with errAlone.
 func (m *members) sort() {
 	slices.SortStableFunc(m.calls, func(x, y batching.Sent[queuedCall]) int {
 		return bytes.Compare(x.Value().id()[:], y.Value().id()[:])
@@ -74,7 +75,7 @@ func (m *members) sort() {
 	m.forget()
 }
 
-// forget leaves no call with an answer.
+// forget clears the answers of all calls.
 func (m *members) forget() {
 	m.ends = m.ends[:0]
 	for range m.calls {
@@ -82,7 +83,7 @@ func (m *members) forget() {
 	}
 }
 
-// find returns the call with an ID, and where it is.
+// find returns the call with an ID, and its index.
 func (m *members) find(id []byte) (v *queuedCall, at int, found bool) {
 	at, found = slices.BinarySearchFunc(m.calls, id, func(c batching.Sent[queuedCall], id []byte) int {
 		return bytes.Compare(c.Value().id()[:], id)
@@ -93,7 +94,7 @@ func (m *members) find(id []byte) (v *queuedCall, at int, found bool) {
 	return v, at, found
 }
 
-// finish ends every call, with err where that is not nil.
+// finish finishes every call: with err if that is not nil, otherwise with its own result.
 func (b *callBatch) finish(err error) {
 	for _, m := range []*members{&b.claims, &b.completes} {
 		for i, c := range m.calls {
@@ -105,11 +106,11 @@ func (b *callBatch) finish(err error) {
 	}
 }
 
-// statements returns the calls of the functions for b. Claims come first: the rows that
-// they create lock no row that a completion of another batch waits for.
+// statements returns the calls of the functions for b. Claims come first: they create
+// rows, and so lock none for which a completion of another batch could wait.
 //
-// Replays says that replays are common, so that the function claims looks before it
-// creates.
+// If replays is true, the function claims reads before it creates, which saves work while
+// replays are common.
 //
 // Earlier answers are cleared: a batch that is sent again was undone,
 // and a record that it created may be another owner's by now.
@@ -175,8 +176,8 @@ func (b *callBatch) encodeText(m *members, text func(*queuedCall) string) {
 	})
 }
 
-// encode appends an array with an element of every call to the parameters of m. Where the
-// memory has to grow, earlier parameters stay in the old one.
+// encode appends an array with an element of every call to the parameters of m. If
+// b.memory has to grow, earlier parameters still refer to the old memory.
 func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *queuedCall) []byte) {
 	start := len(b.memory)
 	b.memory = wire.AppendArray(b.memory, element, len(m.calls))
@@ -186,10 +187,10 @@ func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *qu
 	m.values = append(m.values, b.memory[start:len(b.memory):len(b.memory)])
 }
 
-// readClaim reads a row of claims.sql: a record that was there, or one that the batch
-// created. Another process may create a record of the same ID, so only that with the
-// owner of the call is the call's. A record that was there and then created was released
-// or purged in between: the creation counts.
+// readClaim reads a row of claims.sql: a record that existed, or one that the batch
+// created. Another process may have created a record of the same ID, so the claim was
+// granted only if the record has its owner. If there is a row of each kind for an ID, the
+// old record was released or purged in between, and the created one counts.
 func (b *callBatch) readClaim(row *wire.Row) {
 	v, at, ok := b.claims.find(row.Bytes())
 	if !ok || len(row.Columns) != 12 {

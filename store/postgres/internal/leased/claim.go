@@ -14,19 +14,20 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// slowClaim is how long a claim may take from the reading of the clock to its row. One
-// that took longer waited for a lock, and claims once more, so that its lease is whole.
+// slowClaim is how long a statement may take from reading the clock to writing the row. A
+// claim that took longer waited for a lock, and extends its lease again, so that the
+// caller gets a whole one.
 const slowClaim = 10 * time.Millisecond
 
-// busyFor is the lease that is left, to the caller, of a lapsed record that another
-// transaction is just writing.
+// busyFor is the remaining lease that a claim reports for a lapsed record that another
+// transaction is writing at that moment.
 const busyFor = time.Millisecond
 
 // claimAlone claims r, and nothing else, in one statement or two.
 func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	var (
 		result store.ClaimResult
-		seen   record.Decision // of the last try
+		seen   record.Decision // of the last attempt at the statement
 	)
 	err := s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
 		result, seen, err = s.claimOn(ctx, conn, r)
@@ -42,8 +43,8 @@ func (s *Store) claimAlone(ctx context.Context, r *store.ClaimRequest) (store.Cl
 	return result, nil
 }
 
-// claimOn claims r once. One statement answers every claim but those that rewrite a row,
-// which take one more; where replays are common one that reads comes first.
+// claimOn claims r once, in one statement, or in two if a row has to be rewritten. While
+// replays are common, it first executes a statement that only reads.
 func (s *Store) claimOn(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest) (result store.ClaimResult, d record.Decision, err error) {
 	var found table.Seen
 	if s.recent.ReplaysCommon() {
@@ -93,8 +94,8 @@ func (s *Store) rewrite(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 	return s.written(ctx, conn, r, &wrote)
 }
 
-// written answers a claim from the row that it wrote, or has lost a race where it wrote
-// none. The lease of a row that was written after a wait is made whole.
+// written answers a claim from the row that it wrote. If it wrote none, it lost a race.
+// If it waited for a lock before it wrote, the lease is extended again.
 func (s *Store) written(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, wrote *table.Seen) (store.ClaimResult, error) {
 	switch {
 	case wrote.Fence == 0:
@@ -105,9 +106,10 @@ func (s *Store) written(ctx context.Context, conn *pgx.Conn, r *store.ClaimReque
 	return granted(wrote), nil
 }
 
-// claimWaited makes the lease of a record whole that was written after a wait: its clock
-// is that of before. Where that lease has lapsed and the record is another's by now, the
-// claim was granted all the same, and no lease remains of it: its renewal tells.
+// claimWaited extends the lease of a record that was written after a wait, because that
+// lease counts from before the wait. If the lease has lapsed and the record belongs to
+// another attempt by now, the claim was granted with no lease remaining, and its renewal
+// fails.
 func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimRequest, wrote *table.Seen) (store.ClaimResult, error) {
 	result := granted(wrote)
 	err := table.Query(ctx, conn, s.statements.claimWaited, []any{
@@ -123,13 +125,14 @@ func (s *Store) claimWaited(ctx context.Context, conn *pgx.Conn, r *store.ClaimR
 		result.Remaining = table.FromMicroseconds(left)
 		return nil
 	})
-	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock) { // a rival wrote the record, as above
+	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock) { // another attempt wrote the record: no lease remains
 		result.Remaining, err = 0, nil
 	}
 	return result, err
 }
 
-// claimValues are the parameters of claim_new.sql, and the first of rewrite.sql.
+// claimValues are the parameters of claim_new.sql, and the first parameters of
+// rewrite.sql.
 func claimValues(r *store.ClaimRequest) [][]byte {
 	const lease, retention, horizon = 8, 8 + wire.IntervalSize, 16 + wire.IntervalSize
 	fixed := append(make([]byte, 0, horizon+8), r.ID[:8]...)
@@ -142,7 +145,7 @@ func claimValues(r *store.ClaimRequest) [][]byte {
 	}
 }
 
-// claimArgs are claimValues for pgx.
+// claimArgs are the same parameters as Go values, for pgx to encode.
 func claimArgs(r *store.ClaimRequest) []any {
 	return []any{
 		r.ID[:], r.Owner[:], r.Fingerprint[:], int64(binary.BigEndian.Uint64(r.ID[:8])), r.Lease, //nolint:gosec // any 64 bits do

@@ -26,7 +26,7 @@ func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
 	})
 }
 
-// InSQLTx is inTx for a transaction of database/sql, over pgx's driver.
+// InSQLTx is [InTx] for a transaction of database/sql, over pgx's driver.
 func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	a, r, err := completionOf(ctx, payload)
 	if err != nil {
@@ -35,8 +35,7 @@ func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
 	return a.complete(&r, func(text string, args ...any) row { return tx.QueryRowContext(ctx, text, args...) })
 }
 
-// attempt is the value that the context of a handler of the leased store has for its
-// attempt.
+// attempt identifies an attempt of the leased store. The context of its handler has it.
 type attempt struct {
 	store *Store
 	id    store.ID
@@ -60,7 +59,7 @@ func completionOf(ctx context.Context, payload []byte) (*attempt, store.Complete
 	}
 	view, running := reprise.AttemptFrom(ctx)
 	if !ok || !running {
-		return nil, store.CompleteRequest{}, table.Invalid("InTx outside of a handler of the leased store")
+		return nil, store.CompleteRequest{}, table.Invalid("the context has no attempt of the leased store; call InTx in a handler, with the context of its request")
 	}
 	r := store.CompleteRequest{ID: a.id, Owner: a.owner, Payload: payload, Policy: view.Policy()}
 	err := r.Validate()
@@ -75,12 +74,12 @@ func (a *attempt) complete(r *store.CompleteRequest, query func(text string, arg
 	var state int16
 	statements, args := &a.store.table.Statements, table.CompletionArgs(r)
 	err := query(statements.CompleteOwn.SQL, args...).Scan(&state)
-	if errors.Is(err, sql.ErrNoRows) { // pgx's own is one, too
+	if errors.Is(err, sql.ErrNoRows) { // pgx.ErrNoRows wraps it
 		err = query(statements.CompleteAgain.SQL, args[:2]...).Scan(&state)
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll back", store.ErrLeaseLost)
+		return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none; roll the transaction back", store.ErrLeaseLost)
 	case err != nil:
 		return wire.Fail("complete", err)
 	}
@@ -88,9 +87,9 @@ func (a *attempt) complete(r *store.CompleteRequest, query func(text string, arg
 	return nil
 }
 
-// completedElsewhere reports, for a completion by the engine, whether the owner
-// completed the record with another payload in its handler's transaction. ErrLeaseLost
-// makes the engine look for the record's owner, and send the stored payload.
+// completedElsewhere reports, for a completion by the engine, whether the handler
+// completed the record with another payload by InTx. Complete then answers ErrLeaseLost,
+// which makes the engine read the record and send the stored payload.
 func (s *Store) completedElsewhere(ctx context.Context, r *store.CompleteRequest) (bool, error) {
 	if !s.inTxOwners.called(r.Owner) {
 		return false, nil

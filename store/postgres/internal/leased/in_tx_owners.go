@@ -8,21 +8,20 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// inTxOwners remembers the owners that called InTx: the answer that the engine completes
-// with afterwards may differ from the one that is in the record.
+// inTxOwners remembers the owners that called InTx, because the response with which the
+// engine completes afterwards may differ from the one in the record.
 //
-// An owner is forgotten at the end of its attempt, and at the latest when the record that
-// it may have completed is not valid any more: some attempts have no end that the store
-// hears of.
+// An owner is forgotten when its attempt ends, or, because the store does not learn of
+// every end, when the record that it may have completed has expired.
 type inTxOwners struct {
 	any atomic.Bool // whether InTx was ever called
 
 	mu     sync.Mutex
-	owners map[store.Owner]time.Time // and when to forget them
-	sweep  int                       // how many there are when it looks for old ones next
+	owners map[store.Owner]time.Time // when to forget each
+	sweep  int                       // how many owners trigger the next removal of old ones
 }
 
-// sweepMin is how many owners are kept before it looks for old ones.
+// sweepMin is the smallest number of owners that triggers a removal of old ones.
 const sweepMin = 64
 
 // add remembers owner for as long as its record is valid.
@@ -34,7 +33,7 @@ func (c *inTxOwners) add(owner store.Owner, remembered time.Duration) {
 	if c.owners == nil {
 		c.owners = make(map[store.Owner]time.Time)
 	}
-	c.owners[owner] = now.Add(remembered + time.Minute) // the server's clock may go slower
+	c.owners[owner] = now.Add(remembered + time.Minute) // the server's clock may run slower
 	if len(c.owners) <= max(c.sweep, sweepMin) {
 		return
 	}
@@ -43,7 +42,7 @@ func (c *inTxOwners) add(owner store.Owner, remembered time.Duration) {
 			delete(c.owners, o)
 		}
 	}
-	c.sweep = 2 * len(c.owners) // as many calls share the cost of a sweep
+	c.sweep = 2 * len(c.owners) // spreads the cost of a removal over as many calls
 }
 
 // called reports whether owner called InTx.

@@ -19,10 +19,10 @@ import (
 type Store struct {
 	table         *table.Table
 	statements    statements
-	recent        table.ReplayRatio           // how many of the claims are replays
+	recent        table.ReplayRatio           // the share of replays among claims
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
 	active        atomic.Int64                // claims and completions on their way
-	maxUncombined int64                       // how many of them are sent alone
+	maxUncombined int64                       // how many may be on their way before they are combined
 
 	inTxOwners inTxOwners
 }
@@ -34,10 +34,7 @@ func New(t *table.Table) *Store {
 	return s
 }
 
-// Claim implements [store.Store] in one statement that reads before it writes, and in one
-// more where it rewrites a row: a replay does not write. A lapsed record whose row
-// another transaction is just writing is InProgress, with a millisecond remaining. Claims
-// that arrive while others are on their way are sent together: see Config.NoCombining.
+// Claim implements [store.Store]: see reprisepg.Store.Claim.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -53,8 +50,8 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	return s.table.Renew(ctx, rs)
 }
 
-// Complete implements [store.Store] in one statement, with other calls as Claim is. A
-// completion that is repeated takes two.
+// Complete implements [store.Store] in one statement, which may be sent together with
+// other calls, as Claim is. A repeated completion takes two.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -64,7 +61,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	case err != nil:
 		return err
 	case elsewhere:
-		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, in a transaction of its own", store.ErrLeaseLost)
+		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, by InTx", store.ErrLeaseLost)
 	}
 	if s.queue == nil {
 		err = s.table.Complete(ctx, &r)

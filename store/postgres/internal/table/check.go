@@ -23,8 +23,8 @@ var FindingCodes = []string{
 	"statement-cache", "schema-version", "privileges", "unlogged", "other-grants", "unpurged", "pool-size",
 }
 
-// Check looks at the settings of the server as the connections of this pool have them, at
-// the schema, at the privileges of the role, and at how pgx and a pooler fit together.
+// Check checks the settings of the server as a connection of this pool sees them, the
+// schema, the privileges of the role, and whether the settings of pgx suit a pooler.
 func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
 	session, err := t.Db.Acquire(ctx, "check")
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, e
 	if finding, noticed := found.finding(); noticed {
 		list = append(list, finding)
 		if finding.Severity == store.Unsafe {
-			return list, nil // tables or functions to look at are missing
+			return list, nil // the tables or functions that the next checks need are missing
 		}
 	}
 	table, err := t.readTable(ctx, conn)
@@ -76,8 +76,8 @@ type Prover interface {
 	store.Checker
 }
 
-// Prove returns ErrMisconfigured where a guarantee of st does not hold on its server, by
-// its check and then by a probe: see probe. It logs warnings.
+// Prove checks st and then probes it (see probe). It returns ErrMisconfigured if a
+// guarantee of st does not hold on its server, and logs warnings.
 func (t *Table) Prove(ctx context.Context, st Prover, rival store.Store) error {
 	if err := t.refuseUnsafe(ctx, st); err != nil {
 		return err
@@ -111,7 +111,8 @@ func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {
 	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
 }
 
-// settings are those that a connection of the pool shows of its server and its session.
+// settings are the settings of the server and the session, as a connection of the pool
+// sees them.
 type settings struct {
 	version                    int
 	recovery                   bool
@@ -120,8 +121,8 @@ type settings struct {
 	fsync, fullPages, readOnly string
 	isolation                  string
 
-	pooled   bool // another process sits between
-	caches   bool // pgx expects the session to remember statements
+	pooled   bool // a pooler is between this process and the server
+	caches   bool // pgx expects the session to keep prepared statements
 	observed bool
 }
 
@@ -135,7 +136,7 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
 		current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
 		pgx.QueryExecModeExec).Scan(&s.version, &s.recovery, &pid,
 		&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
-	s.pooled = pid != conn.PgConn().PID() // a pooler makes up its own
+	s.pooled = pid != conn.PgConn().PID() // a pooler invents process IDs
 	s.observed = wire.Observed(conn)
 	switch conn.Config().DefaultQueryExecMode {
 	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
@@ -145,7 +146,7 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
 	return s, err
 }
 
-// findings judges the settings.
+// findings returns what is unsafe or suspicious about the settings.
 func (s *settings) findings() []store.Finding {
 	var list findings
 	list.add(s.version < oldestServer, store.Warning, "server-version",
@@ -157,17 +158,17 @@ func (s *settings) findings() []store.Finding {
 	list.add(s.synchronousCommit == "off", store.Unsafe, "synchronous-commit",
 		"synchronous_commit is off: a crash loses claims and responses that were acknowledged, and their operations run again; set it to on for this role")
 	list.add(s.synchronousCommit == "local" && s.standbys != "", store.Warning, "synchronous-commit",
-		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged")
+		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged; set it to on for this role")
 	list.add(s.fsync == "off", store.Unsafe, "fsync",
-		"fsync is off: a crash of the machine loses or corrupts records")
+		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
 	list.add(s.fullPages == "off", store.Unsafe, "full-page-writes",
-		"full_page_writes is off: a crash of the machine can corrupt records")
+		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
 	list.add(s.isolation != "read committed", store.Warning, "isolation",
-		"default_transaction_isolation is %s: claims that lose a race fail and are repeated; read committed saves that", s.isolation)
+		"default_transaction_isolation is %s, so claims that lose a race fail and are repeated; set it to read committed for this role", s.isolation)
 	list.add(s.standbys != "" && !s.observed, store.Warning, "notices",
-		"synchronous standbys are named and the pool was made without ObserveNotices: a commit whose wait for a standby was cancelled looks confirmed")
+		"synchronous standbys are named and the pool was made without ObserveNotices, so a commit whose wait for a standby was cancelled looks confirmed; call reprisepg.ObserveNotices before the pool is made")
 	list.add(s.pooled && s.caches, store.Warning, "statement-cache",
-		"a pooler sits between and the pool's DefaultQueryExecMode expects the session to remember statements; in transaction mode use default_query_exec_mode=exec")
+		"a pooler is in between, and the pool's DefaultQueryExecMode expects sessions to keep prepared statements; if the pooler is in transaction mode, use default_query_exec_mode=exec")
 	return list
 }
 
@@ -220,15 +221,15 @@ func (t *Table) readTable(ctx context.Context, conn *pgx.Conn) (tableState, erro
 	return state, err
 }
 
-// findings judges the table.
+// findings returns what is unsafe or suspicious about the table.
 func (t *tableState) findings() []store.Finding {
 	var list findings
 	list.add(t.unlogged, store.Unsafe, "unlogged",
-		"the table is unlogged or temporary: a crash empties it, and every operation runs again; ALTER TABLE … SET LOGGED")
+		"the table is unlogged or temporary: a crash empties it, and operations run again; make it permanent with ALTER TABLE … SET LOGGED")
 	list.add(t.others != "", store.Warning, "other-grants",
-		"%s may read or change the records, which contain responses; unless a service needs it: REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
+		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
 	list.add(t.overdue > 0, store.Warning, "unpurged",
-		"records that a purge would delete or empty have been due for %d days: the table grows, and responses stay longer than their retention; the log of the services says why their purges fail, unless Config.Purge turns them off, and reprise purge deletes what is due", t.overdue)
+		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.Purge turns them off, and delete what is due with reprise purge", t.overdue)
 	if len(t.missing) > 0 {
 		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
 	}
@@ -236,7 +237,7 @@ func (t *tableState) findings() []store.Finding {
 }
 
 func privilegeFinding(missing string) store.Finding {
-	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; see Grants"}
+	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; give it what reprisepg.Grants returns"}
 }
 
 // findings collects the findings of a check.

@@ -69,7 +69,7 @@ func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
 			t.Errorf("FindingCodes lacks %s", f.Code)
 		}
 	}
-	if !slices.Equal(codesOf(got), []string{"unlogged!", "other-grants", "unpurged", "privileges!"}) || !strings.Contains(got[3].Detail, "SELECT on x, DELETE on x; see Grants") {
+	if !slices.Equal(codesOf(got), []string{"unlogged!", "other-grants", "unpurged", "privileges!"}) || !strings.Contains(got[3].Detail, "SELECT on x, DELETE on x; give it what reprisepg.Grants returns") {
 		t.Errorf("%+v", got)
 	}
 	if got := (&tableState{}).findings(); got != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Complete ends an attempt whose record is in the table, in one statement, or in two
-// where the owner has completed it already. The request has been validated.
+// Complete ends an attempt whose record is in the table, in one statement, or in two if
+// the owner has completed it already. The caller has validated the request.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
 	err := t.On(ctx, "complete", func(conn *pgx.Conn) (err error) {
@@ -27,9 +27,9 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	return fmt.Errorf("%w: postgres: complete: another owner has the record, or there is none", store.ErrLeaseLost)
 }
 
-// completeOn completes r once: a record of the owner that is in progress or, in a new
-// statement, one that the owner has completed. The first statement may not see the change
-// that it waited for.
+// completeOn completes r once. The first statement completes a record of the owner that
+// is in progress. The second finds one that the owner has completed already: the first
+// may not see a change for which it had to wait.
 func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.CompleteRequest) (done bool, err error) {
 	answered := func(*wire.Row) { done = true }
 	scan := func(rows pgx.Rows) error { done = rows.Next(); return nil }
@@ -44,8 +44,8 @@ func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.Complet
 	return done, err
 }
 
-// CompletionArgs are the parameters of complete_own.sql, of which complete_again.sql has
-// the first two.
+// CompletionArgs are the parameters of complete_own.sql; complete_again.sql has the first
+// two of them.
 func CompletionArgs(r *store.CompleteRequest) []any {
 	return []any{r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon)}
 }

@@ -23,8 +23,8 @@ func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return *found, nil
 }
 
-// Resolve ends a record as an operator wants. An attempt that comes back afterwards finds
-// that it lost the record.
+// Resolve ends a record on behalf of an operator. An attempt that comes back afterwards
+// finds that it lost the record.
 func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	lapsed := r.State == store.StateLapsed
 	sql, args := t.Statements.resolve, []any{id[:], int64(r.Fence), NotNull(r.Payload), Microseconds(r.Retention), lapsed} //nolint:gosec // fences come from a bigint
 	if r.Forget {
-		var completed *bool // nil: it could not be read
+		var completed *bool // nil: the record could not be read
 		if r.State != store.StateUnreadable {
 			was := r.State.WasCompleted()
 			completed = &was
@@ -50,8 +50,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	return err
 }
 
-// Look is inspect for an operation that a record which cannot be read ends with
-// ErrCorrupt.
+// Look is inspect, with ErrCorrupt for a record that cannot be read.
 func (t *Table) Look(ctx context.Context, op string, id store.ID) (*store.Record, error) {
 	found, err := t.inspect(ctx, op, id)
 	if err == nil && found != nil && found.State == store.StateUnreadable {
@@ -60,7 +59,7 @@ func (t *Table) Look(ctx context.Context, op string, id store.ID) (*store.Record
 	return found, err
 }
 
-// inspect reads the record of id; nil means that none is seen.
+// inspect reads the record of id; nil means that there is none, or only an expired one.
 func (t *Table) inspect(ctx context.Context, op string, id store.ID) (*store.Record, error) {
 	var found *store.Record
 	err := t.Run(ctx, op, t.Statements.inspect, func(rows pgx.Rows) error {
@@ -91,7 +90,7 @@ func (t *Table) inspect(ctx context.Context, op string, id store.ID) (*store.Rec
 	return found, nil
 }
 
-// shown is the columns of shown.sql. They are NULL where a listing has no more records.
+// shown has the columns of shown.sql. They are NULL where a listing has no more records.
 type shown struct {
 	now                           instant
 	id                            []byte

@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A call of List looks at about scannedPerPage records, in statements of scannedAtOnce:
-// the planner reads so few along the primary key, and none of them takes long.
+// A call of List looks at about scannedPerPage records, in statements that look at
+// scannedAtOnce each: so few that the planner uses the primary key, and that no statement
+// takes long.
 const (
 	scannedPerPage = 10_000
 	scannedAtOnce  = 1000
@@ -46,8 +47,8 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 	return page, nil
 }
 
-// listStep adds the next records to page, and returns behind which ID to go
-// on; nil is the end.
+// listStep adds the next records to page, and returns the ID behind which the next step
+// starts; nil is the end.
 func (t *Table) listStep(ctx context.Context, page *store.Page, q *store.Query, after []byte) (next []byte, err error) {
 	var (
 		states  = q.States
@@ -55,7 +56,7 @@ func (t *Table) listStep(ctx context.Context, page *store.Page, q *store.Query, 
 		added   []store.Record
 		looked  int64
 		last    []byte
-		lastOne int64 // the number of the last record of added
+		lastOne int64 // the number of the last record of added, among those looked at
 	)
 	if states == 0 {
 		states = store.States(store.StateRunning, store.StateLapsed, store.StateCompleted, store.StateExpired, store.StateUnreadable, store.StateUnknown)
@@ -109,7 +110,7 @@ func (t *Table) parseCursor(text string) ([]byte, error) {
 	position, found := strings.CutPrefix(text, t.cursorPrefix())
 	after, err := hex.DecodeString(position)
 	if !found || err != nil || len(after) == 0 {
-		return nil, Invalid("Query.After is not a cursor of the table %s; start the listing anew", t.Names.records)
+		return nil, Invalid("Query.After is not a cursor of the table %s; start the listing again", t.Names.records)
 	}
 	return after, nil
 }

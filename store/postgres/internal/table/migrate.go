@@ -41,7 +41,7 @@ func Migrations(o Options) ([]Migration, error) {
 	return list, nil
 }
 
-// Grants returns the statements that let role run the stores, and no more.
+// Grants returns the GRANT statements for a role that runs the stores.
 func Grants(o Options, role string) string {
 	n, to := NewNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
 	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{o.Schema}.Sanitize() + to +
@@ -68,25 +68,25 @@ func Migrate(ctx context.Context, db beginner, o Options) error {
 	return wire.Fail("migrate", err)
 }
 
-// needs adds the right that a step of a migration needs to an error that the role lacks
-// one: it is none of Grants.
+// needs adds, to an error about a missing privilege, the privilege that a step of a
+// migration needs. Grants does not include it.
 func needs(tx pgx.Tx, err error, right string) error {
 	if !wire.HasCode(err, wire.CodeNoPrivilege) {
 		return err
 	}
-	return fmt.Errorf("%w: postgres: migrate: %s; the role that migrates needs more than the service's: GRANT %s TO %s, or migrate as the owner",
+	return fmt.Errorf("%w: postgres: migrate: %s; the role that migrates needs more privileges than that of the service: GRANT %s TO %s, or migrate as the owner",
 		store.ErrMisconfigured, err.Error(), right, pgx.Identifier{tx.Conn().Config().User}.Sanitize())
 }
 
 func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) error {
 	n := NewNames(o)
-	// Under a stricter default the snapshot would be that of before the lock, in which what
-	// another process has just migrated is missing.
+	// At a stricter level, the snapshot would be older than the lock, and miss what another
+	// process has just migrated.
 	if _, err := tx.Exec(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"); err != nil {
 		return err
 	}
-	// No parameters, hence the simple protocol: it works in every mode and behind every
-	// pooler.
+	// Without parameters, pgx uses the simple protocol, which works in every mode and behind
+	// every pooler.
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock("+strconv.FormatInt(n.lock("migrate"), 10)+")"); err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func migrateIn(ctx context.Context, tx pgx.Tx, o Options, list []Migration) erro
 	return nil
 }
 
-// createSchema creates the schema if it is missing. IF NOT EXISTS asks for the
-// privilege even where the schema exists.
+// createSchema creates the schema if it is missing. CREATE SCHEMA IF NOT EXISTS would
+// need the privilege even if the schema exists.
 func createSchema(ctx context.Context, tx pgx.Tx, o Options) error {
 	var exists bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, o.Schema).Scan(&exists)

@@ -23,8 +23,8 @@ const (
 type Names struct {
 	schema, table               string // not quoted
 	records, migrations, expiry string
-	functions                   []string // in the order of functions
-	signatures                  []string // the same with the types of their parameters
+	functions                   []string // in the order of the variable functions
+	signatures                  []string // the same, with the types of their parameters
 	Lock                        string   // the seed of the advisory locks of the table; not quoted
 }
 
@@ -59,18 +59,18 @@ func (n *Names) lock(work string) int64 {
 	return int64(key.Sum64()) //nolint:gosec // any 64 bits do
 }
 
-// Load returns a statement of this table: the text of sql/file.sql without its comments,
-// which would travel with every call.
+// Load returns a statement of this table: the text of sql/file.sql, without its comments.
 func (n *Names) Load(files fs.FS, file string) string {
 	return n.fill(withoutComments(readSQL(files, "sql/"+file+".sql")))
 }
 
-// Prepared is load for a statement of every request.
+// Prepared is [Names.Load] for a statement that is prepared.
 func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 	return wire.NewStatement(n.Load(files, file))
 }
 
-// fill puts the names, and the conditions that several statements share, into a text.
+// fill replaces the placeholders of a text by names, and by conditions that several
+// statements share.
 func (n *Names) fill(text string) string {
 	for _, part := range []string{"shown", "fence"} { // each may contain those after it
 		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(sqlFiles, "sql/"+part+".sql")))
@@ -92,7 +92,8 @@ func (n *Names) fill(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// readSQL returns an embedded file. A missing file is a mistake in this package.
+// readSQL returns an embedded file. It panics if the file is missing, which is a bug in
+// this package.
 func readSQL(files fs.FS, path string) string {
 	text, err := fs.ReadFile(files, path)
 	if err != nil {
@@ -101,8 +102,8 @@ func readSQL(files fs.FS, path string) string {
 	return string(text)
 }
 
-// withoutComments drops the lines that are only a comment: they would travel with every
-// call.
+// withoutComments removes the lines that are only a comment, because every call would
+// send them.
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

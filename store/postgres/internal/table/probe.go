@@ -11,14 +11,14 @@ import (
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// probe tries every operation of st on a new record. The catalogue does not show
-// row-level security policies, triggers and the functions that a server lacks. The store
-// rival has the same table, and shares no memory with st.
+// probe tries every operation of st on a new record. The catalogue does not show what
+// row-level security policies, triggers and missing functions break. The store rival uses
+// the same table, and shares no memory with st.
 func (t *Table) probe(ctx context.Context, st, rival store.Store) error {
 	err := (&probe.Probe{
 		Name: "postgres", Store: st, Rival: rival, LostRace: ErrLostRace,
 		Advice: "; the server has to offer advisory locks that exclude another session",
-		Before: func(ctx context.Context, id store.ID) error { // the functions that no other step is certain to call
+		Before: func(ctx context.Context, id store.ID) error { // no other step is certain to call these functions
 			return t.Run(ctx, "lock", "SELECT pg_advisory_xact_lock($1::bigint), pg_try_advisory_xact_lock($1::bigint)",
 				func(rows pgx.Rows) error { return nil }, int64(binary.BigEndian.Uint64(id[:]))) //nolint:gosec // any 64 bits do
 		},
@@ -47,7 +47,7 @@ func (t *Table) deleteProbe(ctx context.Context, id store.ID) error {
 	return err
 }
 
-// rowSecurityAdvice returns the remedy where row-level security applies to this role.
+// rowSecurityAdvice returns the remedy if row-level security applies to this role.
 func (t *Table) rowSecurityAdvice(ctx context.Context) string {
 	var (
 		active bool

@@ -17,20 +17,20 @@ import (
 // MaxPurge is the largest number of records that one statement deletes or empties.
 const MaxPurge = 100_000
 
-// purgeBound is the place in the index where the next purge begins. Entries before it
-// are gone, and while an old snapshot keeps them every statement that starts at the
-// front reads them all again.
+// purgeBound is the place in the index where the next purge begins. The records before it
+// are deleted, but as long as an old snapshot keeps their entries, a statement that
+// starts at the front reads all of them again.
 type purgeBound struct {
 	mu sync.Mutex
 	at *time.Time // nil: the front
 }
 
-// Purge deletes records that are not seen any more, and empties those whose payload is
-// not replayed any more. Any number of processes may purge at once: each skips records
-// that another is about to purge, or to claim.
+// Purge deletes records that have expired, and empties those whose payload is no longer
+// replayed. Any number of processes may purge at once: each skips records that another is
+// about to purge or to claim.
 //
-// It goes on where the last call of this store ended, until a call finds fewer than
-// limit; the next one begins at the front again.
+// It continues where the last call of this store ended. After a call that found fewer
+// than limit, the next one starts at the front again.
 func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	if limit < 1 || limit > MaxPurge {
 		return 0, Invalid("purge of %d records: want 1 to %d", limit, MaxPurge)
@@ -38,8 +38,9 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return t.purge(ctx, limit, nil)
 }
 
-// purge is Purge. With a lock it does nothing while another statement has that lock. The
-// lock is the statement's own: it needs no session, and ends with a process that crashes.
+// purge is Purge. If lock is not nil, it does nothing while another statement holds that
+// advisory lock. The lock lasts as long as the statement, so it needs no session and does
+// not survive a crash.
 func (t *Table) purge(ctx context.Context, limit int, lock *int64) (purged int, err error) {
 	b := &t.purging
 	b.mu.Lock()
@@ -75,8 +76,8 @@ func (t *Table) Purgeable(ctx context.Context, limit int) (count int, err error)
 	return count, err
 }
 
-// Maintain purges about every Purge.Every until ctx ends, and for the first time within
-// that: processes that start together do not purge together.
+// Maintain purges about every Purge.Every until ctx ends. The first round starts at a
+// random time within that, so that processes that start together do not purge together.
 func (t *Table) Maintain(ctx context.Context) {
 	t.Options.Purge.Purge(ctx, t.purgeOnce, func(err error) { t.reportPurge(ctx, err) })
 }

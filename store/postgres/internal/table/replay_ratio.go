@@ -6,8 +6,8 @@ import "sync/atomic"
 // for a completed record before it claims saves most of the work of a replay and adds a
 // round trip to every other claim, so it pays only while replays are common.
 //
-// It is safe for concurrent use. Two counts at the same moment may lose one of the two,
-// which an estimate can bear.
+// It is safe for concurrent use. Of two counts at the same moment one may be lost, which
+// an estimate can bear.
 type ReplayRatio struct{ share atomic.Uint32 } // in parts of recentWhole
 
 const (

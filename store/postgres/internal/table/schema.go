@@ -17,7 +17,7 @@ type querier interface {
 // schema is the state of the schema of a table in a database.
 type schema struct {
 	applied, known int
-	lacking        bool // at a version that this release knows or a newer one: a function that it calls
+	lacking        bool // a function that this release calls is missing, although applied ≥ known
 }
 
 func readSchema(ctx context.Context, q querier, n *Names, known int) (schema, error) {
@@ -31,7 +31,7 @@ func readSchema(ctx context.Context, q querier, n *Names, known int) (schema, er
 	return found, err
 }
 
-// finding judges the schema. It reports false for the one of this release.
+// finding returns what is wrong with the schema, and false if it is that of this release.
 func (s schema) finding() (store.Finding, bool) {
 	f := store.Finding{Code: "schema-version", Severity: store.Unsafe}
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Seen is the row that a statement found in the table, or the one that a claim wrote, or
-// none. Its At is the start of the transaction: in the extended protocol
-// statement_timestamp() is a later clock than the snapshot.
+// Seen is the row that a statement found in the table, or that a claim wrote, or none.
+// Its At is the start of the transaction, because in the extended protocol
+// statement_timestamp() is later than the snapshot.
 type Seen struct {
 	record.Seen
 
-	Standby bool // the server is one, and may be behind
+	Standby bool // the server is a standby, which may lag behind
 }
 
-// Scan is Read for a row of pgx.
+// Scan is [Seen.Read] for a row of pgx.
 func (r *Seen) Scan(row pgx.Row) error {
 	var (
 		at, leaseUntil, validUntil instant
@@ -64,8 +64,9 @@ func (r *Seen) readRecord(row *wire.Row) {
 	r.Payload = bytes.Clone(row.Bytes())
 }
 
-// LookForClaim reads the record of id without a write. On a standby, which may be behind,
-// it finds none, so that the claim goes on to a statement that the standby refuses.
+// LookForClaim reads the record of id, and does not write. On a standby, which may lag
+// behind, it finds none, so that the claim continues with a statement that the standby
+// refuses.
 func (t *Table) LookForClaim(ctx context.Context, conn *pgx.Conn, id store.ID) (Seen, error) {
 	return t.AskForClaim(ctx, conn, t.Statements.ClaimLook, [][]byte{id[:]}, func() []any { return []any{id[:]} })
 }
