@@ -186,8 +186,9 @@ func (c *session) migrateApply() *cobra.Command {
 		Use:   "apply",
 		Short: "Bring the schema up to the version of this release",
 		Long: `apply runs the missing migrations in one transaction. Its role must be allowed to
-create tables; the application's role needs only the privileges in the GRANT lines
-that apply prints. A schema that is newer than this release stays as it is.`,
+create tables. The application's role needs less: run reprise doctor with its URL
+to see the GRANT lines that it lacks. A schema that is newer than this release stays
+as it is.`,
 		Args: cobra.NoArgs,
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			if err := postgresOnly(store); err != nil {
