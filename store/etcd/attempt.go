@@ -127,7 +127,7 @@ func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, e
 }
 
 // keep writes a completed record, which lasts for kept, and its payload, which lasts for
-// replayed, if the ID is still as it was found. Otherwise it does what write does.
+// replayed, if the ID is still as it was found. Otherwise its results are those of write.
 func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, payload string, replayed, kept time.Duration) (done bool, err error) {
 	rec.completedAt, rec.size, rec.parts, rec.set = time.Now(), len(payload), 0, 0
 	var held *lease // of the parts

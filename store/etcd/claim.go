@@ -139,8 +139,8 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 }
 
 // write makes changes under leases for periods, if an ID is still as it was found. If
-// done is false without an error, it has written nothing, and the caller tries again:
-// either the ID has changed, and write updated now, or the server did not know a lease.
+// done is false without an error, it has not written, and the caller tries again: either
+// the ID has changed, and write updated now, or the server did not know a lease.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
 	used := make([]*lease, 0, 2)
 	for _, period := range periods {

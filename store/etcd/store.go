@@ -78,7 +78,7 @@ func (s *Store) key(kind string, id store.ID) string {
 	return s.config.Prefix + kind + hex.EncodeToString(id[:])
 }
 
-// found is what a transaction read about an ID.
+// found is the state of an ID as a transaction read it.
 type found struct {
 	at       int64 // the revision of the cluster at which it was read
 	exists   bool
@@ -141,8 +141,8 @@ func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 	return look(r), nil
 }
 
-// change makes changes if an ID is still as it was found. Otherwise it returns what it
-// found now, and false.
+// change makes changes if an ID is still as it was found. Otherwise it returns the state
+// that it found now, and false.
 func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clientv3.Op) (now found, revision int64, done bool, err error) {
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", was.revision)}
 	if was.liveAt != unread {

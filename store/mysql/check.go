@@ -138,8 +138,8 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	return list, nil
 }
 
-// Check implements [store.Checker]: in addition to what that of [Store] checks, it checks
-// the size of the pool.
+// Check implements [store.Checker]: in addition to the checks of [Store], it checks the
+// size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
 	list, err := s.operations.Check(ctx)
 	if conns := s.table.DB.Stats().MaxOpenConnections; err == nil && conns > 0 && conns-spare < leastAttempts {

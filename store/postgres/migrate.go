@@ -69,9 +69,9 @@ type Beginner interface {
 // COMMITTED.
 //
 // Migrate leaves a schema that is newer than this release as it is, and warns
-// [Config.Logger]: a process of this release may restart while the next one is rolled out.
-// If that schema lacks a function that this release calls, the error is ErrMisconfigured.
-// An invalid config, or a db that is nil, is ErrInvalid.
+// [Config.Logger]: a process of this release may restart while the next one is rolled
+// out. If that schema lacks a function that this release calls, the error is
+// ErrMisconfigured. An invalid config, or a db that is nil, is ErrInvalid.
 func Migrate(ctx context.Context, db Beginner, c Config) error {
 	o, err := c.options()
 	if err != nil {

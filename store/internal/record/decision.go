@@ -82,8 +82,8 @@ func Corrupt(db, op string) error {
 	return fmt.Errorf("%w: %s: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, db, op)
 }
 
-// EndedOwner returns what replaces the owner in the record of an unknown outcome: the
-// owner with its bits inverted. Only a repeated Unknown of that owner matches it.
+// EndedOwner returns the replacement of the owner in the record of an unknown outcome:
+// the owner with its bits inverted. Only a repeated Unknown of that owner matches it.
 func EndedOwner(owner store.Owner) []byte {
 	for i := range owner {
 		owner[i] = ^owner[i]

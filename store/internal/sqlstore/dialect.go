@@ -46,7 +46,7 @@ type Dialect struct {
 	Guard string
 
 	// Stale is the SQL condition that is true on servers whose rows may be older than those
-	// of the primary, so that nothing may be decided by them. Empty means on none.
+	// of the primary, so that no decision may rely on them. Empty means on none.
 	Stale string
 
 	// Late is the SQL expression of the clock at the moment of its evaluation: once for each
@@ -75,8 +75,8 @@ type Dialect struct {
 	Schema []string
 
 	// Classify returns the sentinel for a driver's error, or [ErrLostRace]. committing says
-	// that a commit failed. When another statement fails, nothing was written, because its
-	// transaction is rolled back. Classify gets no error of a context.
+	// that a commit failed. When another statement fails, its transaction is rolled back.
+	// Classify gets no error of a context.
 	Classify func(err error, committing bool) error
 
 	// Retires reports whether a connection must be closed after err. Nil means never.
@@ -107,8 +107,8 @@ type Conn interface {
 
 // A Writer executes operations that write.
 type Writer interface {
-	// Write calls f, and commits its writes before it returns nil. It calls f again if what
-	// f wrote was rolled back. An error of f for which [IsResult] is true ends the
+	// Write calls f, and commits its writes before it returns nil. It calls f again if the
+	// writes of f were rolled back. An error of f for which [IsResult] is true ends the
 	// operation, which must not have written anything, but no other operation in the same
 	// transaction. Write returns errors that wrap a sentinel of package store.
 	Write(ctx context.Context, op string, f func(context.Context, Conn) error) error

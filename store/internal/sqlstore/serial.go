@@ -56,7 +56,7 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 }
 
 // send executes a batch in one transaction. If a statement of a batch of several
-// operations fails, it gives each operation a transaction of its own.
+// operations fails, it gives each operation a separate transaction.
 func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
 	err := w.transact(ctx, batch)
 	if len(batch) > 1 && errors.As(err, new(statementError)) {

@@ -126,7 +126,7 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 // Ask executes a statement of every request once, in the way that [wire.Sender.On]
 // returns: in binary with the values and the reader of call, or as text with args and
 // scan. It also sends the text if the session has lost the prepared statement, because
-// then nothing was executed.
+// then the statement was not executed.
 func (t *Table) Ask(ctx context.Context, conn *pgx.Conn, call wire.Call, args func() []any, scan func(pgx.Rows) error) error {
 	if sending := t.Sender.On(conn); sending != wire.Text {
 		err := wire.Send(ctx, conn, sending == wire.Prepared, call)

@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
-// This file decides what happens to a claim before it gets a transaction.
+// This file handles a claim until it gets a transaction.
 
 // claim is [Store.Claim] for a claim that enterClaim let through: the only one of its ID
 // that is on its way.

@@ -34,7 +34,7 @@ type Store struct {
 	noClientCheck atomic.Bool
 
 	mu        sync.Mutex
-	attempts  map[store.Owner]*attempt   // attempts that nothing has begun to end
+	attempts  map[store.Owner]*attempt   // attempts whose end has not begun
 	running   map[store.ID]*attempt      // attempts whose transaction is open
 	claiming  map[store.ID]chan struct{} // claims on their way; closed at their end
 	undecided map[store.Owner]time.Time  // owners whose last call has no definite answer, and since when

@@ -165,9 +165,8 @@ func (t *handlerTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns 
 }
 
 // LargeObjects is the one method that costs an extra round trip, because pgx makes the
-// value only for a transaction that it began. The BEGIN does nothing inside a transaction
-// but leave a warning in the log of the server. If it fails, the connection is lost, and
-// the value is useless.
+// value only for a transaction that it began. The BEGIN only leaves a warning in the log
+// of the server. If it fails, the connection is lost, and the value is useless.
 func (t *handlerTx) LargeObjects() pgx.LargeObjects {
 	conn, err := t.conn()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
 // the record alone, as Complete does with DiscardEffects, and with the same errors. The
 // lock of the attempt is held throughout, so that no other attempt begins in between.
-// There are two exceptions. A transaction in which a statement failed accepts nothing but
+// There are two exceptions. A transaction in which a statement failed accepts only
 // ROLLBACK, and the lock is then free for two statements of the same batch, which is long
 // enough for one of many simultaneous retries. A transaction that was lost with its
 // connection, or that the handler ended, has no lock. If another process has taken the
@@ -39,7 +39,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 
 // commitElsewhere commits the record of an attempt that has lost its transaction, on
 // another connection. It takes the lock before it sends the COMMIT, so that findCommit
-// can find out what a lost answer was.
+// can find out about a lost answer.
 func (s *Store) commitElsewhere(ctx context.Context, a *attempt, r *ending) error {
 	session, err := s.table.Db.Acquire(ctx, "unknown")
 	if err != nil {
