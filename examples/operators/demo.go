@@ -15,7 +15,7 @@ import (
 )
 
 // demo finds the stuck operation and resolves it, through the console, as a person does.
-// It returns an error at the first thing that is not as it says.
+// It returns an error at the first unexpected result.
 func (s shop) demo(ctx context.Context, out io.Writer, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
