@@ -41,7 +41,7 @@ func (s shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	}
 	fmt.Fprintf(out, "   < %d %s\n\n", got.status, got.body)
 
-	fmt.Fprintln(out, "2. The console shows what needs a human:")
+	fmt.Fprintln(out, "2. The console shows what needs a person:")
 	home, err := visit(ctx, a.url+"/idempotency/")
 	if err != nil {
 		return err
