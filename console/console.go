@@ -1,5 +1,5 @@
 // Package console is a small website for the people who operate services that use
-// Reprise. It shows the running operations, finds those that need a human, shows the
+// Reprise. It shows the running operations, finds those that need a person, shows the
 // contents of a record and the client's next response, and resolves it:
 //
 //	events := console.NewEvents()

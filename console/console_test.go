@@ -193,7 +193,7 @@ func recordPage(id store.ID) string { return "/records/main/" + id.String() }
 func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, fence := b.lapsed("stuck")
-		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), `href="./records/main/`+id.String()+`"`, "payments", "lapsed")
+		b.want("home", b.get("/"), 200, "Needs a person", id.Short(), `href="./records/main/`+id.String()+`"`, "payments", "lapsed")
 		b.want("list", b.get("/records?state=lapsed&label=payments&older=1s"), 200, id.Short(), "The end was reached")
 		b.want("another label", b.get("/records?label=refunds"), 200, "No record here matches")
 		b.want("record", b.get(recordPage(id)), 200, "ran out", "409 outcome-unknown, until the record is resolved", "Record this answer", `value="48h0m0s"`, "then remembered for")
@@ -236,7 +236,7 @@ func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 		if err := got.Attempt.Unknown("the bank timed out"); err != nil {
 			b.Fatal(err)
 		}
-		b.want("home", b.get("/"), 200, "Needs a human", id.Short(), "unknown")
+		b.want("home", b.get("/"), 200, "Needs a person", id.Short(), "unknown")
 		b.want("list", b.get("/records?state=unknown"), 200, id.Short())
 		b.want("another state", b.get("/records?state=lapsed"), 200, "No record here matches")
 		b.want("record", b.get(recordPage(id)), 200, "the bank timed out", "The outcome of the last attempt is unknown", "409 outcome-unknown, until the record is resolved", "Record this answer", "may still run")

@@ -15,9 +15,9 @@ import (
 
 // How much the home page reads of each store.
 const (
-	homeLook  = 400 * time.Millisecond // after which it looks no further for those that need a human
+	homeLook  = 400 * time.Millisecond // after which it looks no further for those that need a person
 	countLook = 200 * time.Millisecond // after which it counts no further
-	homeShown = 10                     // records that need a human
+	homeShown = 10                     // records that need a person
 	scanned   = 1000                   // records of one page of the store's listing
 )
 
@@ -41,7 +41,7 @@ type storeView struct {
 	Problem  string // it could not be read
 	Latency  time.Duration
 	Findings []store.Finding
-	Needs    []row // records that need a human
+	Needs    []row // records that need a person
 	Stuck    int
 	Waiting  int // lapsed records that a retry takes over
 	Scanned  int

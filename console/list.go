@@ -23,7 +23,7 @@ const (
 // states are the choices of the filter, besides stuckState.
 var states = []store.RecordState{store.StateLapsed, store.StateUnknown, store.StateUnreadable, store.StateRunning, store.StateCompleted, store.StateExpired}
 
-// stuckState is the choice of the records that need a human.
+// stuckState is the choice of the records that need a person.
 const stuckState = "stuck"
 
 // row is a record of a listing.

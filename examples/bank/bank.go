@@ -15,11 +15,11 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// chargeCall names the call of the bank: the handler's key for it is derived from the
-// name, and so is the reconciler's.
+// chargeCall names the call to the bank. The handler derives the key of the call from
+// this name, and the reconciler derives the same key.
 const chargeCall = "charge"
 
-// bank is the service's end of the bank's API.
+// bank is the service's client of the bank's API.
 type bank struct {
 	url    string
 	client *http.Client
@@ -34,7 +34,7 @@ type answer struct {
 var errNotBooked = errors.New("the bank does not know the payment")
 
 // newBank returns a client of the bank. Its transport sends the same key with every
-// attempt, and says of each error whether an attempt may have reached the bank.
+// attempt, and its errors say whether an attempt may have reached the bank.
 func newBank(url string, base http.RoundTripper, l limits) (*bank, error) {
 	transport, err := repriseclient.NewTransport(base, repriseclient.Config{
 		MaxAttempts: 3, AttemptTimeout: l.attempt, Delay: l.attempt / 20, MaxElapsed: l.call,
@@ -45,8 +45,8 @@ func newBank(url string, base http.RoundTripper, l limits) (*bank, error) {
 	return &bank{url, &http.Client{Transport: transport}}, nil
 }
 
-// pay asks the bank to pay. After an error that is no *repriseclient.NotSentError, the
-// bank may have booked the payment, or may book it still.
+// pay asks the bank to pay. After any error but a *repriseclient.NotSentError, the bank
+// may have booked the payment, or may still book it.
 func (b *bank) pay(ctx context.Context, key string, p payment) (answer, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -56,8 +56,8 @@ func (b *bank) pay(ctx context.Context, key string, p payment) (answer, error) {
 }
 
 // settle asks the bank about a payment whose outcome is unknown, by the key that the
-// handler passed. The reconciler calls it when the bank books nothing of the handler's
-// call any more, so a payment that the bank does not know was not executed.
+// handler passed. The reconciler calls it when the bank can no longer book the handler's
+// call, so a payment that the bank does not know was not executed.
 func (b *bank) settle(ctx context.Context, r store.Record) (*store.Resolution, error) {
 	got, err := b.ask(ctx, http.MethodGet, "/payments/"+r.Key(chargeCall), nil)
 	switch {

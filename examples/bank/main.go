@@ -1,7 +1,7 @@
-// Bank pays through a bank that may book a payment and lose the answer. A payment that
-// the bank answered is kept and replayed. One that was not sent is released, so that the
-// retry runs. One whose outcome is unknown is neither run again nor replayed, until a
-// reconciler has asked the bank.
+// Bank pays through a bank that may book a payment and lose the answer. If the bank
+// answered, the answer is kept and replayed. If the request was not sent, the key is
+// released, so that a retry runs. If the outcome is unknown, retries neither run nor are
+// replayed until a reconciler has asked the bank.
 //
 //	go run ./examples/bank -store redis://localhost:6379
 //	curl -i localhost:8080/payments -H 'Idempotency-Key: 7c1f' -d '{"reference":"order 1","cents":500}'
@@ -36,7 +36,7 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
 	records := flag.String("store", "", "the URL of a Redis or of a PostgreSQL database; empty keeps the records in memory")
-	bank := flag.String("bank", "", "the URL of the bank; empty pretends one")
+	bank := flag.String("bank", "", "the URL of the bank; empty starts a pretend bank")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, *addr, *records, *bank)
@@ -70,7 +70,7 @@ func run(ctx context.Context, addr, records, bank string) error {
 	return s.serve(ctx, listener)
 }
 
-// openStore opens the records at a URL, whose scheme says which store they are in.
+// openStore opens the store at a URL, whose scheme says which store it is.
 func openStore(ctx context.Context, url string) (_ store.Store, closeStore func(), err error) {
 	switch {
 	case url == "":

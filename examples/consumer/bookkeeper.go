@@ -30,10 +30,10 @@ type booked struct {
 
 var (
 	errInsufficient = errors.New("insufficient funds")
-	errUnreadable   = errors.New("the message is no payment")
+	errUnreadable   = errors.New("the message is not a payment")
 )
 
-// results encodes the results of payments. The names stay in records: do not change them.
+// results encodes the results of payments. Records contain the names: do not change them.
 var results = reprise.NamedErrors[booked](nil, map[string]error{
 	"insufficient-funds": errInsufficient, "unreadable": errUnreadable,
 })
@@ -43,13 +43,13 @@ type bookkeeper struct {
 	engine          *reprise.Engine
 	dead            deadLetters
 	heartbeat, work time.Duration
-	retention       time.Duration // longer than a message may be delivered again
+	retention       time.Duration // longer than the time in which a message may be delivered again
 	slots           chan struct{} // one for each worker
 	running         sync.WaitGroup
 }
 
 // take starts to work on a message as soon as a worker is free. It is called for one
-// message after the other, so JetStream sends no more than can be worked on.
+// message after the other, so JetStream sends no more than the workers can take.
 func (b *bookkeeper) take(msg jetstream.Msg) {
 	b.slots <- struct{}{}
 	b.running.Go(func() {
@@ -64,21 +64,21 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 	fingerprint := store.FingerprintOf([]byte(id), msg.Data())
 	stop := b.keepAlive(msg)
 	done, err := reprise.Do(ctx, b.engine, reprise.Operation{
-		// Another consumer of this stream has another scope, or one of the two would not
-		// run.
+		// Another consumer of this stream needs another scope, or one of the two would get the
+		// result of the other.
 		Scope: "bookkeeping",
 
 		// The publisher's ID of the message, not its number in the stream: a message that is
 		// published twice has two numbers.
 		Key: id, Fingerprint: fingerprint,
 
-		// A duplicate that comes after the retention is acknowledged and does not run, for
-		// a year.
+		// A duplicate that comes after the retention, but within a year, is acknowledged
+		// and does not run.
 		Retention: b.retention, Horizon: 365 * 24 * time.Hour,
 		Label: "bookkeeping",
 	}, results, func(ctx context.Context) (booked, error) {
 		if b.work > 0 {
-			<-time.After(rand.N(b.work)) //nolint:gosec // nobody gains by guessing it
+			<-time.After(rand.N(b.work)) //nolint:gosec // it need not be secret
 		}
 		return book(ctx, id, msg.Data())
 	})
@@ -101,10 +101,10 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 	}
 	var balance int64
 	if err := tx.QueryRow(ctx, `SELECT balance FROM accounts WHERE id = $1 FOR UPDATE`, p.Account).Scan(&balance); err != nil {
-		return booked{}, fmt.Errorf("account %s: %w", p.Account, err) // it may be opened yet: the message comes again
+		return booked{}, fmt.Errorf("account %s: %w", p.Account, err) // it may still be opened: the message comes again
 	}
 	if balance += p.Amount; balance < 0 {
-		return booked{}, reprise.Keep(fmt.Errorf("account %s: %w", p.Account, errInsufficient)) // so it is refused for good
+		return booked{}, reprise.Keep(fmt.Errorf("account %s: %w", p.Account, errInsufficient)) // keeps the refusal
 	}
 	if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = $2 WHERE id = $1`, p.Account, balance); err != nil {
 		return booked{}, err
@@ -114,8 +114,8 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 }
 
 // keepAlive tells JetStream, until stop is called, that the message is being worked on.
-// Without it a message that takes longer than AckWait is delivered again; that delivery
-// is answered InProgress, and costs no more than a round trip.
+// Without it, a message that takes longer than AckWait is delivered again; Do answers
+// that delivery with InProgress, which costs one round trip.
 func (b *bookkeeper) keepAlive(msg jetstream.Msg) (stop func()) {
 	done := make(chan struct{})
 	var ended sync.WaitGroup
@@ -146,7 +146,7 @@ func (b *bookkeeper) settle(ctx context.Context, msg jetstream.Msg, fingerprint 
 		if failed := b.dead.park(ctx, msg, fingerprint, err); failed != nil {
 			return errors.Join(fmt.Errorf("no dead letter: %w", failed), msg.NakWithDelay(backoff(msg)))
 		}
-		return msg.TermWithReason(err.Error()) // with an advisory; "reprise show" shows the state of its operation
+		return msg.TermWithReason(err.Error()) // JetStream sends an advisory; reprise show shows the record
 	default:
 		if delay == 0 {
 			delay = backoff(msg)

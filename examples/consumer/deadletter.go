@@ -10,8 +10,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// deadLetters keeps each parked message under its own subject. A stream with the
-// retention policy WorkQueue or Interest deletes a message that is terminated.
+// deadLetters keeps each parked message under its own subject. It is needed because a
+// stream with the retention policy WorkQueue or Interest deletes a message that is
+// terminated.
 type deadLetters struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -23,8 +24,9 @@ func openDeadLetters(ctx context.Context, js jetstream.JetStream) (deadLetters, 
 }
 
 // park returns nil when the dead letter of a message is stored. Duplicates of the message
-// have the same one while it is there. It has no Nats-Msg-Id: within the window for
-// duplicates, a message that a person publishes again and that parks again would be lost.
+// share one dead letter while it exists. It has no Nats-Msg-Id: with one, if a person
+// publishes the message again and it is parked again within the window for duplicates,
+// its dead letter would be lost.
 func (d deadLetters) park(ctx context.Context, msg jetstream.Msg, fingerprint store.Fingerprint, reason error) error {
 	letter := nats.NewMsg("dead.payments." + hex.EncodeToString(fingerprint[:]))
 	letter.Data = msg.Data()
@@ -35,7 +37,7 @@ func (d deadLetters) park(ctx context.Context, msg jetstream.Msg, fingerprint st
 		return nil
 	}
 	if _, missing := d.stream.GetLastMsgForSubject(ctx, letter.Subject); missing == nil {
-		return nil // from an earlier delivery or duplicate, or its acknowledgement was lost
+		return nil // stored by an earlier delivery or a duplicate, or the acknowledgement was lost
 	}
 	return err
 }

@@ -3,15 +3,15 @@
 // JetStream delivers a message at least once: again when its acknowledgement is lost,
 // when the work took longer than AckWait, when a consumer died, and when a publisher sent
 // it again after the stream's window for duplicates. The key of a payment is its message
-// id, and the row that it books commits together with the record that it was booked, in
-// one PostgreSQL transaction. Kill the process at any moment.
+// ID, and the row that it books commits together with its record, in one PostgreSQL
+// transaction. Kill the process at any moment.
 //
-// A payment that is parked is a message of the stream PAYMENTS_DEAD. To process it again,
-// publish it with its ID, and delete it there once it is booked.
+// A parked payment is kept in the stream PAYMENTS_DEAD. To process it again, publish it
+// with its ID, and delete it from that stream once it is booked.
 //
-// Over a leased store (Redis, or reprisepg.Open) the same program books a payment once
-// unless a process dies, or is stopped for longer than its lease, between the row and the
-// record. docs/guides/consumers.md describes the remedy.
+// Over a leased store (Redis, or reprisepg.Open), the same program can book a payment
+// twice if a process dies, or is paused for longer than its lease, between writing the
+// row and the record. docs/guides/consumers.md describes the remedy.
 //
 //	GOWORK=off go run -C examples/consumer github.com/nats-io/nats-server/v2 -js -p 4222 &
 //	GOWORK=off go run -C examples/consumer . -nats-url nats://localhost:4222 -postgres-url postgres://localhost/postgres &
@@ -51,15 +51,15 @@ type options struct {
 	ackWait        time.Duration // until JetStream delivers a message again
 	heartbeat      time.Duration // how often a running payment asks for more time
 	retention      time.Duration // how long the result of a payment is kept
-	publish        string        // the id of a payment to publish, instead of consuming
-	work           time.Duration // how long a payment takes at most, to watch redeliveries
+	publish        string        // the ID of a payment to publish, instead of consuming
+	work           time.Duration // makes payments take up to this long, to watch redeliveries
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.nats, "nats-url", nats.DefaultURL, "the NATS server, with JetStream")
-	flag.StringVar(&o.postgres, "postgres-url", "postgres://127.0.0.1/postgres", "the database; the tables are made in it")
-	flag.IntVar(&o.workers, "workers", 8, "payments at once; each holds a connection")
+	flag.StringVar(&o.postgres, "postgres-url", "postgres://127.0.0.1/postgres", "the database, in which the program creates its tables")
+	flag.IntVar(&o.workers, "workers", 8, "how many payments run at once; each holds a connection")
 	flag.DurationVar(&o.ackWait, "ack-wait", 30*time.Second, "deliver a message again after this time")
 	flag.DurationVar(&o.heartbeat, "heartbeat", 10*time.Second, "ask for more time this often; a third of -ack-wait")
 	flag.DurationVar(&o.work, "work", 0, "make each payment take up to this long")
@@ -130,7 +130,7 @@ func run(ctx context.Context, o options) error {
 	fmt.Println("consuming")
 
 	<-ctx.Done()
-	consuming.Stop() // messages that were fetched and not begun are delivered again
+	consuming.Stop() // messages that were fetched but not begun are delivered again
 	<-consuming.Closed()
 	b.running.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -165,8 +165,8 @@ func publishOne(ctx context.Context, o options) error {
 }
 
 // subscribe makes the stream and the consumer that all processes of this program share.
-// How often a message is delivered is not limited: a message that cannot be worked off is
-// parked, and any other must not be lost because a database was away.
+// The number of deliveries is not limited: a message that can never be booked is parked,
+// and no other message may be lost because a database was down.
 func subscribe(ctx context.Context, js jetstream.JetStream, o options) (jetstream.Consumer, error) {
 	stream, err := openStream(ctx, js, jetstream.StreamConfig{
 		Name: "PAYMENTS", Subjects: []string{"payments.>"}, Duplicates: 100 * time.Millisecond, // short, so that the example sees duplicates
@@ -179,8 +179,8 @@ func subscribe(ctx context.Context, js jetstream.JetStream, o options) (jetstrea
 	})
 }
 
-// openStream opens a stream, and creates it if it is missing. One that an operator
-// created keeps its configuration.
+// openStream opens a stream, and creates it if it is missing. It does not change the
+// configuration of an existing one.
 func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -189,7 +189,7 @@ func openStream(ctx context.Context, js jetstream.JetStream, config jetstream.St
 	return stream, err
 }
 
-// migrate creates the missing tables. Of processes that start at once, one does it and
+// migrate creates the missing tables. If several processes start at once, one does so and
 // the others wait; the lock ends with the connection.
 func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
 	conn, err := pool.Acquire(ctx)

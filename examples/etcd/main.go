@@ -1,5 +1,5 @@
-// Etcd is a service whose payments run once, whichever member of a cluster of etcd fails:
-// it takes a claim to count when a majority of the members has it on disk.
+// Etcd is a service whose payments run once, whichever member of an etcd cluster fails: a
+// claim counts once a majority of the members has it on disk.
 //
 //	ETCD_MEMBERS=127.0.0.1:2379 GOWORK=off go -C examples/etcd run .
 //	curl -i localhost:8080/payments -H 'Idempotency-Key: p-1' -d '{"amount":100}'   # twice
@@ -44,7 +44,7 @@ func serve(ctx context.Context, members []string, addr string) error {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:         members,
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second, // a frozen member is left
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second, // leave a frozen member
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Gin-redis books seats, on Gin with records in Redis: a client that got no response
-// retries, at any process, and gets the seat that it has. A process that dies between a
-// booking and its record leaves a seat empty; echo-postgres has no such gap.
+// retries, at any process, and gets the seat that it already has. A process that dies
+// between a booking and its record leaves a seat empty; echo-postgres has no such gap.
 //
 //	REDIS_ADDR=127.0.0.1:6379 go run ./examples/gin-redis
 //	curl -i -X POST -u ada:pw-of-ada localhost:8080/shows/hamlet/seats -H 'Idempotency-Key: 7c1f'   # twice

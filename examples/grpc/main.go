@@ -1,6 +1,6 @@
-// Grpc is a service of gRPC whose responses get lost, and a client that retries with one
-// key: every order is taken once. The generated code of a service of gRPC's own tests
-// stands for that of yours.
+// Grpc is a gRPC service whose responses get lost, and a client that retries with one
+// key: every order is taken once. The generated code of a test service of gRPC stands in
+// for that of your service.
 //
 //	go run ./examples/grpc
 //

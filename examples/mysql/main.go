@@ -46,7 +46,7 @@ func serve(addr string) error {
 	if err != nil {
 		return err
 	}
-	config.InterpolateParams = true // one round trip for a statement
+	config.InterpolateParams = true // one round trip per statement
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return err
@@ -119,7 +119,8 @@ func redeem(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take records the redemption of a voucher, and returns how many of the kind remain.
+// take records the redemption of a voucher, and returns how many vouchers of this code
+// remain.
 func take(ctx context.Context, code, customer string) (remaining int, err error) {
 	tx, ok := reprisemysql.Tx(ctx)
 	if !ok {

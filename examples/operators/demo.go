@@ -15,7 +15,7 @@ import (
 )
 
 // demo finds the stuck operation and resolves it, through the console, as a person does.
-// It returns an error at the first thing that is not as it says.
+// It returns an error at the first unexpected result.
 func (s shop) demo(ctx context.Context, out io.Writer, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -41,7 +41,7 @@ func (s shop) steps(ctx context.Context, out io.Writer, a *api) error {
 	}
 	fmt.Fprintf(out, "   < %d %s\n\n", got.status, got.body)
 
-	fmt.Fprintln(out, "2. The console shows what needs a human:")
+	fmt.Fprintln(out, "2. The console shows what needs a person:")
 	home, err := visit(ctx, a.url+"/idempotency/")
 	if err != nil {
 		return err

@@ -20,11 +20,11 @@ type fileRecords struct {
 
 	db        *sql.DB
 	file      string
-	temporary string // the folder of the file, if it ends with this program
+	temporary string // the folder of the file, if Close deletes it
 }
 
-// openFile opens the records in a file. Without one it is a new file, in a folder that
-// ends with the program.
+// openFile opens the records in a file. If file is empty, it creates one in a temporary
+// folder, which Close deletes.
 func openFile(ctx context.Context, file string) (*fileRecords, error) {
 	r := &fileRecords{file: file}
 	if file == "" {
@@ -55,7 +55,7 @@ func (r *fileRecords) open(ctx context.Context) (err error) {
 
 func (r *fileRecords) flags() []string { return []string{"-sqlite-file", r.file} }
 
-// spoil makes the record of an order that was taken one of another release.
+// spoil makes a record look like one of another release, which this one cannot read.
 func (r *fileRecords) spoil(ctx context.Context, id store.ID) error {
 	_, err := r.db.ExecContext(ctx, "UPDATE reprise_records SET version = 100 WHERE id = ?", id[:])
 	return err

@@ -4,8 +4,8 @@
 //	go run ./examples/operators          # serve the console, to find and resolve the stuck one
 //	go run ./examples/operators -demo    # do that, print each step, and check it
 //
-// The records are in a file of SQLite that ends with the program, or in the Redis of
-// -redis-url.
+// The records are in a file of SQLite, which the program deletes at its end, or in the
+// Redis of -redis-url.
 //
 //run:background until 8080
 package main
@@ -35,8 +35,8 @@ func main() {
 func start() error {
 	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
 	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: a file)")
-	file := flag.String("sqlite-file", "", "`file` of SQLite that keeps the records (default: one that ends with the program)")
-	prefix := flag.String("prefix", "", "prefix of the keys in Redis (default: a new one, so that no other run is seen)")
+	file := flag.String("sqlite-file", "", "`file` of SQLite that keeps the records (default: a new one, deleted at the end)")
+	prefix := flag.String("prefix", "", "prefix of the keys in Redis (default: a new one, so that records of other runs do not show)")
 	demo := flag.Bool("demo", false, "find and resolve the stuck operation, check it, and exit")
 	browse := flag.Bool("open", false, "open the console in the browser")
 	dying := flag.Bool("dying", false, "be the process that is killed while it runs an operation")
@@ -68,7 +68,7 @@ const (
 	crashed = "A process was killed while it ran an order."
 )
 
-// open returns where the records are: in the Redis of a URL, or in a file.
+// open opens the store: in the Redis of a URL, or in a file.
 func open(ctx context.Context, redisURL, prefix, file string) (backend, error) {
 	if redisURL == "" {
 		return openFile(ctx, file)

@@ -19,12 +19,12 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// askTimeout bounds a call of the bank. The context of an attempt has no deadline, not
-// even that of its job.
+// askTimeout bounds a call to the bank, because the context of an attempt has no
+// deadline, not even that of its job.
 const askTimeout = 4 * time.Second
 
-// charge is the job that asks the bank for the money of an order. Its key is the same in
-// every try, and no other order has it.
+// charge is the job that charges the bank for an order. Its key is the same in every try,
+// and unique to the order.
 type charge struct {
 	Order  int64  `json:"order"`
 	Amount int64  `json:"amount"`
@@ -42,7 +42,8 @@ type charger struct {
 	bank   string
 }
 
-// NextRetry tries again soon: the bank remembers the result of a key.
+// NextRetry tries again soon, which is safe because the bank remembers the result of a
+// key.
 func (*charger) NextRetry(*river.Job[charge]) time.Time { return time.Now().Add(time.Second) }
 
 // Work books a charge once, however often River tries the job, and however often the job
@@ -57,7 +58,7 @@ func (c *charger) Work(ctx context.Context, job *river.Job[charge]) error {
 		return nil
 	case reprise.Park:
 		return river.JobCancel(err)
-	default: // unlike an error, a snooze does not count: River discards a job after 25 tries
+	default: // River discards a job after 25 errors; a snooze does not count
 		slog.WarnContext(ctx, "charge", slog.Int64("order", job.Args.Order), slog.Any("error", err))
 		return river.JobSnooze(cmp.Or(delay, time.Second))
 	}

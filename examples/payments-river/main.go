@@ -1,10 +1,10 @@
 // Payments-river takes orders and charges a bank for them, once each.
 //
 // One PostgreSQL transaction holds the order, the job that charges the bank, and the
-// response that retries get: all of them commit, or none. The job is River's, so it runs
-// until the bank has answered. It sends a key that is derived from the client's, so the
-// bank charges once however often it is asked, and books the charge once, by reprise.Do,
-// however often River works on it. Kill the process at any moment.
+// response that retries get: all of them commit, or none. River repeats the job until the
+// bank has answered. The job sends a key that is derived from the client's key, so the
+// bank charges once however often it is asked. By reprise.Do it books the charge once,
+// however often River runs it. Kill the process at any moment.
 //
 //	GOWORK=off go run -C examples/payments-river . -postgres-url postgres://localhost/postgres -bank-url http://localhost:9090
 //	curl -i localhost:8080/orders -H 'Idempotency-Key: 7c1f' -d '{"amount":500,"note":"lunch"}'
@@ -43,7 +43,7 @@ var schema string
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
-	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the tables are made in it")
+	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database, in which the program creates its tables")
 	bank := flag.String("bank-url", "http://127.0.0.1:9090", "the bank")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -109,9 +109,9 @@ func serve(ctx context.Context, addr, url, bank string) error {
 	return errors.Join(server.Shutdown(closing), jobs.Stop(closing), guard.Close(closing))
 }
 
-// migrate creates the missing tables: the orders, River's tables and Reprise's. Of
-// processes that start at once, one does it and the others wait; the lock ends with the
-// connection.
+// migrate creates the missing tables: the orders, River's tables and Reprise's. If
+// several processes start at once, one does so and the others wait; the lock ends with
+// the connection.
 func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -138,8 +138,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, config reprisepg.Config) e
 // errorsOnly is River's log: the results of jobs are in its table.
 var errorsOnly = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
-// newJobs returns River with the one job of this service. A job that was running when its
-// process died is found again by the process that leads River by then.
+// newJobs returns River with the one job of this service. If a process dies, the process
+// that then leads River finds its running jobs again.
 func newJobs(pool *pgxpool.Pool, engine *reprise.Engine, bank string) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, &charger{engine: engine, bank: bank}); err != nil {

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// bank is the bank of the demo, which scripts it. Like real banks, it charges once for
-// each key.
+// bank is the bank of the demo, whose steps control it. Like real banks, it charges once
+// for each key.
 type bank struct {
 	mu      sync.Mutex
 	charged map[string]int // how often each key was presented
 	failed  int            // how many charges failed
-	failing bool           // whether the next charge fails
+	failing bool           // the next charge fails
 	held    *hold          // nil: charges are not held
 }
 
@@ -23,7 +23,7 @@ type hold struct {
 	enter    sync.Once
 }
 
-var errBankAway = errors.New("the bank is away")
+var errBankAway = errors.New("the bank is down")
 
 // charge is a chargeFunc.
 func (b *bank) charge(ctx context.Context, key string, _ int) error {

@@ -54,7 +54,7 @@ func acpCheckout(mux *http.ServeMux, engine *reprise.Engine, l *ledger) {
 	})
 }
 
-// acpError is an error of the protocol: flat, and not a list.
+// acpError is an error of the protocol: one object, not a list.
 type acpError struct {
 	Type    string `json:"type"`
 	Code    string `json:"code"`

@@ -19,12 +19,15 @@ import (
 // adcpSeller is a seller of the Ad Context Protocol, over MCP. It keeps these rules of
 // https://github.com/adcontextprotocol/adcp/blob/main/docs/building/by-layer/L1/security.mdx
 //
-//   - The key is "idempotency_key" of the arguments, required, and checked before it is
-//     looked up. It belongs to the agent and the account.
-//   - Four members of the arguments do not count, nor does the envelope of MCP.
-//   - A success alone is kept. Errors are 200 with isError, so Decide reads the body.
+//   - The key is the argument "idempotency_key". It is required, and its form is checked
+//     before the record is looked up. It belongs to the agent and the account.
+//   - Four members of the arguments are not part of the fingerprint, nor is the envelope
+//     of MCP.
+//   - Only a success is kept. Errors have status 200 and isError, so Decide reads the
+//     body.
 //   - A retry waits for the first call, and gets its payload with replayed: true.
-//   - A key is remembered longer than its response: IDEMPOTENCY_EXPIRED then.
+//   - A key is remembered longer than its response; a retry then gets
+//     IDEMPOTENCY_EXPIRED.
 func adcpSeller(engine *reprise.Engine, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
 		Name: "adcp", Required: true, Key: protocol.KeyField("/params/arguments/idempotency_key"),
@@ -91,8 +94,8 @@ func buyer(r *http.Request) (string, error) {
 	return fmt.Sprintf("%q %q", agent, account), err
 }
 
-// adcpDecision releases the key of a call that failed, whose body is short. One that is
-// longer than head does not parse, and is kept.
+// adcpDecision releases the key of a call that failed. The body of a failure is short;
+// one that is longer than head does not parse, and its response is kept.
 func adcpDecision(_ int, head []byte) protocol.Decision {
 	var out struct{ Result struct{ IsError bool } }
 	if json.Unmarshal(head, &out) == nil && out.Result.IsError {
@@ -138,7 +141,8 @@ func adcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) pro
 	return refusal(http.StatusOK, adcpFailure(code, p.Detail, recovery, p.RetryAfter))
 }
 
-// adcpFailure returns an error of the tool, in its text as well, where most hosts look.
+// adcpFailure returns an error of the tool. It repeats the error in the text, because
+// most hosts look there.
 func adcpFailure(code, message, recovery string, wait time.Duration) rpcResponse {
 	e := map[string]any{"code": code, "message": message, "recovery": recovery}
 	if wait > 0 {

@@ -25,10 +25,11 @@ func graphqlAPI(engine *reprise.Engine, l *ledger) http.Handler {
 }
 
 // graphqlDecision releases the key of a mutation that failed as a whole: there are
-// errors, and no root field has a value. With a value beside the errors a part has
-// succeeded, and would run twice, so the response is kept. So is one that is longer than
-// head, and one whose data is null: a result that cannot be null failed, which hides
-// those of the fields before it. So failures run again only if results are nullable.
+// errors, and no root field has a value. If a root field has a value, a part has
+// succeeded and would run twice, so the response is kept. A response that is longer than
+// head is kept, too, and one whose data is null: then a non-nullable result failed, which
+// hides the results of the fields before it. So failures run again only if results are
+// nullable.
 func graphqlDecision(_ int, head []byte) protocol.Decision {
 	var out struct {
 		Data   json.RawMessage
@@ -52,8 +53,8 @@ func graphqlDecision(_ int, head []byte) protocol.Decision {
 	return protocol.ReleaseKey
 }
 
-// serveGraphQL stands for a GraphQL server. A mutation places an order for each variable,
-// whose name is the alias of a nullable result.
+// serveGraphQL stands in for a GraphQL server. A mutation places an order for each
+// variable, whose name is the alias of a nullable result.
 func serveGraphQL(l *ledger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {

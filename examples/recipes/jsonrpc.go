@@ -47,10 +47,10 @@ type rpcError struct {
 }
 
 // renumbered gives each response the ID of its request. A client of JSON-RPC matches the
-// two, and numbers a retry anew, while a replay has the ID of the first request. So this
-// layer stands outside of the middleware and rewrites the ID of every response, which
-// leaves that of a first run as it is. It also puts IDs into the refusals of the policy,
-// which does not see the body, and calls edit, if it is not nil, for each response.
+// two, and gives a retry a new ID, while a replay has the ID of the first request. So
+// this layer stands outside of the middleware and rewrites the ID of every response; that
+// of a first run stays the same. It also puts IDs into the refusals of the policy, which
+// does not see the body, and calls edit, if it is not nil, for each response.
 //
 // It answers with application/json, which a server may choose over a stream of events
 // (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
@@ -77,7 +77,7 @@ func renumbered(next http.Handler, edit func(http.Header, *rpcResponse)) http.Ha
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
 		w.WriteHeader(held.status)
-		_, _ = w.Write(answer) // the client may have left
+		_, _ = w.Write(answer) // the client may be gone
 	})
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// The secrets of the two webhook receivers, which their senders show once.
+// The secrets of the two webhook receivers. A real sender shows its secret once.
 const (
 	stripeSecret   = "whsec_of_the_example"                   //nolint:gosec // of the example
 	standardSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" //nolint:gosec // likewise
@@ -73,7 +73,7 @@ func newAPI(engine *reprise.Engine, l *ledger) http.Handler {
 	return mux
 }
 
-// ledger has the effects of the recipes, in the place of their databases.
+// ledger keeps the effects of the recipes, in place of databases.
 type ledger struct {
 	mu      sync.Mutex
 	effects []string
@@ -109,8 +109,8 @@ func client(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// sender is the scope of a webhook receiver: there is one sender. A client may have the
-// same name, so the policy of a receiver has an Endpoint as well.
+// sender is the scope of a webhook receiver, which has one sender. A client may have the
+// same name, so the policy of a receiver also has an Endpoint.
 func sender(name string) func(*http.Request) (string, error) {
 	return func(*http.Request) (string, error) { return name, nil }
 }
@@ -119,7 +119,7 @@ func sender(name string) func(*http.Request) (string, error) {
 func respond(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(must(json.Marshal(value))) // the client may have left
+	_, _ = w.Write(must(json.Marshal(value))) // the client may be gone
 }
 
 // must is for constructors, which fail only if their configuration is invalid.

@@ -19,8 +19,8 @@ import (
 //     may have members that a client and a server agree on, under a prefix in reverse DNS
 //     notation (https://modelcontextprotocol.io/specification/2026-07-28/basic#_meta). A
 //     client that sets header fields may send Idempotency-Key instead.
-//   - The "id" of JSON-RPC and _meta, such as its progress token, are another in each
-//     attempt and do not count. The tool and its arguments do.
+//   - The "id" of JSON-RPC and _meta, such as its progress token, differ in each attempt,
+//     and are not part of the fingerprint. The tool and its arguments are.
 //   - A replay has the result of the first call, and the ID of the retry: see
 //     [renumbered].
 //   - Requests other than calls of a tool that writes pass without a key.
@@ -44,8 +44,8 @@ func mcpTools(engine *reprise.Engine, l *ledger) http.Handler {
 	})), nil)
 }
 
-// mcpProblem writes a refusal as an error of JSON-RPC: that of invalid parameters, or one
-// of the server. Its data has the code of the problem.
+// mcpProblem writes a refusal as an error of JSON-RPC: invalid parameters, or an error of
+// the server. Its data has the code of the problem.
 func mcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
 	e := rpcError{Message: p.Detail, Data: map[string]any{"code": p.Code, "retryable": p.Retryable}}
 	switch p.Code {

@@ -17,7 +17,7 @@ const tolerance = 5 * time.Minute
 // maxEvent bounds the body of a webhook, in bytes.
 const maxEvent = 1 << 20
 
-// verified passes the requests whose signature is valid. It stands outside of the
+// verified lets requests through whose signature is valid. It stands outside of the
 // middleware. If it stood inside, a forged event could claim the ID of a real one, whose
 // delivery would then get the response to the forged event and never run.
 func verified(verify func(h http.Header, body []byte) error, next http.Handler) http.Handler {

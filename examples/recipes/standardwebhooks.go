@@ -18,9 +18,9 @@ import (
 //
 //   - The key is the field webhook-id, which is the same in every attempt to deliver an
 //     event.
-//   - An attempt has another webhook-timestamp and webhook-signature. Header fields are
-//     not part of the fingerprint, so it is a duplicate. Another body with the same ID is
-//     refused with 422: the sender signed two events with one ID.
+//   - A second delivery has another webhook-timestamp and webhook-signature. Header
+//     fields are not part of the fingerprint, so it is a duplicate. Another body with the
+//     same ID is refused with 422, because the sender signed two events with one ID.
 func standardWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Handler {
 	guard := must(protocol.Over(engine, protocol.Config{
 		Name: "standard-webhooks", Endpoint: "standard-webhooks", Required: true,
@@ -38,9 +38,9 @@ func standardWebhooks(engine *reprise.Engine, secret string, l *ledger) http.Han
 	})))
 }
 
-// standardSignature verifies webhook-signature: a list, divided by spaces, of
-// v1,<base64>, each the HMAC-SHA256 of the ID, the time and the body, with dots between
-// them. Other versions are ignored. The secret is "whsec_" and the key in base64.
+// standardSignature verifies webhook-signature: a space-separated list of v1,<base64>,
+// each the HMAC-SHA256 of the ID, the time and the body, joined by dots. Other versions
+// are ignored. The secret is "whsec_" and the key in base64.
 func standardSignature(secret string) func(http.Header, []byte) error {
 	key := must(base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_")))
 	return func(h http.Header, body []byte) error {

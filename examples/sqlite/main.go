@@ -96,7 +96,7 @@ func serve(ctx context.Context, addr, file string) error {
 }
 
 // transfer moves money in the transaction of its attempt. The answer is sent after the
-// commit; a failure rolls everything back, and its retry runs again.
+// commit; a failure rolls everything back, and a retry runs again.
 func transfer(w http.ResponseWriter, r *http.Request) {
 	var order struct{ From, To, Amount int64 }
 	if err := json.NewDecoder(r.Body).Decode(&order); err != nil || order.Amount <= 0 {
@@ -118,7 +118,7 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "moved %d from %d to %d\n", order.Amount, order.From, order.To)
 }
 
-// accounts shows the balances, which anyone may read while a transfer runs.
+// accounts shows the balances. They can be read while a transfer runs.
 func accounts(w http.ResponseWriter, r *http.Request, db *sql.DB) {
 	rows, err := db.QueryContext(r.Context(), "SELECT id, balance FROM accounts ORDER BY id")
 	if err != nil {

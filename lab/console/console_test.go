@@ -44,7 +44,7 @@ func resolveStuck(t *testing.T, store store.Store) {
 
 	b := openBrowser(t)
 	b.visit(s.console(""))
-	b.says("Needs a human", id.Short(), "lapsed", "orders")
+	b.says("Needs a person", id.Short(), "lapsed", "orders")
 	b.shot("home")
 	b.tabTo(`el.matches("a") && el.textContent === "` + id.Short() + `"`)
 	b.enter()

@@ -43,7 +43,7 @@ func (h *hour) resolveInConsole(shop *process, keys ...string) {
 			chromedp.Navigate(console+"find"), chromedp.SendKeys("#scope", "acme"), chromedp.SendKeys("#key", key),
 			chromedp.Submit("#key"), chromedp.WaitVisible("dl.facts"),
 		)
-		h.says("find " + key + ": " + "the client sees next " + text("dl.facts strong"))
+		h.says("find " + key + ": " + "the client gets next " + text("dl.facts strong"))
 	}
 	do(chromedp.Navigate(console+"records?state=stuck"), chromedp.WaitVisible("button[form=several]"))
 	for _, key := range keys {

@@ -43,7 +43,7 @@ func TestResolutionInDoubt(t *testing.T) {
 		fence := strconv.FormatUint(f.inspect(t, id).Fence, 10)
 		p.On(string(binary.BigEndian.AppendUint64(nil, f.inspect(t, id).Fence)), servers.LoseReply)
 		out := runProgram(t, f.env, 3, "resolve", id.String(), "--reason", "looked at", "--forget", "--yes", "--fence", fence)
-		if !strings.Contains(out, "whether it was written is not certain; run: reprise show "+id.String()) || !strings.Contains(out, `"level":"ERROR","msg":"reprise: a record was not resolved"`) {
+		if !strings.Contains(out, "the change may or may not have been written; look: reprise show "+id.String()) || !strings.Contains(out, `"level":"ERROR","msg":"reprise: a record was not resolved"`) {
 			t.Errorf("the program wrote:\n%s", out)
 		}
 		if out := runProgram(t, f.env, 1, "show", id.String()); !strings.Contains(out, "there is no record with the ID") {

@@ -131,7 +131,7 @@ func TestProxyWithoutAServiceOrAScope(t *testing.T) {
 		"the flags in the group [config upstream] is required": {"--store", "memory", "--unscoped"},
 		"scope-certificate unscoped] is required":              {"--store", "memory", "--upstream", "http://127.0.0.1:1"},
 		"[scope-header unscoped] were all set":                 {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--scope-header", "A"},
-		`"--unscoped" flag: leave it out instead`:              {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped=false"},
+		`"--unscoped" flag: this flag takes no value`:          {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped=false"},
 		"--scope-certificate needs --tls-client-ca":            {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--scope-certificate"},
 		`"--trusted" flag: "10.0.0.0/99" is neither`:           {"--store", "memory", "--upstream", "http://127.0.0.1:1", "--unscoped", "--trusted", "10.0.0.1,10.0.0.0/99"},
 		"no store: pass":                            {"--upstream", "http://127.0.0.1:1", "--unscoped"},

@@ -215,7 +215,7 @@ func TestInterruptedPurge(t *testing.T) {
 	s.await("deleted, ", "a second", "to go")
 	s.typeIn(keyCtrlC)
 	s.exits(130)
-	s.wrote("interrupted between two batches; run it again to go on")
+	s.wrote("interrupted between two batches; run it again to continue")
 	var left int
 	if err := pg.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&left); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxPart is the size of the largest value, in bytes. A server takes requests of up to
-// 1.5 MiB, unless it is told otherwise.
+// maxPart is the size of the largest value, in bytes. By default, a server accepts
+// requests of up to 1.5 MiB.
 const maxPart = 512 << 10
 
 // Renew implements [store.Store], with one transaction for each entry. An entry that
@@ -53,7 +53,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewSt
 		case err != nil:
 			return 0, err
 		case now.corrupt != nil, !now.exists, rec.owner != r.Owner, rec.state == unknown:
-			return store.RenewLost, nil //nolint:nilerr // an unreadable record is that of no attempt here
+			return store.RenewLost, nil //nolint:nilerr // an unreadable record belongs to no attempt of this release
 		case rec.state == completed:
 			return store.RenewCompleted, nil
 		}
@@ -64,7 +64,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewSt
 		valid := left - rec.spare
 		periods := together(r.Lease, valid)
 		if periods[0] != periods[1] {
-			periods = periods[:1] // the record outlasts the lease as it is
+			periods = periods[:1] // the record already outlasts the lease
 		}
 		var done bool
 		_, done, err = s.write(ctx, r.ID, &now, periods, func(ls []*lease) []clientv3.Op {
@@ -81,7 +81,7 @@ func (s *Store) renew(ctx context.Context, r *store.RenewRequest) (store.RenewSt
 }
 
 // Complete implements [store.Store]. It is one transaction of etcd, unless the payload is
-// larger than half a MiB: then its parts are written first.
+// larger than 512 KiB: then its parts are written first.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 }
 
 // claimed returns the record of a claim: as this process remembers it, or else as the
-// server has it. The first is right unless the record was written again since its claim.
+// server has it. The remembered one is right unless the record was written again since
+// its claim, which the transaction detects.
 func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, error) {
 	at, mine := s.mine.end(r.Owner)
 	if r.Attempt == 0 || !mine {
@@ -125,8 +126,8 @@ func (s *Store) claimed(ctx context.Context, r *store.CompleteRequest) (found, e
 	return now, nil
 }
 
-// keep writes a completed record and its payload, which is replayed for a time while the
-// record is kept for another, if the ID is still as it was found; otherwise as write.
+// keep writes a completed record, which lasts for kept, and its payload, which lasts for
+// replayed, if the ID is still as it was found. Otherwise its results are those of write.
 func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, payload string, replayed, kept time.Duration) (done bool, err error) {
 	rec.completedAt, rec.size, rec.parts, rec.set = time.Now(), len(payload), 0, 0
 	var held *lease // of the parts
@@ -137,7 +138,7 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 	}
 	_, done, err = s.write(ctx, id, now, []time.Duration{replayed, kept}, func(ls []*lease) []clientv3.Op {
 		if held != nil {
-			ls[0] = held // so that all parts go at once
+			ls[0] = held // so that all parts are deleted together
 		}
 		rec.spare = ls[1].spare(kept)
 		return []clientv3.Op{
@@ -147,7 +148,7 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 		}
 	})
 	if held != nil && !done && err == nil && now.record.set != rec.set {
-		_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix()) // else they go with their lease
+		_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix()) // else they are deleted when their lease ends
 	}
 	return done, err
 }
@@ -164,9 +165,9 @@ func (s *Store) part(id store.ID, rec *record, number int) string {
 // sending is how long it may take to send the parts of a payload.
 const sending = 30 * time.Second
 
-// split writes the parts of a payload under a new set, and returns the rest for the
-// payload's own key, and the lease of the parts, which still lasts long enough. Without
-// an error there may be no lease: then the caller tries again.
+// split writes the parts of a payload under a new set. It returns the rest, for the
+// payload's own key, and the lease of the parts, which still lasts long enough. If it
+// returns neither a lease nor an error, the caller tries again.
 func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, held *lease, err error) {
 	if held, err = s.leases.lasting(ctx, replayed+sending); err != nil {
 		return "", nil, classify(err)
@@ -190,11 +191,11 @@ func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload str
 	return payload, held, nil
 }
 
-// join returns the payload of a record, with the parts of the revision at which it was
-// read.
+// join returns the payload of a record. It reads the parts at the revision at which the
+// record was read.
 func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, error) {
 	rec := &now.record
-	var payload []byte // not of the size that a damaged record may have
+	var payload []byte // not allocated by the size in the record, which may be damaged
 	for number := range rec.parts {
 		r, err := s.client.Get(ctx, s.part(id, rec, number), clientv3.WithRev(now.at))
 		if err != nil {
@@ -234,8 +235,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	}
 }
 
-// forget returns the operations that delete everything of an ID but the parts of large
-// payloads, which go with their leases.
+// forget returns the operations that delete everything of an ID.
 func (s *Store) forget(id store.ID) func([]*lease) []clientv3.Op {
 	return func([]*lease) []clientv3.Op {
 		return []clientv3.Op{
@@ -265,7 +265,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 		case !now.exists, rec.owner != r.Owner, rec.state == completed:
 			return store.ErrLeaseLost
 		case rec.state == unknown:
-			return nil // said before, and that reason stays
+			return nil // marked by an earlier call, whose reason stays
 		}
 		rec.state, rec.reason, rec.atMostOnce = unknown, r.Reason, true
 		policy := rec.policy()
@@ -283,7 +283,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	}
 }
 
-// each calls f for 0 to n-1, some at a time.
+// each calls f for 0 to n-1, up to 16 at a time.
 func each(n int, f func(i int)) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 16)

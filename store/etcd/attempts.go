@@ -10,9 +10,9 @@ import (
 // maxRunning bounds the attempts that a process remembers.
 const maxRunning = 1 << 16
 
-// attempts has the instants at which this process claimed its attempts, so that a
-// completion writes the whole record without reading it. Those that never end are
-// forgotten together, and then a completion reads.
+// attempts remembers when this process claimed its attempts, so that a completion writes
+// the whole record without reading it. When there are too many, all are forgotten, and
+// their completions read.
 type attempts struct {
 	mu    sync.Mutex
 	began map[store.Owner]time.Time

@@ -15,9 +15,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// Check implements [store.Checker]. It asks each member that the client knows for its
-// status, and does not write. The codes that it reports are listed in
-// docs/operate/etcd.md.
+// Check implements [store.Checker]. It asks each endpoint of the client for its status,
+// and does not write. The codes that it reports are listed in docs/operate/etcd.md.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	members, err := s.client.MemberList(ctx)
 	if err != nil {
@@ -35,9 +34,9 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	switch {
 	case voters == 1:
-		add("single-member", store.Warning, "the cluster has one member: no operation runs while it is away, and its disk is the only copy of the records; use three or five members")
+		add("single-member", store.Warning, "the cluster has one member: no operation runs while it is down, and its disk is the only copy of the records; use three or five members")
 	case voters%2 == 0:
-		add("even-members", store.Warning, "the cluster has %d members, which survives no more failures than %d; use an odd number", voters, voters-1)
+		add("even-members", store.Warning, "the cluster has %d members, and survives no more failures than with %d; use an odd number", voters, voters-1)
 	}
 	alarms, err := s.client.AlarmList(ctx)
 	if err != nil {
@@ -46,22 +45,22 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	for _, a := range alarms.Alarms {
 		switch a.Alarm { //nolint:exhaustive // there is one for none
 		case etcdserverpb.AlarmType_NOSPACE:
-			add("no-space", store.Unsafe, "member %x has no space left: new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
+			add("no-space", store.Unsafe, "member %x has no space left, so new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
 		case etcdserverpb.AlarmType_CORRUPT:
 			add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
 		}
 	}
 	for _, endpoint := range s.client.Endpoints() {
 		status, err := s.status(ctx, endpoint)
-		if answered(err, rpctypes.ErrPermissionDenied) { // it is there, and tells root only
+		if answered(err, rpctypes.ErrPermissionDenied) { // it answers, but shows its status only to root
 			continue
 		}
 		if err != nil {
-			add("member-away", store.Warning, "an endpoint of the client does not answer: %v", classify(err))
+			add("member-away", store.Warning, "an endpoint of the client does not answer; start the member, or leave its endpoint out: %v", classify(err))
 			continue
 		}
 		if status.IsLearner {
-			add("learner", store.Warning, "an endpoint of the client is a learner, which answers no writes; leave it out")
+			add("learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
 		}
 		if !supported(status.Version) {
 			add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
@@ -70,8 +69,8 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	return findings, nil
 }
 
-// statusTimeout bounds the question to one endpoint, since the client waits for one that
-// is away until the context ends.
+// statusTimeout bounds the request to one endpoint, because the client waits for one that
+// is down until the context ends.
 const statusTimeout = 2 * time.Second
 
 func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusResponse, error) {
@@ -87,7 +86,7 @@ func supported(version string) bool {
 	return err == nil && (major > 3 || major == 3 && minor >= 4)
 }
 
-// report logs the warnings among findings, and returns the others as an error.
+// report logs the warnings among findings, and returns the unsafe ones as an error.
 func report(ctx context.Context, logger *slog.Logger, findings []store.Finding) error {
 	var unsafe []string
 	for _, f := range findings {

@@ -13,8 +13,8 @@ import (
 )
 
 // Claim implements [store.Store]. The claim of a new ID is one transaction of etcd, and
-// so is a replay. The server decides whether an attempt is live: its lease has run out
-// when the server has deleted the key that says so.
+// so is a replay. The server decides whether an attempt is live: it keeps a key for as
+// long as the lease of the attempt runs.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -30,7 +30,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 		}
 		fence, done, err := s.grant(ctx, &r, next, &now)
 		if errors.Is(err, store.ErrFull) && now.record.owner == r.Owner {
-			err = fmt.Errorf("%w: %v", store.ErrUnknown, err) //nolint:errorlint // it has the claim, and could not write it again
+			err = fmt.Errorf("%w: %v", store.ErrUnknown, err) //nolint:errorlint // this owner holds the claim already, and could not extend it
 		}
 		if err != nil {
 			return store.ClaimResult{}, err
@@ -47,12 +47,12 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	}
 }
 
-// judge decides in the order that [store.Store] gives. The record that it returns is to
+// judge decides in the order that [store.Store] gives. If it returns a record, that must
 // be written for the answer to hold.
 func judge(r *store.ClaimRequest, now *found) (answer store.ClaimResult, next *record) {
 	rec := &now.record
 	switch {
-	case !now.exists && now.live: // its attempt outlasts it by the seconds that leases are shared for
+	case !now.exists && now.live: // shared leases end late, so the attempt's may outlast the record's by seconds
 		return store.ClaimResult{Outcome: store.InProgress}, nil
 	case !now.exists:
 		return attempt(r, 1)
@@ -73,7 +73,7 @@ func judge(r *store.ClaimRequest, now *found) (answer store.ClaimResult, next *r
 		return store.ClaimResult{Outcome: store.InProgress}, nil
 	case rec.state == unknown:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
-	case rec.owner == r.Owner: // lapsed and not taken over: the engine renews it before it runs
+	case rec.owner == r.Owner: // lapsed but not taken over: the engine renews it before it runs the operation
 		return store.ClaimResult{Outcome: store.Claimed, Attempt: rec.attempt, Fence: rec.fence}, nil
 	case rec.atMostOnce, !r.Takeover, r.MaxAttempts > 0 && rec.attempt >= r.MaxAttempts:
 		return store.ClaimResult{Outcome: store.Lapsed}, nil
@@ -82,8 +82,8 @@ func judge(r *store.ClaimRequest, now *found) (answer store.ClaimResult, next *r
 	}
 }
 
-// attempt returns the record of the next attempt. Its fence is the revision that writes
-// it, which no other write of the cluster has.
+// attempt returns the record of the next attempt. Its fence is the revision of the write
+// of this record, which is unique in the cluster.
 func attempt(r *store.ClaimRequest, number int) (store.ClaimResult, *record) {
 	rec := &record{
 		state: inProgress, owner: r.Owner, fingerprint: r.Fingerprint, attempt: number, claimedAt: time.Now(), description: r.Description,
@@ -92,8 +92,7 @@ func attempt(r *store.ClaimRequest, number int) (store.ClaimResult, *record) {
 	return store.ClaimResult{Outcome: store.Claimed}, rec
 }
 
-// grant writes a claim, if the ID is still as it was found; otherwise now is the
-// new finding.
+// grant writes a claim, if the ID is still as it was found; otherwise it updates now.
 func (s *Store) grant(ctx context.Context, r *store.ClaimRequest, next *record, now *found) (fence uint64, done bool, err error) {
 	revision, done, err := s.write(ctx, r.ID, now, together(r.Lease, r.Remembered()), func(ls []*lease) []clientv3.Op {
 		next.spare = ls[1].spare(r.Remembered())
@@ -102,8 +101,8 @@ func (s *Store) grant(ctx context.Context, r *store.ClaimRequest, next *record, 
 	return uint64(revision), done, err //nolint:gosec // revisions are positive
 }
 
-// together returns the periods of the leases for an attempt and for its record, which
-// must not end first: if their ends are close, they share one.
+// together returns the periods of the leases for an attempt and for its record. The
+// record must not end first, so if their ends are close, they share one lease.
 func together(attempt, remembered time.Duration) []time.Duration {
 	if remembered < attempt+2*sharing(attempt) {
 		both := max(attempt, remembered)
@@ -127,7 +126,7 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 		return store.ClaimResult{}, now.corrupt
 	case answer.Outcome == store.InProgress:
 		left, err := s.leases.left(ctx, now.liveTill)
-		answer.Remaining = max(left-now.spare, time.Millisecond) // it runs, whatever is left
+		answer.Remaining = max(left-now.spare, time.Millisecond) // its key exists, so it still runs
 		return answer, err
 	case answer.Outcome == store.Completed && now.record.parts > 0:
 		payload, err := s.join(ctx, r.ID, now)
@@ -139,14 +138,14 @@ func (s *Store) answer(ctx context.Context, r *store.ClaimRequest, answer store.
 	return answer, nil
 }
 
-// write makes changes under leases for periods, if an ID is still as it was found. It has
-// not done so if now is another finding, or if the server did not know a lease: then
-// the caller tries again.
+// write makes changes under leases for periods, if an ID is still as it was found. If
+// done is false without an error, it has not written, and the caller tries again: either
+// the ID has changed, and write updated now, or the server did not know a lease.
 func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []time.Duration, ops func([]*lease) []clientv3.Op) (revision int64, done bool, err error) {
 	used := make([]*lease, 0, 2)
 	for _, period := range periods {
 		if last := len(used) - 1; last >= 0 && period == periods[last] {
-			used = append(used, used[last]) // so that both end at once
+			used = append(used, used[last]) // so that both end together
 			continue
 		}
 		l, err := s.leases.lasting(ctx, period)
@@ -175,9 +174,10 @@ func (s *Store) write(ctx context.Context, id store.ID, now *found, periods []ti
 	return revision, done, nil
 }
 
-// refused returns the error of a write for which the server said that it has no space
-// left. The one that crosses the quota gets this answer although it is executed. Where
-// the ID has not been read, now is the finding, without an error: it may need no write.
+// refused returns the error for a write that the server answered with ErrNoSpace. The
+// write that crosses the quota gets this answer although it was executed, so refused
+// reads the ID. If the ID had not been read before, it updates now and returns no error,
+// because the call may need no write.
 func (s *Store) refused(ctx context.Context, id store.ID, now *found, answer error) error {
 	was := *now
 	other, err := s.inspect(ctx, id)

@@ -8,7 +8,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// classes are the answers of a server that did not execute a request.
+// classes are the classes of the errors of a server that did not execute a request.
 var classes = []struct {
 	answer error
 	class  error
@@ -27,9 +27,10 @@ var classes = []struct {
 	{rpctypes.ErrAuthOldRevision, store.ErrUnavailable},
 }
 
-// classify returns the error of a request, as one of the sentinels of package store. In
-// doubt the request may have been executed. That includes one for which no connection was
-// found: the client waits for it until the context ends, and its error does not tell.
+// classify returns the error of a request, which wraps a sentinel of package store. When
+// in doubt, it is ErrUnknown: the request may have been executed. That includes a request
+// that found no connection: the client waits for one until the context ends, and its
+// error does not show that the request was not sent.
 func classify(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +43,7 @@ func classify(err error) error {
 	return fail(store.ErrUnknown, err)
 }
 
-// answered reports whether err is an answer of a server.
+// answered reports whether err is this answer of a server.
 func answered(err, answer error) bool {
 	return err != nil && rpctypes.Error(err).Error() == answer.Error()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Inspect implements [store.Inspector]. The instants of a record are by the clocks of the
-// processes that wrote it, because a server of etcd tells no time.
+// Inspect implements [store.Inspector]. The instants in a record come from the clocks of
+// the processes that wrote it, because an etcd server shows no clock.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	if err := ready(ctx); err != nil {
 		return store.Record{}, err
@@ -30,8 +30,8 @@ func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return view, err
 }
 
-// view shows a record without its payload. The ends of leases that it asked for are in
-// ends, for the next record.
+// view returns a record without its payload, as operators see it. It keeps in ends how
+// long the leases last that it asked for, for the next record.
 func (s *Store) view(ctx context.Context, id store.ID, now *found, ends map[clientv3.LeaseID]time.Duration) (store.Record, error) {
 	left := func(id clientv3.LeaseID) (time.Duration, error) {
 		end, known := ends[id]
@@ -64,7 +64,7 @@ func (s *Store) view(ctx context.Context, id store.ID, now *found, ends map[clie
 	case now.live:
 		view.State = store.StateRunning
 		view.Lease, err = left(now.liveTill)
-		view.Lease = max(view.Lease-now.spare, time.Millisecond) // it runs, whatever is left
+		view.Lease = max(view.Lease-now.spare, time.Millisecond) // its key exists, so it still runs
 		view.Validity = max(view.Validity, view.Lease)
 	case rec.state == unknown:
 		view.State = store.StateUnknown

@@ -8,18 +8,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// maxPeriods bounds how many different periods a process remembers leases for.
+// maxPeriods bounds for how many different periods a process remembers leases.
 const maxPeriods = 256
 
-// maxUses bounds for how many writes a lease is taken. Each attaches one key or two, and
-// the server deletes all of them in one step, during which it answers no other request:
-// tens of milliseconds for 5,000 keys, and a second for 100,000.
+// maxUses bounds how many writes use a lease. Each attaches one key or two, and the
+// server deletes all keys of a lease in one step, during which it answers no other
+// request: tens of milliseconds for 5,000 keys, and a second for 100,000.
 const maxUses = 2500
 
-// leases grants leases of etcd, and shares each among the keys that end at about the same
-// time: so a million records are some thousand leases. A lease is never kept alive, and
-// its keys go when it ends. It never ends early: the server counts in
-// seconds, and a new leader of the cluster starts it anew.
+// leases obtains leases of etcd, and shares each among the keys that end at about the
+// same time, so that a million records need some thousand leases. Leases are never kept
+// alive; the server deletes their keys when they end. They never end early: the server
+// rounds up to seconds, and a new leader of the cluster starts them again.
 type leases struct {
 	client *clientv3.Client
 
@@ -34,12 +34,12 @@ type lease struct {
 	granted chan struct{} // closed once the rest is set
 	err     error
 	id      clientv3.LeaseID
-	until   end // it does not end before
+	until   end // the lease does not end before
 	uses    int // guarded by the mutex of leases
 }
 
-// end is an instant on two clocks: the monotonic one stands still while the machine
-// sleeps, and the wall clock may be set back. It has come when either says so.
+// end is an instant on two clocks: the monotonic clock stops while the machine sleeps,
+// and the wall clock may be set back. The instant has come once either clock says so.
 type end struct{ monotonic, wall time.Time }
 
 func endAfter(start time.Time, d time.Duration) end {
@@ -47,7 +47,7 @@ func endAfter(start time.Time, d time.Duration) end {
 	return end{monotonic: at, wall: at.Round(0)}
 }
 
-// left returns how long it is until then.
+// left returns the time until the instant.
 func (e end) left() time.Duration { return min(time.Until(e.monotonic), time.Until(e.wall)) }
 
 // agreed reports whether the clocks agree: neither was set, and the machine did not
@@ -86,7 +86,7 @@ func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, err
 			return current, nil
 		case mine:
 			return nil, current.err
-		} // another call's context may be why it failed
+		} // it may have failed because the context of another call ended: try again
 	}
 }
 
@@ -140,9 +140,9 @@ func (l *leases) drop(gone *lease) {
 	}
 }
 
-// left returns how long a lease is sure to last. It asks the server, which knows that in
-// seconds, about the leases of other processes, and where the clocks of this one
-// disagree: a clock that was set must not shorten the life of a record.
+// left returns how long a lease is sure to last. For leases of other processes, it asks
+// the server, which answers in seconds. It also asks if the clocks of this process
+// disagree, because a clock that was set must not shorten the life of a record.
 func (l *leases) left(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
 	l.mu.Lock()
 	until, known := l.ends[id]

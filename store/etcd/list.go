@@ -13,11 +13,12 @@ import (
 )
 
 // scannedPerPage is how many records one call of List reads, and scannedWithPayloads how
-// many where it asks which payloads are there: a server reads them even for their keys.
+// many if it also asks which payloads exist: a server reads whole payloads even to return
+// only their keys.
 const scannedPerPage, scannedWithPayloads = 10_000, 1000
 
-// List implements [store.Inspector]. A listing goes through the records in the order of
-// their IDs, and reads no payload. Every page is of one revision of the cluster.
+// List implements [store.Inspector], in the order of the IDs. Every page shows one
+// revision of the cluster.
 func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
@@ -80,7 +81,7 @@ func withCompleted(q *store.Query) bool {
 }
 
 // between returns the operation that reads the keys of a kind from one ID to another at a
-// revision, without their values: they are payloads, or of no use here.
+// revision, without their values.
 func (s *Store) between(kind, first, last string, revision int64) clientv3.Op {
 	prefix := s.config.Prefix + kind
 	return clientv3.OpGet(prefix+first, clientv3.WithRange(prefix+last+"\x00"), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
@@ -96,7 +97,8 @@ func byID(kvs []*mvccpb.KeyValue) map[string]*mvccpb.KeyValue {
 	return ids
 }
 
-// listed returns a record, and whether q selects it. A key that is no ID is none of ours.
+// listed returns a record, and whether q selects it. It skips a key that does not end in
+// an ID, because it is not the store's.
 func (s *Store) listed(ctx context.Context, q *store.Query, text string, kv, live, replayed *mvccpb.KeyValue, ends map[clientv3.LeaseID]time.Duration) (view store.Record, selected bool, err error) {
 	id, err := store.ParseID(text)
 	if err != nil {
@@ -136,5 +138,5 @@ func (s *Store) parseCursor(text string) (position, error) {
 		p.after = string(after)
 		return p, nil
 	}
-	return position{}, invalid("Query.After is not a cursor of this store")
+	return position{}, invalid("Query.After is not a cursor of this store; start the listing again")
 }

@@ -20,8 +20,8 @@ const (
 	completed
 )
 
-// record is the value of a record's key. Whether its attempt is live is in another key,
-// and so is its payload: the server deletes both when their time has come.
+// record is the value of a record's key. Two other keys say whether its attempt is live,
+// and hold its payload, because the server deletes each of them at its own time.
 type record struct {
 	state       state
 	atMostOnce  bool
@@ -33,10 +33,10 @@ type record struct {
 	horizon     time.Duration
 	claimedAt   time.Time     // by the clock of the process that claimed it
 	completedAt time.Time     // likewise; zero before
-	spare       time.Duration // by how much its lease of etcd outlasts its validity, for others to share it or for its attempt
+	spare       time.Duration // by how much its lease of etcd outlasts its validity
 	size        int           // of the payload, in bytes
-	parts       int           // of a payload that is too large for one key; else 0
-	set         uint64        // of those parts, which no other write has
+	parts       int           // how many further keys a payload has that is too large for one; else 0
+	set         uint64        // identifies those parts among the writes of all calls
 	label       string
 	description string
 	reason      string // of an unknown outcome

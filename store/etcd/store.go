@@ -16,14 +16,15 @@ import (
 // The first letters of the keys, behind the prefix.
 const (
 	records  = "r/" // the record
-	alive    = "l/" // exists while the attempt of a record is live; its value is its spare: see lease.spare
+	alive    = "l/" // exists while the attempt of a record is live; its value is liveValue
 	payloads = "p/" // exists while the payload of a record is replayed; its value is the payload
 	parts    = "b/" // the parts of a payload that is too large for one value
 )
 
 // Store is a [store.Store] in etcd, with the abilities [store.Waiter], [store.Inspector]
 // and [store.Checker]. It is safe for concurrent use, and owns no goroutine and no
-// connection: the client belongs to the caller. Make one with [New] or [Open].
+// connection: the caller owns the client. [New] and [Open] make stores; the zero value is
+// not usable.
 type Store struct {
 	client *clientv3.Client
 	config Config
@@ -38,8 +39,8 @@ var (
 	_ store.Checker   = (*Store)(nil)
 )
 
-// New returns a store over a client, and contacts no server. It fails with
-// [store.ErrInvalid] when client is nil or a field of c is out of its range.
+// New returns a store. It does not contact the server; [Open] does. The error is
+// [store.ErrInvalid] when the client is nil or a field of c is out of range.
 func New(client *clientv3.Client, c Config) (*Store, error) {
 	if client == nil {
 		return nil, invalid("the client is nil")
@@ -51,9 +52,9 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	return &Store{client: client, config: c, leases: leases{client: client, current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
 }
 
-// Open is New, and then fails with [store.ErrMisconfigured] if [Store.Check] finds
-// something unsafe, or if an operation fails: it tries each on a new record. Warnings are
-// logged.
+// Open is [New], followed by [Store.Check] and a trial of every operation on a record
+// that it deletes again. The error is [store.ErrMisconfigured] for a cluster on which a
+// guarantee does not hold. Warnings go to [Config.Logger].
 func Open(ctx context.Context, client *clientv3.Client, c Config) (*Store, error) {
 	s, err := New(client, c)
 	if err != nil {
@@ -77,17 +78,17 @@ func (s *Store) key(kind string, id store.ID) string {
 	return s.config.Prefix + kind + hex.EncodeToString(id[:])
 }
 
-// found is the finding of a transaction about an ID.
+// found is the state of an ID as a transaction read it.
 type found struct {
 	at       int64 // the revision of the cluster at which it was read
 	exists   bool
-	revision int64 // that wrote the record
+	revision int64 // the revision that wrote the record
 	lease    clientv3.LeaseID
 	record   record
 	corrupt  error // the record is unreadable
 
 	live     bool
-	spare    time.Duration // by how much its lease of etcd outlasts the attempt's
+	spare    time.Duration // by how much the live key's lease of etcd outlasts the attempt's lease
 	liveAt   int64         // the revision that wrote the live key, 0 without one, or unread
 	liveTill clientv3.LeaseID
 
@@ -95,7 +96,7 @@ type found struct {
 	payload  []byte
 }
 
-// unread is the revision of a live key that makes no difference.
+// unread is the liveAt of a record whose live key was not read, and is not compared.
 const unread = -1
 
 // read returns the operations whose results look reads.
@@ -127,7 +128,7 @@ func look(r *clientv3.TxnResponse) found {
 func liveValue(spare time.Duration) string { return strconv.FormatInt(spare.Milliseconds(), 10) }
 
 func spareOf(value []byte) time.Duration {
-	ms, _ := strconv.ParseInt(string(value), 10, 64) // of another value none is known
+	ms, _ := strconv.ParseInt(string(value), 10, 64) // 0 for any other value
 	return time.Duration(ms) * time.Millisecond
 }
 
@@ -140,8 +141,8 @@ func (s *Store) inspect(ctx context.Context, id store.ID) (found, error) {
 	return look(r), nil
 }
 
-// change makes changes if an ID is still as it was found. Otherwise it returns the
-// finding, and false.
+// change makes changes if an ID is still as it was found. Otherwise it returns the state
+// that it found now, and false.
 func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clientv3.Op) (now found, revision int64, done bool, err error) {
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.key(records, id)), "=", was.revision)}
 	if was.liveAt != unread {
@@ -159,7 +160,7 @@ func (s *Store) change(ctx context.Context, id store.ID, was *found, ops ...clie
 }
 
 // commit executes a transaction. A member without a leader, such as one behind a
-// partition, refuses it at once, and then the next of the client's members is asked.
+// partition, refuses it at once, and commit then asks the next member of the client.
 func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise []clientv3.Op) (r *clientv3.TxnResponse, err error) {
 	leading := clientv3.WithRequireLeader(ctx)
 	for n := len(s.client.Endpoints()); ; n-- {
@@ -169,7 +170,7 @@ func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise 
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err() // the client repeats a call that a server gave up, so the error may not be the first
+		return nil, ctx.Err() // the client may have repeated the call, so err may not be the error of the first try
 	}
 	return r, err
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Watch implements [store.Waiter]. The channel receives a value when the key of the
+// Watch implements [store.Waiter]. The channel receives a value after the key of the
 // record was written or deleted, and is closed when the watch ends.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	if err := ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	// The client keeps the values of the first watch for all.
+	// The client uses the context values of the first watch for all watches.
 	watch, cancel := context.WithCancel(context.Background())
-	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify()) //nolint:contextcheck // so its context is of no caller
+	events := s.client.Watch(clientv3.WithRequireLeader(watch), s.key(records, id), clientv3.WithCreatedNotify()) //nolint:contextcheck // so its context must not be a caller's
 	select {
 	case first, open := <-events:
 		err := first.Err()

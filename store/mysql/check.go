@@ -51,7 +51,7 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
-// prove demands that Check has no unsafe finding, and that st does all that it has to.
+// prove returns an error if Check has an unsafe finding, or if an operation of st fails.
 func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
 	if err != nil {
@@ -73,8 +73,8 @@ func (l *findings) add(code string, severity store.Severity, format string, args
 	*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Check implements [store.Checker]: it looks at the server, at the table and at the
-// settings of one session of the pool.
+// Check implements [store.Checker]: it checks the server, the table and the settings of
+// one session of the pool. It does not write.
 func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	var (
 		list                   findings
@@ -97,36 +97,36 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	switch {
 	case flush == 0:
-		list.add(findingDurability, store.Unsafe, "innodb_flush_log_at_trx_commit is 0, so a crash of the server forgets the last second; set it to 1")
+		list.add(findingDurability, store.Unsafe, "innodb_flush_log_at_trx_commit is 0, so a crash of the server loses the records of the last second, and their operations run again; set it to 1")
 	case flush != 1:
-		list.add(findingDurability, store.Warning, "innodb_flush_log_at_trx_commit is %d, so a crash of the machine forgets the last second, whose retries run again; set it to 1", flush)
+		list.add(findingDurability, store.Warning, "innodb_flush_log_at_trx_commit is %d, so a crash of the machine loses the records of the last second, and their operations run again; set it to 1", flush)
 	}
 	if binlog && sync != 1 {
-		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so a crash of the machine may roll back acknowledged commits, whose retries run again; set it to 1", sync)
+		list.add(findingBinlog, store.Warning, "sync_binlog is %d, so a crash of the machine may roll back acknowledged commits, and their operations run again; set it to 1", sync)
 	}
 	if err := db.QueryRowContext(ctx, formatVariable).Scan(&name, &format); binlog && err == nil && format.String == "STATEMENT" {
-		list.add(findingFormat, store.Unsafe, "binlog_format is STATEMENT, so replicas judge each record by their own clock, and one that lags forgets completions; set it to ROW or MIXED")
+		list.add(findingFormat, store.Unsafe, "binlog_format is STATEMENT, so replicas decide by their own clocks, and one that lags loses completions; set it to ROW or MIXED")
 	}
 	switch {
 	case packet < 2*largePayload:
-		list.add(findingPacket, store.Unsafe, "max_allowed_packet is %d bytes, so larger responses end their connection; set it to 16M or more", packet)
+		list.add(findingPacket, store.Unsafe, "max_allowed_packet is %d bytes, so a larger response breaks the connection; set it to 16M or more", packet)
 	case packet < leastPacket:
-		list.add(findingPacket, store.Warning, "max_allowed_packet is %d bytes: larger responses are not stored; set it to twice the longest response or more", packet)
+		list.add(findingPacket, store.Warning, "max_allowed_packet is %d bytes, so larger responses are not stored; set it to at least twice the longest response", packet)
 	}
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
-		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so rows of handlers may be truncated in silence; add STRICT_TRANS_TABLES")
+		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so the server may silently truncate what handlers write; add STRICT_TRANS_TABLES")
 	}
 	if err := list.addSemiSync(ctx, db); err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {
-		list.add(findingGalera, store.Warning, "the server is a node of Galera: clients of another node read older rows, and an attempt there does not see that of this one; connect all clients to one node")
+		list.add(findingGalera, store.Warning, "the server is a node of a Galera cluster: another node may have older rows, and an attempt there does not see one here; connect all clients to one node")
 	}
-	if replica { // whose table is not read
+	if replica { // the store does not read the table of a replica
 		return list, nil
 	}
 	if err := o.table.Readable(ctx); err != nil {
-		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)
+		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisemysql.Migrate", err)
 		return list, nil
 	}
 	if err := db.QueryRowContext(ctx, engineOfTable, o.table.Options.Table).Scan(&engine); err != nil {
@@ -138,8 +138,8 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	return list, nil
 }
 
-// Check implements [store.Checker], as that of [Store], and looks at the size of the
-// pool.
+// Check implements [store.Checker]: in addition to the checks of [Store], it checks the
+// size of the pool.
 func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
 	list, err := s.operations.Check(ctx)
 	if conns := s.table.DB.Stats().MaxOpenConnections; err == nil && conns > 0 && conns-spare < leastAttempts {

@@ -29,9 +29,9 @@ type Config struct {
 	// not use it.
 	TxTimeout time.Duration
 
-	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1
-	// s or more; zero means a minute. A negative duration turns it off: then something else
-	// has to call Purge.
+	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s
+	// or more; zero means a minute. A negative duration turns it off: then call Purge
+	// yourself.
 	PurgeEvery time.Duration
 
 	// Logger receives failures that no caller sees, such as a failed purge, and the warnings
@@ -41,7 +41,8 @@ type Config struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,49}$`)
 
-// A purge deletes so many records in one transaction, which others wait for.
+// purgeBatch is how many records a purge deletes in one transaction, which others wait
+// for.
 const (
 	purgeBatch   = 500
 	purgeTimeout = 30 * time.Second

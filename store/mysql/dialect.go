@@ -10,14 +10,14 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// dialect is that of MariaDB and MySQL. No column is a text, so that neither a collation
-// nor a character set touches a value; and none is shorter than its longest value, so
-// that no sql_mode truncates one.
+// dialect is that of MariaDB and MySQL. No column is a text, so that no collation or
+// character set changes a value; and each is long enough for its longest value, so that
+// no sql_mode truncates one.
 //
 // The clock is the start of the statement, which is before its snapshot: see the field
-// Clock. UTC_TIMESTAMP is independent of time zones and of their summer times, which
-// SYSDATE is not; but a session can fix it (SET timestamp), which SYSDATE shows. NOW and
-// SYSDATE have one time zone: their difference is the age of the statement.
+// Clock. UTC_TIMESTAMP does not depend on time zones and daylight saving, as SYSDATE
+// does; but a session can freeze it (SET timestamp), which SYSDATE reveals. NOW and
+// SYSDATE are in one time zone, so their difference is the age of the statement.
 var dialect = sqlstore.Dialect{
 	Name:    "mysql",
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
@@ -62,16 +62,16 @@ var dialect = sqlstore.Dialect{
 // started is when the statement started, in microseconds since 1970.
 const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-// readOnly is the condition of a replica, and of a primary that failed over. In some
-// versions the variable is a text.
+// readOnly is the condition that is true on a replica, and on a former primary after a
+// failover. In some versions the variable is a text.
 const readOnly = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')"
 
-// dueRows selects the rows of a purge. A row that another transaction has is left to the
-// next one.
+// dueRows selects the rows of a purge. It skips rows that another transaction has locked,
+// which the next purge deletes.
 const dueRows = "(SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED) AS due"
 
-// classes are the classes of the server's errors. The statement of each was not executed,
-// or was undone.
+// classes are the classes of the server's errors after which a statement was not
+// executed, or was undone.
 var classes = map[int64]error{
 	1205: sqlstore.ErrLostRace, // lock wait timeout, and in MariaDB NOWAIT
 	1213: sqlstore.ErrLostRace, // deadlock
@@ -114,14 +114,14 @@ var classes = map[int64]error{
 // numberOf finds the number of an error of the server in the error of the driver.
 func numberOf(err error) (number int64, ok bool) { return sqlstore.Code(err, "Number") }
 
-// classify is the sentinel of an error of the driver. Every other error of a commit
-// leaves its result open.
+// classify returns the sentinel for an error of the driver. A commit with an error that
+// is not among classes may have been executed.
 func classify(err error, committing bool) error {
 	number, ok := numberOf(err)
 	switch class := classes[number]; {
 	case ok && class != nil:
 		return class
-	case strings.Contains(err.Error(), "max_allowed_packet"): // of a parameter that is sent in pieces
+	case strings.Contains(err.Error(), "max_allowed_packet"): // for a parameter that is sent in pieces
 		return store.ErrFull
 	case committing:
 		return store.ErrUnknown
@@ -130,16 +130,16 @@ func classify(err error, committing bool) error {
 	}
 }
 
-// retires reports whether the server closed a connection, or became read-only, as that of
-// a primary does which failed over: a new connection may reach its successor.
+// retires reports whether the server closed a connection or became read-only, as a
+// primary does in a failover: a new connection may reach the new primary.
 func retires(err error) bool {
 	number, ok := numberOf(err)
 	return number == 1290 || number == 1792 || number == 1836 || !ok && err.Error() == "invalid connection"
 }
 
-// A server that gets a packet beyond its limit closes the connection, in which the error
-// gets lost. So a payload of some size is measured before, with an escape for each of its
-// bytes that may have one.
+// A server that gets a packet beyond its limit closes the connection, and its error is
+// lost. So large payloads are measured first, including the escapes that their bytes may
+// need.
 const (
 	largePayload = 256 << 10
 	restOfPacket = 4 << 10

@@ -7,11 +7,11 @@
 //	…
 //	store, err := reprisemysql.Open(ctx, db, reprisemysql.Config{})
 //
-// Two processes that share a table share its keys. At most one attempt at a time holds
-// the lease of a key, by the clock of the server ([Store]); or the effects of an attempt
-// and its response commit together ([TransactionalStore]).
+// Two processes that share a table share its keys. With [Store], at most one attempt at a
+// time holds the lease of a key, by the clock of the server. With [TransactionalStore],
+// the effects of an attempt and its response commit together.
 //
-// A server that loses acknowledged commits, such as a replica that was promoted behind
-// its primary, forgets claims with them, and their keys can run twice.
-// docs/operate/mysql.md has the settings, and which servers were tested.
+// A server that loses acknowledged commits, such as a replica that was promoted while it
+// lagged behind its primary, loses claims with them, and their operations can run twice.
+// docs/operate/mysql.md lists the settings, and the servers that were tested.
 package reprisemysql

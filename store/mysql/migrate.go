@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// Migrate creates the table where it does not exist. Any number of processes may do so at
-// once. It needs the right CREATE on the table.
+// Migrate creates the table if it does not exist. Any number of processes may call it at
+// once. It needs the privilege CREATE on the table.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	t, err := newTable(db, c)
 	if err != nil {

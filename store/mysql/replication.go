@@ -17,15 +17,15 @@ const (
 	leastSemiSync     = time.Hour
 )
 
-// addSemiSync adds the settings by which a primary that waits for its replicas
-// acknowledges, or shows to others, a commit that no replica has.
+// addSemiSync adds findings about a primary that waits for its replicas, but whose
+// settings let it acknowledge, or show to others, a commit that no replica has.
 func (l *findings) addSemiSync(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, semiSyncVariables)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	values := map[string]string{} // without the beginning of their names, which versions differ in
+	values := map[string]string{} // by the end of the name: its start depends on the version
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
@@ -41,11 +41,11 @@ func (l *findings) addSemiSync(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if ms, err := strconv.ParseInt(values["timeout"], 10, 64); err == nil && ms < leastSemiSync.Milliseconds() {
-		l.add(findingSemiSync, store.Warning, "the server waits for a replica for %d ms, and acknowledges commits that none has from then on, "+
-			"so a failover can run their keys again; set rpl_semi_sync_master_timeout (rpl_semi_sync_source_timeout) to %d or more", ms, leastSemiSync.Milliseconds())
+		l.add(findingSemiSync, store.Warning, "the server waits %d ms for a replica, and from then on acknowledges commits that no replica has, "+
+			"so after a failover their operations can run again; set rpl_semi_sync_master_timeout (rpl_semi_sync_source_timeout) to %d or more", ms, leastSemiSync.Milliseconds())
 	}
 	if values["wait_point"] == "AFTER_COMMIT" {
-		l.add(findingSemiSync, store.Warning, "the server shows a response to others before a replica has it, so it can be replayed and lost; "+
+		l.add(findingSemiSync, store.Warning, "the server shows a response to other sessions before a replica has it, so it can be replayed and then be lost; "+
 			"set rpl_semi_sync_master_wait_point (rpl_semi_sync_source_wait_point) to AFTER_SYNC")
 	}
 	return nil

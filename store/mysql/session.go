@@ -12,29 +12,30 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// sessions begins the transactions of attempts, each in a session of the pool that it
-// changes for as long.
+// sessions begins the transactions of attempts. Each changes the settings of its session
+// until it ends.
 type sessions struct {
 	db      *sql.DB
 	table   string
 	timeout time.Duration
 }
 
-// The lock has a name that is the same for every session over the table.
+// lock takes the lock of a record, whose name is the same for every session over the
+// table.
 const lock = "SELECT l.name, GET_LOCK(l.name, 0), @@wait_timeout, @@autocommit FROM " +
 	"(SELECT CONCAT('reprise_', LEFT(SHA2(CONCAT_WS('.', DATABASE(), ?, ?), 256), 48)) AS name) AS l"
 
-// backTimeout bounds the statement that makes a session what it was.
+// backTimeout bounds the statement that restores the settings of a session.
 const backTimeout = 2 * time.Second
 
-// Begin implements [sqlstore.Beginner]. The record is locked by its name, because there
-// may be no row to lock. The lock belongs to the session: it ends with the transaction,
-// or with the session if that dies.
+// Begin implements [sqlstore.Beginner]. It locks the record by a named lock, because
+// there may be no row to lock. The lock belongs to the session, and is released after the
+// transaction, or when the session ends.
 //
 // The session has autocommit off until then. A deadlock, or a statement that commits
-// implicitly, ends the transaction, and the handler's next statement would be committed
-// at once otherwise; now it begins a transaction that is never committed. A session whose
-// client is silent for longer than an attempt may last is ended by the server.
+// implicitly, ends the transaction, and with autocommit on, the handler's next statement
+// would commit at once; now it begins a transaction that is never committed. The server
+// ends a session whose client is silent for longer than an attempt may last.
 func (s *sessions) Begin(ctx context.Context, op string, id store.ID) (*sqlstore.Tx, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {

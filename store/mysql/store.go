@@ -10,7 +10,7 @@ import (
 
 // Store is the leased store: every claim is committed at once, and holds for its lease.
 // It is safe for concurrent use, starts no goroutine that outlives a call and needs no
-// Close; the *sql.DB stays the caller's.
+// Close; the caller owns the *sql.DB.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.Inspector], a [store.Purger], a
 // [store.Maintainer] and a [store.Meter].
@@ -35,7 +35,8 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	return &Store{operations{t}}, nil
 }
 
-// Claim implements [store.Store] by one read, and by one write where it has to.
+// Claim implements [store.Store] by a read, followed by a write unless the record answers
+// the claim.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -100,8 +101,8 @@ func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolutio
 	return o.table.Resolve(ctx, id, r)
 }
 
-// Purge implements [store.Purger]. It leaves records that another transaction has to the
-// next one.
+// Purge implements [store.Purger], for a limit of 1 to 100,000 records. It skips records
+// that another transaction has locked.
 func (o *operations) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return o.table.Purge(ctx, limit)
 }
@@ -110,6 +111,5 @@ func (o *operations) Purge(ctx context.Context, limit int) (purged int, err erro
 // until ctx ends. An engine calls it.
 func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
 
-// Usage implements [store.Meter], with the connections of the pool, and the writes that
-// wait for a transaction.
+// Usage implements [store.Meter]: it counts the connections of the pool.
 func (o *operations) Usage() []store.Usage { return o.table.Usage() }

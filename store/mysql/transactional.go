@@ -14,16 +14,17 @@ import (
 // [Tx]. The rows that the handler writes there and the stored response commit together or
 // not at all, over any number of retries, crashes and pauses.
 //
-// An attempt has no lease. It has a named lock of the server (GET_LOCK), which ends with
-// its transaction or with its session: after a crash of the process the next request with
-// the key runs at once. An attempt that outlasts [Config.TxTimeout] is rolled back. The
-// record of an attempt in another process is invisible before its commit, so a duplicate
-// with another fingerprint is in progress until then, and a mismatch only afterwards.
+// An attempt has no lease. It has a named lock of the server (GET_LOCK), which is
+// released after its transaction, or when its session ends: after a crash of the process,
+// the next request with the key runs the operation at once. An attempt that outlasts
+// [Config.TxTimeout] is rolled back. The record of an attempt in another process is
+// invisible before its commit, so a duplicate with another fingerprint gets InProgress
+// until then, and Mismatch only afterwards.
 //
-// Each attempt holds one connection. As many run at once as the pool has connections,
-// less two for replays; 64 where it has no bound. Claims beyond that wait, first come,
-// first served, until shortly before their context ends, and then fail with ErrBusy.
-// Replays and duplicates of a running attempt do not wait.
+// Each attempt holds one connection. As many attempts run at once as the pool has
+// connections, less two for replays, or 64 if the pool has no limit. Further claims wait,
+// first come, first served, until shortly before their context ends, and then fail with
+// ErrBusy. Replays and duplicates of a running attempt do not wait.
 //
 // It is safe for concurrent use and starts no goroutine that outlives a call. Besides
 // [store.Store] it is a [store.ContextBinder], and has the abilities of [Store].
@@ -43,15 +44,15 @@ var (
 	_ store.Leaser        = (*TransactionalStore)(nil)
 )
 
-// Connections that attempts leave to replays and settlements, and the attempts of a pool
-// without a bound.
+// spare is how many connections attempts leave to replays and other calls, and
+// mostAttempts how many attempts run at once if the pool has no limit.
 const (
 	spare        = 2
 	mostAttempts = 64
 )
 
-// NewTransactional returns the transactional store over db, whose pool needs three
-// connections at least. It does not contact the database; [OpenTransactional] does. The
+// NewTransactional returns the transactional store over db, whose pool needs at least
+// three connections. It does not contact the database; [OpenTransactional] does. The
 // table must exist: see [Migrate]. The error wraps ErrInvalid.
 func NewTransactional(db *sql.DB, c Config) (*TransactionalStore, error) {
 	t, err := newTable(db, c)
@@ -89,11 +90,10 @@ func OpenTransactional(ctx context.Context, db *sql.DB, c Config) (*Transactiona
 // [store.ContextKey].
 //
 // Writes through it commit together with the stored response. Do not call its Commit or
-// Rollback, which database/sql leaves no way to refuse, and execute no statement that
-// commits implicitly, such as CREATE TABLE. A Rollback is found out and undoes the
-// attempt. A commit makes the effects before it permanent without the response; it is
-// found out too, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that
-// may be rolled back.
+// Rollback, and execute no statement that commits implicitly, such as CREATE TABLE: a
+// store cannot refuse them in database/sql, only detect them. A Rollback undoes the
+// attempt. A commit makes the effects before it permanent without the response, and
+// Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that may be rolled back.
 //
 // Its isolation level is READ COMMITTED. After a deadlock (error 1213) the server has
 // rolled the whole transaction back: later statements are undone as well, and Complete
@@ -116,8 +116,8 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest)
 }
 
 // Complete implements [store.Store]: it stores the response in the transaction of the
-// attempt and commits. A handler that ended the transaction makes it ErrMisconfigured,
-// because its writes are unknown.
+// attempt and commits. If the handler ended the transaction, the error is
+// ErrMisconfigured, because its writes may or may not be committed.
 func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -151,6 +151,6 @@ func (s *TransactionalStore) Atomic() bool { return true }
 // Leased implements [store.Leaser]: the leased store over the same table.
 func (s *TransactionalStore) Leased() store.Store { return &Store{s.operations} }
 
-// Usage implements [store.Meter], with the connections of the pool, and the slots: how
-// many attempts run, and how many claims wait for one to end.
+// Usage implements [store.Meter]: it counts the connections of the pool, the slots, of
+// which each running attempt has one, and the claims that wait for a slot.
 func (s *TransactionalStore) Usage() []store.Usage { return s.store.Usage() }

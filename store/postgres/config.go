@@ -23,9 +23,9 @@ const (
 // Config says where the records are and how they are reached. The zero value is the
 // default of every field.
 type Config struct {
-	// Schema is the schema of the table; empty means public. The search path plays no
-	// part. A name is a letter or underscore, then letters, digits, underscores and
-	// dollars; it is quoted, so upper case stays upper case.
+	// Schema is the schema of the table; empty means public. The search path is ignored. A
+	// name is a letter or underscore, then letters, digits, underscores and dollars; it is
+	// quoted, so upper case stays upper case.
 	Schema string
 
 	// Table is the table of the records, at most 50 bytes; empty means reprise_records.
@@ -33,26 +33,25 @@ type Config struct {
 	// Two tables are two separate stores.
 	Table string
 
-	// ExecMode is how single statements are sent. The default is to prepare those of every
-	// request where that is safe. The store does so in each session where the pool's mode
-	// is [pgx.QueryExecModeCacheStatement], pgx's default, until a pooler turns out to lend
-	// sessions out without them. It sends everything else by [pgx.QueryExecModeExec], in
-	// one round trip that leaves no state in the session. QueryExecModeExec never prepares
-	// a statement. The statements of the handlers of the transactional store follow the
-	// mode of the pool.
+	// ExecMode is how the store sends its statements. The default, zero, prepares the
+	// statements of every request where the mode of the pool is
+	// [pgx.QueryExecModeCacheStatement], pgx's default. If a pooler turns out to share
+	// sessions without keeping prepared statements, the store stops preparing them and logs
+	// a warning. It sends all other statements by [pgx.QueryExecModeExec], in one round trip
+	// that leaves no state in the session. QueryExecModeExec prepares no statement. The
+	// statements of handlers of the transactional store follow the mode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// NoCombining sends every claim and completion of the leased store alone. Otherwise
-	// those beyond the eighth that are on their way at once are sent together, in one
-	// transaction: with many callers that saves most of the work. A delay of such a
-	// transaction, such as by a synchronous standby that is away, delays all the calls in
-	// it.
+	// NoCombining sends every claim and completion of the leased store alone. The default,
+	// false, sends those that arrive while eight are on their way together, in one
+	// transaction: with many callers that saves most of the work. Whatever delays such a
+	// transaction, such as a synchronous standby that is down, delays all the calls in it.
 	NoCombining bool
 
-	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
-	// to 24 h; zero means a minute. At its end the store closes the connection, and the
-	// server ends the session of a process that is paused. Stricter timeouts of the
-	// session stand. The leased store does not use it.
+	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s to
+	// 24 h; zero means a minute. At its end the store closes the connection, and the server
+	// rolls back. If the process is paused, the server ends the session itself. Stricter
+	// timeouts of the session stay in force. The leased store does not use it.
 	TxTimeout time.Duration
 
 	// Isolation is the isolation level of the transactions that the handlers of the
@@ -61,24 +60,24 @@ type Config struct {
 	// serialize ends with ErrNotApplied, and the client's retry runs it again.
 	Isolation pgx.TxIsoLevel
 
-	// Accept lists codes of unsafe findings of Check that Open accepts: "fsync" and
-	// "full-page-writes" for a server that has a durable log below PostgreSQL's, such as
-	// Neon. Open logs them. An unknown code is ErrInvalid.
+	// Accept lists codes of unsafe findings of Check that Open logs as warnings instead of
+	// refusing the server: "fsync" and "full-page-writes" for a server that has a durable
+	// log below PostgreSQL's, such as Neon. An unknown code is ErrInvalid.
 	Accept []string
 
-	// Purge is the pace at which the store deletes expired records, while an engine uses
-	// it. One process purges a table at a time. A negative Purge.Every turns it off: then
-	// something else has to call Purge.
+	// Purge is the pace at which the store deletes expired records, while an engine uses it.
+	// One process purges a table at a time. A negative Purge.Every turns it off: then call
+	// Purge yourself.
 	Purge Purging
 
-	// Logger receives failures that no caller sees: a failed purge, tables that do not
-	// exist, and handlers of the transactional store that complete without asking for their
-	// transactions. The default is [slog.Default].
+	// Logger receives the warnings of Open, and problems that no caller sees: a failed
+	// purge, tables that do not exist, and handlers of the transactional store that complete
+	// without asking for their transactions. The default is [slog.Default].
 	Logger *slog.Logger
 }
 
-// identifier is narrower than PostgreSQL allows, so that a migration printed for
-// another tool needs no thought about quoting.
+// identifier is narrower than PostgreSQL allows, so that a migration for another tool
+// raises no question of quoting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 
 // options returns c with its defaults filled in, or an ErrInvalid that names the first

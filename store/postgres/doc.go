@@ -23,7 +23,7 @@
 //
 // Every statement of the leased store is one round trip that needs no state of the
 // session, so it works behind a pooler in transaction mode. docs/operate/postgres.md and
-// docs/guides/transactional.md have the needs and costs of each store.
+// docs/guides/transactional.md say what each store needs and costs.
 //
 // The tests that need a server are in lab/postgres: the store suite, exact costs,
 // faults, kills and failovers.

@@ -9,7 +9,7 @@
 // is two native commands in one write, a completion one script: a new key costs two round
 // trips, a replay one, and a replay does not write. A claim that finds a record in
 // progress needs a script, and so a second round trip. So does a replay where the policy
-// has a horizon, because the payload then has a key of its own, which expires when the
+// has a horizon, because the payload then has a separate key, which expires when the
 // retention ends.
 //
 // # Guarantees

@@ -72,7 +72,7 @@ func (s *Store) sendDurable(ctx context.Context, node *redis.Client, once bool, 
 }
 
 // confirmLater waits for a slot and then sends the commands again, because WAIT confirms
-// only writes of its own connection. A command that its owner repeats writes again.
+// only writes of the same connection. A command that its owner repeats writes again.
 func (s *Store) confirmLater(ctx context.Context, node *redis.Client, slots chan struct{}, open []*command) {
 	timer := time.NewTimer(s.durability.patience(ctx, s.ackTimeout))
 	defer timer.Stop()

@@ -65,7 +65,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 }
 
 // sendTo sends commands to one node. If once is true, node is a client for this attempt
-// only, with the result of sendByNode.
+// only. It returns what sendByNode returns.
 func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group []*command) (confirm func()) {
 	if s.durable(group) {
 		return s.sendDurable(ctx, node, once, group)

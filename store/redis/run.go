@@ -84,8 +84,8 @@ func (s *Store) sendByClient(ctx context.Context, open []*command) {
 	}
 }
 
-// transmit sends commands together, in one pipeline for each node, with the
-// result of sendByNode.
+// transmit sends commands together, in one pipeline for each node. It returns what
+// sendByNode returns.
 func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
 	if len(open) == 1 && open[0].tail == nil && !s.durable(open) {
 		_ = s.client.Process(ctx, open[0])

@@ -36,7 +36,7 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
-// prove demands that Check has no unsafe finding, and that st does all that it has to.
+// prove returns an error if Check has an unsafe finding, or if an operation of st fails.
 func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
 	if err != nil {
@@ -51,9 +51,9 @@ func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	return o.table.Probe(ctx, st, rival)
 }
 
-// Check implements [store.Checker]: it looks at the version, at the file and at the
-// settings of one connection of the pool. Connections that are opened with other settings
-// are not seen.
+// Check implements [store.Checker]: it checks the version, the file and the settings of
+// one connection of the pool. It does not see connections that were opened with other
+// settings. It does not write.
 func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	var list []store.Finding
 	add := func(code string, severity store.Severity, format string, args ...any) {
@@ -77,9 +77,9 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	conns := o.table.DB.Stats().MaxOpenConnections
 	switch {
 	case file == "" && conns == 1:
-		add(findingInMemory, store.Warning, "the database is in memory, so a restart forgets every record; use a file")
+		add(findingInMemory, store.Warning, "the database is in memory, so a restart loses every record; use a file")
 	case file == "":
-		add(findingInMemory, store.Unsafe, "the database is in memory, and each connection of the pool may have one of its own; use a file")
+		add(findingInMemory, store.Unsafe, "the database is in memory, and each connection of the pool may have a separate one; use a file")
 	case journal == "off" || journal == "memory":
 		add(findingJournal, store.Unsafe, "journal_mode is %s, so a crash can destroy the file; set journal_mode=WAL", journal)
 	case journal != "wal":
@@ -89,16 +89,16 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	case 0:
 		add(findingSynchronous, store.Unsafe, "synchronous is OFF, so a power failure can destroy the file; set synchronous=FULL")
 	case 1:
-		add(findingSynchronous, store.Warning, "synchronous is NORMAL, so a power failure forgets the last operations, and their retries run again; set synchronous=FULL")
+		add(findingSynchronous, store.Warning, "synchronous is NORMAL, so a power failure loses the last records, and their operations run again; set synchronous=FULL")
 	}
 	if kind := networkFilesystem(file); file != "" && kind != "" {
-		add(findingNetwork, store.Unsafe, "the file is on %s, whose locks and shared memory do not exclude processes of other hosts; use a local disk", kind)
+		add(findingNetwork, store.Unsafe, "the file is on %s, whose locks and shared memory do not exclude processes on other hosts; use a local disk", kind)
 	}
 	if conns == 1 && file != "" {
 		add(findingPool, store.Warning, "the pool has one connection, so replays wait for writes; call SetMaxOpenConns with 4 or more")
 	}
 	if err := o.table.Readable(ctx); err != nil {
-		add(findingSchema, store.Unsafe, "the table cannot be read (%v); call Migrate", err)
+		add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisesqlite.Migrate", err)
 	}
 	return list, nil
 }

@@ -19,9 +19,9 @@ const (
 
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {
-	// Table is the table of the records; empty means reprise_records. Its index has the
-	// same name with "_due" behind it. A name is a letter or underscore, then up to 49
-	// letters, digits and underscores. Two tables are two separate stores.
+	// Table is the table of the records; empty means reprise_records. Its index has the same
+	// name with the suffix "_due". A name is a letter or underscore, then up to 49 letters,
+	// digits and underscores. Two tables are two separate stores.
 	Table string
 
 	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
@@ -29,9 +29,9 @@ type Config struct {
 	// not use it.
 	TxTimeout time.Duration
 
-	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1
-	// s or more; zero means a minute. A negative duration turns it off: then something else
-	// has to call Purge.
+	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s
+	// or more; zero means a minute. A negative duration turns it off: then call Purge
+	// yourself.
 	PurgeEvery time.Duration
 
 	// Logger receives failures that no caller sees, such as a failed purge, and the warnings
@@ -41,7 +41,8 @@ type Config struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,49}$`)
 
-// A purge deletes so many records in one transaction, which others wait for.
+// purgeBatch is how many records a purge deletes in one transaction, which others wait
+// for.
 const (
 	purgeBatch   = 500
 	purgeTimeout = 30 * time.Second

@@ -5,8 +5,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// dialect is SQLite's. It has no clock that its users share with finer steps than a
-// millisecond, and the host's is the same for all of them.
+// dialect is that of SQLite. Its clock is that of the host, which all users of the file
+// share; SQLite's own has steps of a millisecond.
 var dialect = sqlstore.Dialect{
 	Name:     "sqlite",
 	Embedded: true,
@@ -41,8 +41,8 @@ var dialect = sqlstore.Dialect{
 	Classify:  classify,
 }
 
-// The result codes of SQLite that matter here, and the byte of an extended code that has
-// them.
+// The result codes of SQLite that matter here, and the mask for the byte of an extended
+// code that has them.
 const (
 	codeError    = 1 // of the statement: such as no such table
 	codePerm     = 3
@@ -57,7 +57,7 @@ const (
 	primaryCode = 0xff
 )
 
-// classify is the sentinel of an error of the driver.
+// classify returns the sentinel for an error of the driver.
 func classify(err error, committing bool) error {
 	code, ok := resultCode(err)
 	switch {

@@ -1,7 +1,7 @@
 // Package reprisesqlite keeps idempotency records in a file of SQLite 3.35 or newer,
 // through a *sql.DB with any driver, such as modernc.org/sqlite or
-// github.com/mattn/go-sqlite3. It is for services of one host: the records outlive the
-// process, and there is no server. It has two stores over one table:
+// github.com/mattn/go-sqlite3. It is for services on one host: the records outlive the
+// process, and no server is needed. It has two stores over one table:
 //
 //   - [New] gives the leased store. A claim is committed at once, and a lease says how
 //     long it holds without renewal. It serves handlers with any kind of effects.
@@ -19,7 +19,7 @@
 //	store, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{})
 //	guard, err := protocol.New(store, protocol.Config{Required: true})
 //
-// See docs/operate/sqlite.md for the settings and the costs.
+// docs/operate/sqlite.md has the settings and the costs.
 //
 // The tests that need a driver are in lab/sqlite: the store suite on two of them, kills,
 // power failures and full disks.

@@ -2,14 +2,14 @@ package reprisesqlite
 
 import "syscall"
 
-// networkFilesystems are the kinds that statfs(2) knows them by.
+// networkFilesystems names network file systems by the type that statfs(2) reports.
 var networkFilesystems = map[uint32]string{
 	0x6969: "NFS", 0x517b: "SMB", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x01021997: "9P",
 	0x00c36400: "Ceph", 0x5346414f: "AFS", 0x0bd00bd0: "Lustre", 0x47504653: "GPFS", 0x01161970: "GFS2", 0x7461636f: "OCFS2",
 }
 
-// networkFilesystem names the network file system that a file is on, and is empty for
-// another one.
+// networkFilesystem returns the name of the network file system that a file is on, or an
+// empty text for a local one.
 func networkFilesystem(file string) string {
 	var s syscall.Statfs_t
 	if syscall.Statfs(file, &s) != nil {

@@ -5,9 +5,9 @@ import (
 	"database/sql"
 )
 
-// Migrate creates the table and its index where they do not exist. Any number of
-// processes may do so at once. It does not change the journal mode, which is a choice
-// about the whole file: open the database with WAL, as the package comment shows.
+// Migrate creates the table and its index if they do not exist. Any number of processes
+// may call it at once. It does not change the journal mode, which applies to the whole
+// file: open the database with WAL, as the package comment shows.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	t, err := newTable(db, c)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Store is the leased store: every claim is committed at once, and holds for its lease.
 // It is safe for concurrent use, starts no goroutine that outlives a call and needs no
-// Close; the *sql.DB stays the caller's.
+// Close; the caller owns the *sql.DB.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.Inspector], a [store.Purger], a
 // [store.Maintainer] and a [store.Meter].
@@ -36,9 +36,9 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	return &Store{operations{t}}, nil
 }
 
-// Claim implements [store.Store] by one read, and by one transaction where it has to
-// write. Claims and completions that arrive while a transaction commits travel together
-// in the next one.
+// Claim implements [store.Store] by a read, followed by a transaction if it has to write.
+// Claims and completions that arrive while a transaction is on its way share the next
+// one.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -75,7 +75,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 // operations are the methods for operators, which both stores have.
 type operations struct{ table *sqlstore.Table }
 
-// lock makes a transaction the writer: it changes no row.
+// lock changes no row, but makes its transaction the writer of the file.
 const lock = "UPDATE {records} SET revision = revision WHERE 0"
 
 // newTable returns the table that c names. The error wraps ErrInvalid.
@@ -106,7 +106,8 @@ func (o *operations) Resolve(ctx context.Context, id store.ID, r store.Resolutio
 	return o.table.Resolve(ctx, id, r)
 }
 
-// Purge implements [store.Purger], in one transaction.
+// Purge implements [store.Purger], for a limit of 1 to 100,000 records, in one
+// transaction.
 func (o *operations) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return o.table.Purge(ctx, limit)
 }
@@ -115,6 +116,6 @@ func (o *operations) Purge(ctx context.Context, limit int) (purged int, err erro
 // until ctx ends. An engine calls it.
 func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
 
-// Usage implements [store.Meter], with the connections of the pool, and the writes that
-// wait for a transaction.
+// Usage implements [store.Meter]: it counts the connections of the pool, and the writes
+// that wait for a transaction.
 func (o *operations) Usage() []store.Usage { return o.table.Usage() }

@@ -16,15 +16,15 @@ import (
 //
 // SQLite has one writer at a time, so one attempt runs at a time. Claims of other
 // operations wait, first come, first served, until shortly before their context ends, and
-// then fail with ErrBusy; so do the claims of other processes, which take turns without
-// an order. Replays do not wait. It is for services whose handlers take milliseconds:
-// with 10 ms each, a hundred requests run in a second. A handler that calls another
-// service belongs on the leased [Store].
+// then fail with ErrBusy. Claims of other processes wait, too, in no particular order.
+// Replays do not wait. It is for services whose handlers take milliseconds: with 10 ms
+// each, a hundred requests run in a second. Use the leased [Store] for a handler that
+// calls another service.
 //
-// An attempt has no lease. With a crash of the process its transaction is rolled back,
-// and the next request with the key runs. An attempt that outlasts [Config.TxTimeout] is
-// rolled back, too. A duplicate of an attempt that runs in another process waits as other
-// claims do, because its record is invisible before the commit.
+// An attempt has no lease. If its process crashes, its transaction is rolled back, and
+// the next request with the key runs the operation. An attempt that outlasts
+// [Config.TxTimeout] is rolled back, too. A duplicate of an attempt that runs in another
+// process waits as other claims do, because its record is invisible before the commit.
 //
 // It is safe for concurrent use and starts no goroutine that outlives a call. Besides
 // [store.Store] it is a [store.ContextBinder], and has the abilities of [Store].
@@ -44,8 +44,8 @@ var (
 	_ store.Leaser        = (*TransactionalStore)(nil)
 )
 
-// NewTransactional returns the transactional store over db, which needs two connections
-// at least. It does not contact the database; [OpenTransactional] does. The table must
+// NewTransactional returns the transactional store over db, whose pool needs at least two
+// connections. It does not contact the database; [OpenTransactional] does. The table must
 // exist: see [Migrate]. The error wraps ErrInvalid.
 func NewTransactional(db *sql.DB, c Config) (*TransactionalStore, error) {
 	t, err := newTable(db, c)
@@ -81,14 +81,14 @@ func OpenTransactional(ctx context.Context, db *sql.DB, c Config) (*Transactiona
 //
 // Writes through it commit together with the stored response. Writes through the *sql.DB
 // wait for the attempt, which waits for the handler: use the transaction for all of them.
-// Do not call its Commit or Rollback, which database/sql leaves no way to refuse. A
-// Rollback is found out and undoes the attempt. A Commit makes the effects permanent
-// without the response; it is found out too, and Complete answers ErrMisconfigured. Use a
-// SAVEPOINT for a part that may be rolled back.
+// Do not call its Commit or Rollback: a store cannot refuse them in database/sql, only
+// detect them. A Rollback undoes the attempt. A Commit makes the effects permanent
+// without the response, and Complete answers ErrMisconfigured. Use a SAVEPOINT for a part
+// that may be rolled back.
 //
-// Return from the handler with a failure once a statement has failed: after some errors,
-// such as a full disk or a write that a context cut short, SQLite has rolled the whole
-// transaction back, and would commit a later statement alone.
+// Once a statement has failed, return from the handler with a failure. After some errors,
+// such as a full disk or a write whose context ended, SQLite has rolled back the whole
+// transaction, and would commit a later statement alone.
 func Tx(ctx context.Context) (*sql.Tx, bool) { return sqlstore.TxFrom(ctx, &dialect) }
 
 // Claim implements [store.Store]. Its claims are Atomic, with a transaction open for the
@@ -107,8 +107,8 @@ func (s *TransactionalStore) Renew(ctx context.Context, rs []store.RenewRequest)
 }
 
 // Complete implements [store.Store]: it stores the response in the transaction of the
-// attempt and commits. A handler that ended the transaction makes it ErrMisconfigured,
-// because its writes are unknown.
+// attempt and commits. If the handler ended the transaction, the error is
+// ErrMisconfigured, because its writes may or may not be committed.
 func (s *TransactionalStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -139,10 +139,10 @@ func (s *TransactionalStore) Bind(ctx context.Context, id store.ID, owner store.
 // Atomic implements [store.ContextBinder].
 func (s *TransactionalStore) Atomic() bool { return true }
 
-// Leased implements [store.Leaser]: the leased store over the same table, whose writes
-// take turns with the attempts of this one.
+// Leased implements [store.Leaser]: it returns the leased store over the same table,
+// whose writes take turns with the attempts of this store.
 func (s *TransactionalStore) Leased() store.Store { return &Store{operations{s.table}} }
 
-// Usage implements [store.Meter], with the connections of the pool, and the slot: whether
-// an attempt runs, and how many claims wait for it.
+// Usage implements [store.Meter]: it counts the connections of the pool, the one slot,
+// which a running attempt has, and the claims that wait for it.
 func (s *TransactionalStore) Usage() []store.Usage { return s.store.Usage() }

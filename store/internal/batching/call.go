@@ -9,11 +9,11 @@ import (
 type phase uint64
 
 const (
-	idle      phase = iota // its caller's alone
+	idle      phase = iota // only its caller has it
 	queued                 // in the list of the queue
-	taken                  // a sender has it, and has to begin it; its caller waits
-	sent                   // a sender has it, and its caller waits
-	abandoned              // a sender has it, and its caller has left
+	taken                  // a sender has it but has not begun it; its caller waits
+	sent                   // a sender has it; its caller waits
+	abandoned              // a sender has it; its caller has returned
 	done                   // finished
 
 	phaseBits = 3
@@ -21,10 +21,10 @@ const (
 
 // Call is a call and its answer, in memory that [Queue.Call] and [Call.Release] use again
 // and again. A caller sets Value and Size before [Queue.Do], and may call Do again after
-// it returned, except after an [Error] that has Sent.
+// it returned, unless it returned an [Error] whose Sent is true.
 type Call[T any] struct {
-	// Value holds the request and, later, the answer. It keeps the value that it was
-	// set to for the last call, so that its memory can be used again.
+	// Value holds the request and, later, the answer. It keeps the value of the last call,
+	// so that its memory can be reused.
 	Value T
 
 	// Size is how much the call adds to the size of its batch, in bytes.
@@ -43,9 +43,9 @@ type Call[T any] struct {
 	alone      [1]Sent[T] // a batch of this call
 }
 
-// Release gives the call back to its queue. The caller must not use it afterwards. It is
-// right after every Do: where a sender still has the call, its memory is used again when
-// the sender has finished.
+// Release returns the call to its queue. The caller must not use it afterwards. Release
+// may follow any Do: if a sender still has the call, its memory is reused once the sender
+// has finished it.
 func (c *Call[T]) Release() { c.drop() }
 
 func (c *Call[T]) drop() {
@@ -72,8 +72,8 @@ func (c *Call[T]) generation() uint64 { return c.state.Load() >> phaseBits }
 
 func (c *Call[T]) phase() phase { return phase(c.state.Load() & (1<<phaseBits - 1)) }
 
-// Sent is a call that a sender has. It is good for one Do: a Sent that was finished, and
-// whose call is used again, has no effect.
+// Sent is a call that a sender has. It is valid for one Do: it has no effect once it was
+// finished and its call is used again.
 type Sent[T any] struct {
 	call       *Call[T]
 	generation uint64
@@ -83,8 +83,8 @@ type Sent[T any] struct {
 // be used until Finish is called.
 func (s Sent[T]) Value() *T { return &s.call.Value }
 
-// Abandoned reports whether the caller has left, so that its answer is not read. A sender
-// that has not sent the call yet may finish it instead.
+// Abandoned reports whether the caller has returned and will not read the answer. A
+// sender that has not sent the call yet may finish it instead of sending it.
 func (s Sent[T]) Abandoned() bool { return s.is(abandoned) }
 
 // is reports whether the call is in a phase of this Do.
@@ -92,9 +92,8 @@ func (s Sent[T]) is(p phase) bool {
 	return s.call.state.Load() == s.generation<<phaseBits|uint64(p)
 }
 
-// Begin notes that the call is being sent from now on, and reports whether its caller
-// still waits. If it does not, the call was withdrawn, and the sender only finishes it.
-// See [Config.Begins].
+// Begin marks the call as sent, and reports whether its caller still waits. If not, the
+// call was withdrawn, and the sender only has to finish it. See [Config.Begins].
 func (s Sent[T]) Begin() bool {
 	return s.call.advance(s.generation, taken, sent) || s.is(sent)
 }

@@ -15,44 +15,43 @@ const (
 // Config configures a [Queue]. Every field but Send has a default. With the defaults, a
 // queue has one lane, for a sender of round trips.
 type Config[T any] struct {
-	// Send sends a batch of one call or more, the oldest first, and finishes each of
-	// them. It runs in a goroutine of the queue, in a context that ends when the callers
-	// of all unfinished calls have left; or for a call that is alone, in the goroutine
-	// and with the context of its caller. As many Sends run at once as there are busy
-	// lanes, and more for calls that are large or impatient.
+	// Send sends a batch of one call or more, the oldest first, and finishes each of them.
+	// It runs in a goroutine of the queue, with a context that ends when the callers of all
+	// unfinished calls have returned. For a single call, it may run in the goroutine and
+	// with the context of the caller: see Inline. As many Sends run at once as there are
+	// busy lanes, and more for calls that are large or impatient.
 	//
-	// The slice belongs to the queue: Send must not change it, nor use it after it
-	// returned. An answer or error that concerns all calls is one Finish for each.
+	// The slice belongs to the queue: Send must neither change it nor use it after it
+	// returns. For an answer or error of the whole batch, Send finishes each call with it.
 	Send func(ctx context.Context, batch []Sent[T])
 
 	// Lanes is the number of batches that may be on their way at once. Zero means one.
 	Lanes int
 
-	// PerLane is the number of calls that have to wait for each busy lane before a batch
-	// takes another one. Zero takes a free lane for any call. Where many calls share a
-	// batch, fewer lanes make larger batches, and those cost less.
+	// PerLane is how many calls have to wait for each busy lane before a batch takes another
+	// lane. With zero, any call takes a free lane. Fewer lanes make larger batches, which
+	// cost less.
 	PerLane int
 
-	// Yields is how often the goroutine that makes up a batch lets others run before, so
-	// that they can add their calls. Zero is right for senders of round trips, where
-	// calls gather while the lanes are busy.
+	// Yields is how often the goroutine that collects a batch first lets others run, so that
+	// they can add their calls. Zero is right for senders of round trips, because calls
+	// gather while their lanes are busy.
 	Yields int
 
-	// Later says that Send may return before the calls of its batch are finished. By
-	// default it finishes all of them, and its lane is busy until it returns. The context
-	// of a batch of several calls has no end then.
+	// Later says that Send may return before the calls of its batch are finished. By default
+	// it finishes all of them before it returns, and its lane is busy for as long. With
+	// Later, the context of a batch of several calls never ends.
 	Later bool
 
 	// Begins says that Send calls [Sent.Begin] for each call just before it sends it, and
-	// sends only those for which that returns true. Until then a call can be withdrawn,
-	// while Send waits for a connection for example. By default a call counts as sent as
+	// sends only the calls for which that returns true. Until then a call can be withdrawn,
+	// for example while Send waits for a connection. By default, a call counts as sent as
 	// soon as Send has it.
 	Begins bool
 
-	// Inline reports whether a call that is alone may be sent in the goroutine of its
-	// caller, with its context, which saves a goroutine. Nil means always. It says no
-	// where a Send may block for longer than that context, or must not be cut short by
-	// it.
+	// Inline reports whether a single call may be sent in the goroutine and with the context
+	// of its caller, which saves a goroutine. Nil means always. Return false if Send may
+	// block for longer than that context, or must not be interrupted by it.
 	Inline func(*T) bool
 
 	// MaxCalls and MaxBytes bound a batch by the number of its calls and the sum of their
@@ -63,8 +62,8 @@ type Config[T any] struct {
 	// [DefaultLarge].
 	Large int
 
-	// Patience is the time that a call needs to have left to wait for a lane. One with
-	// less is sent alone, at once. Zero lets every call wait.
+	// Patience is how much time a call must have left to wait for a lane. A call with less
+	// is sent alone, at once. Zero lets every call wait.
 	Patience time.Duration
 }
 

@@ -1,7 +1,7 @@
 // Package batching sends concurrent calls to a server in batches. It is for implementers
 // of stores: a store that sends the calls of many requests together spends less time on
-// each, and this package is the part of it that every such store needs. It is independent
-// of any protocol; the store has a function that sends a batch.
+// each. It is independent of any protocol: the store provides the function that sends a
+// batch.
 //
 // # Behavior
 //
@@ -25,18 +25,18 @@
 //     by an [Error] that names the failure of the sender.
 //   - A context ends its own call and no other. A call that was not sent yet is
 //     withdrawn: its error has Sent false, and the sender never sees it. For a call that
-//     was sent, Sent is true: it may or may not be executed. The sender goes on for
-//     the others of the batch, in a goroutine that belongs to none of them.
-//   - A sender that panics, ends its goroutine, or forgets a call ends the calls of that
-//     batch with an [Error] and leaves its lane free.
+//     was sent, Sent is true: it may or may not be executed. The sender continues for the
+//     other calls of the batch, in a goroutine that belongs to none of them.
+//   - If a sender panics, ends its goroutine or forgets a call, the unfinished calls of
+//     that batch end with an [Error], and its lane becomes free.
 //   - Calls are sent in the order in which they arrived, except for those that are large
 //     or impatient. Those are sent alone, at once, outside of the lanes.
 //
-// A call whose context ended is still used by the sender until that finishes it. So the
-// Value of a [Call] must not refer to memory that its caller uses again: copy payloads
+// The sender uses a call until it finishes it, even if the context of the call has ended.
+// So the Value of a [Call] must not refer to memory that its caller reuses: copy payloads
 // into memory of the Value, which the queue keeps for the next call.
 //
-//	queue := batching.New(send, batching.Config{Lanes: 4, PerLane: 8})
+//	queue := batching.New(batching.Config[query]{Send: send, Lanes: 4, PerLane: 8})
 //
 //	call := queue.Call()
 //	defer call.Release()

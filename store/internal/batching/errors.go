@@ -8,9 +8,9 @@ import (
 // ErrUnfinished is the cause of an [Error] for a call that its sender forgot.
 var ErrUnfinished = errors.New("the sender returned without an answer for the call")
 
-// Error is the error of a call that ended without its sender.
+// Error is the error of a call that its sender did not finish.
 type Error struct {
-	Sent bool  // whether the sender got the call, and may have sent it
+	Sent bool  // the sender got the call, and may have sent it
 	Err  error // the error of the call's context, [ErrUnfinished] or a [*PanicError]
 }
 
@@ -25,11 +25,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// PanicError is the cause of an [Error] where the sender of a batch panicked, or ended
-// its goroutine with [runtime.Goexit].
+// PanicError is the cause of an [Error] when the sender of a batch panicked, or ended its
+// goroutine with [runtime.Goexit].
 type PanicError struct {
 	Value any    // the value of the panic, nil for Goexit
-	Stack []byte // where
+	Stack []byte // the stack of its goroutine
 }
 
 // Error returns the value of the panic, without the stack.

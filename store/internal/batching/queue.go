@@ -16,7 +16,7 @@ type Queue[T any] struct {
 	first   *Call[T] // the oldest that waits
 	last    *Call[T]
 	waiting int
-	busy    int       // lanes with a batch on its way, or being made up
+	busy    int       // lanes with a batch that is on its way or being collected
 	spare   []Sent[T] // memory for a batch
 }
 
@@ -47,8 +47,8 @@ func (q *Queue[T]) Waiting() int {
 }
 
 // Do sends c and returns when it is finished, with the error of [Sent.Finish], or when
-// ctx ends, with an [*Error]. A sender may still use c.Value then: the caller must not
-// touch it any more, and only release c.
+// ctx ends, with an [*Error]. After an [*Error], a sender may still use c.Value: the
+// caller must not touch it any more, and may only release c.
 func (q *Queue[T]) Do(ctx context.Context, c *Call[T]) error {
 	if c.phase() == abandoned {
 		panic("batching: Do on a call whose sender has it")
@@ -101,8 +101,9 @@ func (q *Queue[T]) enqueue(ctx context.Context, c *Call[T]) {
 	}
 }
 
-// lead makes up a batch that was started by c, and sends it here when no other call
-// joined: the context of one call must not be that of others.
+// lead collects the batch that c started. If no other call joined, it sends c here;
+// otherwise a lane sends the batch, because the context of one caller must not bound the
+// calls of others.
 func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 	q.yield()
 	q.mu.Lock()
@@ -113,7 +114,7 @@ func (q *Queue[T]) lead(ctx context.Context, c *Call[T]) {
 		return
 	}
 	c.alone[0] = batch[0]
-	defer q.pass(batch) // also where Send ends the goroutine
+	defer q.pass(batch) // even if Send ends the goroutine
 	q.send(ctx, c.alone[:])
 }
 
@@ -132,7 +133,7 @@ func (q *Queue[T]) patient(ctx context.Context) bool {
 	return !bounded || time.Until(deadline) >= q.config.Patience
 }
 
-// leave ends c at the end of its context: it is withdrawn, or left to its sender.
+// leave ends c when its context has ended: it withdraws c, or leaves c to its sender.
 func (q *Queue[T]) leave(ctx context.Context, c *Call[T], generation uint64) error {
 	q.mu.Lock()
 	if c.phase() == queued {
@@ -185,8 +186,8 @@ func (q *Queue[T]) pass(memory []Sent[T]) {
 	}
 }
 
-// keepLane frees a lane, and reports whether it is needed again at once. The memory of
-// the batch that was sent is reused.
+// keepLane frees a lane, and reports whether it is needed again at once. It keeps the
+// memory of the batch that was sent for the next one.
 func (q *Queue[T]) keepLane(memory []Sent[T]) bool {
 	clear(memory)
 	q.mu.Lock()
@@ -238,7 +239,7 @@ func (q *Queue[T]) take() []Sent[T] {
 	return batch
 }
 
-// hand makes c a call that a sender has.
+// hand gives c to a sender.
 func (q *Queue[T]) hand(c *Call[T]) Sent[T] {
 	c.refs.Add(1)
 	generation := c.generation()

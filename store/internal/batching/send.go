@@ -12,8 +12,8 @@ type batch struct {
 	cancel  context.CancelFunc
 }
 
-// abandoned notes that a caller has left. The last one ends the batch: no caller would
-// read its answers.
+// abandoned notes that a caller has returned. The last one ends the batch, because no
+// caller would read its answers.
 func (b *batch) abandoned() {
 	if b != nil && b.waiting.Add(-1) == 0 {
 		b.cancel()
@@ -28,7 +28,8 @@ func (b *batch) answered() {
 	}
 }
 
-// sendBatch sends a batch whose calls may all be abandoned while it is on its way.
+// sendBatch sends a batch. Unless Later is set, its context ends when all callers have
+// returned.
 func (q *Queue[T]) sendBatch(calls []Sent[T]) {
 	if q.config.Later {
 		q.send(context.Background(), calls)
@@ -50,7 +51,7 @@ func (q *Queue[T]) sendBatch(calls []Sent[T]) {
 	q.send(ctx, calls)
 }
 
-// send calls Send, and ends the calls that it should have finished. It returns also where
+// send calls Send, and ends the calls that it should have finished. It returns even if
 // Send panics.
 func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
 	returned := false
@@ -66,9 +67,9 @@ func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
 	returned = true
 }
 
-// fail ends those of calls that are not finished.
+// fail ends those of the calls that are not finished.
 func fail[T any](calls []Sent[T], cause error) {
-	var errs [2]error // for those that were begun, and not
+	var errs [2]error // for calls that were begun, and for the others
 	for _, s := range calls {
 		begun := s.is(sent)
 		if !begun && !s.is(taken) && !s.is(abandoned) {

@@ -1,6 +1,6 @@
-// Package probe tries every operation of a store on a record that it deletes again. What
-// the settings of a server do not show would otherwise be found when a handler has run
-// and its response cannot be stored.
+// Package probe tries every operation of a store on a record that it deletes again.
+// Otherwise, the first sign of a problem that the settings of a server do not show would
+// be a handler that has run and whose response cannot be stored.
 package probe
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// duration bounds a probe, and its record is replayed for as long: a probe whose process
-// dies leaves one row to the purge.
+// duration bounds a probe. Its record is also replayed for that long, so that the purge
+// deletes the row of a probe whose process died.
 const duration = 10 * time.Second
 
 // Probe is a trial of a store.
@@ -22,8 +22,8 @@ type Probe struct {
 	Name     string      // of the database, in error texts
 	Store    store.Store // the store
 	Rival    store.Store // over the same records
-	LostRace error       // of a claim that another one defeats again and again; nil: none
-	Advice   string      // appended to the text of a second claim that was granted
+	LostRace error       // the error of a claim that loses every race; nil: none
+	Advice   string      // appended to the error when a second claim was granted
 
 	Before func(context.Context, store.ID) error // the first step; nil: none
 	Read   func(context.Context, store.ID) error // reads the record
@@ -36,7 +36,7 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 	defer cancel()
 	const payload = "probe"
 	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: duration, Policy: store.Policy{Label: store.ProbeLabel, Retention: duration, Horizon: duration}}
-	_, _ = rand.Read(r.ID[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(r.ID[:]) // never returns an error
 	second := r
 	second.Owner = store.NewOwner()
 	defer func() {
@@ -118,7 +118,7 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// claim claims r, and demands an outcome.
+// claim claims r, and returns an error if the outcome is not want.
 func (p *Probe) claim(ctx context.Context, st store.Store, r store.ClaimRequest, want store.Outcome) (store.ClaimResult, error) {
 	got, err := st.Claim(ctx, r)
 	switch {
@@ -130,8 +130,7 @@ func (p *Probe) claim(ctx context.Context, st store.Store, r store.ClaimRequest,
 	return got, err
 }
 
-// Unexpected is the error for a result of a probe that no server gives which does all
-// that it has to.
+// Unexpected is the error for a result that a correct server does not give.
 func Unexpected(got, want any) error {
 	return fmt.Errorf("%w: the answer is %v, want %v", store.ErrMisconfigured, got, want)
 }

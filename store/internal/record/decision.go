@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// The decisions of a claim about the row that it sees: see [Seen.Decide].
+// The decisions about a claim: see [Seen.Decide].
 const (
 	WordCorrupt    = "corrupt" // this release cannot read the row
 	WordNew        = "new"
@@ -24,7 +24,7 @@ const (
 	WordLapsed     = "lapsed"
 )
 
-// Decision is that of a claim about the row that it sees.
+// Decision is the decision about a claim, by the row that it found.
 type Decision struct {
 	Word      string
 	Attempt   int
@@ -33,8 +33,8 @@ type Decision struct {
 	Payload   []byte
 }
 
-// Result is the result of a decision that does not rewrite the row, for a claim of the
-// leased store. db is the name of the database, for the text of an error.
+// Result returns the result of a claim of the leased store whose decision does not
+// rewrite the row. db is the name of the database, for the text of an error.
 func (d *Decision) Result(db string) (store.ClaimResult, error) {
 	left := time.Duration(d.leaseLeft) * time.Microsecond
 	switch d.Word {
@@ -60,13 +60,13 @@ func (d *Decision) Rewrites() bool {
 	return d.Word == WordNew || d.Word == WordAgain || d.Word == WordTakeover
 }
 
-// Claimable reports whether the claim may have another attempt than that of the row. A
-// claim of the transactional store is granted then, where it has the lock of the record.
+// Claimable reports whether the claim may begin a new attempt. A claim of the
+// transactional store is then granted if it has the lock of the record.
 func (d *Decision) Claimable() bool { return d.Word == WordNew || d.Word == WordTakeover }
 
-// AtomicResult is the result of a decision that is not claimable for the transactional
-// store, where a record in progress is a leased one. A record of the caller's own can
-// only be one in a table that changed its store, so it counts as another owner's.
+// AtomicResult returns the result of a claim of the transactional store whose decision is
+// not claimable. There, a record in progress belongs to the leased store. If its owner is
+// the caller, the table has changed its store, so it counts as another owner's.
 func (d *Decision) AtomicResult(db string) (store.ClaimResult, error) {
 	switch d.Word {
 	case WordAgain:
@@ -82,8 +82,8 @@ func Corrupt(db, op string) error {
 	return fmt.Errorf("%w: %s: %s: this release does not know a version, state or field of the record", store.ErrCorrupt, db, op)
 }
 
-// EndedOwner stands in the record of an unknown outcome in the place of its owner: the
-// owner with its bits inverted, which is that of no call but a repeated Unknown.
+// EndedOwner returns the replacement of the owner in the record of an unknown outcome:
+// the owner with its bits inverted. Only a repeated Unknown of that owner matches it.
 func EndedOwner(owner store.Owner) []byte {
 	for i := range owner {
 		owner[i] = ^owner[i]

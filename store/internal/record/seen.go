@@ -26,11 +26,11 @@ type Seen struct {
 	LeaseUntil  int64 // instants are in microseconds since 1970
 	ValidUntil  int64
 	AtMostOnce  bool
-	Payload     []byte // nil of a completed row whose replay has ended
+	Payload     []byte // nil in a completed row whose replay has ended
 
-	// At is a clock that was read before the snapshot of the statement was taken. A clock
-	// that is read later could call a record lapsed that was renewed in between; this one
-	// cannot: the state in the snapshot was reached before or after it.
+	// At is a clock that was read before the snapshot of the statement was taken. By a
+	// clock that is read later, a record that was renewed in between could seem to have
+	// lapsed.
 	At int64
 
 	Clock int64 // when the row was read, or later
@@ -43,8 +43,8 @@ func (r *Seen) Readable() bool {
 		(r.State == Completed || r.Payload == nil)
 }
 
-// Decide returns the decision of a claim that finds the row, in the order of the Store
-// contract.
+// Decide returns the decision about a claim that finds the row. It checks in the order of
+// the Store contract.
 func (r *Seen) Decide(c *store.ClaimRequest) Decision {
 	d := Decision{Word: r.word(c), Attempt: r.Attempt, Fence: r.Fence, leaseLeft: r.LeaseUntil - r.At}
 	switch d.Word {

@@ -15,13 +15,13 @@ type Slots struct {
 	mu      sync.Mutex
 	used    int
 	queue   []*Place
-	longest time.Duration // of the waits that ended
+	longest time.Duration // the longest of the waits that ended
 }
 
 // Place is a claim that waits for a slot.
 type Place struct {
 	since   time.Time
-	granted chan struct{} // closed when the slot is the claim's
+	granted chan struct{} // closed when the claim gets the slot
 }
 
 // Enqueue takes a slot, or a place in the queue for one. Take or Leave has to follow.
@@ -71,7 +71,7 @@ func (s *Slots) Take(ctx context.Context, q *Place) error {
 	}
 }
 
-// Leave gives the place in the queue up, or the slot.
+// Leave gives up the place in the queue, or the slot if it was granted.
 func (s *Slots) Leave(q *Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Slots) Leave(q *Place) {
 	s.pass() // granted in the meantime
 }
 
-// Release gives a slot back, to the claim that has waited longest.
+// Release passes a slot on to the claim that has waited longest.
 func (s *Slots) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ type Stats struct {
 	Slots       int           // attempts that may run at once
 	InUse       int           // attempts that run
 	Waiting     int           // claims that wait for one of them to end
-	LongestWait time.Duration // of a claim, since the store was made
+	LongestWait time.Duration // the longest wait of a claim since the store was made
 }
 
 // Stats returns how many attempts run, and how many claims wait for one of them to end.

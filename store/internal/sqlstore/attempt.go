@@ -19,7 +19,7 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	if len(rs) == 0 {
 		return nil, nil
 	}
-	rs, statuses := slices.Clone(rs), make([]store.RenewStatus, len(rs)) // a caller may leave before they are executed
+	rs, statuses := slices.Clone(rs), make([]store.RenewStatus, len(rs)) // the caller may return before they are executed
 	err := t.write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
 		for i := range rs {
 			if statuses[i], err = t.renew(ctx, on, &rs[i]); err != nil {
@@ -49,9 +49,10 @@ func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (stor
 	return store.Renewed, t.change(ctx, on, found, t.statements.renew, found.Clock+r.Lease.Microseconds())
 }
 
-// Complete ends an attempt whose record is in the table. The request has been validated.
+// Complete ends an attempt whose record is in the table. The caller has validated the
+// request.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
-	var ( // copies: a caller may leave before they are written, and use its memory again
+	var ( // copies: the caller may return before they are written, and reuse its memory
 		id, owner = r.ID, r.Owner
 		end       = ending{payload: append([]byte{}, r.Payload...), retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
 	)
@@ -76,7 +77,7 @@ type ending struct {
 	payload            []byte
 	replay             int64 // how long the payload is replayed
 	retention, horizon int64 // of the policy that the record has from then on
-	valid              int64 // the record is valid until then at least
+	valid              int64 // the record is valid at least until then
 }
 
 func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) error {
@@ -102,9 +103,10 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	})
 }
 
-// Unknown ends an attempt whose record is in the table. The request has been validated.
+// Unknown ends an attempt whose record is in the table. The caller has validated the
+// request.
 func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
-	request := *r // a caller may leave before it is executed
+	request := *r // the caller may return before it is executed
 	return t.write(ctx, "unknown", func(ctx context.Context, on Conn) error {
 		found, err := t.lookFor(ctx, on, "unknown", request.ID)
 		switch {
@@ -121,8 +123,9 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	})
 }
 
-// unknown marks the record that was found. A claim that began a moment ago judges by its
-// start: for it too the lease has ended.
+// unknown marks the record that was found. The lease ends at the start of the claim, so
+// that a concurrent claim, which compares it with the clock at its start, also finds it
+// ended.
 func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
 	valid := found.Clock + found.retention + found.horizon
 	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, valid, valid)

@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
-// savepoint is where the effects of a handler begin.
+// savepoint is the name of the savepoint before the effects of a handler.
 const savepoint = "reprise_attempt"
 
 // Tx is a transaction and its connection.
@@ -21,23 +21,23 @@ type Tx struct {
 
 	Conn *sql.Conn
 
-	// Bounded makes the commit end with its context: the transaction then ends without a
-	// definite result.
+	// Bounded makes the commit end with its context. The result of the transaction is then
+	// unknown.
 	Bounded bool
 
-	// Before is called before the connection goes back to the pool. open says that the
-	// transaction may be open still, because another goroutine is about to end it. An error
-	// closes the connection instead. It may be nil.
+	// Before is called before the connection returns to the pool. open says that the
+	// transaction may still be open, because another goroutine is about to end it. If Before
+	// returns an error, the connection is closed instead. It may be nil.
 	Before func(open bool) error
 
-	// Broken closes the connection instead, too.
+	// Broken makes End close the connection instead of returning it to the pool.
 	Broken bool
 
 	ended sync.Once
 }
 
-// commit commits, or rolls back. A commit of SQLite that finds the file busy
-// does, and not every driver ends it.
+// commit commits. If that fails, it rolls back, because a commit of SQLite that finds the
+// file busy leaves the transaction open, and not every driver ends it.
 func (t *Tx) commit(ctx context.Context) error {
 	if t.Bounded {
 		_, err := t.ExecContext(ctx, "COMMIT")
@@ -50,8 +50,8 @@ func (t *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-// End rolls back, unless the transaction has ended, and gives the connection back. It may
-// be called more than once.
+// End rolls back, unless the transaction has ended, and returns the connection to the
+// pool. It may be called more than once.
 func (t *Tx) End() {
 	if t == nil {
 		return
@@ -65,8 +65,8 @@ func (t *Tx) End() {
 	})
 }
 
-// retire closes a connection of the pool. A transaction on it has to end before:
-// database/sql waits for it.
+// retire closes a connection of the pool. A transaction on it must have ended before,
+// because database/sql waits for it.
 func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // attempt is one transaction, from its claim to its end.
@@ -85,7 +85,7 @@ type attempt struct {
 	slot        sync.Once // gives the slot back
 }
 
-// result is the answer to the claim, and to its repetition.
+// result is the answer to the claim, and to a repetition of it.
 func (a *attempt) result() store.ClaimResult {
 	return store.ClaimResult{
 		Outcome: store.Claimed, Atomic: true,
@@ -93,11 +93,12 @@ func (a *attempt) result() store.ClaimResult {
 	}
 }
 
-// over reports whether the attempt cannot commit any more, because its time is up.
+// over reports whether the deadline of the attempt has passed, so that it can no longer
+// commit.
 func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
 
-// watch rolls back at the deadline, so that others run. The handler's next statement
-// fails; the handler may never return.
+// watch rolls back at the deadline, so that other attempts can run even if the handler
+// never returns. Its next statement fails.
 func (a *attempt) watch(release func()) {
 	tx := a.tx
 	a.watchdog = time.AfterFunc(time.Until(a.deadline), func() {
@@ -107,7 +108,7 @@ func (a *attempt) watch(release func()) {
 	})
 }
 
-// unwatch leaves the deadline to the caller's context.
+// unwatch stops the watchdog: from then on, the context of the caller bounds the attempt.
 func (a *attempt) unwatch() { a.watchdog.Stop() }
 
 // attemptKey is the key of the attempt in the handler's context.
@@ -133,7 +134,7 @@ func TxFrom(ctx context.Context, d *Dialect) (*sql.Tx, bool) {
 	return a.tx.Tx, true
 }
 
-// find returns the attempt of owner that runs here, or nil.
+// find returns the attempt of owner that runs in this process, or nil.
 func (s *Transactional) find(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +144,8 @@ func (s *Transactional) find(id store.ID, owner store.Owner) *attempt {
 	return nil
 }
 
-// take returns the attempt of owner, which the caller then has to end, or nil.
+// take removes and returns the attempt of owner, which the caller has to end, or returns
+// nil.
 func (s *Transactional) take(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +157,7 @@ func (s *Transactional) take(id store.ID, owner store.Owner) *attempt {
 	return a
 }
 
-// end ends an attempt, and gives its slot back.
+// end ends an attempt and releases its slot.
 func (s *Transactional) end(a *attempt) {
 	a.unwatch()
 	a.tx.End()
@@ -167,7 +169,8 @@ func (s *Transactional) end(a *attempt) {
 	a.slot.Do(s.slots.Release)
 }
 
-// Usage says how many connections of the pool are in use, and how many of the slots.
+// Usage counts the connections of the pool, the slots, and the claims that wait for a
+// slot.
 func (s *Transactional) Usage() []store.Usage {
 	stats := s.slots.Stats()
 	return append(s.Table.Usage(), store.Usage{

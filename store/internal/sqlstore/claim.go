@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// Claim answers a claim from the record where that needs no write, and otherwise writes
-// it. The request has been validated.
+// Claim answers a claim from the record if that needs no write, and otherwise writes the
+// record. The caller has validated the request.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if t.Dialect.Embedded {
 		found, err := t.look(ctx, t.DB, r.ID)
@@ -22,14 +22,14 @@ func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 	}
 	var (
 		result  store.ClaimResult
-		request = *r // a caller may leave before it is executed
+		request = *r // the caller may return before it is executed
 	)
 	err := t.write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
 		result, err = t.claimOn(ctx, on, &request)
 		return err
 	})
 	if err != nil {
-		return store.ClaimResult{}, err // the result may still be written to
+		return store.ClaimResult{}, err // not result: the writer may still write to it
 	}
 	return result, nil
 }

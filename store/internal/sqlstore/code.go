@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Code finds the number of an error of a database in the error of a driver, whose package
-// is not imported: it is a method or a field of that name.
+// Code returns the number of a database's error, from the method or field called name of
+// the driver's error. It needs no import of the driver.
 func Code(err error, name string) (code int64, ok bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if joined, is := err.(interface{ Unwrap() []error }); is {

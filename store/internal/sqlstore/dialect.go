@@ -1,19 +1,20 @@
-// Package sqlstore is a store in portable SQL over a *sql.DB. Every decision is taken
-// here, in Go; a [Dialect] has the differences between databases.
+// Package sqlstore is a store in portable SQL over a *sql.DB. It makes every decision in
+// Go; a [Dialect] has the differences between databases.
 //
 // # Algorithm
 //
 // Each operation reads the row of a record together with the store's clock, decides what
-// becomes of it, and writes the row back on the condition that it is still the one that
-// was read: its fence and its revision, which every write raises, are the same, and no
-// instant in it has passed since. A write that finds another row has lost a race, and the
-// operation starts again. So the statements are correct at every isolation level, with
-// and without a transaction around them. A claim reads without a transaction first: an
-// answer of the record needs no write.
+// to do, and writes the row back on the condition that it is still the one that was read:
+// its fence and its revision, which every write raises, are the same, and no instant in
+// it has passed since. A write that finds another row has lost a race, and the operation
+// starts again. So the statements are correct at every isolation level, inside and
+// outside of a transaction. A claim first reads without a transaction, because the record
+// may answer it without a write.
 //
-// A refusal because a record has ended makes no write that could lose a race.
-// Where the database has many writers, the record is read again first, behind those who
-// are writing it: one of them may have decided before the end, and commit after it.
+// An operation that is refused because a record has ended makes no write that could lose
+// a race. So if the database has many writers, it first reads the record again, after
+// waiting for those who are writing it: one of them may have decided before the end, and
+// commit after it.
 //
 // Instants and durations are integers, in microseconds.
 package sqlstore
@@ -30,57 +31,59 @@ type Dialect struct {
 	Name string
 
 	// Embedded says that the database runs in this process and has one writer at a time. A
-	// claim then reads the record first, without waiting to be the writer; and statements of
-	// a transaction that has written are not cut short, because that ends it.
+	// claim then reads the record first, without waiting to be the writer; and contexts do
+	// not interrupt the statements of a transaction that has written, because that would end
+	// it.
 	Embedded bool
 
 	// Clock is the SQL expression of the server's clock, in microseconds since 1970. It is
-	// read before the statement reads rows, and is NULL in a session that has not the time
-	// of the server. Empty is the clock of this host.
+	// evaluated before the statement reads rows, and is NULL in a session whose time is not
+	// that of the server. Empty means the clock of this host.
 	Clock string
 
-	// Guard is the SQL condition of sessions in which a statement outside of transactions
-	// commits at once. Empty is all of them.
+	// Guard is the SQL condition that is true in sessions in which a statement outside of a
+	// transaction commits at once. Empty means in all sessions.
 	Guard string
 
-	// Stale is the SQL condition of servers whose rows may be older than the answers of the
-	// primary: a record that is read there decides nothing. Empty is none.
+	// Stale is the SQL condition that is true on servers whose rows may be older than those
+	// of the primary, so that no decision may rely on them. Empty means on none.
 	Stale string
 
-	// Late is the SQL expression of the clock at the moment in which it is evaluated, which
-	// is once for each row, after the wait for its lock. Empty where Embedded is set.
+	// Late is the SQL expression of the clock at the moment of its evaluation: once for each
+	// row, after the wait for its lock. It is empty if Embedded is set.
 	Late string
 
-	// Hold follows a query in the transaction of an attempt: it locks the row that is read,
-	// and fails instead of waiting. Wait follows one that waits for those who are writing
-	// the row, and Free one that then finds none; both are empty where Embedded is set.
+	// Hold is the suffix of a query in the transaction of an attempt: it locks the row, and
+	// fails instead of waiting. Wait is the suffix of a query that waits for those who are
+	// writing the row, and Free that of one that skips the row instead; both are empty if
+	// Embedded is set.
 	Hold, Wait, Free string
 
 	// Isolate is the statement that makes the next transaction of the session see what is
-	// committed, and lock no more than it reads. Empty where every transaction is so.
+	// committed, and lock no more than it reads. Empty means that every transaction does.
 	Isolate string
 
-	// DeleteDue and UpdateDue change at most ? of the rows that fulfil {which}, in the order
-	// of due_at. The rows are r; the change is {set}.
+	// DeleteDue and UpdateDue change at most ? of the rows r that satisfy {which}, in the
+	// order of due_at. The change of UpdateDue is {set}.
 	DeleteDue, UpdateDue string
 
 	// Quote quotes an identifier.
 	Quote func(name string) string
 
-	// Schema are the statements that create the table and its index where they are missing.
+	// Schema has the statements that create the table and its index if they are missing.
 	// {records} and {due} stand for the quoted names of the table and of its index.
 	Schema []string
 
-	// Classify returns the sentinel of a driver's error, or [ErrLostRace]. committing says
-	// that a commit failed; the failure of another statement means that nothing was written,
-	// because its transaction is rolled back. It gets no error of a context.
+	// Classify returns the sentinel for a driver's error, or [ErrLostRace]. committing says
+	// that a commit failed. When another statement fails, its transaction is rolled back.
+	// Classify gets no error of a context.
 	Classify func(err error, committing bool) error
 
-	// Retires reports whether a connection on which err occurred is of no use any more. Nil
-	// is never.
+	// Retires reports whether a connection must be closed after err. Nil means never.
 	Retires func(err error) bool
 
-	// Fits returns ErrFull for a payload that the server would not accept. Nil accepts all.
+	// Fits returns ErrFull for a payload that the server would not accept. Nil means that it
+	// accepts all.
 	Fits func(ctx context.Context, on Conn, payload []byte) error
 }
 
@@ -104,9 +107,9 @@ type Conn interface {
 
 // A Writer executes operations that write.
 type Writer interface {
-	// Write calls f, and commits its writes before it returns nil. It calls f again where
-	// what it did before was rolled back. An error of f that [IsResult] ends the operation,
-	// which has written nothing then, and no other of the same transaction. Write returns
-	// errors of this package's classes.
+	// Write calls f, and commits its writes before it returns nil. It calls f again if the
+	// writes of f were rolled back. An error of f for which [IsResult] is true ends the
+	// operation, which must not have written anything, but no other operation in the same
+	// transaction. Write returns errors that wrap a sentinel of package store.
 	Write(ctx context.Context, op string, f func(context.Context, Conn) error) error
 }

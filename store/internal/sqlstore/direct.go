@@ -11,7 +11,8 @@ import (
 )
 
 // Direct is the [Writer] of a database that has any number of writers. Each statement of
-// an operation commits at once, so the operation is repeatable from every one of them.
+// an operation commits at once, so an operation must be repeatable after each of its
+// statements.
 type Direct struct {
 	DB      *sql.DB
 	Dialect *Dialect
@@ -36,14 +37,14 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			return w.Dialect.FailCommit(op, err)
 		case isContext(err):
 			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, err.Error())
-		case !broken && !errors.Is(err, driver.ErrBadConn) || try == maxTries: // else the server closed it in the pool
+		case !broken && !errors.Is(err, driver.ErrBadConn) || try == maxTries: // else the server closed the connection while it was in the pool
 			return w.Dialect.Fail(op, err)
 		}
 	}
 }
 
-// direct is a connection whose writes commit at once: after the failure of one it is
-// unknown whether it did.
+// direct is a connection whose writes commit at once. If a write fails, it may have
+// committed.
 type direct struct{ *sql.Conn }
 
 func (c direct) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

@@ -14,21 +14,21 @@ import (
 // ErrLostRace says that another writer changed the row that an operation read.
 var ErrLostRace = errors.New("another writer changed the record each time")
 
-// sentinels are the errors of the contract.
+// sentinels are the errors of the Store contract.
 var sentinels = []error{
 	store.ErrLeaseLost, store.ErrUnavailable, store.ErrBusy, store.ErrUnknown, store.ErrNotApplied, store.ErrNotReplicated,
 	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrNotFound, store.ErrRecordChanged,
 }
 
-// errSession says that the clock of a session is unusable, or that its statements are not
-// committed.
-var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without, and end every transaction", store.ErrMisconfigured)
+// errSession says that the clock of a session is unusable, or that its statements would
+// not commit.
+var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without these settings, and end every transaction", store.ErrMisconfigured)
 
-// errStale says that a server has rows that may be old.
+// errStale says that the rows of a server may be old.
 var errStale = fmt.Errorf("%w: the server is read-only: a replica, or a primary that failed over; connect to the primary", store.ErrUnavailable)
 
-// IsResult reports whether err is a result of the contract, and not the failure of a
-// statement.
+// IsResult reports whether err is an error of the Store contract, and not the failure of
+// a statement.
 func IsResult(err error) bool {
 	for _, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
@@ -53,7 +53,7 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 		return fmt.Errorf("%w: %s: %s: %w", store.ErrBusy, d.Name, op, ErrLostRace)
 	case committing && (isContext(err) || isGone(err)):
 		sentinel = store.ErrUnknown
-	case isContext(err): // it waited for a connection, or for its turn
+	case isContext(err): // while it waited for a connection or for its turn
 		sentinel = store.ErrBusy
 	case isGone(err):
 		sentinel = store.ErrUnavailable
@@ -76,7 +76,8 @@ func isGone(err error) bool {
 		err.Error() == "sql: database is closed"
 }
 
-// queueError is the error of a call that its queue ended.
+// queueError returns the store's error for a call that the queue ended. Other errors are
+// returned as they are.
 func (d *Dialect) queueError(op string, err error) error {
 	var ended *batching.Error
 	if !errors.As(err, &ended) {

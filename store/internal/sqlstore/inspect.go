@@ -23,10 +23,10 @@ func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 	return found.view(), nil
 }
 
-// visible reports whether operators see the record: a record that is unreadable always.
+// visible reports whether operators see the record. They always see an unreadable one.
 func (r *row) visible() bool { return r.Found && (r.seen() || !r.Readable()) }
 
-// Resolve ends a record as an operator wants.
+// Resolve ends a record on behalf of an operator.
 func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	})
 }
 
-// resolvable reports whether a record in the state is may be ended by an operator who saw
-// it in the state was.
+// resolvable reports whether an operator who saw a record in the state was may end it now
+// that its state is is.
 func resolvable(is, was store.RecordState) bool {
 	switch is {
 	case store.StateLapsed:

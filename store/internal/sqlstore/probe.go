@@ -8,7 +8,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// Probe tries every operation of st on a new record, and deletes it. The store rival has
+// Probe tries every operation of st on a new record, and deletes it. The store rival uses
 // the same table.
 func (t *Table) Probe(ctx context.Context, st, rival store.Store) error {
 	return (&probe.Probe{
@@ -32,8 +32,8 @@ func (t *Table) Probe(ctx context.Context, st, rival store.Store) error {
 	}).Run(ctx)
 }
 
-// Readable reads the columns of no record: it fails where the table or a column is
-// missing.
+// Readable executes the read of a record that does not exist. It fails if the table or a
+// column is missing.
 func (t *Table) Readable(ctx context.Context) error {
 	if _, err := t.look(ctx, t.DB, store.ID{}); err != nil {
 		return fmt.Errorf("read the table %s: %w", t.Options.Table, err)

@@ -11,8 +11,8 @@ import (
 // maxPurge is the largest number of records that one call deletes or empties.
 const maxPurge = 100_000
 
-// Purge deletes records that are not seen any more, and empties those whose payload is
-// not replayed any more.
+// Purge deletes records that have expired, and empties those whose payload is no longer
+// replayed.
 func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 	if limit < 1 || limit > maxPurge {
 		return 0, t.Dialect.Invalid("purge of %d records: want 1 to %d", limit, maxPurge)
@@ -36,7 +36,8 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 	return purged, nil
 }
 
-// isolated executes a statement that looks for the rows that it changes.
+// isolated executes a statement that itself searches for the rows to change. It returns
+// how many it changed.
 func (t *Table) isolated(ctx context.Context, on Conn, statement string, args ...any) (int, error) {
 	if t.Dialect.Isolate != "" {
 		if _, err := on.ExecContext(ctx, t.Dialect.Isolate); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// columns are the columns of a row but its payload, in the order in which scan reads
+// columns are the columns of a row except its payload, in the order in which scan reads
 // them.
 const columns = "r.id, r.version, r.state, r.attempt, r.fence, r.revision, r.owner, r.fingerprint, " +
 	"r.claimed_at, r.lease_until, r.replay_until, r.valid_until, r.at_most_once, r.label, r.description, r.reason, r.retention, r.horizon, " +
@@ -30,14 +30,14 @@ type row struct {
 	retention, horizon         int64
 	label, description, reason string
 	size                       int    // of a payload that is replayed
-	fence, revision            any    // as they were found, to compare them
-	until                      int64  // the row means the same until then, unless it is written
+	fence, revision            any    // as they were found, to compare them in a write
+	until                      int64  // until then, decisions about the row stay the same unless it is written
 	digest                     uint64 // of the columns; never 0
 }
 
-// scan reads the clock, the columns and, where the statement has it, the payload. at is a
-// reading of the clock of this host, where the database has none. A value of another type
-// makes the record unreadable, and is no error: it concerns no other record.
+// scan reads the clock, the columns and, if payload is true, the payload. at is a reading
+// of the clock of this host, for a database without one. A value of the wrong type makes
+// the record unreadable; it is not an error, because it concerns no other record.
 func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64) error {
 	n := columnCount
 	if payload {
@@ -102,7 +102,7 @@ func (r *row) nextInstant() int64 {
 // live reports whether an attempt holds the record.
 func (r *row) live() bool { return r.State == record.Running && r.LeaseUntil > r.At }
 
-// seen reports whether the record is seen.
+// seen reports whether the record counts: it has not expired, or its attempt is live.
 func (r *row) seen() bool { return r.Found && (r.ValidUntil > r.At || r.live()) }
 
 // view is the row as operators see it.
@@ -135,8 +135,8 @@ func (r *row) view() store.Record {
 	return v
 }
 
-// cells are the values of a row, which are read one after the other. Drivers return
-// integers and texts in several types.
+// cells reads the values of a row, one after the other. Drivers return integers and texts
+// in several types.
 type cells struct {
 	values  []any
 	damaged bool // a value has a type that its column never has
@@ -185,7 +185,8 @@ func (c *cells) text() string {
 	}
 }
 
-// digest is a number that changes with every write of a row, because its revision does.
+// digest returns a number that changes with every write of a row, because the revision
+// does.
 func digest(values []any) uint64 {
 	h := fnv.New64a()
 	for _, v := range values {
@@ -194,5 +195,5 @@ func digest(values []any) uint64 {
 	return h.Sum64() | 1
 }
 
-// span is a duration of so many microseconds.
+// span returns a duration of n microseconds.
 func span(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -13,9 +13,8 @@ import (
 )
 
 // Serial is the [Writer] of a database that has one writer at a time. Operations that
-// arrive while a transaction is on its way travel together in the next one: so many share
-// one commit, and this process never waits for itself. One that is alone has a
-// transaction for itself.
+// arrive while a transaction is on its way share the next one: many share one commit, and
+// this process never waits for itself.
 type Serial struct {
 	db      *sql.DB
 	dialect *Dialect
@@ -30,7 +29,8 @@ type operation struct {
 	err  error // of do: see IsResult
 }
 
-// Limits of batches: a transaction of so many operations takes some milliseconds.
+// mostOperations bounds the operations of a transaction, so that it takes some
+// milliseconds at most.
 const mostOperations = 128
 
 // NewSerial returns the writer of a table. lock is a statement that has no effect but to
@@ -39,7 +39,7 @@ func NewSerial(db *sql.DB, d *Dialect, table, lock string) *Serial {
 	w := &Serial{db: db, dialect: d, lock: d.load(table, lock)}
 	w.queue = batching.New(batching.Config[operation]{
 		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
-		Inline: func(*operation) bool { return false }, // it may wait for another process
+		Inline: func(*operation) bool { return false }, // it may have to wait for another process
 	})
 	return w
 }
@@ -55,8 +55,8 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 	return w.dialect.queueError(op, w.queue.Do(ctx, call))
 }
 
-// send executes a batch in one transaction. Where a statement of several operations fails
-// each gets another transaction.
+// send executes a batch in one transaction. If a statement of a batch of several
+// operations fails, it gives each operation a separate transaction.
 func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {
 	err := w.transact(ctx, batch)
 	if len(batch) > 1 && errors.As(err, new(statementError)) {
@@ -86,7 +86,7 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 		return err
 	}
 	defer tx.End()
-	rest := context.WithoutCancel(ctx) // a statement that is cut short ends the transaction of all
+	rest := context.WithoutCancel(ctx) // an interrupted statement would end the transaction of all
 	for _, s := range batch {
 		v := s.Value()
 		if v.err = nil; !s.Begin() {
@@ -107,8 +107,8 @@ func (w *Serial) Begin(ctx context.Context, op string, _ store.ID) (*Tx, error) 
 	return w.transaction(ctx, op)
 }
 
-// transaction begins a transaction that is the writer, for its caller to end. It waits
-// for other processes until ctx ends; the transaction does not end with ctx.
+// transaction begins a transaction that is the writer, which the caller has to end. It
+// waits for other processes until ctx ends; the transaction does not end with ctx.
 func (w *Serial) transaction(ctx context.Context, op string) (*Tx, error) {
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
@@ -142,7 +142,8 @@ func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
 // longestPause bounds the wait between two tries to become the writer.
 const longestPause = 10 * time.Millisecond
 
-// pause waits for a random time that grows with try, and reports whether ctx goes on.
+// pause waits for a random time that grows with try, and reports whether ctx is still
+// valid.
 func pause(ctx context.Context, try int) bool {
 	timer := time.NewTimer(rand.N(min(time.Duration(try)*time.Millisecond, longestPause))) //nolint:gosec // jitter needs no secrecy
 	defer timer.Stop()

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// statements are the texts for one table. Those that write a row end with the id, the
-// fence and the revision of the row that was read, and with the instant until which it
-// means the same where the dialect has [Dialect.Late].
+// statements are the texts for one table. Those that write a row take, as their last
+// parameters, the id, the fence and the revision of the row that was read and, if the
+// dialect has [Dialect.Late], its until.
 type statements struct {
 	look, wait, free, hold, list, now       string
 	insert, claim, renew, complete, unknown string
@@ -23,8 +23,8 @@ func (d *Dialect) Statements(table string) []string {
 	return list
 }
 
-// load puts the names of a table, and the parts that databases write differently, into a
-// statement.
+// load replaces the placeholders of a statement by the names of a table, and by the parts
+// that databases write differently.
 func (d *Dialect) load(table, text string) string {
 	clock := cmp.Or(d.Clock, "0")
 	guarded := clock

@@ -37,7 +37,7 @@ func NewTable(db *sql.DB, d *Dialect, o Options, w Writer) *Table {
 	return &Table{DB: db, Dialect: d, Writer: w, Options: o, statements: d.statements(o.Table)}
 }
 
-// Migrate creates the table and its index where they do not exist.
+// Migrate creates the table and its index if they do not exist.
 func (t *Table) Migrate(ctx context.Context) error {
 	for _, statement := range t.Dialect.Statements(t.Options.Table) {
 		for try := 1; ; try++ {
@@ -53,8 +53,8 @@ func (t *Table) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// Usage says how many connections of the pool are in use, and how many writes wait for
-// the transaction that is on its way.
+// Usage counts the connections of the pool and, for a [Serial] writer, the writes that
+// wait for a transaction.
 func (t *Table) Usage() []store.Usage {
 	pool := t.DB.Stats()
 	list := []store.Usage{{Name: "connections", Used: int64(pool.InUse), Limit: int64(pool.MaxOpenConnections)}}
@@ -77,16 +77,16 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 	}
 }
 
-// read executes a read outside of the transactions of attempts, on a connection that is
-// closed where it turns out to be of no use.
+// read executes a read outside of the transactions of attempts. If its connection turns
+// out to be useless, it closes it.
 func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
-	if t.Dialect.Embedded { // whose readers do not wait for the writer
+	if t.Dialect.Embedded { // readers do not wait for the writer
 		return t.Dialect.Fail(op, f(ctx, t.DB))
 	}
 	return t.Writer.Write(ctx, op, f)
 }
 
-// lookAlone is look by a read.
+// lookAlone is look outside of a write.
 func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *row, err error) {
 	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
 		found, err = t.look(ctx, on, id)
@@ -101,8 +101,8 @@ func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	return t.query(ctx, on, t.statements.look, id)
 }
 
-// lookTwice is look for an operation that may be refused because the record has ended: it
-// then looks again, behind those who are writing it.
+// lookTwice is look for an operation that is refused if the record has ended. In that
+// case it looks again, after waiting for those who are writing the record.
 func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	found, err := t.look(ctx, on, id)
 	if err != nil || !found.Found || found.seen() || t.Dialect.Embedded {
@@ -111,8 +111,9 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 	return t.query(ctx, on, t.statements.wait, id)
 }
 
-// lookBehind is lookTwice for the end of a claim whose caller did not wait for it: it
-// looks again also where there is no record, behind one that is writing it.
+// lookBehind is lookTwice for the release of a claim whose caller may not have waited for
+// its answer: it looks again even if there is no record, after waiting for a claim that
+// is writing it.
 func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
 	if err != nil || found.Found || t.Dialect.Embedded {
@@ -122,7 +123,7 @@ func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, err
 }
 
 // lookFree is lookTwice for one record of many: it does not wait for those who are
-// writing it, and reports whether there is one.
+// writing the record, and reports whether it is locked.
 func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row, locked bool, err error) {
 	if !t.Dialect.Embedded {
 		if found, err = t.query(ctx, on, t.statements.free, id); err != nil || found.Found {
@@ -133,8 +134,8 @@ func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row,
 	return found, err == nil && found.Found && !t.Dialect.Embedded, err
 }
 
-// hold is look in the transaction of an attempt, which locks the row: it then means the
-// same until the transaction ends.
+// hold is look in the transaction of an attempt. It locks the row, so decisions about it
+// stay the same until the transaction ends.
 func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	found, err := t.query(ctx, on, t.statements.hold, id)
 	if err == nil {
@@ -159,14 +160,14 @@ func (t *Table) query(ctx context.Context, on Conn, statement string, id store.I
 	return &found, errors.Join(rows.Err(), rows.Close())
 }
 
-// lookFor is lookTwice for an operation of an owner. Where the record is not seen it
-// returns nil, and an error where it is unreadable.
+// lookFor is lookTwice for an operation of an owner. It returns nil if there is no record
+// or only an expired one, and an error if the record is unreadable.
 func (t *Table) lookFor(ctx context.Context, on Conn, op string, id store.ID) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
 	return t.judge(op, found, err)
 }
 
-// judge returns the row that was found where an owner can end it: see lookFor.
+// judge returns the row that was found if an owner can end it: see lookFor.
 func (t *Table) judge(op string, found *row, err error) (*row, error) {
 	switch {
 	case err != nil:
@@ -179,7 +180,7 @@ func (t *Table) judge(op string, found *row, err error) (*row, error) {
 	return found, nil
 }
 
-// change writes the row that was read, or loses a race.
+// change writes the row that was read. The error is ErrLostRace if it was changed since.
 func (t *Table) change(ctx context.Context, on Conn, found *row, statement string, args ...any) error {
 	args = append(args, found.id[:], found.fence, found.revision)
 	if t.Dialect.Late != "" {
@@ -192,9 +193,9 @@ func (t *Table) change(ctx context.Context, on Conn, found *row, statement strin
 	return err
 }
 
-// forget makes the ID of the row that was read new. Where others write meanwhile the row
-// stays for a while, with its fence: a claim that read the clock before the record was
-// written would insert one with a lower fence.
+// forget makes the ID of the row that was read new. If the database has many writers, the
+// row stays for a while, with its fence: otherwise, a claim that read the clock before
+// the record was written could insert one with a lower fence.
 func (t *Table) forget(ctx context.Context, on Conn, found *row) error {
 	if t.Dialect.Embedded {
 		return t.change(ctx, on, found, t.statements.remove)

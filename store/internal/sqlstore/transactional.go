@@ -15,9 +15,9 @@ import (
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
-// Transactional is the store that runs each attempt in one transaction. Its claim writes
-// the record there, where no other transaction sees it, and sets a savepoint; the handler
-// follows, and the completion commits both together or neither.
+// Transactional is the store that runs each attempt in one transaction. The claim writes
+// the record there, invisible to other transactions, and sets a savepoint. Then the
+// handler writes, and the completion commits both together or neither.
 type Transactional struct {
 	*Table
 
@@ -28,22 +28,22 @@ type Transactional struct {
 	mu       sync.Mutex
 	attempts map[store.Owner]*attempt
 	running  map[store.ID]*attempt
-	doubts   map[store.Owner]time.Time // owners whose commit had no definite result, and since when
+	doubts   map[store.Owner]time.Time // owners whose commit may or may not have been executed, and since when
 }
 
 // A Beginner begins the transactions of attempts.
 type Beginner interface {
-	// Begin begins a transaction in which the record of id can be written, also where there
-	// is none, and excludes every other attempt on it. The error is ErrBusy where that has
-	// not become possible before ctx ended, or [ErrHeld].
+	// Begin begins a transaction in which the record of id can be written, even if there is
+	// none yet, and excludes every other attempt on it. The error is ErrBusy if ctx ended
+	// first, or [ErrHeld].
 	Begin(ctx context.Context, op string, id store.ID) (*Tx, error)
 }
 
-// ErrHeld says that another transaction has the record.
-var ErrHeld = errors.New("another transaction has the record")
+// ErrHeld says that another transaction holds the record.
+var ErrHeld = errors.New("another transaction holds the record")
 
-// NewTransactional returns the transactional store over t, whose writer has to wait for a
-// slot as attempts do: see [Slotted].
+// NewTransactional returns the transactional store over t. If attempts exclude other
+// writers, the writer of t has to take a slot as attempts do: see [Slotted].
 func NewTransactional(t *Table, begin Beginner, s *slots.Slots, timeout time.Duration) *Transactional {
 	return &Transactional{
 		Table: t, begin: begin, slots: s, timeout: timeout,
@@ -51,9 +51,9 @@ func NewTransactional(t *Table, begin Beginner, s *slots.Slots, timeout time.Dur
 	}
 }
 
-// Claim grants an attempt with its transaction, or says why not. The request has been
-// validated. Claims beyond the slots wait, first come, first served, until shortly before
-// ctx ends.
+// Claim grants an attempt with its transaction, or says why not. The caller has validated
+// the request. Claims that find no free slot wait, first come, first served, until
+// shortly before ctx ends.
 func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if result, done := s.claimHere(r); done {
 		return result, nil
@@ -83,9 +83,10 @@ func (s *Transactional) Claim(ctx context.Context, r *store.ClaimRequest) (store
 	return a.result(), nil
 }
 
-// A claim waits within the deadline of its caller, and this long where there is none. A
-// tenth of that, and at least claimReserve, is kept for the claim itself. A claim that
-// waits looks every lookEvery whether an attempt on its record has begun here.
+// A claim waits until the deadline of its caller, or for claimWait if there is none, less
+// a tenth of that time, and at least claimReserve, which the claim itself needs. While it
+// waits, it checks every lookEvery whether an attempt on its record has begun in this
+// process.
 const (
 	claimWait    = 2 * time.Second
 	claimReserve = 50 * time.Millisecond
@@ -163,8 +164,9 @@ func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*at
 	return nil, result, err
 }
 
-// open writes the record of an attempt into its transaction, unless it is there from an
-// earlier one, and sets the savepoint to which its effects are undone.
+// open writes the record of an attempt into its transaction, unless an earlier
+// transaction of the attempt has committed it, and sets the savepoint to which its
+// effects can be undone.
 func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult, error) {
 	found, err := s.hold(ctx, a.tx, a.id)
 	if err != nil {
@@ -186,7 +188,7 @@ func (s *Transactional) open(ctx context.Context, a *attempt) (store.ClaimResult
 }
 
 // Renew extends the leases of leased records in the same table. An attempt of this store
-// has none, and is Renewed while it runs here.
+// has no lease, and is Renewed while it runs in this process.
 func (s *Transactional) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	statuses := make([]store.RenewStatus, len(rs))
 	var (
@@ -210,8 +212,8 @@ func (s *Transactional) Renew(ctx context.Context, rs []store.RenewRequest) ([]s
 	return statuses, nil
 }
 
-// Complete keeps the response in the transaction of the attempt, and commits. The request
-// has been validated.
+// Complete stores the response in the transaction of the attempt, and commits. The caller
+// has validated the request.
 func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
@@ -238,8 +240,8 @@ func (s *Transactional) Complete(ctx context.Context, r *store.CompleteRequest) 
 	return s.settle(ctx, a, "complete", err)
 }
 
-// Unknown undoes the effects of the attempt, and commits its record alone. The request
-// has been validated.
+// Unknown undoes the effects of the attempt, and commits its record alone. The caller has
+// validated the request.
 func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	a := s.take(r.ID, r.Owner)
 	if a == nil {
@@ -251,11 +253,11 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 	defer s.end(a)
 	mark := func(ctx context.Context, found *row) error { return s.unknown(ctx, a.tx, found, r) }
 	err := s.finish(ctx, a, "unknown", true, mark)
-	if errors.Is(err, errEnded) { // with it the record: write both in another one
+	if errors.Is(err, errEnded) { // and the record with it: write it in another one
 		a.tx.End()
 		if a.tx, err = s.begin.Begin(ctx, "unknown", a.id); err != nil {
 			a.tx = nil
-			return fmt.Errorf("%w: %s: unknown: the handler ended the transaction of its attempt, and then: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
+			return fmt.Errorf("%w: %s: unknown: the handler ended the transaction of its attempt, and the record could not be written in another one: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
 		}
 		var result store.ClaimResult
 		result, err = s.open(s.Dialect.rest(ctx), a)
@@ -269,9 +271,10 @@ func (s *Transactional) Unknown(ctx context.Context, r *store.UnknownRequest) er
 	return s.settle(ctx, a, "unknown", err)
 }
 
-// owns reports whether the record of id is the owner's, and that the lease is lost where
-// it is not. An owner whose attempt does not run here gets no record any more, so this
-// needs no turn; but the commit of one in doubt may still be on its way.
+// owns reports whether the record of id is the owner's; if not, the error is
+// ErrLeaseLost. It needs no slot, because an owner whose attempt does not run in this
+// process can no longer get a record, unless its commit is in doubt and may still be on
+// its way.
 func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner store.Owner) (bool, error) {
 	var found *row
 	err := s.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
@@ -280,7 +283,7 @@ func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner 
 	})
 	if err == nil && !found.of(owner) && s.inDoubt(owner) {
 		if found, err = s.lookLocked(ctx, op, id); err != nil {
-			return false, fmt.Errorf("%w: %s: %s: the commit has no definite result yet: %s", store.ErrUnknown, s.Dialect.Name, op, err.Error())
+			return false, fmt.Errorf("%w: %s: %s: the commit may or may not have been executed: %s", store.ErrUnknown, s.Dialect.Name, op, err.Error())
 		}
 	}
 	switch {
@@ -292,12 +295,13 @@ func (s *Transactional) owns(ctx context.Context, op string, id store.ID, owner 
 	return true, nil
 }
 
-// of reports whether a record that was found is the owner's, also after its Unknown.
+// of reports whether a record that was found is the owner's, even after its Unknown.
 func (r *row) of(owner store.Owner) bool {
 	return r != nil && r.Found && (bytes.Equal(r.Owner, owner[:]) || bytes.Equal(r.Owner, record.EndedOwner(owner)))
 }
 
-// inDoubt reports whether the commit of owner's attempt had no definite result.
+// inDoubt reports whether the commit of owner's attempt may or may not have been
+// executed.
 func (s *Transactional) inDoubt(owner store.Owner) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,8 +309,8 @@ func (s *Transactional) inDoubt(owner store.Owner) bool {
 	return found
 }
 
-// doubt remembers that the commit of owner's attempt had no definite result, and forgets
-// owners that are older than any attempt.
+// doubt remembers that the commit of owner's attempt may or may not have been executed,
+// and forgets owners that are older than any attempt can be.
 func (s *Transactional) doubt(owner store.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,8 +318,8 @@ func (s *Transactional) doubt(owner store.Owner) {
 	s.doubts[owner] = time.Now()
 }
 
-// lookLocked reads the record of id in a transaction that excludes every attempt on it:
-// where that is possible, each earlier one has been committed or rolled back.
+// lookLocked reads the record of id in a transaction that excludes every attempt on it.
+// If it can begin one, each earlier attempt has been committed or rolled back.
 func (s *Transactional) lookLocked(ctx context.Context, op string, id store.ID) (*row, error) {
 	tx, err := s.begin.Begin(ctx, op, id)
 	if err != nil {
@@ -372,9 +376,9 @@ func (s *Transactional) finish(ctx context.Context, a *attempt, op string, disca
 // errNotCommitted says that a statement of the store failed before the commit.
 var errNotCommitted = errors.New("the response could not be stored")
 
-// settle makes the error of finish that of the contract. After a commit without a
-// definite result it looks: where another transaction has become possible, that of the
-// attempt has ended.
+// settle turns the error of finish into one of the Store contract. If the commit may or
+// may not have been executed, it reads the record in another transaction that excludes
+// attempts: once it can begin one, that of the attempt has ended.
 func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err error) error {
 	notApplied := func(why error) error {
 		return fmt.Errorf("%w: %s: %s: %s", store.ErrNotApplied, s.Dialect.Name, op, why.Error())
@@ -383,7 +387,7 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 	case err == nil:
 		return nil
 	case a.expired.Load() && !errors.Is(err, store.ErrUnknown): // else the commit was faster, perhaps
-		return notApplied(errors.New("the attempt outlasted TxTimeout"))
+		return notApplied(errors.New("the attempt outlasted Config.TxTimeout"))
 	case errors.Is(err, errEnded), errors.Is(err, errNotCommitted), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrFull),
 		errors.Is(err, store.ErrUnavailable): // the server refused the COMMIT
 		return notApplied(err)
@@ -405,8 +409,8 @@ func (s *Transactional) settle(ctx context.Context, a *attempt, op string, err e
 	return notApplied(err)
 }
 
-// committedByHandler reports whether the record that an attempt wrote is there although
-// its transaction was not committed here.
+// committedByHandler reports whether the record of an attempt was committed although this
+// store did not commit its transaction.
 func (s *Transactional) committedByHandler(ctx context.Context, a *attempt) (bool, error) {
 	found, err := s.lookAlone(ctx, "complete", a.id)
 	return err == nil && found.Found && bytes.Equal(found.Owner, a.owner[:]), err

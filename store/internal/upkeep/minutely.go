@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Minutely counts events of which the log reports those of a minute at once. It may be
-// used concurrently.
+// Minutely counts events, so that a log can report them at most once a minute. It is safe
+// for concurrent use.
 type Minutely struct {
 	mu    sync.Mutex
 	last  time.Time

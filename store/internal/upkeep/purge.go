@@ -11,20 +11,21 @@ import (
 
 // Pace says how [Pace.Purge] purges.
 type Pace struct {
-	Every   time.Duration // between two rounds; negative: never
-	Batch   int           // records that one statement deletes or empties
-	Pause   time.Duration // between two statements of one round; 0: as long as the first of them took
+	Every   time.Duration // from one round to the next; negative: never
+	Batch   int           // how many records one statement deletes or empties
+	Pause   time.Duration // between two statements of one round; 0: as long as the first of the two took
 	Timeout time.Duration // the longest that one statement may take
 }
 
-// Purge calls purge about every p.Every until ctx ends, and for the first time within
-// that: processes that start together do not purge together. A round goes on until purge
-// changed fewer records than p.Batch. failed gets the errors of rounds.
+// Purge starts a round about every p.Every until ctx ends. The first round starts at a
+// random time within that, so that processes that start together do not purge together. A
+// round calls purge until it changes fewer records than p.Batch. failed gets the errors
+// of rounds.
 func (p Pace) Purge(ctx context.Context, purge func(context.Context) (int, error), failed func(error)) {
 	if p.Every < 0 {
 		return
 	}
-	timer := time.NewTimer(rand.N(p.Every)) //nolint:gosec // keeps processes apart, no secret
+	timer := time.NewTimer(rand.N(p.Every)) //nolint:gosec // jitter needs no secrecy
 	defer timer.Stop()
 	for {
 		select {

@@ -66,7 +66,7 @@ func loopback(listen string) (string, error) {
 	}
 	address, err := netip.ParseAddr(host)
 	if err != nil || !address.IsLoopback() {
-		return "", usage("--listen is %q, which is not a loopback address. The pages ask for no login: to offer them to others, mount the package console behind yours", listen)
+		return "", usage("--listen is %q, which is not a loopback address. The pages ask for no login: to offer them to others, mount the package console behind a login of yours", listen)
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -24,7 +24,7 @@ type diagnosis struct {
 	Trial    string        `json:"trial"` // passed, failed or skipped
 	Latency  float64       `json:"latency_seconds,omitempty"`
 
-	NotExamined []string `json:"not_examined,omitempty"` // codes of findings about the pool of the service, which this program does not know
+	NotExamined []string `json:"not_examined,omitempty"` // codes of findings about the pool of the service, which this program cannot see
 }
 
 // findingJSON is a finding with its remedy.
@@ -83,7 +83,7 @@ judge that one, too, put its settings into the URL, such as
 	return cmd
 }
 
-// diagnose examines a store.
+// diagnose checks a store.
 func diagnose(ctx context.Context, store *connect.Store, try bool) *diagnosis {
 	d := &diagnosis{Store: store.Name, Status: "fine", Findings: []findingJSON{}, Trial: trialSkipped, NotExamined: store.Unexamined}
 	list, err := store.Check.Check(ctx)
@@ -168,12 +168,12 @@ func (c *session) report(d *diagnosis) {
 	good := ui.Piece{Style: ui.Good, Text: "✓ "}
 	switch d.Trial {
 	case trialPassed:
-		c.out.Line(good, "every operation works, on records of its own")
+		c.out.Line(good, "every operation works (tried on temporary records)")
 	case trialSkipped:
 		c.out.Line(ui.Paint(ui.Faint, "- the operations were not tried"))
 	}
 	if len(d.NotExamined) > 0 {
-		c.out.Line(ui.Paint(ui.Faint, "- of the pool of the service this is not examined; Open in the service reports it: %s", strings.Join(d.NotExamined, ", ")))
+		c.out.Line(ui.Paint(ui.Faint, "- not checked, because it depends on the pool of the service (Open in the service reports it): %s", strings.Join(d.NotExamined, ", ")))
 	}
 	if d.Latency > 0 {
 		c.out.Line(good, "a read takes ", ui.Duration(time.Duration(d.Latency*float64(time.Second))))

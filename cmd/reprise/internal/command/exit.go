@@ -13,7 +13,7 @@ import (
 const (
 	ExitFine        = 0   // done, or no findings
 	ExitFindings    = 1   // findings, no record found, or a change was refused
-	ExitUsage       = 2   // the command line is wrong; no server was changed or queried
+	ExitUsage       = 2   // the command line is wrong
 	ExitUnsafe      = 3   // a guarantee does not hold, or the store is unavailable
 	ExitInterrupted = 130 // a signal ended the command
 )
@@ -78,16 +78,16 @@ func storeFailed(ctx context.Context, doing string, err error) error {
 	code, advice := ExitUnsafe, ""
 	switch {
 	case errors.Is(err, store.ErrMisconfigured):
-		advice = "; reprise doctor says what to change"
+		advice = "; run reprise doctor to see what to change"
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknown):
-		advice = "; is the server running and the URL right? reprise doctor says more"
+		advice = "; is the server running, and the URL right? reprise doctor shows more"
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrRecordChanged):
 		code = ExitFindings
 	case errors.Is(err, store.ErrInvalid):
 		code = ExitUsage
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		advice = "; raise --timeout if the server is only slow"
+		advice = "; if the server is only slow, raise --timeout"
 	}
 	return &failure{code: code, err: fmt.Errorf("%s: %w%s", doing, err, advice)}
 }

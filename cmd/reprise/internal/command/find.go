@@ -65,12 +65,12 @@ it has on the wire. It never prints or sends the key: a store knows only IDs.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&scope, "scope", "", "what the scope function of the policy returns for the client")
+	flags.StringVar(&scope, "scope", "", "the scope of the client, as the scope function of the policy returns it")
 	flags.BoolVar(&shared, "unscoped", false, "the policy is Unscoped: all clients share the keys")
 	flags.StringVar(&endpoint, "endpoint", "", "Config.Endpoint of the policy, if it has one")
 	flags.StringVar(&key, "key", "", "only \"-\": read the key from standard input")
 	flags.BoolVar(&only, "id-only", false, "print the ID, and contact no store")
-	flags.BoolVar(&revealed, "reveal", false, "print the body of the answer, too")
+	flags.BoolVar(&revealed, "reveal", false, "also print the body of the answer")
 	return cmd
 }
 

@@ -79,10 +79,10 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.list, "list", false, "print the cases of the profile, and send nothing")
 	flags.StringVar(&o.Method, "method", "POST", "the `method` of the requests")
 	flags.StringVar(&o.Header, "key-header", "Idempotency-Key", "the `name` of the header field")
-	flags.StringArrayVar(&f.fields, "field", nil, "send this field, `'Name: value'`, with each request; may be repeated")
+	flags.StringArrayVar(&f.fields, "field", nil, "send this header field, `'Name: value'`, with each request; may be repeated")
 	flags.StringVar(&o.Body, "body", `{"judge":"a"}`, "the `text` of the requests' body")
 	flags.StringVar(&o.Another, "other-body", `{"judge":"b"}`, "a different `text` that the endpoint takes as well")
-	flags.StringArrayVar(&f.scopes, "scope", nil, "the credential, `'Name: value'`, of a principal; pass it twice, for two principals")
+	flags.StringArrayVar(&f.scopes, "scope", nil, "the header field, `'Name: value'`, that identifies a principal; pass it twice, for two principals")
 	flags.StringArrayVar(&f.also, "also", nil, "the `URL` of the endpoint at another address of the service; may be repeated")
 	flags.StringVar(&f.other, "other", "", "the `URL` of another endpoint of the service that takes the body")
 	flags.StringVar(&f.executions, "executions", "", "a `URL` that answers how often the endpoint ran")
@@ -90,11 +90,11 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Retention, "retention", 0, "how long the service remembers a key; judge waits that long twice")
 	flags.BoolVar(&f.own, "i-own-this", false, "judge a service that is not on this machine")
 	flags.DurationVar(&o.MaxTime, "max-time", 10*time.Minute, "end after this time")
-	flags.IntVar(&f.limits.Requests, "max-requests", 5000, "send no more requests")
-	flags.Int64Var(&f.limits.Bytes, "max-bytes", 512<<20, "send and receive no more `bytes`")
+	flags.IntVar(&f.limits.Requests, "max-requests", 5000, "send at most this many requests")
+	flags.Int64Var(&f.limits.Bytes, "max-bytes", 512<<20, "send and receive at most this many `bytes`")
 	flags.DurationVar(&f.limits.Timeout, "answer-timeout", 10*time.Second, "wait this long for an answer")
 	flags.DurationVar(&o.Slow, "slow", time.Second, "the length of a run that others overlap")
-	_ = flags.MarkHidden("slow") // of the tests, whose services are near
+	_ = flags.MarkHidden("slow") // for tests, whose services answer fast
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit's XML to this `file`")
 	flags.StringVar(&f.badge, "badge", "", "write a badge as SVG to this `file`")
 }
@@ -122,7 +122,7 @@ func (f *judgeFlags) complete(args []string) (err error) {
 		return usage("--only: the profile %s has no case or group %q; --list prints them", f.profile, name)
 	}
 	if f.badge != "" && len(o.Only) > 0 {
-		return usage("--badge is of a whole profile, without --only")
+		return usage("--badge is for a whole profile; leave out --only")
 	}
 	if f.list {
 		return nil
@@ -168,7 +168,7 @@ func (f *judgeFlags) complete(args []string) (err error) {
 		o.Scopes = append(o.Scopes, field)
 	}
 	if n := len(o.Scopes); n == 1 || n > 2 {
-		return usage("--scope is given %d times, want two principals", n)
+		return usage("--scope is given %d times, want twice: for two principals", n)
 	}
 	if o.Body == o.Another {
 		return usage("--other-body is the same as --body")
@@ -190,8 +190,8 @@ func (f *judgeFlags) complete(args []string) (err error) {
 }
 
 // runCommand runs a shell command, whose output is part of the error. The output goes to
-// a file: a service that the command leaves behind keeps a pipe open, and would be waited
-// for.
+// a file, because a service that the command starts would keep a pipe open, and Run would
+// wait for it.
 func runCommand(ctx context.Context, command string) error {
 	out, err := os.CreateTemp("", "reprise-judge-")
 	if err != nil {
@@ -294,8 +294,8 @@ func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
 	}
 }
 
-// createFile creates the file of a flag before a run, which takes a while; without a name
-// it returns nil.
+// createFile creates the file of a flag before a run, so that a long run does not end
+// with an invalid name. It returns nil if name is empty.
 func createFile(flag, name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
@@ -307,7 +307,7 @@ func createFile(flag, name string) (*os.File, error) {
 	return file, nil
 }
 
-// fill writes a file of createFile.
+// fill writes and closes a file of createFile.
 func fill(file *os.File, text []byte) error {
 	if file == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// choice are the flags that say which records a listing shows.
+// choice has the flags that say which records a listing shows.
 type choice struct {
 	states []string
 	label  string

@@ -89,7 +89,7 @@ Each migration records that it was applied, so "reprise migrate status" and
 }
 
 // writeMigrations writes files into a folder, or prints them. It overwrites no file that
-// differs: a migration that was applied does not change.
+// differs, because a migration that was applied must not change.
 func (c *session) writeMigrations(files []file, dir string) error {
 	if dir == "" {
 		for i, f := range files {
@@ -106,7 +106,7 @@ func (c *session) writeMigrations(files []file, dir string) error {
 	for _, f := range files {
 		name := filepath.Join(dir, filepath.FromSlash(f.name))
 		if before, err := os.ReadFile(name); err == nil && !bytes.Equal(before, f.content) && !f.replace { //nolint:gosec // the operator's own folder
-			return findings("%s exists and differs; it was left as it is", name)
+			return findings("%s exists and differs from the migration; no file was written: choose another --dir, or remove the file if it was never applied", name)
 		}
 	}
 	for _, f := range files {

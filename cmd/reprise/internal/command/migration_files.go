@@ -14,7 +14,7 @@ import (
 type file struct {
 	name    string // with slashes
 	content []byte
-	replace bool // it may be there with other content
+	replace bool // overwrite a file with other content
 }
 
 // migrationFiles returns the files of a format.
@@ -58,9 +58,9 @@ func sqlFiles(list []reprisepg.Migration, down bool) []file {
 	return files
 }
 
-// atlasFiles returns a directory of Atlas. Atlas works out itself how to undo a
-// migration, and refuses a directory with other .sql files in it, so the down parts stand
-// in a folder below, for the person who wants to run them.
+// atlasFiles returns a directory of Atlas. Atlas finds out itself how to undo a
+// migration, and refuses other .sql files in the directory. So the statements that undo
+// the migrations are in a folder below, for a person to run.
 func atlasFiles(list []reprisepg.Migration) []file {
 	var up, down []file
 	for _, m := range list {
@@ -70,8 +70,8 @@ func atlasFiles(list []reprisepg.Migration) []file {
 	return slices.Concat(up, down, []file{{name: "atlas.sum", content: atlasSum(up), replace: true}})
 }
 
-// atlasSum returns the atlas.sum of files: for each the digest of all up to it, and one
-// over those.
+// atlasSum returns the atlas.sum of files: for each file the digest of all files up to
+// it, and a digest of these digests.
 func atlasSum(files []file) []byte {
 	running, total := sha256.New(), sha256.New()
 	var lines strings.Builder

@@ -84,14 +84,14 @@ ended.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.front.Listen, "listen", defaultListen, "the `address` for clients; port 0 is any free one")
-	fs.StringVar(&f.store, "store", "", "where the records are: memory, or a `URL` as of --redis-url or --postgres-url")
+	fs.StringVar(&f.store, "store", "", "where the records are: memory, or a `URL` as for --redis-url or --postgres-url")
 	f.register(cmd)
 	fs.StringVar(&f.front.Files.Cert, "tls-cert", "", "serve TLS with the certificates in this `file` (PEM)")
 	fs.StringVar(&f.front.Files.Key, "tls-key", "", "the `file` with the key of --tls-cert (PEM)")
-	fs.StringVar(&f.front.Files.ClientCA, "tls-client-ca", "", "verify certificates of clients by those in this `file` (PEM)")
-	fs.StringVar(&f.front.Admin, "admin", "", "serve /healthz, /readyz and /metrics at this `address`; it asks for no login")
+	fs.StringVar(&f.front.Files.ClientCA, "tls-client-ca", "", "verify the certificates of clients against those in this `file` (PEM)")
+	fs.StringVar(&f.front.Admin, "admin", "", "serve /healthz, /readyz and /metrics at this `address`, without a login")
 	fs.StringVar(&f.accessLog, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
-	fs.IntVar(&f.front.MaxConnections, "max-connections", defaultConnections, "how many connections clients may have")
+	fs.IntVar(&f.front.MaxConnections, "max-connections", defaultConnections, "how many connections clients may have in all")
 	fs.DurationVar(&f.drain, "drain", defaultDrain, "how long requests may run after the signal to end")
 	cmd.AddCommand(c.proxyCheck())
 	return cmd
@@ -138,21 +138,21 @@ func (c *session) serveProxy(ctx context.Context, f *proxyFlags, st *connect.Sto
 	c.announce(server, config, name)
 	switch err := server.Run(ctx, f.drain, handler.Close); {
 	case errors.Is(err, front.ErrDrain):
-		return unsafe("%w after --drain %s; their keys lapse, and reprise stuck shows those that need a person", err, f.drain)
+		return unsafe("%w after --drain %s; their records lapse, and reprise stuck shows those that need a person", err, f.drain)
 	case err != nil:
 		return unsafe("%w", err)
 	}
 	return nil
 }
 
-// records returns the store of the proxy after it has done each operation once, and the
-// question whether it answers.
+// records returns the store of the proxy, which has executed each operation once by then,
+// and a function that checks whether it answers.
 func (c *session) records(ctx context.Context, st *connect.Store) (records store.Store, name string, ready func(context.Context) error, err error) {
 	if st == nil {
 		return memstore.New(), "memory, which ends with this process", func(context.Context) error { return nil }, nil
 	}
 	if st.Settings.Transactional {
-		return nil, "", nil, usage("--transactional is for services whose effects are in the database of the records; those of an upstream are not")
+		return nil, "", nil, usage("--transactional is for services that write into the database of the records, which an upstream cannot do in the transaction of the proxy; leave it out")
 	}
 	bounded, cancel := st.Bounded(ctx)
 	defer cancel()
@@ -199,8 +199,7 @@ func (f *proxyFlags) warn(log *slog.Logger, config proxy.Config) {
 	}
 }
 
-// reloading reads the files again at each SIGHUP, until the function that it returns is
-// called.
+// reloading reads the files again at each SIGHUP until stop is called.
 func (f *proxyFlags) reloading(log *slog.Logger, handler *proxy.Handler, server *front.Server, access *accessLog) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// accessLog is a file that is opened again after another program has renamed it.
+// accessLog is a log file that can be reopened after another program has rotated it.
 type accessLog struct {
 	name string // empty: there is none
 	mu   sync.Mutex
 	out  io.Writer
 }
 
-// openAccessLog opens the file of a name; "-" is standard.
+// openAccessLog opens the file called name; "-" is standard.
 func openAccessLog(name string, standard io.Writer) (*accessLog, error) {
 	a := &accessLog{name: name, out: standard}
 	err := a.reopen()

@@ -17,8 +17,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// policyFlags are a file with policies, or the flags that replace it where one policy is
-// enough.
+// policyFlags has the flags for a file with policies, and those for a single policy
+// without a file.
 type policyFlags struct {
 	file string
 	own  proxy.Config // of the flags
@@ -31,7 +31,7 @@ func (f *policyFlags) register(cmd *cobra.Command) {
 	chosen := func(notation string) func(string) error {
 		return func(value string) error {
 			if value != "true" {
-				return errors.New("leave it out instead")
+				return errors.New("this flag takes no value: pass it, or leave it out")
 			}
 			return scope(notation)
 		}
@@ -40,14 +40,14 @@ func (f *policyFlags) register(cmd *cobra.Command) {
 	fs.Func("upstream", "the `URL` of the service: http://, https:// or h2c:// (HTTP/2 without TLS), a host and a port", func(url string) error {
 		return f.own.Upstream.UnmarshalText([]byte(url))
 	})
-	fs.Func("scope-header", "a key belongs to the value of the request header `NAME`, hashed", func(name string) error { return scope("header:" + name) })
+	fs.Func("scope-header", "a key belongs to the value of the request header `NAME`, which is hashed", func(name string) error { return scope("header:" + name) })
 	fs.Func("scope-unverified-claim", "a key belongs to the claim `NAME` of the bearer token, which another layer has verified", func(name string) error {
 		return scope("unverified-claim:" + name)
 	})
 	fs.BoolFunc("scope-certificate", "a key belongs to the names in the client's certificate (--tls-client-ca)", chosen(byCertificate))
 	fs.BoolFunc("unscoped", "all clients share one key space", chosen("unscoped"))
 	fs.BoolVar(&f.own.Default.Required, "required", false, "refuse a POST or PATCH without a key")
-	fs.BoolVar(&f.own.Default.UpstreamAware, "upstream-aware", false, "pass on what the service marks as its own replay")
+	fs.BoolVar(&f.own.Default.UpstreamAware, "upstream-aware", false, "pass on responses that the service marks as its own replays")
 	fs.Func("trusted", "believe X-Forwarded-* of peers with these `addresses`, such as 10.0.0.0/8", func(list string) error {
 		for text := range strings.SplitSeq(list, ",") {
 			var prefix proxy.Prefix
@@ -77,16 +77,16 @@ func (f *policyFlags) load() (proxy.Config, error) {
 	return proxy.Load(f.file)
 }
 
-// warnings says what a configuration leaves to others.
+// warnings returns what other layers have to do for a configuration to be safe.
 func warnings(config proxy.Config, verifiesCertificates bool) (texts []string) {
 	scoped := func(is func(proxy.Scope) bool) bool {
 		return is(config.Scope) || is(config.Default.Scope) || slices.ContainsFunc(config.Routes, func(p proxy.Policy) bool { return is(p.Scope) })
 	}
 	if scoped(proxy.Scope.Unverified) {
-		texts = append(texts, "the proxy does not verify tokens: a layer in front of it must, or a client can take the name of another")
+		texts = append(texts, "the proxy does not verify tokens: a layer in front of it must, or a client can claim the scope of another")
 	}
 	if !verifiesCertificates && scoped(func(s proxy.Scope) bool { return s.String() == byCertificate }) {
-		texts = append(texts, "no client has a verified certificate without --tls-client-ca: requests with a key get 403 where the scope is one")
+		texts = append(texts, "no client has a verified certificate without --tls-client-ca: requests with a key get 403 where the scope is a certificate")
 	}
 	return texts
 }
@@ -128,8 +128,7 @@ func (c *session) proxyCheck() *cobra.Command {
 	}
 }
 
-// describePolicy describes a policy in a line. The first one is that of all other
-// requests.
+// describePolicy describes policy i in a line. Policy 0 is for all other requests.
 func describePolicy(i int, p proxy.Policy, scope proxy.Scope) string {
 	name, match := "default", "all other requests"
 	if i > 0 {

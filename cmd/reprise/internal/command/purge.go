@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// The limits of --batch, which are those of the store.
+// maxBatch is the largest --batch, which is that of the store.
 const maxBatch = 100_000
 
 // purgeJSON is a purge in the output for programs.
@@ -52,7 +52,7 @@ again. A Redis store needs no purge: Redis deletes such records.`,
 		},
 		RunE: c.withStore(func(ctx context.Context, store *connect.Store, _ []string) error {
 			if store.Purger == nil {
-				return usage("Redis deletes records by itself when their retention ends; purge is for a PostgreSQL store")
+				return usage("Redis itself deletes records when their retention ends; purge is for a PostgreSQL store")
 			}
 			p := purging{c: c, store: store, batch: batch, pause: pause, most: most, progress: c.err.Progress()}
 			p.total = countPurgeable(ctx, store, most)
@@ -62,7 +62,7 @@ again. A Redis store needs no purge: Redis deletes such records.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&batch, "batch", 1000, "how many records one statement deletes")
-	flags.DurationVar(&pause, "pause", 0, "how long to wait between two batches, for the sake of a busy server")
+	flags.DurationVar(&pause, "pause", 0, "how long to wait between two batches, so that a busy server can do other work")
 	flags.Int64Var(&most, "limit", 0, "stop after this many records; 0 deletes all")
 	return cmd
 }
@@ -117,7 +117,7 @@ func (p *purging) run(ctx context.Context) error {
 	}
 	p.c.say(ui.Noun(p.deleted, "record", "records"), " deleted in ", ui.Duration(elapsed), p.rate(elapsed))
 	if !done && ctx.Err() != nil {
-		return &failure{code: ExitInterrupted, err: errors.New("interrupted between two batches; run it again to go on")}
+		return &failure{code: ExitInterrupted, err: errors.New("interrupted between two batches; run it again to continue")}
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (p *purging) all(ctx context.Context) (done bool, err error) {
 		if p.most > 0 {
 			size = int(min(int64(size), p.most-p.deleted))
 		}
-		// A batch that has begun ends: stopping it would roll its work back.
+		// Let a batch finish: stopping it would roll its work back.
 		bounded, cancel := p.store.Bounded(context.WithoutCancel(ctx))
 		n, err := p.store.Purger.Purge(bounded, size)
 		cancel()

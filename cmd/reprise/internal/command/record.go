@@ -11,8 +11,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
 
-// recordJSON is a record in the output for programs. The fence is text, since it may have
-// more digits than a number of JSON keeps everywhere.
+// recordJSON is a record in the output for programs. The fence is text, because many
+// readers of JSON keep only 53 bits of a number.
 type recordJSON struct {
 	ID           string     `json:"id"`
 	State        string     `json:"state"`

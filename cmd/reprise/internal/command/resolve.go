@@ -33,7 +33,7 @@ func (c *session) resolve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve ID (--forget | --answer STATUS)",
 		Short: "Decide about a record whose outcome is unknown",
-		Long: `resolve ends a lapsed or unknown record, once you found out what its last attempt did.
+		Long: `resolve ends a lapsed or unknown record, once you know what its last attempt did.
 
   --forget   it did nothing: the next request with the key runs the operation
   --answer   it did its work: keep this response, which every retry gets
@@ -65,12 +65,12 @@ written.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&d.Forget, "forget", false, "forget the record: the next request with the key runs")
-	flags.BoolVar(&d.RunAgain, "run-again", false, "with --forget: the operation may run again, though the record is completed or unreadable")
+	flags.BoolVar(&d.Forget, "forget", false, "forget the record: the next request with the key runs the operation")
+	flags.BoolVar(&d.RunAgain, "run-again", false, "with --forget: agree that the operation of a completed, expired or unreadable record may run again")
 	flags.IntVar(&d.status, "answer", 0, "keep an answer with this `status`")
 	flags.StringArrayVar(&d.headers, "header", nil, "a field of the answer, `'Name: value'`; may be repeated")
 	flags.StringVar(&d.body, "body", "", "the body of the answer: `text`, @file, or @- for standard input")
-	flags.DurationVar(&d.Retention, "retention", 0, "how long the answer is replayed; by default as long as the policy of the record says")
+	flags.DurationVar(&d.Retention, "retention", 0, "how long the answer is replayed (default: the retention of the record's policy)")
 	flags.StringVar(&d.Reason, "reason", "", "why, for the audit log; required")
 	flags.StringVar(&d.auditLog, "audit-log", "", "append the audit log to this `file`")
 	flags.BoolVar(&d.yes, "yes", false, "do not ask; needs --fence")
@@ -94,7 +94,7 @@ func (d *decision) check(c *session, answered bool) error {
 	case !d.yes && c.json:
 		return usage("--json asks no questions: pass --yes and --fence N")
 	case !d.yes && c.prompt.Terminal() == nil:
-		return usage("standard input is not a terminal, so nobody can confirm: pass --yes and --fence N")
+		return usage("standard input is not a terminal, so you cannot confirm: pass --yes and --fence N")
 	case !d.yes && d.body == "@-":
 		return usage("--body @- takes standard input, which the confirmation needs: pass a file, or --yes and --fence N")
 	case d.Forget:
@@ -166,7 +166,7 @@ func (c *session) decide(ctx context.Context, st *connect.Store, text string, d 
 		return err
 	}
 	defer file.Close()
-	// From here on a signal waits: a write must not stop midway.
+	// From here on ignore signals: a write must not stop midway.
 	ctx = context.WithoutCancel(ctx)
 	err = stored.Resolve(ctx, st.Look, d.Resolution, log)
 	switch {
@@ -196,9 +196,9 @@ func refused(r *store.Record, err error) error {
 func leftBehind(r *store.Record, err error) string {
 	switch {
 	case errors.Is(err, store.ErrNotReplicated):
-		return "it was written, and too few replicas confirmed it: a failover may undo it"
+		return "the change was written, but too few replicas confirmed it: a failover may undo it"
 	case errors.Is(err, store.ErrUnknown):
-		return "whether it was written is not certain; run: reprise show " + r.ID.String()
+		return "the change may or may not have been written; look: reprise show " + r.ID.String()
 	}
 	return "nothing was changed"
 }
@@ -285,7 +285,7 @@ func (c *session) readBack(ctx context.Context, st *connect.Store, before *store
 	after, err := st.Look.Inspect(ctx, before.ID)
 	gone := errors.Is(err, store.ErrNotFound)
 	if err != nil && !gone {
-		return storeFailed(ctx, "the record is resolved, and reading it back", err)
+		return storeFailed(ctx, "the record is resolved; reading it back", err)
 	}
 	out := resolvedJSON{Before: newRecordJSON(before), Next: nextFor(nil)}
 	if !gone {
@@ -301,7 +301,7 @@ func (c *session) readBack(ctx context.Context, st *connect.Store, before *store
 	case d.Forget && gone:
 		done = "The record is forgotten."
 	case d.Forget:
-		done = "The record is forgotten, and a client claimed it again already."
+		done = "The record is forgotten, and a client has already claimed the key again."
 	}
 	c.out.Line(ui.Paint(ui.Good, "✓ "), done)
 	c.out.Line(ui.Piece{Style: ui.Strong, Text: "The client gets next: "}, out.Next)

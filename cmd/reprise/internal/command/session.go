@@ -52,8 +52,8 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		c.store.Close()
 	}
 	if err != nil {
-		c.open()                                           // the flags may ask for no colour
-		c.json = c.json || slices.Contains(args, "--json") // a wrong flag before it ends the parsing
+		c.open()                                           // again: the flags may ask for no colour
+		c.json = c.json || slices.Contains(args, "--json") // an invalid flag ends the parsing before --json
 		c.explain(err)
 	}
 	return codeOf(err)
@@ -65,7 +65,7 @@ type errorJSON struct {
 	Exit  int    `json:"exit_code"`
 }
 
-// explain prints why a command ended, unless the command did.
+// explain prints why a command ended, unless the command has printed it.
 func (c *session) explain(err error) {
 	text := strings.TrimPrefix(err.Error(), "reprise: ")
 	if c.store != nil {
@@ -103,7 +103,7 @@ refused; 2 the command line is wrong; 3 a guarantee does not hold, or the store
 could not answer; 130 interrupted.
 
 URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL.
-Prefer the variables for URLs with a password: others can see a command line.`,
+Use the variables for URLs with a password: other users can see a command line.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { c.open(); return nil },
@@ -127,7 +127,7 @@ func (c *session) withStore(run func(ctx context.Context, store *connect.Store, 
 		}
 		st, err := connect.Open(cmd.Context(), &c.settings)
 		switch {
-		case c.settings.ServicePool && errors.Is(err, store.ErrInvalid): // the service could not start either
+		case c.settings.ServicePool && errors.Is(err, store.ErrInvalid): // the service could not start with it either
 			return unsafe("%w", err)
 		case err != nil:
 			return usage("%w", err)
@@ -146,7 +146,7 @@ func writeJSON(to *ui.Stream, value any) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	_ = e.Encode(value) // of strings, numbers and their lists: it cannot fail
+	_ = e.Encode(value) // cannot fail: the values are strings, numbers and lists
 	_, _ = to.Raw().Write(safe.JSON(b.Bytes()))
 }
 

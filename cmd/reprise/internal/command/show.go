@@ -40,13 +40,13 @@ call with this name (AttemptView.Key), with which you can ask the called system.
 				return err
 			}
 			if r.State == store.StateUnreadable && len(downstream) > 0 {
-				return findings("the record cannot be read, so the keys of its calls are not known")
+				return findings("the record cannot be read, so the keys of its downstream calls are not known; leave out --downstream")
 			}
 			c.printRecord(&r, downstream, reveal)
 			return nil
 		}),
 	}
-	cmd.Flags().BoolVar(&reveal, "reveal", false, "print the body of the answer, too")
+	cmd.Flags().BoolVar(&reveal, "reveal", false, "also print the body of the answer")
 	cmd.Flags().StringArrayVar(&downstream, "downstream", nil, "print the key of the downstream call with this `name`; may be repeated")
 	return cmd
 }

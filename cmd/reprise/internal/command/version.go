@@ -16,7 +16,7 @@ type versionJSON struct {
 func (c *session) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this program, and of Go that built it",
+		Short: "Print the version of this program, and of the Go that built it",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := built()

@@ -28,7 +28,7 @@ var largeCases = []Case{
 	},
 }
 
-// large demands that an answer of a size is replayed, or if it may be omitted that the
+// large demands that an answer of a size is replayed or, if it may be omitted, that the
 // retry says so.
 func (e *env) large(size int, mayOmit bool) {
 	c := told(e.post(), program{BodySize: size})
@@ -48,8 +48,8 @@ func (e *env) large(size int, mayOmit bool) {
 	}
 }
 
-// boundWhole demands that two bodies that differ in their last byte are told apart, or if
-// they may be refused that they are.
+// boundWhole demands that two bodies that differ in their last byte are told apart or, if
+// they may be refused, that they are refused.
 func (e *env) boundWhole(size int, mayRefuse bool) {
 	body := func(last string) string {
 		return `{"judge":"` + strings.Repeat("x", size-len(`{"judge":""}`)-1) + last + `"}`

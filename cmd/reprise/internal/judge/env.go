@@ -14,8 +14,8 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/judge/wire"
 )
 
-// env is what one case works with. Its methods end the case when the service does not
-// meet their demand.
+// env has the tools of one case. Its methods end the case when the service does not meet
+// their demand.
 type env struct {
 	options *Options
 	facts   Facts

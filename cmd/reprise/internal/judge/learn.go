@@ -22,8 +22,8 @@ type Facts struct {
 	Notes  []string
 }
 
-// learner sends the requests that show the abilities of an endpoint. Its first error is
-// the last request.
+// learner sends the requests that show the abilities of an endpoint. After its first
+// error it sends no more.
 type learner struct {
 	*env
 
@@ -134,7 +134,7 @@ func (l *learner) programs() {
 	f.Notes = append(f.Notes, note)
 }
 
-// counts refuses a counter that counts something else than the runs of the endpoint.
+// counts refuses a counter that counts anything but the runs of the endpoint.
 func (l *learner) counts() error {
 	before, err := l.counter()
 	if err != nil {

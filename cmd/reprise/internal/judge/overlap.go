@@ -14,7 +14,7 @@ type result struct {
 	err    error
 }
 
-// begin sends a request, and reads its answer behind the back of the case.
+// begin sends a request, and reads its answer in the background.
 func (e *env) begin(c wire.Call) <-chan result {
 	conn := e.dial()
 	e.must(conn.Begin(c.Bytes()))

@@ -57,7 +57,7 @@ func (e *env) proxy(faults []fault) *proxy {
 	return p
 }
 
-// stop ends the proxy, when each of its calls has ended, and returns the lost answers.
+// stop ends the proxy once all its calls have ended, and returns the lost answers.
 func (p *proxy) stop() []*wire.Answer {
 	_ = p.server.Shutdown(p.env.ctx)
 	p.mu.Lock()

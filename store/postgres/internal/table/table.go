@@ -30,8 +30,8 @@ type Options struct {
 	Logger        *slog.Logger
 }
 
-// Table is the table, and the operations that both stores share: purge, inspect, check,
-// and single statements that commit at once.
+// Table is the table of the records, with the operations that both stores share: purge,
+// inspect, check, and single statements that commit at once.
 type Table struct {
 	Db      wire.Database
 	Options Options
@@ -54,12 +54,12 @@ func New(db wire.Database, o Options) (*Table, error) {
 	return t, nil
 }
 
-// maxTries bounds how often a statement that lost a race runs again. A rival that
-// commits between a statement's snapshot and its conflict check costs it a try; eight
-// rivals in a row do not happen unless something else is wrong.
+// maxTries bounds how often a statement that lost a race runs. It loses a race if another
+// transaction commits between its snapshot and its conflict check; eight times in a row
+// mean that something else is wrong.
 const maxTries = 8
 
-// ErrLostRace tells run that the statement has to run again.
+// ErrLostRace makes [Table.On] execute the statement again.
 var ErrLostRace = errors.New("a concurrent statement changed the record each time")
 
 // Run executes one statement that commits at once and hands its rows to read, which may
@@ -69,8 +69,8 @@ func (t *Table) Run(ctx context.Context, op, sql string, read func(pgx.Rows) err
 	return t.On(ctx, op, func(conn *pgx.Conn) error { return Query(ctx, conn, sql, args, read) })
 }
 
-// On calls statement with a connection. It repeats it while it loses races, and reports a
-// commit that replicas did not confirm.
+// On calls statement with a connection, and again while it loses races. It returns
+// ErrNotReplicated for a commit that no standby confirmed.
 func (t *Table) On(ctx context.Context, op string, statement func(*pgx.Conn) error) error {
 	s, err := t.Db.Acquire(ctx, op)
 	if err != nil {
@@ -123,9 +123,10 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read fun
 	return readErr
 }
 
-// Ask executes a statement of every request once, as [wire.Sender.On] says: with values,
-// which read gets the rows of, or as text with args, for scan. It falls back on the text
-// where the session has lost what was prepared in it: nothing was executed then.
+// Ask executes a statement of every request once, in the way that [wire.Sender.On]
+// returns: in binary with the values and the reader of call, or as text with args and
+// scan. It also sends the text if the session has lost the prepared statement, because
+// then the statement was not executed.
 func (t *Table) Ask(ctx context.Context, conn *pgx.Conn, call wire.Call, args func() []any, scan func(pgx.Rows) error) error {
 	if sending := t.Sender.On(conn); sending != wire.Text {
 		err := wire.Send(ctx, conn, sending == wire.Prepared, call)
@@ -137,7 +138,7 @@ func (t *Table) Ask(ctx context.Context, conn *pgx.Conn, call wire.Call, args fu
 	return Query(ctx, conn, call.Statement.SQL, append([]any{t.Options.ExecMode}, args()...), scan)
 }
 
-// pause waits for a random time that grows with try, the first time not at all, and
+// pause waits for a random time that grows with try, and not at all for the first one. It
 // reports whether ctx is still valid.
 func pause(ctx context.Context, try int) bool {
 	if try == 1 {
@@ -158,7 +159,7 @@ func (t *Table) ReportMissing(ctx context.Context, err error) {
 	t.missing.report(ctx, t.Options.Logger, t.Names.records, err)
 }
 
-// missingSchema logs that the tables do not exist, at most once a minute: every request
+// missingSchema logs, at most once a minute, that the tables do not exist: every request
 // fails then, and the log has to say why.
 type missingSchema struct{ upkeep.Minutely }
 
@@ -172,8 +173,7 @@ func (m *missingSchema) report(ctx context.Context, logger *slog.Logger, table s
 	}
 }
 
-// Microseconds is the form in which durations travel to the server, whose clock has no
-// finer grain.
+// Microseconds returns d in microseconds, the resolution of the server's clock.
 func Microseconds(d time.Duration) int64 { return d.Microseconds() }
 
 // FromMicroseconds turns the microseconds of an answer into a duration.

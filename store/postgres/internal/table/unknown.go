@@ -10,8 +10,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// Unknown ends an attempt whose record is in the table, in one statement. The request has
-// been validated.
+// Unknown ends an attempt whose record is in the table, in one statement. The caller has
+// validated the request.
 func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	var done bool
 	err := t.Run(ctx, "unknown", t.Statements.unknown, func(rows pgx.Rows) error {

@@ -11,9 +11,10 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
-// This file is the way of a claim of the transactional store up to its transaction.
+// This file handles a claim until it gets a transaction.
 
-// claim is Claim for the one claim of its ID on its way.
+// claim is [Store.Claim] for a claim that enterClaim let through: the only one of its ID
+// that is on its way.
 func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	result, done, err := s.waitForSlot(ctx, r)
 	if done || err != nil {
@@ -27,7 +28,7 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	}()
 	var a *attempt
 	a, result, err = s.begin(ctx, r, true)
-	for range 2 { // things that it learns to do without
+	for range 2 { // the two features that the store can do without: see adapts and NotPrepared
 		if errors.Is(err, errAdapted) {
 			a, result, err = s.begin(ctx, r, false)
 		}
@@ -48,10 +49,10 @@ func (s *Store) claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	return result, nil
 }
 
-// enterClaim answers a claim from the memory of this process, or from a look at the
-// record while replays are common. Otherwise it makes the claim the only one of its ID on
-// its way, so that a storm of duplicates takes one slot. Where it returns neither an
-// answer nor an error, leaveClaim has to follow.
+// enterClaim answers a claim from the memory of this process or, while replays are
+// common, from the record. Otherwise it lets the claim through as the only one of its ID,
+// so that a storm of duplicates takes one slot. If it returns neither an answer nor an
+// error, the caller has to call leaveClaim.
 func (s *Store) enterClaim(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	look := s.recent.ReplaysCommon()
 	for {
@@ -82,7 +83,7 @@ func (s *Store) enterClaim(ctx context.Context, r store.ClaimRequest) (result st
 		s.mu.Unlock()
 		select {
 		case <-other:
-			look = true // the record that ended that claim at once ends this one, too
+			look = true // the record may answer this claim, too
 		case <-ctx.Done():
 			return store.ClaimResult{}, false, fmt.Errorf("%w: postgres: claim: an earlier claim of the same key has no answer yet: %w",
 				store.ErrUnavailable, ctx.Err())
@@ -97,7 +98,8 @@ func (s *Store) leaveClaim(id store.ID) {
 	delete(s.claiming, id)
 }
 
-// claimFromRecord answers a claim by one bare SELECT, where the record alone decides.
+// claimFromRecord answers a claim by a SELECT, without a transaction, if the record alone
+// decides.
 func (s *Store) claimFromRecord(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	var found table.Seen
 	err = s.table.On(ctx, "claim", func(conn *pgx.Conn) (err error) {
@@ -110,7 +112,7 @@ func (s *Store) claimFromRecord(ctx context.Context, r store.ClaimRequest) (resu
 	return s.settle(&found, &r)
 }
 
-// settle answers a claim where the row that was seen allows no attempt.
+// settle answers a claim if the row that was found allows no attempt.
 func (s *Store) settle(found *table.Seen, r *store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	if found.Standby {
 		return store.ClaimResult{}, false, errStandby
@@ -126,7 +128,7 @@ func (s *Store) settle(found *table.Seen, r *store.ClaimRequest) (result store.C
 	return result, true, err
 }
 
-// count notes whether a look at the record would have answered a claim.
+// count counts a claim, and whether reading the record would have answered it.
 func (s *Store) count(result store.ClaimResult) {
 	s.recent.Count(result.Outcome == store.Completed || result.Outcome == store.Mismatch)
 }

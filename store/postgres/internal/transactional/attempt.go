@@ -26,18 +26,18 @@ type attempt struct {
 	fence       int64
 	beganAt     int64 // its transaction, by the server's clock, in µs since 1970
 	claimedAt   int64
-	replaces    bool  // whether the claim saw a row
+	replaces    bool  // the claim found a row
 	replaced    int64 // fence of the lapsed record that it takes over, or 0
 	deadline    time.Time
-	limits      bool // its server can limit transactions
+	limits      bool // its server has transaction_timeout
 	prepared    bool // its session has the prepared statements
 
 	session    *wire.Session
 	sqlTx      *sql.Tx            // over a *sql.DB: the handler's
 	cancelTx   context.CancelFunc // of the context of sqlTx
-	stuck      bool               // database/sql was left by a panic: see inSQL
+	stuck      bool               // a panic left a call of database/sql: see inSQL
 	savepoints atomic.Int64       // how many the handler opened
-	ended      atomic.Bool        // the store refuses whatever the handler still does with it
+	ended      atomic.Bool        // the store refuses further calls of the handler
 
 	bound   atomic.Bool // a handler got its context
 	asked   atomic.Bool // a handler got its transaction
@@ -55,7 +55,7 @@ func (a *attempt) start() {
 	a.watchdog = time.AfterFunc(time.Until(a.deadline), a.expire)
 }
 
-// result is the answer to the claim, and to its repetition.
+// result is the answer to the claim, and to a repetition of it.
 func (a *attempt) result() store.ClaimResult {
 	return store.ClaimResult{
 		Outcome: store.Claimed, Atomic: true,
@@ -63,7 +63,8 @@ func (a *attempt) result() store.ClaimResult {
 	}
 }
 
-// over reports whether the attempt cannot commit any more, because its time is up.
+// over reports whether the deadline of the attempt has passed, so that it can no longer
+// commit.
 func (a *attempt) over() bool { return a.expired.Load() || !time.Now().Before(a.deadline) }
 
 // expire ends the session of an attempt that lasts too long. The server then rolls
@@ -77,7 +78,8 @@ func (a *attempt) expire() {
 	}
 }
 
-// stopWatchdog leaves the deadline to the caller's context.
+// stopWatchdog stops the watchdog: from then on, the context of the caller bounds the
+// attempt.
 func (a *attempt) stopWatchdog() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,8 +88,8 @@ func (a *attempt) stopWatchdog() {
 	}
 }
 
-// rollback undoes the effects. Where it fails the connection is closed, and the server
-// undoes them when it notices.
+// rollback undoes the effects. If it fails, it closes the connection, and the server
+// undoes them when it notices that.
 func (a *attempt) rollback(ctx context.Context) error {
 	a.stopWatchdog()
 	if a.expired.Load() {
@@ -117,13 +119,13 @@ func (a *attempt) rollback(ctx context.Context) error {
 	return nil
 }
 
-// hangUp closes the connection, with all that the session has, so that the pool does not
-// lend it out again.
+// hangUp closes the connection and so ends the session with its locks. The pool does not
+// lend it again.
 func (a *attempt) hangUp(ctx context.Context) {
 	_ = a.session.Do(func(conn *pgx.Conn) error { return conn.Close(ctx) })
 }
 
-// close gives the connection back to the pool, which closes it unless it is idle.
+// close returns the connection to the pool, which closes it unless it is idle.
 func (a *attempt) close() {
 	a.ended.Store(true)
 	if a.sqlTx != nil && !a.stuck {
@@ -145,9 +147,9 @@ func (a *attempt) close() {
 	a.session.Release()
 }
 
-// inSQL calls a function of database/sql that begins or ends a transaction. Where a
-// tracer of the application panics in it, database/sql keeps a lock, and its connection
-// cannot be given back: that would wait for ever.
+// inSQL calls a function of database/sql that begins or ends a transaction. If a tracer
+// of the application panics in it, database/sql keeps a lock, and returning the
+// connection would wait for that lock forever. stuck then stays true.
 func (a *attempt) inSQL(f func()) {
 	a.stuck = true
 	f()

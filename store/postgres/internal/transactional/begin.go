@@ -14,10 +14,10 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// begin claims r. It opens the transaction, tries the lock and then, in a statement that
-// sees everything that was committed before the lock was free, reads the record: one
-// round trip over a pgx pool, two over a *sql.DB. It uses prepared statements only where
-// prepared allows them. The attempt is nil unless the claim was granted.
+// begin claims r. It opens the transaction, tries to take the lock, and then reads the
+// record in a statement that sees everything committed before the lock was free: one
+// round trip over a pgx pool, two over a *sql.DB. It uses prepared statements only if
+// prepared is true. The attempt is nil unless the claim was granted.
 func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) (a *attempt, result store.ClaimResult, err error) {
 	session, err := s.table.Db.Acquire(ctx, "claim")
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 		_ = a.rollback(ctx)
 		return a, store.ClaimResult{}, errStandby
 	case !d.Claimable():
-		_ = a.rollback(ctx) // where it fails, the connection is closed, which is as good
+		_ = a.rollback(ctx) // if it fails, it closes the connection, which is as good
 		result, err := d.AtomicResult("postgres")
 		return a, result, err
 	case !locked && s.isUndecided(r.Owner):
@@ -86,8 +86,8 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 	}
 	a.number, a.fence, a.replaces = d.Attempt, d.Fence, found.Found
 	a.beganAt, a.claimedAt = found.At, found.Clock
-	// A pooler numbers its sessions itself. This one may have no statement that
-	// was not needed yet.
+	// A pooler invents process IDs. Behind one, the session may lack a statement that was
+	// not needed yet.
 	_ = session.Do(func(conn *pgx.Conn) error {
 		a.prepared = a.prepared && conn.PgConn().PID() == process
 		return nil
@@ -113,12 +113,12 @@ func (s *Store) failClaim(ctx context.Context, a *attempt, err error) error {
 	return wire.Fail("claim", err)
 }
 
-// beginSQLTx begins the transaction through database/sql, which hands the handler no
-// other transaction than one that it began itself. Until stop is called the transaction
-// ends with ctx; stop reports whether it has not.
+// beginSQLTx begins the transaction through database/sql, because a handler can only get
+// a *sql.Tx that database/sql began. Until stop is called, the transaction ends with ctx;
+// stop reports false if it already has.
 func (a *attempt) beginSQLTx(ctx context.Context, isolation pgx.TxIsoLevel) (stop func() bool, err error) {
-	// database/sql rolls back when the context of a transaction ends. The
-	// watchdog comes first.
+	// database/sql rolls back when the context of a transaction ends. The watchdog has to
+	// come first.
 	txCtx, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline.Add(time.Minute))
 	a.cancelTx = cancel
 	stop = context.AfterFunc(ctx, cancel)

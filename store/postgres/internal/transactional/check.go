@@ -10,7 +10,7 @@ import (
 // comfortableSlots is how many attempts a pool should let run at once.
 const comfortableSlots = 8
 
-// Check looks at the server, and at the size of the pool.
+// Check checks the server and the size of the pool.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	list, err := s.table.Check(ctx)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	return append(list, s.poolFindings()...), nil
 }
 
-// poolFindings judges the size of the pool.
+// poolFindings returns a warning for a small pool.
 func (s *Store) poolFindings() []store.Finding {
 	if s.slots.Limit >= comfortableSlots {
 		return nil
@@ -29,9 +29,8 @@ func (s *Store) poolFindings() []store.Finding {
 		s.slots.Limit+spareConns, s.slots.Limit, comfortableSlots+spareConns)}}
 }
 
-// Usage says how many connections of the connections of the pool, and the slots: how
-// many attempts run of those that may run at once, and how many claims wait for one to
-// end.
+// Usage counts the connections of the pool, the slots, of which each running attempt has
+// one, and the claims that wait for a slot.
 func (s *Store) Usage() []store.Usage {
 	slots := s.Stats()
 	return append(s.table.Usage(), store.Usage{

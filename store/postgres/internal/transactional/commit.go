@@ -13,14 +13,14 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// commit keeps the response and commits, in one round trip over a pgx pool. Its error
-// wraps ErrNotApplied only where the COMMIT was never sent or the server refused it,
-// and ErrUnknown where it may have been executed.
+// commit stores the response and commits, in one round trip over a pgx pool. Its error
+// wraps ErrNotApplied only if the COMMIT was never sent or the server refused it, and
+// ErrUnknown if it may have been executed.
 func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 	a.stopWatchdog() // from here on ctx is the bound
 	if a.sqlTx != nil {
-		// database/sql makes every call wait for a statement that the handler left
-		// running, and COMMIT has no context.
+		// In database/sql, every call waits for a statement that the handler left running,
+		// and Commit takes no context.
 		stop := context.AfterFunc(ctx, a.session.Kill)
 		defer stop()
 	}
@@ -40,12 +40,12 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 	}
 	var (
 		batch  steps
-		own    = 1              // steps that find out whether the handler ended its transaction
+		own    = 1              // how many steps find out whether the handler ended its transaction
 		viaSQL = a.sqlTx != nil // database/sql commits
 	)
 	if r.DiscardEffects {
 		if failed {
-			own, a.prepared = 0, false // before ROLLBACK it takes no other statement, not even the preparation of one
+			own, a.prepared = 0, false // it accepts no statement before ROLLBACK, not even to prepare one
 		}
 		s.addDiscard(&batch, a, r, !failed)
 	}
@@ -61,7 +61,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 			return table.NotReplicated("complete")
 		}
 		if a.prepared && wire.NotPrepared(err) {
-			s.table.Sender.GiveUp(ctx, err) // at once: it undid what the handler did
+			s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 		}
 		return failCommit(err, batch.done, own, kept)
 	})
@@ -72,7 +72,7 @@ func (s *Store) commit(ctx context.Context, a *attempt, r *ending) error {
 }
 
 // addKeep adds the statements that write the completed record. The first of them fails,
-// with codeDivisionByZero, where the handler ended its transaction.
+// with CodeDivisionByZero, if the handler ended its transaction.
 func (s *Store) addKeep(b *steps, a *attempt, r *ending) {
 	numbers := wire.AppendInt4(make([]byte, 0, 4+6*8), a.number)
 	numbers = wire.AppendInt8(numbers, a.fence)
@@ -104,9 +104,9 @@ func (s *Store) addKeep(b *steps, a *attempt, r *ending) {
 	}
 }
 
-// commitSQLTx is commit for a transaction that database/sql began and has to commit:
-// from then on database/sql refuses whatever the handler still does with it. The first
-// step finds out whether the handler ended it.
+// commitSQLTx is commit for a transaction that database/sql began and has to commit, so
+// that database/sql refuses further calls of the handler. The first step finds out
+// whether the handler ended it.
 func (s *Store) commitSQLTx(ctx context.Context, a *attempt, b *steps) error {
 	if err := s.send(ctx, a, b); err != nil {
 		if b.done == 0 && wire.HasCode(err, wire.CodeDivisionByZero) {
@@ -127,12 +127,12 @@ func (s *Store) commitSQLTx(ctx context.Context, a *attempt, b *steps) error {
 	return failCommit(err, 0, 0, 0)
 }
 
-// ready looks whether there is a transaction to commit.
+// ready returns an error if there is no transaction to commit.
 func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 	status := conn.PgConn().TxStatus()
 	switch {
 	case a.expired.Load():
-		return notApplied("the attempt outlasted TxTimeout")
+		return notApplied("the attempt outlasted Config.TxTimeout")
 	case conn.IsClosed():
 		return notApplied("the connection ended before COMMIT was sent")
 	case conn.PgConn().IsBusy():
@@ -146,12 +146,12 @@ func (a *attempt) ready(conn *pgx.Conn, discard bool) error {
 }
 
 // addDiscard adds the statements that undo the effects of the handler and begin the
-// transaction anew. With sound, which says that none of its statements failed, they first
-// look whether it still is the transaction of the claim, and for an unknown outcome the
-// session keeps the lock of the attempt meanwhile: within one batch, between two a pooler
-// may lend it out. Otherwise the lock is free from one statement of the batch to the
-// second after it, and where another attempt has it then, or has completed the record,
-// this fails.
+// transaction again. If sound is true, no statement of the transaction has failed. Then
+// the statements first check that it still is the transaction of the claim, and, for an
+// unknown outcome, the session holds the lock of the attempt throughout; that takes one
+// batch, because a pooler may lend the session between two. Otherwise the lock is free
+// for two statements of the batch, and the batch fails if another attempt has taken it or
+// completed the record.
 func (s *Store) addDiscard(b *steps, a *attempt, r *ending, sound bool) {
 	lock := wire.AppendInt8(nil, s.lockKey(a.id))
 	holds := sound && r.reason != ""
@@ -169,9 +169,9 @@ func (s *Store) addDiscard(b *steps, a *attempt, r *ending, sound bool) {
 	}
 }
 
-// failCommit classifies the failure of the batch that ends in COMMIT. So many of its
-// steps succeeded; the first own of them look whether the transaction still is the one
-// that the claim began, and those up to kept are before COMMIT.
+// failCommit classifies the failure of the batch that ends in COMMIT. steps is how many
+// of its steps succeeded. The first own steps check that the transaction is still the one
+// that the claim began; the first kept steps come before COMMIT.
 func failCommit(err error, steps, own, kept int) error {
 	var serverErr *pgconn.PgError
 	switch {
@@ -186,13 +186,13 @@ func failCommit(err error, steps, own, kept int) error {
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
 		return notApplied(err.Error())
 	}
-	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // whatever it says of having been sent: see class
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
 
 func notApplied(why string) error {
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrNotApplied, why)
 }
 
-// errEndedByHandler is misuse that was found too late to undo.
+// errEndedByHandler is the error for a misuse that was detected too late to undo it.
 var errEndedByHandler = fmt.Errorf("%w: postgres: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
 	store.ErrMisconfigured)

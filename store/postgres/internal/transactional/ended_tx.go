@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// closedRows answers a query in a transaction that has ended, everywhere with
-// ErrTxClosed.
+// closedRows is the answer to a query in a transaction that has ended. All its methods
+// fail with ErrTxClosed.
 type closedRows struct{}
 
 func (closedRows) Close()                                       {}
@@ -21,8 +21,8 @@ func (closedRows) RawValues() [][]byte                          { return nil }
 func (closedRows) Conn() *pgx.Conn                              { return nil }
 func (closedRows) TypeMap() *pgtype.Map                         { return nil } // for pgx 5.11 and later
 
-// closedBatch answers a batch in a transaction that has ended, everywhere with
-// ErrTxClosed.
+// closedBatch is the answer to a batch in a transaction that has ended. All its methods
+// fail with ErrTxClosed.
 type closedBatch struct{}
 
 func (closedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, pgx.ErrTxClosed }

@@ -13,19 +13,18 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// The lock of a lost COMMIT is waited for within the caller's deadline, and this long
-// where there is none. The margin leaves time for the answer.
+// findCommit waits for the lock until lostCommitMargin before the caller's deadline,
+// which leaves time for the answer, or for lostCommitWait if there is no deadline.
 const (
 	lostCommitWait   = 2 * time.Second
 	lostCommitMargin = 100 * time.Millisecond
 )
 
-// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed: then
-// the record has the owner that is recorded. It
-// takes the lock that the attempt held until its transaction ended: only then can the
-// backend not be committing any more, and a statement that begins then sees its result.
-// A server in recovery, which may not have received the commit yet, refuses the
-// transaction.
+// findCommit finds out whether owner's COMMIT, whose answer was lost, was executed: if
+// so, the owner of the record is recorded. It first takes the lock that the attempt held
+// until its transaction ended: once it has the lock, the COMMIT is no longer under way,
+// and the next statement sees its result. A server in recovery, which may not have
+// received the commit yet, refuses the transaction.
 func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner, recorded []byte) error {
 	session, err := s.table.Db.Acquire(ctx, "complete")
 	if err != nil {
@@ -62,16 +61,18 @@ func (s *Store) findCommit(ctx context.Context, id store.ID, owner store.Owner, 
 }
 
 // addTakeLock adds the steps that begin a transaction and wait for the lock of an
-// attempt. READ COMMITTED: what follows has to see every commit before it began.
+// attempt. The transaction is READ COMMITTED, so that each later statement sees every
+// earlier commit.
 func (s *Store) addTakeLock(ctx context.Context, b *steps, id store.ID) {
 	b.add(s.statements.beginLook, nil)
 	b.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
 	b.add(s.statements.takeLock, nil, wire.AppendInt8(nil, s.lockKey(id)))
 }
 
-// undecided is the error of a look that could not tell whether the COMMIT was executed.
+// undecided is the error of findCommit when it cannot find out whether the COMMIT was
+// executed.
 func undecided(err error) error {
-	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and so was the attempt to find out: %s", store.ErrUnknown, err.Error())
+	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, err.Error())
 }
 
 // lockWait is how long to wait for the lock.

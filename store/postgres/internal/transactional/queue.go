@@ -12,11 +12,10 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// This file handles claims for which no transaction is free.
+// This file handles claims that find no free slot.
 
-// claimWithoutSlot answers a claim for which no transaction is free, where that needs
-// none: a replay, a mismatch, or a duplicate of an attempt that runs in another
-// process.
+// claimWithoutSlot answers a claim that needs no slot: a replay, a mismatch, or a
+// duplicate of an attempt that runs in another process.
 func (s *Store) claimWithoutSlot(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	var (
 		found table.Seen
@@ -52,17 +51,17 @@ func (s *Store) claimWithoutSlot(ctx context.Context, r store.ClaimRequest) (res
 	return store.ClaimResult{}, false, nil
 }
 
-// A claim waits in line within the deadline of its caller, and this long where there is
-// none. A tenth of that, and at least claimReserve, is kept for the claim itself. After
-// lookAfter it looks whether it needs a transaction at all: most waits are shorter, and
-// the look costs as much as a claim.
+// A claim waits for a slot until the deadline of its caller, or for claimWait if there is
+// none, less a tenth of that time, and at least claimReserve, which the claim itself
+// needs. After lookAfter it checks whether it needs a slot at all; not earlier, because
+// most waits are shorter, and the check costs as much as a claim.
 const (
 	claimWait    = 2 * time.Second
 	claimReserve = 50 * time.Millisecond
 	lookAfter    = 10 * time.Millisecond
 )
 
-// waitForSlot waits in line for a transaction, or answers a claim that needs none.
+// waitForSlot waits for a slot, or answers a claim that needs none.
 func (s *Store) waitForSlot(ctx context.Context, r store.ClaimRequest) (result store.ClaimResult, done bool, err error) {
 	start, budget := time.Now(), claimWait
 	if deadline, ok := ctx.Deadline(); ok {

@@ -6,9 +6,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// This file has the attempts that the store knows of: those of its process.
+// This file keeps the attempts of this process.
 
-// find returns the attempt of owner that runs here, or nil.
+// find returns the attempt of owner that runs in this process, or nil.
 func (s *Store) find(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,7 +18,8 @@ func (s *Store) find(id store.ID, owner store.Owner) *attempt {
 	return nil
 }
 
-// take returns the attempt of owner, which the caller then has to end, or nil.
+// take removes and returns the attempt of owner, which the caller has to end, or returns
+// nil.
 func (s *Store) take(id store.ID, owner store.Owner) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +43,7 @@ func (s *Store) end(a *attempt) {
 }
 
 // setUndecided remembers that owner's last call may or may not have been executed, and
-// forgets the oldest owners that were not asked about again.
+// forgets owners for which that was long ago.
 func (s *Store) setUndecided(owner store.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

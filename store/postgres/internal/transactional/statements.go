@@ -16,10 +16,10 @@ var sqlFiles embed.FS
 type statements struct {
 	begin, open, limit, keep, replace, same, locked, commit, rollback, waiting *wire.Statement
 
-	// Of the look for a lost COMMIT.
+	// For findCommit.
 	beginLook, waitForLock, takeLock, committed *wire.Statement
 
-	// Of an unknown outcome.
+	// For an unknown outcome.
 	hold, unhold, unknown *wire.Statement
 }
 

@@ -34,8 +34,8 @@ func (b *steps) send(ctx context.Context, conn *pgx.Conn, prepared bool) error {
 	})
 }
 
-// prepareAttempt prepares, once in each session, the statements of almost every attempt,
-// so that no transaction waits for it.
+// prepareAttempt prepares, once in each session, the statements that almost every attempt
+// needs, before its transaction begins.
 func (s *Store) prepareAttempt(ctx context.Context, conn *pgx.Conn) error {
 	for _, st := range []*wire.Statement{s.statements.open, s.table.Statements.Seen, s.statements.keep, s.statements.begin, s.statements.commit} {
 		if _, err := wire.Prepare(ctx, conn, st); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
-// spareConns is how many connections of the pool the attempts never take: so many are
-// left to answer duplicates and to find out the result of a COMMIT.
+// spareConns is how many connections of the pool attempts never take. They answer
+// duplicates, and find out the result of a COMMIT.
 const spareConns = 2
 
 // Store is the transactional store over a table.
@@ -29,13 +29,13 @@ type Store struct {
 	recent     table.ReplayRatio
 	unused     upkeep.Minutely // attempts whose handlers did not ask for their transactions
 
-	// noClientCheck says that the server cannot look after a client while it runs a
-	// statement: its operating system does not tell.
+	// noClientCheck says that the server cannot check that a client is still connected while
+	// it runs a statement, because its operating system does not support that.
 	noClientCheck atomic.Bool
 
 	mu        sync.Mutex
-	attempts  map[store.Owner]*attempt   // those that run and were not ended
-	running   map[store.ID]*attempt      // those whose transaction is open
+	attempts  map[store.Owner]*attempt   // attempts whose end has not begun
+	running   map[store.ID]*attempt      // attempts whose transaction is open
 	claiming  map[store.ID]chan struct{} // claims on their way; closed at their end
 	undecided map[store.Owner]time.Time  // owners whose last call has no definite answer, and since when
 }
@@ -45,7 +45,7 @@ type Store struct {
 func New(t *table.Table) (*Store, error) {
 	switch limit := t.Db.Use().Limit; {
 	case limit == 0:
-		return nil, table.Invalid("the *sql.DB has no limit of connections; call SetMaxOpenConns with 10 or more")
+		return nil, table.Invalid("the *sql.DB has no limit on connections; call SetMaxOpenConns with 10 or more")
 	case limit <= spareConns:
 		return nil, table.Invalid("the pool has %d connections; the transactional store needs at least %d, and should have 10 or more", limit, spareConns+1)
 	default:
@@ -64,9 +64,7 @@ func New(t *table.Table) (*Store, error) {
 // Stats returns how many attempts run, and how many claims wait for one of them to end.
 func (s *Store) Stats() slots.Stats { return s.slots.Stats() }
 
-// Claim implements [store.Store]. Its claims are Atomic, with a transaction open for
-// the handler. A different request with the key of an attempt that runs in another
-// process is answered InProgress: the fingerprint is invisible before it commits.
+// Claim implements [store.Store]: see reprisepg.TransactionalStore.Claim.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -95,13 +93,7 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	return statuses, err
 }
 
-// Complete implements [store.Store]: it stores the response in the transaction of the
-// attempt and commits. Where the answer to the COMMIT is lost, it takes the attempt's
-// lock on another connection, so that no commit can be under way any more, and looks.
-// ErrNotApplied is certain; ErrUnknown says that the lock or the server was unavailable
-// before ctx ended. A handler that ended the transaction makes it ErrMisconfigured,
-// because its writes are unknown. One that began another transaction itself,
-// in which a statement then failed, is not found out: the answer is about that one.
+// Complete implements [store.Store]: see reprisepg.TransactionalStore.Complete.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -116,8 +108,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	return s.finish(ctx, a, ending{CompleteRequest: r})
 }
 
-// finish commits how an attempt ends, and finds out whether it did where the answer is
-// lost.
+// finish commits the ending of an attempt. If the answer is lost, it finds out whether
+// the commit was executed.
 func (s *Store) finish(ctx context.Context, a *attempt, r ending) error {
 	s.setUndecided(r.Owner)
 	err := s.commitAndEnd(ctx, a, &r)
@@ -133,15 +125,15 @@ func (s *Store) finish(ctx context.Context, a *attempt, r ending) error {
 	return err
 }
 
-// commitAndEnd commits and gives the connection and the slot back, also when a tracer
-// of the application panics.
+// commitAndEnd commits, and then returns the connection and the slot, even if a tracer of
+// the application panics.
 func (s *Store) commitAndEnd(ctx context.Context, a *attempt, r *ending) error {
 	defer s.end(a)
 	err := s.commit(ctx, a, r)
 	if err != nil {
-		_ = a.rollback(ctx) // the lock is free before the answer is out
+		_ = a.rollback(ctx) // frees the lock before the answer is sent
 		if r.reason != "" {
-			a.hangUp(ctx) // it may have the lock twice
+			a.hangUp(ctx) // the session may hold the lock twice
 		}
 	}
 	return err
@@ -151,7 +143,7 @@ func (s *Store) commitAndEnd(ctx context.Context, a *attempt, r *ending) error {
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	a := s.take(id, owner)
 	if a == nil {
-		s.setDecided(owner) // a claim without an answer: its session ends with its connection
+		s.setDecided(owner) // its claim had no answer, and ended with its connection
 		return nil
 	}
 	defer s.end(a)

@@ -16,7 +16,7 @@ import (
 
 // ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
 // have no effect: the store commits it with the response, or rolls it back.
-var ErrTxManaged = errors.New("reprisepg: the store ends the transaction of an attempt, with the response; use Begin for a part that may be rolled back")
+var ErrTxManaged = errors.New("reprisepg: the store commits or rolls back the transaction of an attempt, together with the response; use Begin for a part that may be rolled back")
 
 // Tx returns the transaction of the attempt that ctx belongs to.
 func Tx(ctx context.Context) (pgx.Tx, bool) {
@@ -28,7 +28,7 @@ func Tx(ctx context.Context) (pgx.Tx, bool) {
 	return &handlerTx{attempt: a}, true
 }
 
-// SQLTx is txOf over a *sql.DB.
+// SQLTx is [Tx] over a *sql.DB.
 func SQLTx(ctx context.Context) (*sql.Tx, bool) {
 	a := attemptOf(ctx)
 	if a == nil || a.sqlTx == nil {
@@ -55,8 +55,8 @@ func attemptOf(ctx context.Context) *attempt {
 type txKey struct{}
 
 // handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
-// it. Once the attempt has ended it refuses everything that asks the server, because its
-// connection may be serving another request.
+// it. Once the attempt has ended, it refuses every call that needs the server, because
+// its connection may be serving another request.
 type handlerTx struct {
 	attempt   *attempt
 	savepoint string      // empty for the transaction itself, which the store ends
@@ -164,10 +164,9 @@ func (t *handlerTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns 
 	return conn.CopyFrom(ctx, table, columns, rows)
 }
 
-// LargeObjects is the one method that costs an extra round trip: only pgx can make the
-// value, for a transaction that it began. The BEGIN has no effect in a transaction but to
-// leave a warning in the log of the server. Where it fails the connection is lost, and
-// the value is of no use.
+// LargeObjects is the one method that costs an extra round trip, because pgx makes the
+// value only for a transaction that it began. The BEGIN only leaves a warning in the log
+// of the server. If it fails, the connection is lost, and the value is useless.
 func (t *handlerTx) LargeObjects() pgx.LargeObjects {
 	conn, err := t.conn()
 	if err != nil {

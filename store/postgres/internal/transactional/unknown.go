@@ -13,13 +13,13 @@ import (
 
 // Unknown implements [store.Store]: it rolls the effects of the attempt back and commits
 // the record alone, as Complete does with DiscardEffects, and with the same errors. The
-// lock of the attempt is held throughout, so that no other begins in between. There are
-// two exceptions. A transaction of which a statement failed takes nothing but ROLLBACK,
-// and the lock is free from that to the next but one statement of the same batch, which
-// is long enough for one of many simultaneous retries. A transaction that is lost with
-// its connection, or that the handler ended, has no lock. Where another process has the
+// lock of the attempt is held throughout, so that no other attempt begins in between.
+// There are two exceptions. A transaction in which a statement failed accepts only
+// ROLLBACK, and the lock is then free for two statements of the same batch, which is long
+// enough for one of many simultaneous retries. A transaction that was lost with its
+// connection, or that the handler ended, has no lock. If another process has taken the
 // lock by then, or has completed the record, the error is ErrNotApplied: no record says
-// that the outcome is unknown, and that attempt decides.
+// that the outcome is unknown, and that other attempt decides.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 }
 
 // commitElsewhere commits the record of an attempt that has lost its transaction, on
-// another connection. It has the lock before it sends the COMMIT, so that findCommit
-// finds out about a lost answer.
+// another connection. It takes the lock before it sends the COMMIT, so that findCommit
+// can find out about a lost answer.
 func (s *Store) commitElsewhere(ctx context.Context, a *attempt, r *ending) error {
 	session, err := s.table.Db.Acquire(ctx, "unknown")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // reportUnused logs, at most once a minute, that handlers completed without asking for
-// their transactions: their writes through another handle are repeated with each retry. A
-// claim that was not bound to a context had no handler.
+// their transactions, because retries repeat whatever such handlers wrote through another
+// handle. A claim that was not bound to a context had no handler.
 func (s *Store) reportUnused(ctx context.Context, a *attempt) {
 	if !a.bound.Load() || a.asked.Load() {
 		return
@@ -21,7 +21,7 @@ func (s *Store) reportUnused(ctx context.Context, a *attempt) {
 		remedy = "reprisepg.SQLTx(ctx)"
 	}
 	s.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"reprisepg: handlers completed without asking for their transactions; writes through another handle are repeated by retries. "+
+		"reprisepg: handlers completed without asking for their transactions, so retries repeat what they write through another handle. "+
 			"Write through "+remedy+", or serve routes without effects in this database from the leased store",
 		slog.Int("attempts", attempts), slog.String("label", a.policy.Label))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// This file writes parameters in the server's binary format, and reads values of it. It
-// knows the few types that the statements of every request use, which cast their
-// parameters to them.
+// This file writes parameters and reads values in the server's binary format. It knows
+// only the types that the statements of every request use; these statements cast their
+// parameters.
 
 // binaryFormat is the format of every parameter, and of every column.
 var binaryFormat = []int16{1}
@@ -53,8 +53,8 @@ func BinaryBool(v bool) []byte {
 	return []byte{0}
 }
 
-// AppendArray appends the head of an array of n elements, each of which follows by
-// appendElement.
+// AppendArray appends the head of an array of n elements. [AppendElement] appends each of
+// them.
 func AppendArray(b []byte, element uint32, n int) []byte {
 	b = binary.BigEndian.AppendUint32(b, 1) // dimensions
 	b = binary.BigEndian.AppendUint32(b, 0) // no NULL among the elements
@@ -82,8 +82,8 @@ const (
 	OIDInterval = pgtype.IntervalOID
 )
 
-// Row reads the columns of one row of an answer, in order. After the first column that
-// does not have the size of its type it reads zeros, and keeps an error.
+// Row reads the columns of one row of an answer, in order. If a column does not have the
+// size of its type, Row reads a zero and sets Err.
 type Row struct {
 	Columns [][]byte
 	Err     error

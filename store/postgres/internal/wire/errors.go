@@ -39,18 +39,18 @@ const (
 	classConnection = "08"
 )
 
-// misconfigured are the classes that no repetition of the same call mends: no such
-// prepared statement, authorization, no such database, no such schema, and syntax or
-// access (a missing table, a missing privilege).
+// misconfigured are the classes of errors that do not go away when the call is repeated:
+// no such prepared statement, authorization, no such database, no such schema, and syntax
+// or access (a missing table, a missing privilege).
 var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 
 // Fail wraps the failure of a statement in the sentinel of its class. It keeps the text
-// of err and not err itself, whose detail can quote a row.
+// of err but not err itself, because its detail can quote a row.
 func Fail(op string, err error) error {
 	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
 }
 
-// advice returns the remedy for a failure, where it is known.
+// advice returns the remedy for a failure, or an empty text if none is known.
 func advice(err error) string {
 	switch {
 	case lacksLocks(err):
@@ -65,28 +65,30 @@ func advice(err error) string {
 	return ""
 }
 
-// lacksLocks reports that the server has no advisory locks, or not for this role. The
-// names of their functions are in its message in every language.
+// lacksLocks reports whether the server has no advisory locks, or refuses them to this
+// role. The message names their functions in every language.
 func lacksLocks(err error) bool {
 	var serverErr *pgconn.PgError
 	return HasCode(err, codeUnsupported, CodeNoFunction, CodeNoPrivilege) && errors.As(err, &serverErr) &&
 		strings.Contains(serverErr.Message, "advisory")
 }
 
-// refusedByPolicy reports that row-level security refused a row. Its code is that of a
-// missing grant; the function of the server that reports it is not translated.
+// refusedByPolicy reports whether row-level security refused a row. The error has the
+// code of a missing grant, but also names the function of the server that reported it, in
+// every language.
 func refusedByPolicy(err error) bool {
 	var serverErr *pgconn.PgError
 	return HasCode(err, CodeNoPrivilege) && errors.As(err, &serverErr) && serverErr.Routine == "ExecWithCheckOptions"
 }
 
-// ErrNoConnection is part of the error of a call whose time ended before it had a
+// ErrNoConnection is part of the error of a call whose deadline passed before it got a
 // connection.
 var ErrNoConnection = errors.New("no connection available")
 
-// failAcquire wraps the failure to get a connection, before any statement was sent. Where
-// the time of the call ended and every connection is in use, the pool is busy; otherwise
-// a new connection took too long. The connections that a *sql.DB is opening are in use.
+// failAcquire wraps the failure to get a connection, before any statement was sent. If
+// the deadline of the call passed while every connection was in use, the error is
+// ErrBusy; otherwise a new connection took too long. The connections that a *sql.DB is
+// opening count as in use.
 func failAcquire(op string, err error, waited time.Duration, use PoolUse) error {
 	if errors.Is(err, store.ErrMisconfigured) {
 		return fmt.Errorf("%w: %s", err, op)
@@ -109,13 +111,13 @@ func contextEnded(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// class returns the sentinel for the failure of a statement. An error that the server
-// reports at the level ERROR undid the statement; an error that ended the session, or a
-// reply that never arrived, leaves open whether it was executed.
+// class returns the sentinel for the failure of a statement. If the server reports an
+// error at the level ERROR, it undid the statement. If an error ended the session, or the
+// reply never arrived, the statement may have been executed.
 //
-// Only the server's own answer is definite. pgx can tell that an error came before
-// anything was sent (SafeToRetry), but when a connection breaks under a batch or a
-// simple query it may report the error of a later step, which then says so wrongly.
+// Only the server's own answer is definite. pgx marks errors from before anything was
+// sent (SafeToRetry), but if a connection breaks during a batch or a simple query, it may
+// return the error of a later step, whose mark is wrong.
 func class(err error) error {
 	var serverErr *pgconn.PgError
 	switch {
@@ -137,8 +139,8 @@ func class(err error) error {
 	return store.ErrUnavailable
 }
 
-// Undone reports that the server itself says that it rolled the statement back, and
-// with it the transaction.
+// Undone reports whether err says that the server rolled back the statement, and with it
+// the transaction.
 func Undone(err *pgconn.PgError) bool {
 	severity := err.SeverityUnlocalized
 	if severity == "" {

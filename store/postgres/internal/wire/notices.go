@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The notes that observeNotices leaves on a connection.
+// The notes that [ObserveNotices] leaves on a connection.
 const (
 	noteObserved    = "reprise.observed"
 	noteUnconfirmed = "reprise.unconfirmed"
@@ -18,8 +18,8 @@ const (
 func ObserveNotices(c *pgxpool.Config) {
 	notice, connect := c.ConnConfig.OnNotice, c.AfterConnect
 	c.ConnConfig.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
-		// The text is translated and the code is that of any warning; the name of the
-		// function is neither.
+		// Only the name of the function identifies the warning: its text is translated, and its
+		// code is that of any warning.
 		if n.Routine == "SyncRepWaitForLSN" {
 			conn.CustomData()[noteUnconfirmed] = true
 		}
@@ -36,8 +36,8 @@ func ObserveNotices(c *pgxpool.Config) {
 	}
 }
 
-// Unconfirmed reports, once, that a commit on conn was not confirmed by the synchronous
-// standby.
+// Unconfirmed reports whether a commit on conn was not confirmed by the synchronous
+// standby, and clears the note of it.
 func Unconfirmed(conn *pgx.Conn) bool {
 	notes := conn.PgConn().CustomData()
 	_, found := notes[noteUnconfirmed]
@@ -45,7 +45,7 @@ func Unconfirmed(conn *pgx.Conn) bool {
 	return found
 }
 
-// Observed reports whether observeNotices configured conn.
+// Observed reports whether [ObserveNotices] configured conn.
 func Observed(conn *pgx.Conn) bool {
 	_, found := conn.PgConn().CustomData()[noteObserved]
 	return found

@@ -90,8 +90,8 @@ type Session struct {
 // Do hands the connection to f.
 //
 // database/sql lends its connection for the duration of a call only. The error of f, and
-// a panic, go around database/sql: it would close the connection, and wait for an open
-// transaction while it does.
+// a panic, bypass database/sql, which would close the connection, and wait for an open
+// transaction first.
 func (s *Session) Do(f func(*pgx.Conn) error) error {
 	if s.Pool != nil {
 		return f(s.Pool.Conn())
@@ -118,7 +118,7 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 	})
 	switch {
 	case panicked != nil:
-		panic(panicked) // on behalf of f: a tracer of the application, for example
+		panic(panicked) // of f, for example of a tracer of the application
 	case !returned:
 		if err == nil {
 			err = driver.ErrBadConn
@@ -128,8 +128,8 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 	return result
 }
 
-// pgxConn returns pgx's connection in a connection of database/sql. A driver that wraps
-// another, as tracing drivers do, is asked for the one in it.
+// pgxConn returns pgx's connection in a connection of database/sql. It looks into drivers
+// that wrap another one, as tracing drivers do.
 func pgxConn(driverConn any) (*pgx.Conn, error) {
 	for {
 		switch c := driverConn.(type) {
@@ -148,8 +148,8 @@ func pgxConn(driverConn any) (*pgx.Conn, error) {
 // next statement on it fails.
 func (s *Session) Kill() { _ = s.Socket.Close() }
 
-// Release gives the connection back. A pool keeps it only where it is idle and outside
-// a transaction.
+// Release returns the connection to the pool, which keeps it only if it is idle and
+// outside of a transaction.
 func (s *Session) Release() {
 	if s.Pool != nil {
 		s.Pool.Release()

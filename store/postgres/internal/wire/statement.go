@@ -16,8 +16,8 @@ import (
 // in the binary format. Its parameters have casts.
 type Statement struct{ SQL, name string }
 
-// NewStatement names a statement after its text: in a session that a pooler lends to
-// several clients, another statement has another name.
+// NewStatement names a statement after its text, so that two statements never have one
+// name in a session that a pooler lends to several clients.
 func NewStatement(sql string) *Statement {
 	sum := sha256.Sum256([]byte(sql))
 	return &Statement{SQL: sql, name: "reprise_" + hex.EncodeToString(sum[:12])}
@@ -62,12 +62,12 @@ const (
 type Sender struct {
 	Mode       pgx.QueryExecMode // as the application set it; zero follows the pool
 	Logger     *slog.Logger
-	Unprepared atomic.Bool // sessions do not keep prepared statements: a pooler shares them
+	Unprepared atomic.Bool // sessions do not keep prepared statements, because a pooler shares them
 }
 
-// On says how statements are sent on a connection. Unless Config.ExecMode says
-// otherwise they are prepared where the pool's own statements are, until a pooler lends
-// out a session in which they are not.
+// On returns how to send statements on a connection. Unless Config.ExecMode says
+// otherwise, they are prepared if the pool prepares its own, until a pooler turns out to
+// lend sessions in which they are missing.
 func (s *Sender) On(conn *pgx.Conn) Sending {
 	mode := s.Mode
 	if mode == 0 {
@@ -84,22 +84,22 @@ func (s *Sender) On(conn *pgx.Conn) Sending {
 	return Params
 }
 
-// NotPrepared reports that a session does not have the statements that were prepared on
-// its connection, or has them already: a pooler lends it out to several connections.
-// No statement was executed.
+// NotPrepared reports whether a session lacks the statements that were prepared on its
+// connection, or already has those to be prepared: a pooler lends it to several
+// connections. No statement was executed.
 func NotPrepared(err error) bool {
 	return HasCode(err, CodeNoStatement, codeStatementExists)
 }
 
-// lossesApart is the time between two losses of a session from which on a pooler is not
-// suspected: behind one that shares sessions, a busy connection gets another soon.
+// lossesApart is how close two losses of a session must be to suspect a pooler: behind
+// one that shares sessions, a busy connection soon gets another session.
 const lossesApart = time.Minute
 
-// Lost notes that the session of conn does not have the statements that were prepared on
-// its connection, as err says. The session prepares them again, once: the application may
-// have executed DISCARD ALL. Where it loses them a second time within lossesApart, or has
-// them from another connection, a pooler shares it, and the sender gives up: with n
-// connections after n + 1 losses at most.
+// Lost notes that err says that the session of conn lacks the statements that were
+// prepared on its connection. The first time, the session prepares them again, because
+// the application may have executed DISCARD ALL. If it loses them again within
+// lossesApart, or has those of another connection, a pooler shares it, and the sender
+// gives up: after at most n + 1 losses with n connections.
 func (s *Sender) Lost(ctx context.Context, conn *pgx.Conn, err error) {
 	state, now := stateOf(conn), time.Now()
 	if HasCode(err, codeStatementExists) || !state.lost.IsZero() && now.Sub(state.lost) < lossesApart {
@@ -116,7 +116,7 @@ func (s *Sender) GiveUp(ctx context.Context, err error) {
 		return
 	}
 	s.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"reprisepg: a pooler shares sessions without keeping prepared statements; going on without them, at more cost. "+
+		"reprisepg: a pooler shares sessions without keeping prepared statements; continuing without them, which costs more. "+
 			"Set Config.ExecMode or the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
 		slog.String("error", err.Error()))
 }
@@ -127,7 +127,7 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 	if description := state.prepared[st.name]; description != nil {
 		return description, nil
 	}
-	if !state.lost.IsZero() { // the session may have lost only others
+	if !state.lost.IsZero() { // the session may still have this one
 		if err := conn.PgConn().Deallocate(ctx, st.name); err != nil {
 			return nil, err
 		}
@@ -153,13 +153,13 @@ func (st *Statement) Call(read func(*Row), values ...[]byte) Call {
 	return Call{Statement: st, Values: values, Read: read}
 }
 
-// Send sends the calls in one round trip and one transaction, and reads their answers to
-// their end: only then has the server committed.
+// Send sends the calls in one round trip and one transaction. It reads the answers to the
+// end, because only then has the server committed.
 func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) error {
 	return SendAll(ctx, conn, prepared, calls, func(pgconn.CommandTag) {})
 }
 
-// SendAll is send, and calls ended after each call that succeeded.
+// SendAll is [Send], and calls ended after each call that succeeded.
 func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, ended func(pgconn.CommandTag)) (err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
 		defer trace(ctx, conn, tracer, calls, &err)()
@@ -193,8 +193,8 @@ func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, e
 	return err
 }
 
-// trace tells a tracer of the application of the calls, and returns a function that tells
-// it of their end.
+// trace reports the start of the calls to a tracer of the application, and returns a
+// function that reports their end.
 func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []Call, err *error) func() {
 	traced := make([]context.Context, len(calls))
 	for i, c := range calls {

@@ -1,5 +1,5 @@
-// Package fakeserver is a server for tests, on a real socket, that answers as a test
-// says: with answers that a real server gives only in trouble.
+// Package fakeserver is a Redis server for tests, on a real socket. The test provides the
+// answers, such as those that a real server gives only when it is in trouble.
 package fakeserver
 
 import (
@@ -14,26 +14,26 @@ import (
 	"testing"
 )
 
-// Answers that are no protocol.
+// Answers that are not replies of the protocol.
 const (
 	Cut  = "cut"  // closes the connection
 	Mute = "mute" // no answer at all
 )
 
-// Server is a server that knows how clients introduce themselves, and no more.
+// Server answers the greetings of clients itself. All other answers come from the test.
 type Server struct {
 	Addr string
 
-	// Pings counts the PINGs, of which it answers none while Hangs is set.
+	// Pings counts the PINGs. The server answers none of them while Hangs is set.
 	Pings atomic.Int64
 	Hangs atomic.Bool
 
 	stop func()
 }
 
-// Start starts a server that ends with the test. answer returns the protocol, [Cut] or
-// [Mute] for each command on a connection, which are numbered from 1. It is called in one
-// goroutine for each connection.
+// Start starts a server that ends with the test. answer returns the reply to each
+// command, in the protocol of Redis, or [Cut] or [Mute]. Connections are numbered from 1,
+// and each calls answer in its own goroutine.
 func Start(tb testing.TB, answer func(conn int, command []string) string) *Server {
 	tb.Helper()
 	var listening net.ListenConfig
@@ -140,5 +140,5 @@ func readLength(in *bufio.Reader) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }
 
-// Bulk is the protocol for a string.
+// Bulk returns the reply that is the string s.
 func Bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }

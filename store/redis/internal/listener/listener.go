@@ -1,5 +1,5 @@
-// Package listener wakes those who wait for a record to change, by sharded pub/sub. All
-// channels of a server share one connection.
+// Package listener wakes the requests that wait for a record to change, by sharded
+// pub/sub. All channels of a server share one connection.
 package listener
 
 import (
@@ -16,12 +16,12 @@ import (
 
 // Limits of a [listener].
 const (
-	// confirmTimeout is how long a watch waits for the server to confirm its
-	// subscription. A watch saves a waiting request some polls, so it may not cost much.
+	// confirmTimeout is how long a watch waits for the server to confirm its subscription. A
+	// watch only saves a waiting request some polls, so it must not take long.
 	confirmTimeout = 100 * time.Millisecond
 
-	// silence is how long a listener that was not confirmed in time is spared further
-	// subscriptions. Then another one is made.
+	// silence is for how long watches fail at once after a subscription was not confirmed in
+	// time. Then a new listener replaces the old one.
 	silence = 10 * time.Second
 )
 
@@ -34,7 +34,7 @@ var errSilent = errors.New("the server confirms no subscription: it may lack SSU
 // not wait for the network. It ends by close, or when its client is closed.
 type listener struct {
 	sub   *redis.PubSub
-	work  chan struct{}   // buffered: there is something in dirty
+	work  chan struct{}   // buffered; has a value while dirty is not empty
 	ended <-chan struct{} // closed at its end
 	end   context.CancelFunc
 	wg    sync.WaitGroup
@@ -42,15 +42,15 @@ type listener struct {
 	mu       sync.Mutex
 	channels map[string]*channel
 	dirty    map[string]struct{} // channels whose subscription may have to change
-	silentAt time.Time           // when a confirmation was missing; zero after one came
+	silentAt time.Time           // since when a confirmation is missing; zero: none is
 }
 
 // channel is the state of one channel of a listener.
 type channel struct {
 	watchers  map[chan struct{}]struct{}
 	sent      bool          // a subscription was sent
-	confirmed bool          // the server listens
-	ready     chan struct{} // closed with confirmed
+	confirmed bool          // the server confirmed it
+	ready     chan struct{} // closed when confirmed becomes true
 }
 
 func newListener(node *redis.Client) *listener {
@@ -68,8 +68,8 @@ func newListener(node *redis.Client) *listener {
 	return l
 }
 
-// watch starts to listen to a channel, and returns when the server confirmed it. The
-// error is [store.ErrUnavailable] when that takes too long.
+// watch starts to listen to a channel, and returns when the server has confirmed the
+// subscription. The error is [store.ErrUnavailable] when that takes too long.
 func (l *listener) watch(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -110,7 +110,7 @@ func (l *listener) missConfirmation() {
 	}
 }
 
-// silentFor returns since when a confirmation is missing, and zero when none is.
+// silentFor returns for how long a confirmation has been missing, and zero when none is.
 func (l *listener) silentFor() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +147,8 @@ func (l *listener) keepUp(ctx context.Context) {
 		case <-l.work:
 		}
 		on, off := l.changes()
-		// An error means that the connection is being replaced; the new one subscribes to
-		// the channels wanted then.
+		// An error means that the connection is being replaced. The new one subscribes to all
+		// channels that are wanted by then.
 		if len(off) > 0 {
 			_ = l.sub.SUnsubscribe(ctx, off...)
 		}
@@ -158,9 +158,9 @@ func (l *listener) keepUp(ctx context.Context) {
 	}
 }
 
-// changes returns the channels to subscribe to and to unsubscribe from. A subscription is
-// undone only once it was confirmed: a confirmation that is still on its way would be
-// taken for that of the next one. The few that are never confirmed end with the listener,
+// changes returns the channels to subscribe to and to unsubscribe from. A channel is
+// unsubscribed only after its confirmation: one that is still on its way would look like
+// that of the next subscription. The few that are never confirmed end with the listener:
 // see [silence].
 func (l *listener) changes() (on, off []string) {
 	l.mu.Lock()
@@ -197,17 +197,18 @@ func (l *listener) receive() {
 		}
 	}
 	l.end()
-	_ = l.sub.Close() // when it was the client that was closed
+	_ = l.sub.Close() // in case the client was closed, and not the listener
 	l.mu.Lock()
 	names := slices.Collect(maps.Keys(l.channels))
 	l.mu.Unlock()
 	for _, name := range names {
-		l.announce(name) // the last announcement
+		l.announce(name) // so that watchers do not wait for a listener that has ended
 	}
 }
 
-// confirm notes that the server listens. A second confirmation is that of a new
-// connection: messages published meanwhile are lost, so the watchers look again.
+// confirm notes that the server confirmed a subscription. A second confirmation comes
+// from a new connection: messages that were published in between are lost, so it wakes
+// the watchers.
 func (l *listener) confirm(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +221,7 @@ func (l *listener) confirm(name string) {
 	default:
 		c.confirmed = true
 		close(c.ready)
-		l.touch(name) // its watchers may have left
+		l.touch(name) // its watchers may be gone
 	}
 }
 
@@ -237,7 +238,7 @@ func (c *channel) announce() {
 	for changed := range c.watchers {
 		select {
 		case changed <- struct{}{}:
-		default: // it has not looked yet since the last announcement
+		default: // the watcher has not yet received the last announcement
 		}
 	}
 }

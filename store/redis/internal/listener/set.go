@@ -18,8 +18,9 @@ type Set struct {
 }
 
 // Watch listens to a channel of a server until stop is called. The error is
-// [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms,
-// and for the next ten seconds it comes at once; it is [store.ErrClosed] after Close.
+// [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms;
+// for the next ten seconds, watches of that server then fail at once. After Close, it is
+// [store.ErrClosed].
 func (s *Set) Watch(ctx context.Context, node *redis.Client, name string) (changed <-chan struct{}, stop func(), err error) {
 	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Set) listener(node *redis.Client) (*listener, error) {
 		case silent < silence:
 			return nil, unavailable(errSilent)
 		}
-		s.ending.Go(l.close) // which may wait for the network
+		s.ending.Go(l.close) // close may wait for the network
 	}
 	l := newListener(node)
 	if s.listeners == nil {

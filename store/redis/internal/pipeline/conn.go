@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/batching"
 )
 
-// Why a connection ended that did not fail.
+// The errors of connections that ended, and of their calls.
 var (
 	errIdle     = errors.New("the connection was idle")
 	errRetired  = errors.New("the connection was replaced")
@@ -26,17 +26,17 @@ var (
 const maxKept = 64 << 10
 
 // conn is a connection on which batches are written one after the other, without waiting
-// for their replies, which one goroutine reads.
+// for replies. One goroutine reads the replies.
 type conn struct {
 	net.Conn
-	release func() // gives it back to the client that dialled it
+	release func() // returns it to the client that dialled it
 	born    time.Time
 	limits  limits
 
 	inFlight atomic.Int64 // calls that were written, or are being written
 	retired  atomic.Bool  // no more is written
 
-	out       []byte // of the writer
+	out       []byte // used by the writer, like the next two
 	starts    []int
 	writeTill time.Time
 
@@ -46,11 +46,11 @@ type conn struct {
 	lastWrite time.Time
 	readTill  time.Time
 
-	in       *bufio.Reader // of the reader, like all that follows
-	reading  []written     // those from answered on have no answer
+	in       *bufio.Reader // used by the reader, like all fields that follow
+	reading  []written     // calls taken from written; those from index answered on have no answer
 	answered int
-	arrived  bool      // something did since the last tick
-	heard    time.Time // the last tick before which something had arrived
+	arrived  bool      // bytes have arrived since the last tick
+	heard    time.Time // the last tick at which arrived was true
 }
 
 // newConn takes over a connection from the client that dialled it.
@@ -64,14 +64,14 @@ func newConn(dialled net.Conn, l limits, release func()) (*conn, error) {
 	return c, c.SetReadDeadline(c.readTill)
 }
 
-// limits are the times of a connection.
+// limits are the time limits of a connection.
 type limits struct {
 	read, write time.Duration // how long the server may send no byte, or read none
 	idle        time.Duration // how long an unused connection stays open
 	lifetime    time.Duration // how long it is used; zero: no limit
 }
 
-// limitsOf returns the limits of a connection like those of a client.
+// limitsOf returns the limits for a connection, from the options of its client.
 func limitsOf(o *redis.Options) limits {
 	l := limits{read: o.ReadTimeout, write: o.WriteTimeout, idle: idleAfter, lifetime: o.ConnMaxLifetime}
 	if l.read <= 0 {
@@ -86,7 +86,7 @@ func limitsOf(o *redis.Options) limits {
 	return l
 }
 
-// tick is how often the reader looks whether the server still answers.
+// tick is how often the reader checks whether the server still answers.
 func (l limits) tick() time.Duration { return l.read / 4 }
 
 // written is a call that waits for its replies.
@@ -95,8 +95,8 @@ type written struct {
 	at time.Time // when it was written
 }
 
-// write writes a batch in one write. Its calls are finished by the reader, or here where
-// they were not written.
+// write writes a batch in one system call. The reader finishes its calls; write finishes
+// those that were not written.
 func (c *conn) write(now time.Time, batch []batching.Sent[queued]) {
 	c.out, c.starts = c.out[:0], c.starts[:0]
 	c.mu.Lock()
@@ -133,7 +133,7 @@ func (c *conn) write(now time.Time, batch []batching.Sent[queued]) {
 	n, err := c.Write(c.out)
 	if err != nil {
 		for i, s := range batch {
-			if c.starts[i] >= n { // not a byte of it
+			if c.starts[i] >= n { // no byte of it was written
 				s.Finish(unsent{err})
 			}
 		}
@@ -152,7 +152,8 @@ func (c *conn) end() {
 	_ = c.Close()
 }
 
-// retire makes this batch the last, and closes the connection when all replies are there.
+// retire allows no further batch, and closes the connection when all replies have
+// arrived.
 func (c *conn) retire() {
 	c.mu.Lock()
 	c.retired.Store(true)
@@ -163,8 +164,8 @@ func (c *conn) retire() {
 }
 
 // tick is called when the read deadline has passed. It returns an error when the server
-// owes an answer and was silent for too long, or the connection was not used for too
-// long. A reply that is on its way counts, however long all of it takes.
+// owes an answer and was silent for too long, or when the connection was idle for too
+// long. A server that sends a long reply is not silent, however long that takes.
 func (c *conn) tick(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +179,7 @@ func (c *conn) tick(now time.Time) error {
 	case len(c.written) > 0:
 		oldest = c.written[0].at
 	case now.Sub(c.lastWrite) >= c.limits.idle:
-		c.ended = true // no batch is written any more
+		c.ended = true // no further batch is written
 		return errIdle
 	default:
 		c.readTill = c.lastWrite.Add(c.limits.idle)

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// dial dials a connection like those of node: with the same options, in the same way, by
-// a client for this connection only. The client keeps it taken, and does not touch it
+// dial dials a connection with the options of node, by a client that it makes for this
+// connection only. That client regards the connection as in use, and does not touch it
 // again until release.
 func dial(ctx context.Context, node *redis.Client, limits limits) (*conn, error) {
 	o := *node.Options()
@@ -23,8 +23,8 @@ func dial(ctx context.Context, node *redis.Client, limits limits) (*conn, error)
 	client := redis.NewClient(&o)
 	sticky := client.Conn()
 	release := func() { _, _ = sticky.Close(), client.Close() }
-	// Also a refusal of PING ends it: where a password is refused, go-redis leaves the
-	// connection open, and it would be that of the server's default user.
+	// Also give up when PING is refused: if a password is wrong, go-redis leaves the
+	// connection open, and it would belong to the server's default user.
 	if err := sticky.Ping(ctx).Err(); err != nil {
 		release()
 		return nil, err
@@ -36,9 +36,9 @@ func dial(ctx context.Context, node *redis.Client, limits limits) (*conn, error)
 	return c, err
 }
 
-// dialling is the dialer of the client of a pipeline. The client dials in another
-// goroutine and another context, and may go on after its caller left: the dialer uses the
-// context of the pipeline, and ends with it.
+// dialling is the dialer of the client that dial makes. That client dials in another
+// goroutine and another context, and may continue after its caller has returned. So the
+// dialer uses the context of the pipeline, and ends with it.
 type dialling struct {
 	ctx  context.Context
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -10,13 +10,13 @@
 //
 // A pipeline takes calls of up to [MaxPayload] bytes whose replies have at most
 // [MaxReply], because all calls share the connection and a larger one would hold up the
-// others. It follows no redirect, repeats no call, and interprets no error. The caller
-// repeats through the client each call that failed.
+// others. It follows no redirect, repeats no call, and interprets no error: the caller
+// repeats each call that failed, through the client.
 //
 // # Exit
 //
-// The client has an automatic pipeline too, experimental since go-redis 9.22. This
-// package is deleted when that one is stable in the oldest go-redis that the store
-// requires, and within 20 percent of this one at 64 connections. ADR 10 has all
-// conditions, and lists what goes and what stays.
+// The client has an automatic pipeline too, experimental since go-redis 9.22. Delete this
+// package once that pipeline is stable in the oldest go-redis that the store requires,
+// and at most 20 percent slower than this one at 64 connections. ADR 10 has all
+// conditions, and lists the parts that go and those that stay.
 package pipeline

@@ -6,7 +6,7 @@ import (
 )
 
 // AppendCommand appends a command in the protocol of Redis, as go-redis writes it. It
-// reports whether it knows the types of all arguments.
+// reports false if it does not know the type of an argument.
 func AppendCommand(b []byte, args []any) (out []byte, ok bool) {
 	b = appendLength(b, '*', len(args))
 	for _, arg := range args {

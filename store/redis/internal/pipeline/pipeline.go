@@ -17,47 +17,50 @@ const (
 	// delay others.
 	MaxPayload = 64 << 10
 
-	// MaxReply is the size in bytes of the largest reply that the commands of a call may
-	// have: the replies behind a larger one would wait for it.
+	// MaxReply is the size in bytes of the largest reply to a command of a call. The replies
+	// behind a larger one would wait for it.
 	MaxReply = 64 << 10
 
-	// largestInline is the size in bytes of the largest write that a caller makes itself,
-	// on a connection with no call in flight: the operating system takes it at once.
+	// largestInline is the size in bytes of the largest write that a caller makes itself, on
+	// a connection with no call in flight. The operating system accepts that much without
+	// blocking.
 	largestInline = 4 << 10
 
-	// fewCalls is how many calls, at most, are on their way to a server while all of them
-	// go through the client. ADR 10 has the measurements.
+	// fewCalls is up to how many calls on their way to a server go through the client. ADR
+	// 10 has the measurements.
 	fewCalls = 4
 
-	// staysBusy is how many calls in a row have to be few before the client gets them again.
+	// staysBusy is how many calls in a row have to find few others before calls go through
+	// the client again.
 	staysBusy = 64
 
-	// yields is how often the goroutine that makes up a batch lets others add their calls.
+	// yields is how often the goroutine that collects a batch lets others add their calls.
 	yields = 2
 
 	// AnswerWithin is how long a server may be silent where the client has no ReadTimeout.
 	AnswerWithin = 3 * time.Second
 
 	idleAfter   = 30 * time.Second // how long an unused connection stays open at most
-	sampleEvery = time.Second      // how often a call is left to the client
+	sampleEvery = time.Second      // how often a call goes through the client, to notice that it was closed
 
-	firstRedial = 50 * time.Millisecond // the pause after a dial that failed, and its largest value
+	firstRedial = 50 * time.Millisecond // the first pause after a failed dial; it doubles up to lastRedial
 	lastRedial  = 2 * time.Second
 )
 
-// ErrUnsent is in the error of a call in a pipeline of which no byte was sent.
+// ErrUnsent is wrapped by the error of a call of which no byte was sent.
 var ErrUnsent = errors.New("the call was not sent")
 
-// errNotTaken is the error of a call that is left to the client: there is no connection,
-// or it is the one a second that would notice that the client was closed.
+// errNotTaken is the error of a call that has to go through the client: because there is
+// no connection, because the pipeline cannot encode it, or because it is the sample of
+// this second.
 var errNotTaken = errors.New("the pipeline does not take the call")
 
-// Call is one write: commands of Redis.
+// Call is one or more commands of Redis that are written together.
 type Call interface {
 	// AppendTo appends the commands, see [AppendCommand], and returns the kinds of their
 	// replies, a byte for each: '$' is a string or nil, '+' a status or nil, ':' a number.
-	// An error may take the place of each. There are at most [MaxReplies], of at most
-	// [MaxReply] bytes, and none for a call that is left to the client.
+	// The server may reply with an error instead of each. There are at most [MaxReplies]
+	// replies, of at most [MaxReply] bytes. An empty text leaves the call to the client.
 	AppendTo(b []byte) (out []byte, replies string)
 }
 
@@ -81,20 +84,20 @@ type pipeline struct {
 	few    int64 // see begin
 
 	active atomic.Int64         // calls between begin and end
-	busy   atomic.Int64         // how many more calls are not few; negative: none
+	busy   atomic.Int64         // for how many more calls begin reports false; negative: none
 	conn   atomic.Pointer[conn] // nil: none
-	sample atomic.Bool          // the next call is left to the client
+	sample atomic.Bool          // the next call goes through the client
 
-	sampled time.Time // of the sender
+	sampled time.Time // when sample was last set; only the sender uses it
 
 	mu      sync.Mutex
 	dialing bool
-	redial  time.Time // not before
+	redial  time.Time // the earliest time of the next dial
 	pause   time.Duration
 }
 
-// queued is a call in the queue. Its memory belongs to the queue, since a call may be
-// written or answered after its caller left.
+// queued is a call in the queue. Its memory belongs to the queue, because a call may be
+// written or answered after its caller has returned.
 type queued struct {
 	out  []byte
 	want string // see Call
@@ -111,13 +114,13 @@ func (p *Pipelines) newPipeline(node *redis.Client) *pipeline {
 	return n
 }
 
-// begin counts a call on its way to the server, through the pipeline or the client, until
-// end. It reports whether there are few of them, so that each does better on a connection
-// of the client: a call that is alone in its batch saves no system call, and wakes two
-// goroutines more. A small pool has fewer: half of its connections.
+// begin counts a call as on its way to the server, through the pipeline or the client,
+// until end. It reports whether few calls are on their way, so that each is faster on a
+// connection of the client: a call that is alone in its batch saves no system call, and
+// wakes two more goroutines. For a small pool, few means half of its connections.
 //
-// The calls after one that was not few are not few either. Otherwise, part of the calls
-// would always miss the batches of the others.
+// After it has reported false, it does so for the next [staysBusy] calls as well.
+// Otherwise, some calls would always miss the batches of the others.
 func (p *pipeline) begin() (few bool) {
 	if p.active.Add(1) > p.few {
 		p.busy.Store(staysBusy)
@@ -126,10 +129,10 @@ func (p *pipeline) begin() (few bool) {
 	return p.busy.Add(-1) < 0
 }
 
-// end ends the count of a call.
+// end undoes the count of begin.
 func (p *pipeline) end() { p.active.Add(-1) }
 
-// do sends c and returns when its replies are there, or when ctx ends. The error is
+// do sends c and returns when its replies have arrived, or when ctx ends. The error is
 // errNotTaken, or one of [Pipelines.Do].
 func (p *pipeline) do(ctx context.Context, c Call) (a Answer, err error) {
 	if p.conn.Load() == nil || p.sample.Load() && p.sample.CompareAndSwap(true, false) {
@@ -189,14 +192,14 @@ func (p *pipeline) send(_ context.Context, batch []batching.Sent[queued]) {
 	}
 }
 
-// sendsInline reports whether the write of a call that is alone cannot block: no call is
-// in flight, and it is small.
+// sendsInline reports whether the write of a single call cannot block, because no call is
+// in flight and it is small.
 func (p *pipeline) sendsInline(v *queued) bool {
 	c := p.conn.Load()
 	return c != nil && c.inFlight.Load() == 0 && len(v.out) <= largestInline
 }
 
-// retire makes c the connection of no further batch.
+// retire stops the use of c for further batches.
 func (p *pipeline) retire(c *conn) {
 	if c != nil {
 		p.conn.CompareAndSwap(c, nil)
@@ -204,8 +207,9 @@ func (p *pipeline) retire(c *conn) {
 	}
 }
 
-// connect dials in the background, unless there is a connection, or a dial is under way
-// or failed just now. The server has just answered through the client.
+// connect dials in the background, unless there is a connection, a dial is under way, or
+// one failed a moment ago. The caller has just got an answer of the server through the
+// client.
 func (p *pipeline) connect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

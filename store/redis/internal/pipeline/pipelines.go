@@ -15,15 +15,16 @@ type Pipelines struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	single *pipeline // of a client that is none of a cluster
+	single *pipeline // of a client that is not of a cluster
 
 	mu     sync.Mutex
 	closed bool
 	nodes  map[*redis.Client]*pipeline
 }
 
-// New returns the pipelines for client, a *[redis.Client] or *[redis.ClusterClient], or
-// nil, which is as usable, where its options rule them out.
+// New returns the pipelines for client, a *[redis.Client] or *[redis.ClusterClient]. It
+// returns nil, on which all methods work, too, if the options of client rule pipelines
+// out.
 func New(client redis.UniversalClient) *Pipelines {
 	p := &Pipelines{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -36,24 +37,25 @@ func New(client redis.UniversalClient) *Pipelines {
 	return p
 }
 
-// allows reports whether the options of a client leave room for a connection that it does
-// not see: a Limiter has to see every command, streamed credentials change on connections
-// that are in use, and sentinels may replace a primary that does not notice.
+// allows reports whether the options of a client permit a connection that the client does
+// not know. They do not if a Limiter has to see every command, if streamed credentials
+// change on connections in use, or if sentinels may replace a primary that does not
+// notice.
 func allows(o *redis.Options) bool {
 	return o.Limiter == nil && o.StreamingCredentialsProvider == nil && o.Addr != sentinelAddr
 }
 
-// sentinelAddr is the address that go-redis gives a client that asks sentinels for it.
+// sentinelAddr is the address in the options of a client that asks sentinels for it.
 const sentinelAddr = "FailoverClient"
 
-// Do makes a call of the server that node is a client of, in a batch of its pipeline or
-// by calling direct, which sends the call through the client and returns its error. It
-// calls direct where there are few calls on their way to the server, no connection, or
-// options that rule a pipeline out, and once a second.
+// Do makes a call to the server of node, in a batch of its pipeline, or by direct, which
+// sends the call through the client and returns its error. It uses direct if few calls
+// are on their way to the server, if there is no connection, if the options rule a
+// pipeline out, and once a second.
 //
-// With a pipeline, it returns when the replies are there or when ctx ends. The error
-// matches [ErrUnsent], or the call may have been executed. Errors that the server
-// answered are replies.
+// If pipelined is true, Do returned when the replies had arrived or when ctx ended.
+// Unless the error matches [ErrUnsent], the call may have been executed. Errors that the
+// server answered are replies.
 func (p *Pipelines) Do(ctx context.Context, node *redis.Client, c Call, direct func() error) (a Answer, pipelined bool, err error) {
 	n := p.of(node)
 	if n == nil {
@@ -81,8 +83,8 @@ func isReply(err error) bool {
 	return errors.As(err, &answered)
 }
 
-// of returns the pipeline for a server, and nil after the end or where the options of its
-// client rule one out.
+// of returns the pipeline for a server, or nil after end or if the options of its client
+// rule one out.
 func (p *Pipelines) of(node *redis.Client) *pipeline {
 	if p == nil {
 		return nil
@@ -103,7 +105,8 @@ func (p *Pipelines) of(node *redis.Client) *pipeline {
 	return n
 }
 
-// forget removes a pipeline that is not used: a cluster client may have dropped its node.
+// forget removes a pipeline that is no longer used: a cluster client may have dropped its
+// node.
 func (p *Pipelines) forget(n *pipeline) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +115,7 @@ func (p *Pipelines) forget(n *pipeline) {
 	}
 }
 
-// Close ends all connections when their calls have answers, and waits until all
+// Close ends all connections once their calls have answers, and waits until all
 // goroutines have ended. Later calls go through the client.
 func (p *Pipelines) Close() {
 	if p != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// read delivers replies until the connection ends, and then fails the calls that are
-// left. It is the only goroutine of the connection.
+// read delivers replies until the connection ends, and then fails the remaining calls. It
+// runs in the only goroutine of the connection.
 func (c *conn) read() (err error) {
 	defer func() {
-		if r := recover(); r != nil { // the calls have no other end
+		if r := recover(); r != nil { // otherwise the calls would never end
 			err = fmt.Errorf("reading replies: %v", r)
 		}
 		c.end()
@@ -30,7 +30,7 @@ func (c *conn) read() (err error) {
 			if err != nil {
 				return err
 			}
-			if !r.fits(v.want[i]) { // one reply too many: the next is that of another call
+			if !r.fits(v.want[i]) { // out of step: it is the reply to another command
 				return errProtocol
 			}
 			if r.Kind == Failure && outlived(r.Text) {
@@ -46,14 +46,14 @@ func (c *conn) read() (err error) {
 	}
 }
 
-// outlived reports whether an error says that another connection would do better: the
-// server was demoted, and a new connection finds its successor, or it wants to know again
-// who is there.
+// outlived reports whether an error says that a new connection is needed: the server was
+// demoted, and a new connection finds the new primary, or it requires authentication
+// again.
 func outlived(text string) bool {
 	return strings.HasPrefix(text, "READONLY ") || strings.HasPrefix(text, "NOAUTH ")
 }
 
-// next returns the oldest call without an answer, when something arrives for it.
+// next waits for the next bytes, and returns the oldest call without an answer.
 func (c *conn) next() (written, error) {
 	for c.answered == len(c.reading) {
 		first, err := c.in.Peek(1)
@@ -83,7 +83,7 @@ func (c *conn) takeWritten() {
 
 // failRest ends the calls that have no answer.
 func (c *conn) failRest(err error) {
-	for range 2 { // those that were taken over, and the others
+	for range 2 { // those that were taken over, then the others
 		for _, call := range c.reading[c.answered:] {
 			call.Finish(fmt.Errorf("%w: %w", errNoAnswer, err))
 			c.inFlight.Add(-1)
@@ -92,8 +92,8 @@ func (c *conn) failRest(err error) {
 	}
 }
 
-// tickingReader reads from a connection. Its deadline passes at every tick, which is no
-// error: a deadline for every reply would cost more than the reply.
+// tickingReader reads from a connection whose read deadline passes at every tick, which
+// is not an error. To set a deadline for every reply would cost more than the reply.
 type tickingReader struct{ c *conn }
 
 func (r tickingReader) Read(p []byte) (int, error) {

@@ -12,14 +12,14 @@ import (
 // above it is invalid.
 const maxBulk = 512 << 20
 
-// errProtocol is the failure of a connection on which something arrives that is not a
-// reply, or not one to the command that is next.
-var errProtocol = errors.New("the server answered what is not a reply of the Redis protocol")
+// errProtocol is the failure of a connection on which the server sent bytes that are not
+// a reply, or a reply that does not fit the next command.
+var errProtocol = errors.New("the server sent bytes that are not the expected reply of the Redis protocol")
 
 // Reply is the reply to a command.
 type Reply struct {
 	Kind   Kind
-	Text   string // of a string or a failure
+	Text   string // of a String or a Failure
 	Number int64
 }
 
@@ -92,7 +92,7 @@ func readReply(in *bufio.Reader) (Reply, error) {
 	}
 }
 
-// readLine reads the first byte of a reply and the rest of its line, which is good until
+// readLine reads the first byte of a reply and the rest of its line, which is valid until
 // the next read.
 func readLine(in *bufio.Reader) (kind byte, line []byte, err error) {
 	line, err = in.ReadSlice('\n')
@@ -121,7 +121,7 @@ func readBulk(in *bufio.Reader, kind byte, length []byte) (Reply, error) {
 		r.Kind = Failure
 	}
 	var text strings.Builder
-	for text.Grow(min(n, 1<<20)); text.Len() < n; { // the rest of its length may never arrive
+	for text.Grow(min(n, 1<<20)); text.Len() < n; { // allocates at most 1 MiB for bytes that may never arrive
 		if _, err := in.Peek(1); err != nil {
 			return Reply{}, err
 		}

@@ -1,3 +1,3 @@
-// Package record has the bytes of a record in Redis, of the arguments and answers of the
-// scripts that read and write it, and these scripts.
+// Package record has the scripts that read and write a record in Redis, and the binary
+// layout of the record and of the arguments and answers of the scripts.
 package record

@@ -15,7 +15,7 @@ const (
 	recordClaimedLater   = 0x22 // in progress, by a later attempt, claimed again or watched
 	recordCompleted      = 0x23
 	recordCompletedLater = 0x24 // completed by a later attempt
-	recordForgotten      = 0x25 // no record but its fence, for some milliseconds
+	recordForgotten      = 0x25 // only the fence of a forgotten record, for some milliseconds
 	recordResolved       = 0x26 // completed by an operator
 	recordUnknown        = 0x27 // in progress, by an attempt that ended without saying how
 )
@@ -68,19 +68,19 @@ const (
 	FlagWaiting
 )
 
-// MaxFixed is the size in bytes of the largest fixed arguments of a script, which are
-// those of a completion: the start of the claim, and the completed record up to its
-// policy, included. A description comes on top of it.
+// MaxFixed is the size in bytes of the largest fixed arguments of a script, those of a
+// completion: the start of the claim, and the completed record up to and including its
+// policy. A description is not counted.
 const MaxFixed = (1 + 16) + completedHead + 1 + store.MaxLabel + horizonSize
 
 // Wrote reports whether a script that answers with tag has written.
 func Wrote(tag byte) bool { return tag == TagClaimed || tag == TagDone || tag == TagChanged }
 
 // ClaimSpan returns how long after its claim the key of a record in progress expires, in
-// milliseconds: the scripts compute the instant of the claim from it. A key is seen until
-// the end of the millisecond in which it expires, and was set at some time of the one
-// that it counts from. So a lease or a validity may end a millisecond early, and none
-// ends late but that of a single millisecond.
+// milliseconds: the scripts compute the instant of the claim from it. A key exists until
+// the end of the millisecond in which it expires, and its time counts from the start of
+// the millisecond in which it was set. So a lease or a validity may end a millisecond
+// early, and none ends late, except for one of a single millisecond.
 func ClaimSpan(lease, remembered time.Duration) int64 { return CompletedSpan(max(lease, remembered)) }
 
 // CompletedSpan is ClaimSpan for a completed record.
@@ -90,8 +90,8 @@ func CompletedSpan(remembered time.Duration) int64 { return max(1, millis(rememb
 func millis(d time.Duration) int64 { return (d.Microseconds() + 999) / 1000 }
 
 // FenceAt returns the fence of a first attempt that began in a millisecond of the
-// server's clock: the last microsecond of it, so that a later claim in the same
-// millisecond has no lower one.
+// server's clock: the last microsecond of that millisecond, so that no later claim in it
+// has a lower fence.
 func FenceAt(began int64) uint64 { return uint64(began)*1000 + 999 } //nolint:gosec // checked: positive
 
 // appendMicros appends a duration as the scripts read it.
@@ -106,8 +106,8 @@ func appendUint56(b []byte, n uint64) []byte {
 	return append(b, all[1:]...)
 }
 
-// appendPolicy appends a policy and a description, without the retention, which each
-// record has in another place and size.
+// appendPolicy appends a policy and a description, but not the retention, whose place and
+// size depend on the kind of the record.
 func appendPolicy(b []byte, p *store.Policy, description string) []byte {
 	label := byte(len(p.Label)) //nolint:gosec // validated: at most MaxLabel
 	flags := label
@@ -158,9 +158,9 @@ func AppendOwned(b []byte, owner store.Owner, d time.Duration) []byte {
 	return appendMicros(append(b, owner[:]...), d)
 }
 
-// AppendExpected appends how the record starts that a completion may replace without
-// looking at the rest. Unless it is a first attempt, no record starts like that: the
-// client does not know the other fields that the record has to keep.
+// AppendExpected appends the start of a record that a completion may replace without
+// reading the rest. For a later attempt, it appends a start that no record has, because
+// the client does not know the other fields that the record has to keep.
 func AppendExpected(b []byte, r *store.CompleteRequest) []byte {
 	kind := byte(0)
 	if r.Attempt == 1 {
@@ -169,8 +169,8 @@ func AppendExpected(b []byte, r *store.CompleteRequest) []byte {
 	return append(append(b, kind), r.Owner[:]...)
 }
 
-// AppendCompleted appends the completed record of a first attempt, up to and with its
-// policy.
+// AppendCompleted appends the completed record of a first attempt, up to and including
+// its policy.
 func AppendCompleted(b []byte, r *store.CompleteRequest) []byte {
 	b = append(append(append(b, recordCompleted), r.Owner[:]...), r.Fingerprint[:]...)
 	b = appendUint56(b, r.Fence)

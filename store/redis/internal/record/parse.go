@@ -7,10 +7,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Found has the fields of a record that a claim decides by.
+// Found has the fields of a record that decide about a claim.
 type Found struct {
 	Completed   bool
-	Separate    bool // the payload is not in it, but has another key
+	Separate    bool // the payload has a separate key
 	Forgotten   bool
 	Fingerprint store.Fingerprint
 	Payload     []byte
@@ -81,8 +81,8 @@ func ParseClaim(b []byte) (r store.ClaimResult, ok bool) {
 	return r, f.end()
 }
 
-// ParseView reads the answer of inspect.lua, and returns the instant that it shows by the
-// server's clock. It reports false for any other answer.
+// ParseView reads the answer of inspect.lua, and returns the time of the answer by the
+// server's clock. It reports false for an answer that the script never gives.
 func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	r.ID = id
 	f := fields{rest: b}
@@ -121,8 +121,8 @@ func ParseView(id store.ID, b []byte) (r store.Record, at time.Time, ok bool) {
 	return r, at, f.end()
 }
 
-// fields reads an answer from front to back. Reading past its end gives zeros and makes
-// end report false.
+// fields reads an answer from front to back. Reads past its end return zeros and make end
+// report false.
 type fields struct {
 	rest []byte
 	bad  bool
@@ -154,7 +154,7 @@ func (f *fields) micros() time.Duration {
 	return time.Duration(f.u64()) * time.Microsecond //nolint:gosec // two's complement, within the range of a duration
 }
 
-// policy is what appendPolicy appends.
+// policy has the fields that appendPolicy appends.
 type policy struct {
 	label, description []byte
 	atMostOnce         bool
@@ -175,7 +175,7 @@ func (f *fields) policy() (p policy) {
 	return p
 }
 
-// validity reads how long a key lasts, where a negative number is for ever.
+// validity reads how long a key lasts. A negative number means forever.
 func (f *fields) validity() time.Duration {
 	if d := f.micros(); d >= 0 {
 		return d
@@ -183,7 +183,7 @@ func (f *fields) validity() time.Duration {
 	return store.MaxDuration
 }
 
-// milliTime reads an instant in milliseconds, where 0 is none.
+// milliTime reads an instant in milliseconds. 0 means none.
 func (f *fields) milliTime() (t time.Time) {
 	if ms := f.u64(); ms > 0 {
 		t = time.UnixMilli(int64(ms)) //nolint:gosec // a clock

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// The sources of the scripts. Each reads the record first, and those that change a claim
-// write or forget it last; slim.lua comes before all of it.
+// The parts of the scripts. Each script starts with record.lua, which reads the record,
+// except that slim.lua comes before it. A script that changes a claim ends with write.lua
+// or forget.lua.
 var (
 	//go:embed lua/record.lua
 	recordSource string
@@ -40,8 +41,8 @@ var (
 	resolveSource string
 )
 
-// The first line of a script declares its rights. A claim has none: without flags the
-// server refuses a write when memory is full, at the write, so that replays still answer;
+// The first line of a script declares flags. That of claims has none: then, when memory
+// is full, the server refuses the write itself, and scripts that only replay still work;
 // with flags it would refuse the whole script.
 const (
 	plain    = ""
@@ -60,9 +61,8 @@ var (
 	ResolveScript  = newScript(allowOOM, recordSource, digestSource, payloadSource, resolveSource, forgetSource)
 )
 
-// Script is the source of a Lua script and the digest by which the server knows it, both
-// as command arguments: an interface that is made once is not allocated again for each
-// command.
+// Script is the source of a Lua script and the digest by which the server knows it. Both
+// are of type any, as arguments of commands are, so that no command has to allocate them.
 type Script struct {
 	Source, Digest any
 }
