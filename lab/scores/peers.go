@@ -113,7 +113,7 @@ var NotJudged = []Left{
 	{"express-idempotency-mongo-adapter", "It needs MongoDB, which these machines do not have. Its core is judged over memory and Redis."},
 	{"@aws-lambda-powertools/idempotency", "It wraps functions of AWS Lambda and is no HTTP middleware: the service around it would be ours."},
 	{"github.com/velmie/idempo", refusedModule},
-	{"github.com/repenguin22/idemlease", refusedModule},
+	{"github.com/repenguin22/idemlease", refusedModule + " [Its speed](benchmarks.md) is that of a build of its repository."},
 	{"github.com/bright-room/idem", refusedModule},
 	{"github.com/AnandSundar/go-idempotency", refusedModule},
 	{"github.com/eben-vranken/idempo", refusedModule},
