@@ -40,7 +40,8 @@ func NewInterceptor(c Config) (connect.Interceptor, error) {
 }
 
 // Replayed reports whether the header of a response, or the metadata of an error, says
-// that the result is the recorded one of an earlier call with the key.
+// that the result is the recorded one of an earlier call with the key. It knows the
+// default name of the field only, Idempotent-Replayed.
 func Replayed(header http.Header) bool { return header.Get("Idempotent-Replayed") == "true" }
 
 // RefusalOf returns the code with which Reprise refused a call, or an empty one for any

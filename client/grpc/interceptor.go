@@ -47,7 +47,8 @@ func DialOptions(c Config) ([]grpc.DialOption, error) {
 }
 
 // Replayed reports whether the header of a response (see [grpc.Header]) says that the
-// result is the recorded one of an earlier call with the key.
+// result is the recorded one of an earlier call with the key. It knows the default name
+// of the field only, Idempotent-Replayed.
 func Replayed(header metadata.MD) bool {
 	return slices.Equal(header.Get("idempotent-replayed"), []string{"true"})
 }
