@@ -116,7 +116,6 @@ var sealingCases = []testCase{
 			}
 			for what, payloadOf := range map[string]func(sealedFor) []byte{
 				"not sealed":                 func(sealedFor) []byte { return encoded },
-				"sealed without the secret":  func(who sealedFor) []byte { return sealed(protocol.Sealing{}, who) },
 				"sealed with another secret": func(who sealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
 				"of another operation": func(who sealedFor) []byte {
 					who.id[0] ^= 1

@@ -74,7 +74,6 @@ func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]by
 		"sealed":                     seal(protocol.Sealing{Secret: secret(t, "2026")}, kept),
 		"sealed, cut":                seal(protocol.Sealing{Secret: secret(t, "2026"), ClearHead: true}, flagged(record.Cut)),
 		"sealed with another secret": seal(protocol.Sealing{Secret: secret(t, "2025")}, kept),
-		"sealed without a secret":    seal(protocol.Sealing{}, kept),
 		"sealed, damaged":            seal(protocol.Sealing{Secret: secret(t, "2026")}, kept)[:40],
 	}
 }

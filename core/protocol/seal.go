@@ -35,10 +35,10 @@ type Sealing struct {
 	// body is sealed, and any change of the rest is detected.
 	ClearHead bool
 
-	// Strict answers record-corrupt to every response that is not sealed with a secret. It
-	// closes the way for an attacker who can write to the store, and for an operator too,
-	// who can then resolve a record only by forgetting it or with [Sealing.Seal]. Set it
-	// when the retention of the responses that were recorded before sealing has ended.
+	// Strict answers record-corrupt to every response that is not sealed. It closes the way
+	// for an attacker who can write to the store, and for an operator too, who can then
+	// resolve a record only by forgetting it or with [Sealing.Seal]. Set it when the
+	// retention of the responses that were recorded before sealing has ended.
 	Strict bool
 
 	// MaxAge answers record-corrupt to responses sealed longer ago, by the clocks of the
@@ -98,10 +98,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // secret returns the secret with the ID of an envelope, and false if there is none.
 func (c *Sealing) secret(id string) (Secret, bool) {
-	switch id {
-	case "":
-		return Secret{}, true
-	case c.Secret.ID():
+	if id == c.Secret.ID() {
 		return c.Secret, true
 	}
 	for _, s := range c.OtherSecrets {
@@ -157,18 +154,13 @@ func (c *Sealing) checkAge(retention time.Duration, engine *reprise.Config) erro
 
 // Why a policy does not open an envelope.
 var (
-	errEnvelopeAge  = record.Corrupt("was sealed longer ago than Config.Seal.MaxAge")
-	errEnvelopeWeak = record.Corrupt("is sealed without a secret, which Config.Seal.Strict refuses")
-	errNotSealed    = record.Corrupt("is not sealed, which Config.Seal.Strict refuses")
+	errEnvelopeAge = record.Corrupt("was sealed longer ago than Config.Seal.MaxAge")
+	errNotSealed   = record.Corrupt("is not sealed, which Config.Seal.Strict refuses")
 )
 
 // appendSealed appends the envelope of an encoded response.
 func (c *Sealing) appendSealed(dst, encoded []byte, who *record.SealedFor) []byte {
-	var secret record.Secret
-	if c.Secret.held != nil {
-		secret = *c.Secret.held
-	}
-	return record.Seal(dst, encoded, secret, c.ClearHead, who)
+	return record.Seal(dst, encoded, *c.Secret.held, c.ClearHead, who)
 }
 
 // open returns the encoded response of a payload, which is the payload itself if that is
@@ -184,11 +176,7 @@ func (c *Sealing) open(payload []byte, who *record.SealedFor) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var key []byte
-	if secret.held != nil {
-		key = secret.held.Key
-	}
-	return e.Open(key, who)
+	return e.Open(secret.held.Key, who)
 }
 
 // envelope returns the envelope of a sealed payload and its secret, unless the policy
@@ -202,8 +190,6 @@ func (c *Sealing) envelope(payload []byte) (record.Envelope, Secret, error) {
 	switch {
 	case !known:
 		err = record.Corrupt(fmt.Sprintf("is sealed with the secret %q, which Config.Seal does not have", e.Secret))
-	case c.Strict && e.Secret == "" && c.Secret.held != nil:
-		err = errEnvelopeWeak
 	case c.MaxAge > 0 && time.Since(e.Time) > c.MaxAge:
 		err = errEnvelopeAge
 	}
@@ -213,11 +199,14 @@ func (c *Sealing) envelope(payload []byte) (record.Envelope, Secret, error) {
 // Seal returns the envelope of a payload of package stored, which is not sealed: a guard
 // with this policy replays it to the request with the client's Idempotency-Key, decoded,
 // and with this ID and fingerprint. It is for operators who know that key, and for tests.
-// The error wraps [store.ErrInvalid] if the policy is invalid, or the payload no
-// response.
+// The error wraps [store.ErrInvalid] if the policy is invalid or has no Secret, or the
+// payload is no response.
 func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
+	}
+	if !c.on() {
+		return nil, invalid("Seal.Secret", "is not set, so nothing is sealed")
 	}
 	if _, err := record.Decode[Field](payload); err != nil {
 		return nil, fmt.Errorf("%w: Seal: %v", store.ErrInvalid, err) //nolint:errorlint // nothing is corrupt
@@ -226,9 +215,9 @@ func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store
 }
 
 // Open returns the payload that was sealed for an operation (see [Sealing.Seal]), for
-// callers who know the client's key, and have the secret if there is one. A payload that
-// is not sealed is returned as it is, unless the policy is Strict. The error wraps
-// [store.ErrCorrupt] if it cannot be opened.
+// callers who know the client's key and have the secret. A payload that is not sealed is
+// returned as it is, unless the policy is Strict. The error wraps [store.ErrCorrupt] if it
+// cannot be opened.
 func (c Sealing) Open(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	return c.open(payload, &record.SealedFor{ID: id, Fingerprint: fingerprint, Key: key})
 }

@@ -113,20 +113,21 @@ func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	by := protocol.Sealing{Secret: secret(t)}
 	for name, c := range map[string]struct {
 		by      protocol.Sealing
 		payload []byte
 	}{
-		"no payload":               {protocol.Sealing{}, nil},
-		"a payload of another use": {protocol.Sealing{}, []byte(`{"id":7}`)},
-		"a sealed payload":         {protocol.Sealing{}, sealed(t, protocol.Sealing{}, encoded)},
+		"no payload":               {by, nil},
+		"a payload of another use": {by, []byte(`{"id":7}`)},
+		"a sealed payload":         {by, sealed(t, protocol.Sealing{}, encoded)},
+		"a policy without secret":  {protocol.Sealing{}, encoded},
 		"an invalid policy":        {protocol.Sealing{Strict: true}, encoded},
 	} {
 		if payload, err := c.by.Seal(c.payload, "k", id, store.Fingerprint{}); payload != nil || !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %d bytes, %v", name, len(payload), err)
 		}
 	}
-	by := protocol.Sealing{}
 	payload, err := by.Seal(encoded, "k", id, store.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ type SealedFor struct {
 type Envelope struct {
 	flags  byte
 	Time   time.Time // of the sealing, as it says
-	Secret string    // the ID of the secret; empty: none
+	Secret string    // the ID of the secret
 	size   int       // of the rest
 	start  []byte    // everything before the nonce
 	head   []byte
@@ -88,7 +88,7 @@ func ParseEnvelope(payload []byte) (Envelope, error) {
 	}
 	head, size, id := uint64(binary.BigEndian.Uint32(payload[10:])), uint64(binary.BigEndian.Uint32(payload[14:])), uint64(payload[18])
 	before := envelopeHeadSize + id + head
-	if id > MaxSecretID || (head > 0) != (e.flags&envelopeHead != 0) || uint64(len(payload)) != before+envelopeNonce+size+envelopeTag {
+	if id == 0 || id > MaxSecretID || (head > 0) != (e.flags&envelopeHead != 0) || uint64(len(payload)) != before+envelopeNonce+size+envelopeTag {
 		return Envelope{}, errEnvelopeLength
 	}
 	e.Secret = string(payload[envelopeHeadSize : envelopeHeadSize+id])
@@ -116,7 +116,7 @@ func (b *sealBuffers) free() {
 
 // aead returns the cipher for the responses of one operation. The key is
 //
-//	HKDF-SHA-256(secret: "reprise/seal/1\0" ‖ the client's key; salt: the master secret, or none; info: the ID)
+//	HKDF-SHA-256(secret: "reprise/seal/1\0" ‖ the client's key; salt: the master secret; info: the ID)
 //
 // where the ID is a digest of scope, endpoint and key. The nonces are random: an
 // operation has few attempts, and each of them seals once or twice. Of 2³² envelopes
@@ -144,9 +144,9 @@ func (b *sealBuffers) associated(start []byte, who *SealedFor) []byte {
 	return b.data
 }
 
-// Secret is a master secret. The zero value is no secret.
+// Secret is a master secret.
 type Secret struct {
-	ID  string // up to 32 bytes of printable US-ASCII
+	ID  string // 1 to 32 bytes of printable US-ASCII
 	Key []byte
 }
 
@@ -179,7 +179,7 @@ func sizeOfHead(encoded []byte) int {
 }
 
 // Open returns the encoded response of an envelope that was sealed with the key of a
-// secret, nil for none. The error wraps [store.ErrCorrupt].
+// secret. The error wraps [store.ErrCorrupt].
 func (e *Envelope) Open(key []byte, who *SealedFor) ([]byte, error) {
 	b := sealPool.Get().(*sealBuffers)
 	defer b.free()

@@ -19,9 +19,8 @@ import (
 type sealedVector struct {
 	Name, Scope, Endpoint, Key, Fingerprint, Secret, Payload, Encoded string
 
-	SecretID  string `json:"secret_id"`
+	SecretID  string `json:"secret_id"` // empty: of a form that was withdrawn before the first release
 	ClearHead bool   `json:"clear_head"`
-	Reserved  bool   `json:"deflate"` // of a form with a reserved flag, which was never released
 }
 
 func sealedVectors(tb testing.TB) []sealedVector {
@@ -60,8 +59,8 @@ func TestSealedGoldenVectors(t *testing.T) {
 		secret, who := v.secret(t)
 		payload, encoded := unhex(t, v.Payload), unhex(t, v.Encoded)
 		want, err := ParseEnvelope(payload)
-		if v.Reserved {
-			if !errors.Is(err, errEnvelopeFlags) {
+		if v.SecretID == "" {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%s: read: %v", v.Name, err)
 			}
 			continue
