@@ -33,9 +33,9 @@ type Config struct {
 	// Two tables are two separate stores.
 	Table string
 
-	// ExecMode is how the store sends its statements. The default, zero, prepares the
-	// statements of every request where the mode of the pool is
-	// [pgx.QueryExecModeCacheStatement], pgx's default. If a pooler turns out to share
+	// ExecMode is how the store sends its statements. The default is to prepare those of
+	// every request where the mode of the pool is [pgx.QueryExecModeCacheStatement], pgx's
+	// default. If a pooler turns out to share
 	// sessions without keeping prepared statements, the store stops preparing them and logs
 	// a warning. It sends all other statements by [pgx.QueryExecModeExec], in one round trip
 	// that leaves no state in the session. QueryExecModeExec prepares no statement. The
