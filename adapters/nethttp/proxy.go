@@ -82,11 +82,11 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 }
 
 // readWhileWriting lets the transport read the body of a request while its response is
-// written, and reports whether it does. A server of HTTP/1 otherwise drains and closes the
-// body before the response, and a transport that has yet to see its end then closes its
-// connection, which cuts the response (go.dev/issue/40747). The server leaves a body alone
-// that the client holds back (Expect), HTTP/2 needs no such mode, and a writer that hides
-// the server's keeps the default.
+// written, and reports whether it does. A server of HTTP/1 otherwise drains and closes
+// the body before the response, and a transport that has yet to see its end then closes
+// its connection, which cuts the response (go.dev/issue/40747). The server leaves a body
+// alone that the client holds back (Expect), HTTP/2 needs no such mode, and a writer that
+// hides the server's keeps the default.
 func readWhileWriting(w http.ResponseWriter, r *http.Request) bool {
 	return r.Header.Get("Expect") == "" && http.NewResponseController(w).EnableFullDuplex() == nil
 }

@@ -697,8 +697,8 @@ func TestProxyPassesARequestWithoutAKeyWhileItsResponseBegins(t *testing.T) {
 	}
 }
 
-// A body that the upstream did not read is no reason to panic, to lose the connection, or to
-// wait for a client that holds it back.
+// A body that the upstream did not read is no reason to panic, to lose the connection, or
+// to wait for a client that holds it back.
 func TestProxyToAnUpstreamThatReadsNoBody(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, nil)

@@ -199,7 +199,7 @@ func (c *Sealing) envelope(payload []byte) (record.Envelope, Secret, error) {
 // Seal returns the envelope of a payload of package stored, which is not sealed: a guard
 // with this policy replays it to the request with the client's Idempotency-Key, decoded,
 // and with this ID and fingerprint. It is for operators who know that key, and for tests.
-// The error wraps [store.ErrInvalid] if the policy is invalid or has no Secret, or the
+// The error wraps [store.ErrInvalid] if the policy is invalid or has no Secret, or if the
 // payload is no response.
 func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	if err := c.check(); err != nil {
@@ -216,8 +216,8 @@ func (c Sealing) Seal(payload []byte, key string, id store.ID, fingerprint store
 
 // Open returns the payload that was sealed for an operation (see [Sealing.Seal]), for
 // callers who know the client's key and have the secret. A payload that is not sealed is
-// returned as it is, unless the policy is Strict. The error wraps [store.ErrCorrupt] if it
-// cannot be opened.
+// returned as it is, unless the policy is Strict. The error wraps [store.ErrCorrupt] if
+// it cannot be opened.
 func (c Sealing) Open(payload []byte, key string, id store.ID, fingerprint store.Fingerprint) ([]byte, error) {
 	return c.open(payload, &record.SealedFor{ID: id, Fingerprint: fingerprint, Key: key})
 }
