@@ -34,6 +34,7 @@ const (
 type Waiver struct {
 	Case   string // ID
 	Reason string // why the case fails and how that affects users; printed
+	Says   string // a part of what the failed case says, so that it fails for no other reason
 }
 
 // String returns the case as a failure prints it.

@@ -63,11 +63,13 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*Fixture){
-		"no Open":          func(f *Fixture) { f.Open = nil },
-		"no Serve":         func(f *Fixture) { f.Serve = nil },
-		"no Advance":       func(f *Fixture) { f.Advance = nil },
-		"waiver of no ID":  func(f *Fixture) { f.Waivers = []conformance.Waiver{{Case: "R99", Reason: "misspelt"}} },
-		"waiver of stores": func(f *Fixture) { f.Waivers = []conformance.Waiver{{Case: "claim-first", Reason: "another suite"}} },
+		"no Open":         func(f *Fixture) { f.Open = nil },
+		"no Serve":        func(f *Fixture) { f.Serve = nil },
+		"no Advance":      func(f *Fixture) { f.Advance = nil },
+		"waiver of no ID": func(f *Fixture) { f.Waivers = []conformance.Waiver{{Case: "R99", Reason: "misspelt", Says: "a"}} },
+		"waiver of stores": func(f *Fixture) {
+			f.Waivers = []conformance.Waiver{{Case: "claim-first", Reason: "another suite", Says: "a"}}
+		},
 		"waiver unfounded": func(f *Fixture) { f.Waivers = []conformance.Waiver{{Case: "R1a"}} },
 	} {
 		f := good
@@ -86,7 +88,7 @@ func TestResultReportsHowACaseEnded(t *testing.T) {
 		Open:    func(testing.TB) store.Store { return memstore.New() },
 		Serve:   func(testing.TB, Options) string { return "127.0.0.1:1" },
 		Advance: func(testing.TB, time.Duration) {}, Patience: time.Second,
-		Waivers: []conformance.Waiver{{Case: "R1b", Reason: "there is no server"}},
+		Waivers: []conformance.Waiver{{Case: "R1b", Reason: "there is no server", Says: "connection refused"}},
 	}
 	for id, want := range map[string]Status{"R1a": Failed, "R1b": Waived, "R34c": NotApplicable} {
 		for i := range cases {

@@ -58,12 +58,12 @@ func TestFailureNamesTheRuleAndItsSource(t *testing.T) {
 func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
 	t.Parallel()
 	c := find(t, "complete-once")
-	waived := func(flaw broken.Flaw) suite.Recording {
+	waived := func(flaw broken.Flaw, says string) suite.Recording {
 		f := brokenFixture(flaw)
-		f.Waivers = []conformance.Waiver{{Case: c.ID, Reason: "no fences in this store"}}
+		f.Waivers = []conformance.Waiver{{Case: c.ID, Reason: "no fences in this store", Says: says}}
 		return tryCase(t, c, f)
 	}
-	got := waived("complete-unfenced")
+	got := waived("complete-unfenced", "want ErrLeaseLost")
 	if got.Failed() || !got.Skipped() {
 		t.Errorf("a waived case that fails: failed %v, skipped %v", got.Failed(), got.Skipped())
 	}
@@ -72,9 +72,13 @@ func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
 			t.Errorf("%q is missing from %q", want, got.Text())
 		}
 	}
-	got = waived("")
+	got = waived("", "want ErrLeaseLost")
 	if !got.Failed() || !strings.Contains(got.Text(), "remove its waiver") {
 		t.Errorf("a waived case that passes: failed %v, with %q", got.Failed(), got.Text())
+	}
+	got = waived("complete-unfenced", "the store is down")
+	if !got.Failed() || !strings.Contains(got.Text(), "fails otherwise") {
+		t.Errorf("a waived case that fails for another reason: failed %v, with %q", got.Failed(), got.Text())
 	}
 }
 
@@ -83,8 +87,9 @@ func TestFixtureMistakesAreFound(t *testing.T) {
 	open := func(testing.TB) store.Store { return memstore.New() }
 	for name, f := range map[string]Fixture{
 		"no Open":          {},
-		"waiver of no ID":  {Open: open, Waivers: []conformance.Waiver{{Case: "claim-frist", Reason: "misspelt"}}},
-		"waiver unfounded": {Open: open, Waivers: []conformance.Waiver{{Case: "claim-first"}}},
+		"waiver of no ID":  {Open: open, Waivers: []conformance.Waiver{{Case: "claim-frist", Reason: "misspelt", Says: "a"}}},
+		"waiver unfounded": {Open: open, Waivers: []conformance.Waiver{{Case: "claim-first", Says: "a"}}},
+		"waiver of any":    {Open: open, Waivers: []conformance.Waiver{{Case: "claim-first", Reason: "unlike its failure"}}},
 	} {
 		if f.check() == nil {
 			t.Errorf("%s: the fixture is accepted", name)
@@ -153,7 +158,7 @@ func TestAtomicStoreSkipsCasesAboutLeases(t *testing.T) {
 		return Fixture{
 			Atomic:  true,
 			Open:    func(testing.TB) store.Store { return atomicStore{st()} },
-			Waivers: []conformance.Waiver{{Case: "claim-mismatch-in-flight", Reason: "an attempt shows nothing before it is completed"}},
+			Waivers: []conformance.Waiver{{Case: "claim-mismatch-in-flight", Reason: "an attempt shows nothing before it is completed", Says: "answered in-progress"}},
 		}
 	})
 }

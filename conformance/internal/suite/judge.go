@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance"
@@ -29,6 +30,9 @@ func CheckWaivers(waivers []conformance.Waiver, cases []conformance.Case) error 
 	for _, w := range waivers {
 		if w.Reason == "" {
 			return fmt.Errorf("conformance: the waiver of %q gives no reason", w.Case)
+		}
+		if w.Says == "" {
+			return fmt.Errorf("conformance: the waiver of %q does not say what the failed case says", w.Case)
 		}
 		if !slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.ID == w.Case }) {
 			return fmt.Errorf("conformance: the waiver of %q names no case of the suite", w.Case)
@@ -54,6 +58,8 @@ func Judge(tb testing.TB, c conformance.Case, waivers []conformance.Waiver, test
 		switch {
 		case got.Skipped():
 			tb.Skip(got.Text())
+		case got.Failed() && !strings.Contains(got.Text(), w.Says):
+			tb.Fatalf("%s\nis waived (%s) and fails otherwise: it does not say %q, but: %s", c, w.Reason, w.Says, got.Text())
 		case got.Failed():
 			tb.Skipf("waived: %s\n%s\nfailed with: %s", w.Reason, c, got.Text())
 		default:
