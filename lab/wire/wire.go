@@ -93,8 +93,9 @@ var silences = map[string]string{"fiber": silence, "fiber3": silence}
 
 const silence = "fasthttp takes the end of the connection between two chunks for a client that left"
 
-// cancels has the servers that answer 502 when a client ends its side of the connection
-// while a request without a key runs, with the reason. Some lines that the oracle refuses
+// cancels has the servers that answer 502, or 503 before the request was sent on, when a
+// client ends its side of the connection while a request without a key runs, with the
+// reason. Some lines that the oracle refuses
 // end the header for them, in front of the key.
 var cancels = map[string]string{"proxy": "net/http takes the end of the client's side for a client that left, and a reverse proxy cancels its request then"}
 
@@ -312,7 +313,7 @@ func (s *subject) check(stream []byte, read []request, answers []reply) {
 	s.t.Helper()
 	unkeyed := slices.ContainsFunc(read, func(r request) bool { return !r.keyed() || r.defect != none })
 	for _, a := range answers {
-		if a.status == http.StatusBadGateway && s.cancels && unkeyed {
+		if s.cancels && unkeyed && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable) {
 			continue
 		}
 		if a.status >= 500 && a.status != http.StatusNotImplemented && a.status != http.StatusHTTPVersionNotSupported {
