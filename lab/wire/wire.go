@@ -95,8 +95,8 @@ const silence = "fasthttp takes the end of the connection between two chunks for
 
 // cancels has the servers that answer 502, or 503 before the request was sent on, when a
 // client ends its side of the connection while a request without a key runs, with the
-// reason. Some lines that the oracle refuses
-// end the header for them, in front of the key.
+// reason. Some lines that the oracle refuses end the header for them, in front of the
+// key.
 var cancels = map[string]string{"proxy": "net/http takes the end of the client's side for a client that left, and a reverse proxy cancels its request then"}
 
 // endsBetweenChunks reports whether a stream ends behind a header section with a coding,
