@@ -15,7 +15,7 @@ import (
 
 // hasty is an engine that gives a store little time, so that a case need not wait long
 // for it to give up.
-var hasty = reprise.Config{ClaimTimeout: 400 * time.Millisecond, CompleteTimeout: 400 * time.Millisecond}
+var hasty = reprise.Config{ClaimTimeout: time.Second, CompleteTimeout: time.Second}
 
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
