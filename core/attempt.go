@@ -27,9 +27,10 @@ type Attempt struct {
 	started time.Duration // when Begin returned it, by the monotonic clock; 0 if no observer asks
 	ending  time.Duration // when its end was asked for; 0 before
 
-	state atomic.Uint32 // of attemptState
-	lost  atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
-	over  atomic.Bool   // its record says that it ran too long, and that its outcome is unknown
+	state   atomic.Uint32 // of attemptState
+	lost    atomic.Bool   // the observer was notified that the lease was lost, or need not be any more
+	over    atomic.Bool   // its record says that it ran too long, and that its outcome is unknown
+	marking atomic.Bool   // it may say so
 
 	run        runContext      // the handler's context, before the store's Bind
 	bound      context.Context // and after it

@@ -29,6 +29,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 		if a.state.Load() != stateRunning {
 			return nil // its end says more
 		}
+		a.marking.Store(true)
 		err = a.sayUnknown(ctx, overrunReason)
 		a.over.Store(err == nil)
 	default:

@@ -95,10 +95,12 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 // completeLost determines the end of an attempt after the store called its lease lost:
 // the claim of the same owner, without takeover, says who has it now.
 func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
-	if !a.lost.Swap(true) {
+	kept := !a.lost.Swap(true)
+	holder, err := a.holder(ctx)
+	overran := holder.Outcome == store.Lapsed && (a.over.Load() || kept && a.marking.Load()) // nothing ran beside it
+	if kept && !overran {
 		a.observe(Event{Kind: EventLeaseLost})
 	}
-	holder, err := a.holder(ctx)
 	if err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
 		r.Attempt, r.Fence = holder.Attempt, holder.Fence
 		err = a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
@@ -111,7 +113,7 @@ func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) Com
 		return a.completeLater(r, err)
 	}
 	end, why := endOfLost(holder.Outcome), store.ErrLeaseLost
-	if holder.Outcome == store.Lapsed && a.over.Load() { // nothing ran beside it
+	if overran {
 		end, why, a.reason = EndUnknown, errNotReturned, overrunReason
 	}
 	a.conclude(end, why)

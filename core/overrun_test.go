@@ -191,7 +191,8 @@ func TestOverrunThatReturnsBeforeItIsMarked(t *testing.T) {
 	}
 }
 
-// The store decides between a mark and the end of the attempt, and the loser accepts it.
+// The store decides between a mark and the end of the attempt. The client gets its
+// response in both cases, because nothing ran beside it.
 func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 	for _, c := range []struct {
 		executed bool
@@ -199,7 +200,7 @@ func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 		retry    reprise.Outcome
 	}{
 		{false, reprise.EndRecorded, reprise.Replayed},
-		{true, reprise.EndContested, reprise.Lapsed},
+		{true, reprise.EndUnknown, reprise.Lapsed},
 	} {
 		inTimeNamed(t, fmt.Sprint("marked first ", c.executed), func(t *testing.T) {
 			b := setup(t, reprise.Config{MaxRun: maxRun})
@@ -218,11 +219,32 @@ func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 			b.want(t, order("k"), c.retry)
 			time.Sleep(lease)
 			b.want(t, order("k"), c.retry)
-			if n := b.events.count("unknown"); n != 0 {
-				t.Errorf("%d marks of an attempt that has ended are reported", n)
+			if n := b.events.count("unknown"); (n == 1) != (c.end == reprise.EndUnknown) || b.events.count("lease-lost") != 0 {
+				t.Errorf("%d unknown outcomes and %d lost leases are reported", n, b.events.count("lease-lost"))
 			}
 		})
 	}
+}
+
+// A mark that did not arrive says nothing about who has the record once the lease is lost.
+func TestOverrunThatLosesItsLeaseWhileItIsMarkedIsContested(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: maxRun})
+		b.failing(1<<30, false, store.ErrUnavailable)
+		var away atomic.Bool
+		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+			if away.Load() {
+				return nil, store.ErrUnavailable
+			}
+			return b.store.Store.Renew(ctx, rs)
+		}
+		a := outrun(t, b, order("k"))
+		away.Store(true)
+		time.Sleep(2 * lease)
+		another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+		wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
+		complete(t, a, "late", reprise.EndContested)
+	})
 }
 
 // Marks that find the background full keep their leases and wait, and leave room for
