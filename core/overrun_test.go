@@ -226,7 +226,8 @@ func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 	}
 }
 
-// A mark that did not arrive says nothing about who has the record once the lease is lost.
+// A mark that did not arrive says nothing about who has the record once the lease is
+// lost.
 func TestOverrunThatLosesItsLeaseWhileItIsMarkedIsContested(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: maxRun})

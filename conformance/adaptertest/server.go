@@ -35,6 +35,7 @@ func (e *env) serve(o Options) *server {
 	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
 	o.Engine.ClaimTimeout = cmp.Or(o.Engine.ClaimTimeout, 8*time.Second) // a busy machine breaks no rule
+	o.Engine.CompleteTimeout = cmp.Or(o.Engine.CompleteTimeout, 8*time.Second)
 	o.Effect = func(context.Context, string) error {
 		srv.arrived <- struct{}{}
 		<-srv.released
