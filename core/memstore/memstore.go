@@ -27,7 +27,7 @@ import (
 )
 
 // The bounds of a store made by [New], and of a zero field of [Bounds]. With payloads
-// of 1 KiB the bytes hold about 190,000 records, with 256 bytes about 420,000.
+// of 1 KiB the bytes hold about 190,000 records, with 256 bytes about 410,000.
 const (
 	DefaultRecords = 1_000_000
 	DefaultBytes   = 256 << 20
