@@ -31,12 +31,17 @@ func (w *writer) CloseNotify() <-chan bool {
 	return over
 }
 
-// Hijack implements [http.Hijacker], under the conditions of Gin's own.
+// Hijack implements [http.Hijacker], under the conditions of Gin's own, and sends a
+// header that was written first, unless the effects commit with the response.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.size > 0 {
 		return nil, nil, errWritten
+	}
+	if w.size != notWritten {
+		w.wire.now = true
+		w.rec.Flush()
 	}
 	conn, rw, err := w.ResponseWriter.Hijack()
 	if err == nil {

@@ -89,27 +89,22 @@ func authority(ctx context.Context) string {
 	return ""
 }
 
-// safeMethods remembers which methods are declared to have no side effects. A server has
-// a fixed set of methods.
+// safeMethods remembers which methods are declared to have no side effects. It forgets
+// those that the program has no descriptor of: a server that handles unknown services
+// gets any name that a client likes.
 type safeMethods struct{ known sync.Map }
 
 func (s *safeMethods) has(method string) bool {
 	if known, ok := s.known.Load(method); ok {
 		return known.(bool)
 	}
-	safe := declaredSafe(method)
-	s.known.Store(method, safe)
-	return safe
-}
-
-// declaredSafe reports whether the descriptor of a method, if the program has it, says
-// that it has no side effects.
-func declaredSafe(method string) bool {
 	name := strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", ".")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
 		return false
 	}
 	options, ok := d.Options().(*descriptorpb.MethodOptions)
-	return ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+	safe := ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+	s.known.Store(method, safe)
+	return safe
 }

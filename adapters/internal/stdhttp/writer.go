@@ -32,8 +32,12 @@ func (w *Writer) FlushError() error {
 	return http.NewResponseController(w.Behind).Flush()
 }
 
-// Hijack implements [http.Hijacker].
+// Hijack implements [http.Hijacker]. As net/http does, it first sends what was written,
+// such as the header of a 101, unless the effects commit with the response.
 func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.Status() != 0 {
+		w.Recorder.Flush()
+	}
 	conn, rw, err := http.NewResponseController(w.Behind).Hijack()
 	if err == nil {
 		w.Hijacked = true

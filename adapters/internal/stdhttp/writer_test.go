@@ -76,6 +76,27 @@ func TestWriterKnowsThatTheConnectionWasTaken(t *testing.T) {
 	app.Eventually(raw) // the handler ends after its connection, and its retry runs again
 }
 
+// R33: net/http sends a header that was written before the connection is taken, as some
+// upgrades to another protocol rely on.
+func TestR33HijackSendsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	app := serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
+		w.Header().Set("Upgrade", "raw")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, _, err := w.Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "raw")
+	})
+	got := app.Talk("POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.Contains(got, "\r\nUpgrade: raw\r\n") || !strings.HasSuffix(got, "\r\n\r\nraw") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // R17: a replay has the trailers that the first client got, and no others. In HTTP/1.1
 // only a response in chunks has trailers.
 func TestR17ReplayHasTheTrailersThatWereSent(t *testing.T) {
