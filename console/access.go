@@ -55,7 +55,7 @@ func (s *site) protect(next http.Handler) http.Handler {
 			w.Header().Set(field[0], field[1])
 		}
 		if len(s.config.Hosts) > 0 && !slices.Contains(s.config.Hosts, r.Host) {
-			s.fail(w, r, http.StatusMisdirectedRequest, "The console does not answer under this host name; console.Config.Hosts lists those that it accepts.")
+			s.fail(w, r, http.StatusMisdirectedRequest, "The console does not answer under this host name. A service lists its names in console.Config.Hosts; the program answers under the address of --listen.")
 			return
 		}
 		if r.URL.Path == "/style.css" { // also of the page that says 403

@@ -25,8 +25,9 @@
 // script, which refreshes them. They load no resource from another address, and the
 // console refuses writes from the page of another site.
 //
-// A listing looks at a bounded number of records for each page, so it does not put load
-// on a store that holds millions.
+// A page reads a store for less than a second, however many records it holds, and again
+// every 30 s while it refreshes. Finding a record by the beginning of its ID reads the
+// whole store, for up to 20 s and once at a time.
 package console
 
 import (
@@ -120,6 +121,7 @@ type site struct {
 	events *Events // the trail, also where Config.Events is nil
 	pages  map[string]*template.Template
 	origin *http.CrossOriginProtection
+	search chan struct{} // holds the one request that reads a whole store
 }
 
 // Handler returns the console over stores, which must be at least one, each with the
@@ -134,7 +136,7 @@ func Handler(stores []Store, access Access, c Config) (http.Handler, error) {
 	if access == nil {
 		return nil, invalid("access is nil: say who may look, reveal and resolve")
 	}
-	s := &site{config: c, stores: stores, access: access, origin: http.NewCrossOriginProtection()}
+	s := &site{config: c, stores: stores, access: access, origin: http.NewCrossOriginProtection(), search: make(chan struct{}, 1)}
 	if err := s.validate(); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,15 @@ func (s *site) find(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, "The console has no store of this name.")
 		return
 	}
+	if digits := len(strings.TrimSpace(r.PostForm.Get("id"))); digits > 0 && digits < 2*len(store.ID{}) {
+		select {
+		case s.search <- struct{}{}:
+			defer func() { <-s.search }()
+		default:
+			s.fail(w, r, http.StatusTooManyRequests, "Another search by the beginning of an ID reads the store. Try again when it has ended, or give all 64 digits.")
+			return
+		}
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), findLook)
 	defer cancel()
 	id, err := findID(ctx, inspector, r)

@@ -1,11 +1,15 @@
 package console_test
 
 import (
+	"context"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/console"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -45,6 +49,43 @@ func TestFindTakesTheBeginningOfAnID(t *testing.T) {
 		b.want("none", find("0123456789ab"), 404, "No record begins with these digits", "a client's key, find it by its scope")
 		if got := find("s3cret-key"); got.status != 422 || strings.Contains(got.text, "s3cret-key") {
 			b.Errorf("a key in the place of the ID: %d: %s", got.status, got.text)
+		}
+	})
+}
+
+// endless is a store whose listing does not end by itself.
+type endless struct {
+	*memstore.Store
+
+	reads chan struct{}
+}
+
+func (e endless) List(ctx context.Context, _ store.Query) (store.Page, error) {
+	e.reads <- struct{}{}
+	<-ctx.Done()
+	return store.Page{}, ctx.Err()
+}
+
+// The beginning of an ID is searched for once at a time: each search reads the whole
+// store.
+func TestOneSearchReadsTheStore(t *testing.T) {
+	inTime(t, func(b *bench) {
+		st := endless{b.store, make(chan struct{}, 1)}
+		pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, func(*http.Request) (string, console.Permission) { return "ada", console.Look }, console.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.handler = http.StripPrefix(mount, pages)
+		find := func(digits string) page { return b.post("/find", url.Values{"store": {"main"}, "id": {digits}}) }
+		ended := make(chan page)
+		for range 2 {
+			go func() { ended <- find("0123456789ab") }()
+			<-st.reads
+			b.want("a second search", find("aabbccdd"), 429, "Another search")
+			if got := find(strings.Repeat("ab", 32)); got.status != 303 {
+				b.Errorf("a whole ID: %d", got.status)
+			}
+			b.want("the first search", <-ended, 504, "not read to its end in 20")
 		}
 	})
 }

@@ -131,8 +131,8 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 	return nil
 }
 
-// decideAll carries out the decision of the form about each record. A problem is one of
-// the form, and leaves every record as it is.
+// decideAll carries out the decision of the form about each record, until the store fails
+// or the browser leaves. A problem is one of the form, and leaves every record as it is.
 func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalView) (problem string) {
 	confirm := fmt.Sprintf("%s %d", v.Form.Action, v.Open)
 	decisions := make([]stored.Resolution, len(v.Records))
@@ -149,13 +149,20 @@ func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalV
 		}
 	}
 	v.Done = true
+	failed := false
 	for i := range v.Records {
 		one := &v.Records[i]
 		if one.Problem != "" {
 			continue
 		}
+		if failed || r.Context().Err() != nil {
+			one.Problem = "It was not tried, because the store failed before."
+			continue
+		}
 		if err := s.decide(r, place{v.Store, inspector, one.ID}, decisions[i]); err != nil {
-			_, one.Problem = changeFailure(err)
+			var status int
+			status, one.Problem = changeFailure(err)
+			failed = status == http.StatusBadGateway
 			continue
 		}
 		v.Changed++

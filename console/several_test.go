@@ -142,3 +142,40 @@ func TestOnlyShownRecordsAreResolved(t *testing.T) {
 		}
 	})
 }
+
+// hanging is a store that takes no decision.
+type hanging struct {
+	*memstore.Store
+
+	tries int
+}
+
+func (h *hanging) Resolve(ctx context.Context, _ store.ID, _ store.Resolution) error {
+	h.tries++
+	<-ctx.Done()
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+}
+
+// After a failure of the store the records that are left are not tried, so that a form
+// ends.
+func TestAStoreThatHangsIsAskedOnce(t *testing.T) {
+	inTime(t, func(b *bench) {
+		first, fence := b.lapsed("first")
+		second, secondFence := b.lapsed("second")
+		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
+		st := &hanging{Store: b.store}
+		pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.handler = http.StripPrefix(mount, pages)
+		form := url.Values{
+			"store": {"main"}, "record": {fmt.Sprint(first, " lapsed ", fence), fmt.Sprint(second, " lapsed ", secondFence)},
+			"action": {"forget"}, "reason": {"x"}, "confirm": {"forget 2"},
+		}
+		b.want("several", b.post("/several", form), 200, "0 of 2 records were resolved", "It was not tried")
+		if st.tries != 1 {
+			b.Errorf("the store was asked %d times", st.tries)
+		}
+	})
+}

@@ -49,7 +49,7 @@ counters and no policies, which only the processes of the service have.`,
 			return c.serve(ctx, store, address, write, slog.New(log))
 		}),
 	}
-	cmd.Flags().StringVar(&listen, "listen", defaultListen, "the loopback `address` to serve on; port 0 is any free one")
+	cmd.Flags().StringVar(&listen, "listen", defaultListen, "the loopback `address` to serve on; port 0 is any free one, and a tunnel to it needs the same port at its other end")
 	cmd.Flags().BoolVar(&write, "write", false, "let the pages resolve records")
 	cmd.Flags().StringVar(&auditLog, "audit-log", "", "append the audit log to this `file` instead of standard error")
 	return cmd
@@ -71,6 +71,13 @@ func loopback(listen string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// hosts returns the Host fields of a browser on this machine, or at the other end of a
+// tunnel that has the same port there.
+func hosts(address net.Addr) []string {
+	_, port, _ := net.SplitHostPort(address.String())
+	return []string{address.String(), net.JoinHostPort("localhost", port)}
+}
+
 // serve serves the pages until ctx ends.
 func (c *session) serve(ctx context.Context, store *connect.Store, address string, write bool, log *slog.Logger) error {
 	var listening net.ListenConfig
@@ -85,7 +92,7 @@ func (c *session) serve(ctx context.Context, store *connect.Store, address strin
 	pages, err := console.Handler(
 		[]console.Store{{Name: store.Kind.String(), Store: store.Store}},
 		func(*http.Request) (string, console.Permission) { return operator(), may },
-		console.Config{Title: store.Name, Hosts: []string{l.Addr().String()}, Log: log},
+		console.Config{Title: store.Name, Hosts: hosts(l.Addr()), Log: log},
 	)
 	if err != nil {
 		_ = l.Close()
