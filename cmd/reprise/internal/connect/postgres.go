@@ -40,10 +40,9 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
 	reprisepg.ObserveNotices(c)
-	// The pool settings in the URL are for the service; this program needs few connections.
+	// The pool settings in the URL are for the service; a command needs few connections.
 	// A pool opens only those that are used, so one of the service's size can be judged.
-	sized := s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")
-	if !sized {
+	if !s.ServicePool {
 		c.MaxConns = maxConns
 	}
 	c.MinConns, c.MinIdleConns = 0, 0
@@ -77,7 +76,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	if !s.ServicePool {
 		st.Unexamined = append(st.Unexamined, "statement-cache")
 	}
-	if s.Transactional && !sized {
+	if s.Transactional && !(s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")) { // the default is this machine's
 		st.Unexamined = append(st.Unexamined, "pool-size")
 	}
 	st.attach(inner)

@@ -39,20 +39,23 @@ type Settings struct {
 	Logger *slog.Logger
 }
 
-// The environment variables, each with the flag that it replaces. A password does not
-// belong on a command line, where other users of the machine see it.
-var environment = []struct{ name, flag string }{
-	{"REPRISE_REDIS_URL", "redis-url"},
-	{"REPRISE_REDIS_CLUSTER", "redis-cluster"},
-	{"REPRISE_REDIS_SENTINEL_MASTER", "redis-sentinel-master"},
-	{"REPRISE_PREFIX", "prefix"},
-	{"REPRISE_DURABILITY", "durability"},
-	{"REPRISE_POSTGRES_URL", "postgres-url"},
-	{"REPRISE_SCHEMA", "schema"},
-	{"REPRISE_TABLE", "table"},
-	{"REPRISE_TRANSACTIONAL", "transactional"},
-	{"REPRISE_TIMEOUT", "timeout"},
+// The environment variables, each with the flag that it replaces and the flag of the URL
+// that it belongs to. A password does not belong on a command line, where other users of
+// the machine see it.
+var environment = []struct{ name, flag, of string }{
+	{"REPRISE_REDIS_URL", ofRedis, ofRedis},
+	{"REPRISE_REDIS_CLUSTER", "redis-cluster", ofRedis},
+	{"REPRISE_REDIS_SENTINEL_MASTER", "redis-sentinel-master", ofRedis},
+	{"REPRISE_PREFIX", "prefix", ofRedis},
+	{"REPRISE_DURABILITY", "durability", ofRedis},
+	{"REPRISE_POSTGRES_URL", ofPostgres, ofPostgres},
+	{"REPRISE_SCHEMA", "schema", ofPostgres},
+	{"REPRISE_TABLE", "table", ofPostgres},
+	{"REPRISE_TRANSACTIONAL", "transactional", ofPostgres},
+	{"REPRISE_TIMEOUT", "timeout", ""},
 }
+
+const ofRedis, ofPostgres = "redis-url", "postgres-url"
 
 func (s *Settings) logger() *slog.Logger {
 	if s.Logger == nil {
@@ -78,16 +81,10 @@ func (s *Settings) Register(fs *pflag.FlagSet) {
 // Complete takes settings without a flag from the environment. A flag that names one
 // store makes the variables of the other irrelevant.
 func (s *Settings) Complete(fs *pflag.FlagSet, getenv func(string) string) error {
-	chosen := ""
-	for _, name := range []string{"redis-url", "postgres-url"} {
-		if fs.Changed(name) {
-			chosen = name
-		}
-	}
+	other := map[string]string{ofRedis: ofPostgres, ofPostgres: ofRedis}
 	for _, e := range environment {
 		value := getenv(e.name)
-		other := strings.HasSuffix(e.flag, "-url") && chosen != ""
-		if value == "" || fs.Changed(e.flag) || other {
+		if value == "" || fs.Changed(e.flag) || fs.Changed(other[e.of]) {
 			continue
 		}
 		if err := fs.Lookup(e.flag).Value.Set(value); err != nil {

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -106,7 +107,7 @@ func TestUsersOfSentinelsAndServers(t *testing.T) {
 func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
-		"REPRISE_REDIS_URL": "redis://env", "REPRISE_POSTGRES_URL": "postgres://env", "REPRISE_PREFIX": "env:", "REPRISE_TIMEOUT": "3s",
+		"REPRISE_REDIS_URL": "redis://env", "REPRISE_POSTGRES_URL": "postgres://env", "REPRISE_PREFIX": "env:", "REPRISE_TABLE": "t", "REPRISE_TIMEOUT": "3s",
 	}
 	complete := func(args ...string) (Settings, error) {
 		var s Settings
@@ -119,7 +120,10 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 		return s, err
 	}
 	s, err := complete("--redis-url", "redis://flag")
-	if err != nil || s.RedisURL != "redis://flag" || s.PostgresURL != "" || s.Prefix != "env:" || s.Timeout.String() != "3s" {
+	if err != nil || s.RedisURL != "redis://flag" || s.PostgresURL != "" || s.Prefix != "env:" || s.Table != "" || s.Timeout.String() != "3s" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err = complete("--postgres-url", "postgres://flag"); err != nil || s.RedisURL != "" || s.Prefix != "" || s.Table != "t" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if s, err = complete(); err != nil || s.RedisURL != "redis://env" || s.PostgresURL != "postgres://env" {
@@ -163,6 +167,21 @@ func TestPostgresPoolIsSmall(t *testing.T) {
 		t.Cleanup(st.close)
 		if c := st.Pool.Config(); c.MaxConns != 4 || c.MinConns != 0 || c.MinIdleConns != 0 {
 			t.Errorf("%s: %d to %d connections, %d idle; want up to 4", pool, c.MinConns, c.MaxConns, c.MinIdleConns)
+		}
+	}
+}
+
+// The proxy is the service, and has the pool that its URL asks for.
+func TestPostgresPoolOfAService(t *testing.T) {
+	t.Parallel()
+	for pool, want := range map[string]int32{"": max(4, int32(runtime.NumCPU())), "?pool_max_conns=100": 100} {
+		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop" + pool, ServicePool: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(st.close)
+		if got := st.Pool.Config().MaxConns; got != want {
+			t.Errorf("%q: up to %d connections, want %d", pool, got, want)
 		}
 	}
 }
