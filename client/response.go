@@ -26,7 +26,7 @@ func callOf(resp *http.Response) *call {
 }
 
 // Attempts returns the number of attempts of the call that resp answers, or 0 if that is
-// not a keyed call of a [Transport].
+// not a call that a [Transport] retries: a keyed one, or a listed one without a key.
 func Attempts(resp *http.Response) int {
 	if c := callOf(resp); c != nil {
 		return c.attempts
@@ -47,11 +47,11 @@ func KeyOf(resp *http.Response) string {
 // GaveUp reports whether resp is a response that the [Transport] would have retried if
 // the bounds had allowed it, such as 409 in-progress or 503. It is not the operation's
 // response: the operation may run, may have run, or may never run. Retry it later with
-// the same key.
+// the same key, if the call has one.
 func GaveUp(resp *http.Response) bool { return OutcomeOf(resp) == GaveUpRetrying }
 
-// OutcomeOf returns how the call that resp answers ended, or 0 if that is not a keyed
-// call of a [Transport].
+// OutcomeOf returns how the call that resp answers ended, or 0 if that is not a call that
+// a [Transport] retries.
 func OutcomeOf(resp *http.Response) Outcome {
 	if c := callOf(resp); c != nil {
 		return c.outcome

@@ -233,22 +233,3 @@ func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() erro
 	}
 	return registered.Unregister, nil
 }
-
-// Gauge reports a number of the program beside those of the engine, such as the free
-// connections of the store's pool, until stop is called. The error is the meter's.
-//
-//	telemetry.Gauge("reprise.pool.idle", "{connection}", func() int64 { return int64(pool.Stat().IdleConns()) })
-func (t *Telemetry) Gauge(name, unit string, value func() int64) (stop func() error, err error) {
-	gauge, err := t.meter.Int64ObservableGauge(name, metric.WithUnit(unit))
-	if err != nil {
-		return nil, fmt.Errorf("repriseotel: %w", err)
-	}
-	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(gauge, value())
-		return nil
-	}, gauge)
-	if err != nil {
-		return nil, fmt.Errorf("repriseotel: %w", err)
-	}
-	return registered.Unregister, nil
-}

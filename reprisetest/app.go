@@ -74,7 +74,7 @@ func (a *App) start(cfg protocol.Config) {
 		defer cancel()
 		_ = guard.Close(ctx) // a dead process leaves its work unfinished
 	})
-	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
+	a.now = process{engine: guard.Engine(), handler: Marked(a.build(guard), cfg.ControlFields().Replayed), faults: faults}
 }
 
 // Store returns the store, for a test that looks at the records.

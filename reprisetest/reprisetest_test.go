@@ -341,7 +341,10 @@ func TestFunc(t *testing.T) {
 func TestReplayIsFoundByTheMarkerOfThePolicy(t *testing.T) {
 	t.Parallel()
 	var db orders
-	h := guarded(t, protocol.Config{Announce: protocol.Announcing{ReplayedHeader: "X-Order-Repeated"}}, db.create)
+	policy := protocol.Config{Announce: protocol.Announcing{ReplayedHeader: "X-Order-Repeated"}}
+	app, _ := newApp(t, policy, &db)
+	app.StoreFailsAfterRun(order())
+	h := guarded(t, policy, db.create)
 	if _, again := reprisetest.Replay(t, reprisetest.Marked(h, "X-Order-Repeated"), order()); !again.Replayed() {
 		t.Errorf("the retry is %v, want a replay", again)
 	}

@@ -33,7 +33,7 @@ var control = new(protocol.Config).ControlFields()
 func (a *Response) Replayed() bool { return a.Header.Get(cmp.Or(a.marker, control.Replayed)) == "true" }
 
 // Marked returns h for a guard whose policy marks replays with the field called name: see
-// protocol.Announcing.
+// protocol.Announcing. An [App] knows the name from its policy.
 func Marked(h http.Handler, name string) http.Handler { return markedHandler{h, name} }
 
 type markedHandler struct {
