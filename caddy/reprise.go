@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -46,6 +47,10 @@ type Handler struct {
 
 	opened  string // the store, by its key in the pool
 	handler *proxy.Handler
+
+	mu      sync.Mutex
+	running int           // requests
+	idle    chan struct{} // closed by the last of them, after Cleanup
 }
 
 // CaddyModule implements caddy.Module.
@@ -88,16 +93,46 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return err
 }
 
+// exitTimeout bounds the background work of a process that exits.
+const exitTimeout = 10 * time.Second
+
 // Cleanup implements caddy.CleanerUpper. Caddy replaces a configuration while requests
-// run under it, and waits for them before it exits.
+// run under it, so the handler is closed after the last of them. Before it exits, Caddy
+// waits for requests, and then for Cleanup.
 func (h *Handler) Cleanup() error {
-	if h.handler != nil {
-		go func() {
-			defer func() { _, _ = stores.Delete(h.opened) }()
-			_ = h.handler.Close(context.Background()) // within MaxRun
-		}()
+	if h.handler == nil {
+		return nil
 	}
+	if caddy.Exiting() {
+		ctx, cancel := context.WithTimeout(context.Background(), exitTimeout)
+		defer cancel()
+		return h.close(ctx)
+	}
+	idle := make(chan struct{})
+	h.mu.Lock()
+	h.idle = idle
+	h.mu.Unlock()
+	h.count(0)
+	go func() {
+		<-idle
+		_ = h.close(context.Background()) // its background work is bounded
+	}()
 	return nil
+}
+
+func (h *Handler) close(ctx context.Context) error {
+	defer func() { _, _ = stores.Delete(h.opened) }()
+	return h.handler.Close(ctx)
+}
+
+// count counts n more requests that run.
+func (h *Handler) count(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running += n; h.running == 0 && h.idle != nil {
+		close(h.idle)
+		h.idle = nil
+	}
 }
 
 var errStore = errors.New("reprise: the store must be memory, redis[s]://[user:password@]host[:port][/db] or postgres://user@host:port/database?parameters")
@@ -143,6 +178,8 @@ func open(ctx context.Context, url string, log *slog.Logger) (connection, error)
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	h.count(1)
+	defer h.count(-1)
 	h.handler.ServeHTTP(w, r)
 	return nil
 }

@@ -1,6 +1,7 @@
 package reprisecaddy_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -153,6 +154,25 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 	if s, r, _ := post(t, "http://"+address+"/shop/slow", "k3"); s != http.StatusCreated || !r {
 		t.Errorf("its retry: %d, replayed %t", s, r)
+	}
+
+	arriving, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arriving.Close()
+	answers := bufio.NewReader(arriving)
+	_, _ = io.WriteString(arriving, "POST /shop/orders HTTP/1.1\r\nHost: "+address+"\r\nAuthorization: Bearer alice\r\nIdempotency-Key: \"k4\"\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") { // the handler reads the body now
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := load(t, caddyfile); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = answers.ReadString('\n')
+	_, _ = io.WriteString(arriving, "pay")
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 201 ") {
+		t.Errorf("a request that arrived through a reload: %q, %v", line, err)
 	}
 
 	for name, invalid := range map[string]string{
