@@ -108,9 +108,20 @@ func transfer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no transaction", http.StatusInternalServerError)
 		return
 	}
-	for account, change := range map[int64]int64{order.From: -order.Amount, order.To: order.Amount} {
-		if _, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance + ? WHERE id = ?", change, account); err != nil {
+	for _, change := range []struct {
+		account, by int64
+		refusal     string
+	}{
+		{order.From, -order.Amount, "no account, or not enough money, to take this from"},
+		{order.To, order.Amount, "no account to give this to"},
+	} {
+		done, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance + ?1 WHERE id = ?2 AND balance + ?1 >= 0", change.by, change.account)
+		if err != nil {
 			http.Error(w, "not moved", http.StatusServiceUnavailable)
+			return
+		}
+		if rows, err := done.RowsAffected(); err != nil || rows == 0 { // a 4xx is recorded, and its rows are rolled back
+			http.Error(w, change.refusal, http.StatusUnprocessableEntity)
 			return
 		}
 	}
