@@ -88,13 +88,23 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 	}
 	if aware != "" {
 		p.ModifyResponse = func(resp *http.Response) error {
-			if resp.Header.Get(aware) == "true" && protocol.Release(resp.Request.Context()) {
-				responseOf(resp.Request.Context()).replayed = aware
+			ctx := resp.Request.Context()
+			if resp.Header.Get(aware) == "true" && protocol.Release(ctx) {
+				responseOf(ctx).replayed = aware
+			}
+			if asksForRetry(resp) {
+				protocol.Release(ctx)
 			}
 			return nil
 		}
 	}
 	return reprisehttp.Proxy(p)
+}
+
+// asksForRetry reports whether an upstream that guards the key itself refused a request,
+// because its first attempt runs, or its store is away: the retry is for the upstream.
+func asksForRetry(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusConflict || resp.StatusCode >= 500 && resp.Header.Get("Retry-After") != ""
 }
 
 // rewrite addresses a request to the upstream and tells it about the client.

@@ -251,6 +251,29 @@ func TestUpstreamThatReplaysIsHeard(t *testing.T) {
 	}
 }
 
+// An upstream that guards the key itself decides about its retries: its 409 in-progress
+// and its 503 are not the answer.
+func TestRefusalsOfAnUpstreamThatReplaysAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	for status, retry := range map[int]string{http.StatusConflict: "", http.StatusServiceUnavailable: "1"} {
+		b := setup(t, plain+"[default]\nupstream_aware = true\n")
+		refuses := true
+		b.handle(func(w http.ResponseWriter, _ *http.Request) {
+			if refuses {
+				w.Header().Set("Retry-After", retry)
+				w.WriteHeader(status)
+			}
+		})
+		if first := b.post("/orders", "k1"); first.status != status {
+			t.Errorf("%d: got %d", status, first.status)
+		}
+		refuses = false
+		if again := b.post("/orders", "k1"); again.status != http.StatusOK || again.replayed() {
+			t.Errorf("%d: the retry got %d %v, want a run", status, again.status, again.header)
+		}
+	}
+}
+
 func TestMaxRequestsBoundsThoseThatRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "max_requests = 1\n"+plain)
