@@ -117,15 +117,26 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	}
 }
 
-// failing is a client whose requests of one method fail, from the first few on.
+// failing is a client whose requests of one method fail with err, after the first few.
 type failing struct {
 	method string
 	left   atomic.Int64
+	err    error
+}
+
+func (f *failing) connect(tb testing.TB, addrs ...string) *clientv3.Client {
+	tb.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: addrs, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.invoke)}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 func (f *failing) invoke(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if path.Base(method) == f.method && f.left.Add(-1) < 0 {
-		return status.Error(codes.Aborted, "cut")
+		return f.err
 	}
 	return invoke(ctx, method, req, reply, conn, opts...)
 }
@@ -141,13 +152,8 @@ func TestFailedCompletionsLeaveNoParts(t *testing.T) {
 	} {
 		_, end := claimed(t, etcdcluster.Open(t, plain, mine), method)
 		end.Payload = large('x')
-		fault := failing{method: method}
-		client, err := clientv3.New(clientv3.Config{Endpoints: addrs, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(fault.invoke)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		broken, err := repriseetcd.New(client, repriseetcd.Config{Prefix: mine})
+		fault := failing{method: method, err: status.Error(codes.Aborted, "cut")}
+		broken, err := repriseetcd.New(fault.connect(t, addrs...), repriseetcd.Config{Prefix: mine})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,6 +432,23 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 	}
 	if _, err := repriseetcd.Open(t.Context(), as("nothing"), repriseetcd.Config{Prefix: "mine/"}); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("a user without a role: %v, want ErrMisconfigured", err)
+	}
+}
+
+// Newer servers show members and alarms only to root.
+func TestCheckNeedsNoRoot(t *testing.T) {
+	t.Parallel()
+	addrs := etcdcluster.Start(t, 1).Addrs()
+	for method, want := range map[string]int{"MemberList": 0, "Alarm": 1, "Status": 1} { // it has one member
+		refused := failing{method: method, err: status.Error(codes.PermissionDenied, "etcdserver: permission denied")}
+		st, err := repriseetcd.Open(t.Context(), refused.connect(t, addrs...), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
+		if err != nil {
+			t.Errorf("without %s: %v", method, err)
+			continue
+		}
+		if findings, err := st.Check(t.Context()); err != nil || len(findings) != want {
+			t.Errorf("without %s: %+v, %v", method, findings, err)
+		}
 	}
 }
 
