@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -90,13 +89,13 @@ func TestPostgresObserveNoticesKeepsOtherHooks(t *testing.T) {
 	observe := func(c *pgxpool.Config) {
 		c.MaxConns = 1
 		c.ConnConfig.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Message) }
-		c.AfterConnect = func(context.Context, *pgx.Conn) error {
+		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
 			if connects++; connects > 1 {
 				return refused
 			}
 			return nil
 		}
-		reprisepg.ObserveNotices(c)
+		pgObserve(c)
 	}
 	pool := labtest.NewPool(t, server.URL(), observe)
 	if _, err := pool.Exec(t.Context(), "DO $$ BEGIN RAISE NOTICE 'said'; END $$"); err != nil {
