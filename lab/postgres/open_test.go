@@ -73,8 +73,8 @@ func TestPostgresOpens(t *testing.T) {
 	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
 	_, err = reprisepg.OpenSQL(ended, db, c)
 	pgWant(t, "OpenSQL too late", err, store.ErrUnavailable)
-	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
-		t.Errorf("Version too late: %v", err)
+	if _, err := reprisepg.SchemaVersion(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
+		t.Errorf("SchemaVersion too late: %v", err)
 	}
 }
 
