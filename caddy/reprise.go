@@ -161,7 +161,7 @@ func open(ctx context.Context, url string, log *slog.Logger) (connection, error)
 		if err != nil {
 			break
 		}
-		reprisepg.ObserveNotices(config)
+		reprisepg.ObserveNotices(config.ConnConfig)
 		pool, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
 			return connection{}, errStore

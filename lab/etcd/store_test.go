@@ -3,16 +3,22 @@ package etcd_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
@@ -108,6 +114,67 @@ func TestLostAttemptLeavesNoPartsAndHurtsNone(t *testing.T) {
 	left, err := client.Get(t.Context(), mine+"b/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil || left.Count != 5 { // and the last half of a MiB is with the record
 		t.Errorf("%d parts, %v, want those of the winner only", left.Count, err)
+	}
+}
+
+// failing is a client whose requests of one method fail with err, after the first few.
+type failing struct {
+	method string
+	left   atomic.Int64
+	err    error
+}
+
+func (f *failing) connect(tb testing.TB, addrs ...string) *clientv3.Client {
+	tb.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: addrs, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.invoke)}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func (f *failing) invoke(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if path.Base(method) == f.method && f.left.Add(-1) < 0 {
+		return f.err
+	}
+	return invoke(ctx, method, req, reply, conn, opts...)
+}
+
+// A try that fails while it sends parts deletes them. One whose commit may have been
+// executed cannot; the next deletes them together with its commit.
+func TestFailedCompletionsLeaveNoParts(t *testing.T) {
+	t.Parallel()
+	addrs, mine := etcdcluster.Start(t, 1).Addrs(), etcdcluster.Prefix()
+	plain := etcdcluster.Connect(t, addrs...)
+	for method, left := range map[string]struct{ sent, parts int64 }{ // Txn reads first
+		"Put": {3, 0}, "Txn": {1, 5},
+	} {
+		_, end := claimed(t, etcdcluster.Open(t, plain, mine), method)
+		end.Payload = large('x')
+		fault := failing{method: method, err: status.Error(codes.Aborted, "cut")}
+		broken, err := repriseetcd.New(fault.connect(t, addrs...), repriseetcd.Config{Prefix: mine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end.Attempt = 0 // another process claimed it
+		fault.left.Store(left.sent)
+		wantParts := func(when string, want int64) {
+			t.Helper()
+			got, err := plain.Get(t.Context(), mine+"b/"+hex.EncodeToString(end.ID[:]), clientv3.WithPrefix(), clientv3.WithCountOnly())
+			if err != nil || got.Count != want {
+				t.Errorf("%s, %s: %d parts, %v; want %d", method, when, got.Count, err, want)
+			}
+		}
+		if err := broken.Complete(t.Context(), end); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: %v, want ErrUnknown", method, err)
+		}
+		wantParts("failed", left.parts)
+		fault.left.Store(1000)
+		if err := broken.Complete(t.Context(), end); err != nil {
+			t.Errorf("%s: %v", method, err)
+		}
+		wantParts("completed", 5)
 	}
 }
 
@@ -365,6 +432,23 @@ func TestUserNeedsThePrefixOnly(t *testing.T) {
 	}
 	if _, err := repriseetcd.Open(t.Context(), as("nothing"), repriseetcd.Config{Prefix: "mine/"}); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("a user without a role: %v, want ErrMisconfigured", err)
+	}
+}
+
+// Newer servers show members and alarms only to root.
+func TestCheckNeedsNoRoot(t *testing.T) {
+	t.Parallel()
+	addrs := etcdcluster.Start(t, 1).Addrs()
+	for method, want := range map[string]int{"MemberList": 0, "Alarm": 1, "Status": 1} { // it has one member
+		refused := failing{method: method, err: status.Error(codes.PermissionDenied, "etcdserver: permission denied")}
+		st, err := repriseetcd.Open(t.Context(), refused.connect(t, addrs...), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
+		if err != nil {
+			t.Errorf("without %s: %v", method, err)
+			continue
+		}
+		if findings, err := st.Check(t.Context()); err != nil || len(findings) != want {
+			t.Errorf("without %s: %+v, %v", method, findings, err)
+		}
 	}
 }
 

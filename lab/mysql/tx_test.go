@@ -106,9 +106,13 @@ func TestUnknownAfterACommitOfTheHandlerIsKept(t *testing.T) {
 			st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
 			a := begin(t, st, request())
 			a.exec(t)
+			left := st.Bind(t.Context(), a.ID, a.Owner) // of a goroutine that the handler left behind
 			commit(t, a)
 			if err := st.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"}); err != nil {
 				t.Error(err)
+			}
+			if tx, ok := reprisemysql.Tx(left); !ok || tx != a.tx {
+				t.Errorf("%p, %t: not the transaction of the handler", tx, ok)
 			}
 			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
 		})

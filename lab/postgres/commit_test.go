@@ -181,7 +181,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	standby := server.StartStandby(t)
-	c := newPgCut(t, server, reprisepg.ObserveNotices)
+	c := newPgCut(t, server, pgObserve)
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 
@@ -218,8 +218,10 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	server := servers.StartPostgres(t)
 	standby := server.StartStandby(t)
 	const name = "waits-for-standby"
-	f := pgSetup(t, server, reprisepg.ObserveNotices, labtest.SessionParam("application_name", name))
+	f := pgSetup(t, server, pgObserve, labtest.SessionParam("application_name", name))
 	leased, transactional := f.Leased(t), f.Transactional(t)
+	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), f.Config)
+	pgWant(t, "NewSQL", err, nil)
 	witness := labtest.NewPool(t, server.URL())
 	running, attempt := pgClaim(), pgClaim()
 	pgMustClaim(t, leased, running, store.Claimed)
@@ -244,6 +246,7 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	another := pgClaim()
 	cancelled("claim", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
 	cancelled("claim again", func(ctx context.Context) error { _, err := leased.Claim(ctx, another); return err })
+	cancelled("claim through database/sql", func(ctx context.Context) error { _, err := throughSQL.Claim(ctx, pgClaim()); return err })
 	cancelled("renew", func(ctx context.Context) error {
 		_, err := leased.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
 		return err

@@ -31,6 +31,9 @@ func pgOn(pool *pgxpool.Pool, c reprisepg.Config) *pgFixture {
 	return &pgFixture{&labtest.Postgres{Pool: pool, Config: c}}
 }
 
+// pgObserve makes the connections of a pool, or of a *sql.DB, observe notices.
+func pgObserve(c *pgxpool.Config) { reprisepg.ObserveNotices(c.ConnConfig) }
+
 // records is the name of the table, for a statement of a test.
 func (f *pgFixture) records() string { return f.name(reprisepg.DefaultTable) }
 

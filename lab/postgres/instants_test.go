@@ -54,6 +54,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		over   = "state = 1, payload = NULL, lease_until = now(), valid_until = now()"
 		done   = "state = 2, payload = 'former', lease_until = now(), valid_until = now() + interval '1 hour'"
 		early  = ", expires_at = now() + interval '10 seconds'"
+		enough = ", expires_at = now() + interval '3 hours 30 minutes'"
 		late   = ", expires_at = now() + interval '1 day'"
 		claims = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], array[''], false)"
 	)
@@ -100,9 +101,11 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		},
 		"brief claim":               {no, texts["claim"], creates(brief), lease, brief, 2 * brief, 0, time.Time{}, true},
 		"claim again":               {live + early, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"claim again, expires late": {live + late, rewrite, rewrites(mine, 2, false), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"claim again, expires late": {live + enough, rewrite, rewrites(mine, 2, false), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"claim again, briefer":      {live + late, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
 		"takeover":                  {lapsed + early, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
-		"takeover, expires late":    {lapsed + late, rewrite, rewrites(r, 2, true), lease, retention, asItWas, 0, time.Time{}, true},
+		"takeover, expires late":    {lapsed + enough, rewrite, rewrites(r, 2, true), lease, retention, asItWas, 0, time.Time{}, true},
+		"takeover, briefer":         {lapsed + late, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
 		"claim of what is over":     {over + early, rewrite, rewrites(r, 1, true), lease, retention, retention + spare, 0, time.Time{}, true},
 		"completion":                {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
 		"completion, expires late":  {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -74,8 +73,8 @@ func TestPostgresOpens(t *testing.T) {
 	pgWant(t, "MigrateSQL too late", reprisepg.MigrateSQL(ended, db, c), store.ErrUnavailable)
 	_, err = reprisepg.OpenSQL(ended, db, c)
 	pgWant(t, "OpenSQL too late", err, store.ErrUnavailable)
-	if _, err := reprisepg.Version(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
-		t.Errorf("Version too late: %v", err)
+	if _, err := reprisepg.SchemaVersion(ended, pool, c); err == nil || errors.Is(err, store.ErrInvalid) {
+		t.Errorf("SchemaVersion too late: %v", err)
 	}
 }
 
@@ -90,13 +89,13 @@ func TestPostgresObserveNoticesKeepsOtherHooks(t *testing.T) {
 	observe := func(c *pgxpool.Config) {
 		c.MaxConns = 1
 		c.ConnConfig.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Message) }
-		c.AfterConnect = func(context.Context, *pgx.Conn) error {
+		c.ConnConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
 			if connects++; connects > 1 {
 				return refused
 			}
 			return nil
 		}
-		reprisepg.ObserveNotices(c)
+		pgObserve(c)
 	}
 	pool := labtest.NewPool(t, server.URL(), observe)
 	if _, err := pool.Exec(t.Context(), "DO $$ BEGIN RAISE NOTICE 'said'; END $$"); err != nil {

@@ -83,8 +83,8 @@ func TestPostgresVersionOfTheSchema(t *testing.T) {
 	}
 	version := func(c reprisepg.Config, want int) {
 		t.Helper()
-		if got, err := reprisepg.Version(t.Context(), f.Pool, c); err != nil || got != want {
-			t.Errorf("Version is %d, %v; want %d", got, err, want)
+		if got, err := reprisepg.SchemaVersion(t.Context(), f.Pool, c); err != nil || got != want {
+			t.Errorf("SchemaVersion is %d, %v; want %d", got, err, want)
 		}
 	}
 	version(f.Config, len(list))

@@ -140,7 +140,7 @@ func TestPostgresCheckFindings(t *testing.T) {
 	if codes := pgFindings(t, fresh.Leased(t)); !slices.Equal(codes, []string{"full-page-writes", "notices"}) {
 		t.Errorf("check finds %v", codes)
 	}
-	observed := pgOn(labtest.NewPool(t, server.URL(), reprisepg.ObserveNotices), f.Config)
+	observed := pgOn(labtest.NewPool(t, server.URL(), pgObserve), f.Config)
 	if codes := pgFindings(t, observed.Leased(t)); slices.Contains(codes, "notices") {
 		t.Errorf("check of a pool that observes notices finds %v", codes)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
@@ -94,4 +95,47 @@ func TestTransactionalStoreNeedsTwoConnections(t *testing.T) {
 	if _, err := reprisesqlite.NewTransactional(db, reprisesqlite.Config{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("%v, want ErrInvalid", err)
 	}
+}
+
+// TestTableMayHaveFurtherColumns: those of a later release, which have a default. This
+// release leaves them as they are, and raises the revision with each write.
+func TestTableMayHaveFurtherColumns(t *testing.T) {
+	t.Parallel()
+	d := drivers[0]
+	file := d.newFile(t)
+	d.exec(t, file, "ALTER TABLE reprise_records ADD COLUMN later INTEGER NOT NULL DEFAULT 0")
+	st := d.leased(t, file)
+	last := 0
+	written := func(what string, r store.ClaimRequest, later int) {
+		t.Helper()
+		var got, revision int
+		err := d.open(t, file).QueryRowContext(t.Context(), "SELECT later, revision FROM reprise_records WHERE id = ?", r.ID[:]).Scan(&got, &revision)
+		if err != nil || got != later || revision <= last {
+			t.Errorf("%s: the column is %d and the revision %d, %v; want %d and more than %d", what, got, revision, err, later, last)
+		}
+		last = revision
+	}
+	r := request()
+	r.Lease = store.MinDuration
+	if got, err := st.Claim(t.Context(), r); err != nil || got.Outcome != store.Claimed {
+		t.Fatalf("%v, %v", got.Outcome, err)
+	}
+	written("claimed", r, 0)
+	d.exec(t, file, "UPDATE reprise_records SET later = revision")
+	next := r
+	next.Owner, next.Lease = store.NewOwner(), time.Minute
+	for {
+		got, err := st.Claim(t.Context(), next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Outcome == store.Claimed {
+			break
+		}
+	}
+	written("taken over", next, 1)
+	if err := st.Complete(t.Context(), completion(next, []byte("answer"))); err != nil {
+		t.Fatal(err)
+	}
+	written("completed", next, 1)
 }

@@ -141,16 +141,42 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 			ls[0] = held // so that all parts are deleted together
 		}
 		rec.spare = ls[1].spare(kept)
-		return []clientv3.Op{
+		ops := []clientv3.Op{
 			clientv3.OpPut(s.key(records, id), rec.encode(), clientv3.WithLease(ls[1].id)),
 			clientv3.OpPut(s.key(payloads, id), payload, clientv3.WithLease(ls[0].id)),
 			clientv3.OpDelete(s.key(alive, id)),
 		}
+		if held != nil {
+			ops = append(ops, s.otherParts(id, rec)...)
+		}
+		return ops
 	})
-	if held != nil && !done && err == nil && now.record.set != rec.set {
-		_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix()) // else they are deleted when their lease ends
+	if held != nil && !done && (err == nil || errors.Is(err, store.ErrFull)) && now.record.set != rec.set {
+		s.discard(ctx, id, rec)
 	}
 	return done, err
+}
+
+// discarding bounds how long a completion that failed takes to delete its parts.
+const discarding = time.Second
+
+// discard deletes the parts of a set that no record names and none will, also after ctx
+// has ended. Those that it misses are deleted by a later completion, or with their lease.
+func (s *Store) discard(ctx context.Context, id store.ID, rec *record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discarding)
+	defer cancel()
+	_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix())
+}
+
+// otherParts returns the operations that delete the parts of an ID but those of rec: an
+// earlier completion left them, whose result is unknown. If it is still on its way, it
+// finds the record changed.
+func (s *Store) otherParts(id store.ID, rec *record) []clientv3.Op {
+	all, mine := s.key(parts, id)+"/", s.partsOf(id, rec)
+	return []clientv3.Op{
+		clientv3.OpDelete(all, clientv3.WithRange(mine)),
+		clientv3.OpDelete(clientv3.GetPrefixRangeEnd(mine), clientv3.WithRange(clientv3.GetPrefixRangeEnd(all))),
+	}
 }
 
 // partsOf returns the start of the keys of a payload's parts.
@@ -166,13 +192,18 @@ func (s *Store) part(id store.ID, rec *record, number int) string {
 const sending = 30 * time.Second
 
 // split writes the parts of a payload under a new set. It returns the rest, for the
-// payload's own key, and the lease of the parts, which still lasts long enough. If it
-// returns neither a lease nor an error, the caller tries again.
+// payload's own key, and the lease of the parts, which still lasts long enough. Without a
+// lease it has discarded them, and unless there is an error, the caller tries again.
 func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload string, replayed time.Duration) (rest string, held *lease, err error) {
 	if held, err = s.leases.lasting(ctx, replayed+sending); err != nil {
 		return "", nil, classify(err)
 	}
 	rec.set = rand.Uint64() //nolint:gosec // it has to be unique only
+	defer func() {
+		if held == nil {
+			s.discard(ctx, id, rec)
+		}
+	}()
 	for len(payload) > maxPart {
 		_, err := s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
 		if answered(err, rpctypes.ErrLeaseNotFound) {

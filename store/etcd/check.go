@@ -16,15 +16,29 @@ import (
 )
 
 // Check implements [store.Checker]. It asks each endpoint of the client for its status,
-// and does not write. The codes that it reports are listed in docs/operate/etcd.md.
+// and does not write. The codes that it reports are listed in docs/operate/etcd.md, with
+// those that a server shows only to root.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
+	var found findings
+	for _, look := range []func(context.Context, *findings) error{s.checkMembers, s.checkAlarms} {
+		if err := look(ctx, &found); err != nil && !answered(err, rpctypes.ErrPermissionDenied) {
+			return nil, classify(err)
+		}
+	}
+	s.checkEndpoints(ctx, &found)
+	return found, nil
+}
+
+type findings []store.Finding
+
+func (f *findings) add(code string, severity store.Severity, format string, args ...any) {
+	*f = append(*f, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (s *Store) checkMembers(ctx context.Context, f *findings) error {
 	members, err := s.client.MemberList(ctx)
 	if err != nil {
-		return nil, classify(err)
-	}
-	var findings []store.Finding
-	add := func(code string, severity store.Severity, format string, args ...any) {
-		findings = append(findings, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
+		return err
 	}
 	voters := 0
 	for _, m := range members.Members {
@@ -34,39 +48,46 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	}
 	switch {
 	case voters == 1:
-		add("single-member", store.Warning, "the cluster has one member: no operation runs while it is down, and its disk is the only copy of the records; use three or five members")
+		f.add("single-member", store.Warning, "the cluster has one member: no operation runs while it is down, and its disk is the only copy of the records; use three or five members")
 	case voters%2 == 0:
-		add("even-members", store.Warning, "the cluster has %d members, and survives no more failures than with %d; use an odd number", voters, voters-1)
+		f.add("even-members", store.Warning, "the cluster has %d members, and survives no more failures than with %d; use an odd number", voters, voters-1)
 	}
+	return nil
+}
+
+func (s *Store) checkAlarms(ctx context.Context, f *findings) error {
 	alarms, err := s.client.AlarmList(ctx)
 	if err != nil {
-		return nil, classify(err)
+		return err
 	}
 	for _, a := range alarms.Alarms {
 		switch a.Alarm { //nolint:exhaustive // there is one for none
 		case etcdserverpb.AlarmType_NOSPACE:
-			add("no-space", store.Unsafe, "member %x has no space left, so new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
+			f.add("no-space", store.Unsafe, "member %x has no space left, so new operations are refused, and no result is recorded; compact, defragment, and disarm the alarm (docs/operate/etcd.md)", a.MemberID)
 		case etcdserverpb.AlarmType_CORRUPT:
-			add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
+			f.add("corrupt-member", store.Unsafe, "the data of member %x is corrupt; replace the member", a.MemberID)
 		}
 	}
+	return nil
+}
+
+func (s *Store) checkEndpoints(ctx context.Context, f *findings) {
 	for _, endpoint := range s.client.Endpoints() {
 		status, err := s.status(ctx, endpoint)
-		if answered(err, rpctypes.ErrPermissionDenied) { // it answers, but shows its status only to root
+		if answered(err, rpctypes.ErrPermissionDenied) { // so it answers
 			continue
 		}
 		if err != nil {
-			add("member-away", store.Warning, "an endpoint of the client does not answer; start the member, or leave its endpoint out: %v", classify(err))
+			f.add("member-away", store.Warning, "an endpoint of the client does not answer; start the member, or leave its endpoint out: %v", classify(err))
 			continue
 		}
 		if status.IsLearner {
-			add("learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
+			f.add("learner", store.Warning, "an endpoint of the client is a learner, which refuses writes; leave it out of the client's endpoints")
 		}
 		if !supported(status.Version) {
-			add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
+			f.add("server-version", store.Unsafe, "version %s is not supported; use etcd 3.4 or newer", status.Version)
 		}
 	}
-	return findings, nil
 }
 
 // statusTimeout bounds the request to one endpoint, because the client waits for one that

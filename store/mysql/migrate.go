@@ -7,6 +7,11 @@ import (
 
 // Migrate creates the table if it does not exist. Any number of processes may call it at
 // once. It needs the privilege CREATE on the table.
+//
+// Every statement of the store names its columns, so a later release can add one with a
+// default while this release runs. This one leaves it as it was when it rewrites a row,
+// so the later one must not trust it unless the revision, which every write raises, is
+// that of its own write.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	t, err := newTable(db, c)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	return s.table.Claim(ctx, &r)
 }
 
-// Renew implements [store.Store], one record after the other.
+// Renew implements [store.Store], over up to eight connections, and half of the pool.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	return s.table.Renew(ctx, rs)
 }

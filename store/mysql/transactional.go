@@ -26,8 +26,9 @@ import (
 // first come, first served, until shortly before their context ends, and then fail with
 // ErrBusy. Replays and duplicates of a running attempt do not wait.
 //
-// It is safe for concurrent use and starts no goroutine that outlives a call. Besides
-// [store.Store] it is a [store.ContextBinder], and has the abilities of [Store].
+// It is safe for concurrent use and needs no Close: a goroutine that it starts ends with
+// its call or with its attempt. Besides [store.Store] it is a [store.ContextBinder], and
+// has the abilities of [Store].
 type TransactionalStore struct {
 	operations
 	store *sqlstore.Transactional

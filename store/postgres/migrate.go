@@ -77,10 +77,17 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 	if err != nil {
 		return err
 	}
+	if err := notNil(db); err != nil {
+		return err
+	}
+	return table.Migrate(ctx, db, o)
+}
+
+func notNil(db Beginner) error {
 	if pool, isPool := db.(*pgxpool.Pool); db == nil || isPool && pool == nil {
 		return table.Invalid("the pool is nil")
 	}
-	return table.Migrate(ctx, db, o)
+	return nil
 }
 
 // MigrateSQL is [Migrate] for a *sql.DB over pgx's driver.
@@ -96,12 +103,15 @@ func MigrateSQL(ctx context.Context, db *sql.DB, c Config) error {
 	return session.Do(func(conn *pgx.Conn) error { return Migrate(ctx, conn, c) })
 }
 
-// Version returns the version of the schema of c: the Version of the last [Migration]
-// that was applied. 0 means that there is none, or that this role cannot see it. An
-// invalid config is ErrInvalid.
-func Version(ctx context.Context, db Beginner, c Config) (int, error) {
+// SchemaVersion returns the version of the schema of c: the Version of the last
+// [Migration] that was applied. 0 means that there is none, or that this role cannot see
+// it. An invalid config, or a db that is nil, is ErrInvalid.
+func SchemaVersion(ctx context.Context, db Beginner, c Config) (int, error) {
 	o, err := c.options()
 	if err != nil {
+		return 0, err
+	}
+	if err := notNil(db); err != nil {
 		return 0, err
 	}
 	return table.Version(ctx, db, o)

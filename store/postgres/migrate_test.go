@@ -3,9 +3,26 @@ package reprisepg
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/reprise-go/reprise/core/store"
 )
+
+func TestNilDatabaseIsInvalid(t *testing.T) {
+	t.Parallel()
+	for _, db := range []Beginner{nil, (*pgxpool.Pool)(nil)} {
+		if err := Migrate(t.Context(), db, Config{}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("Migrate: %v, want ErrInvalid", err)
+		}
+		if _, err := SchemaVersion(t.Context(), db, Config{}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("SchemaVersion: %v, want ErrInvalid", err)
+		}
+	}
+}
 
 // TestMigrationsNeverChange: an applied migration stays unchanged; a change is
 // another migration. When it needs another form of a condition that the migration shares

@@ -3,17 +3,17 @@ package reprisepg
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 )
 
 func TestObserveNoticesConfiguresEachConnection(t *testing.T) {
 	t.Parallel()
-	c, err := pgxpool.ParseConfig("postgres://nobody@127.0.0.1:1/nothing")
+	c, err := pgx.ParseConfig("postgres://nobody@127.0.0.1:1/nothing")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ObserveNotices(c)
-	if c.AfterConnect == nil || c.ConnConfig.OnNotice == nil {
+	if c.AfterConnect == nil || c.OnNotice == nil {
 		t.Error("the configuration has no hooks")
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Store is the leased store: every claim is a statement that commits at once, and holds
-// for its lease. It is safe for concurrent use, starts no goroutine and needs no Close;
-// the caller owns the pool.
+// for its lease. It is safe for concurrent use and needs no Close: a goroutine that it
+// starts ends once no caller waits for a statement. The caller owns the pool.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder] (see
 // [InTx]), a [store.Inspector], a [store.Purger] and a [store.Maintainer].

@@ -22,11 +22,12 @@ import (
 // attempt at once, and the next request with the key runs the operation. An attempt that
 // outlasts [Config.TxTimeout] is rolled back.
 //
-// It is safe for concurrent use and starts no goroutine. Each attempt holds one
-// connection of the pool until it is completed or released. At most MaxConns − 2 attempts
-// run at once. Further claims wait, first come, first served, until shortly before their
-// context ends, and then fail with ErrBusy; replays and duplicates wait for 10 ms at
-// most. See [TransactionalStore.Stats].
+// It is safe for concurrent use and needs no Close: a goroutine that it starts ends with
+// its statement, or with its attempt. Each attempt holds one connection of the pool until
+// it is completed or released. At most MaxConns − 2 attempts run at once. Further claims
+// wait, first come, first served, until shortly before their context ends, and then fail
+// with ErrBusy; replays and duplicates wait for 10 ms at most. See
+// [TransactionalStore.Stats].
 //
 // Besides [store.Store] it is a [store.Checker], a [store.ContextBinder], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Leaser].

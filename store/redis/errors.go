@@ -114,9 +114,11 @@ func classifyReply(err error) (failure, bool) {
 // errUnreadable is the error for a record that this release cannot read.
 var errUnreadable = fail(store.ErrCorrupt, errors.New("the record has an unknown version or kind, is not a string, or was cut"))
 
-// fail wraps cause once, as an error of class.
+// fail wraps cause once, as an error of class. A server that does not know a command
+// answers with its arguments, which are left out: among them are a key and an owner.
 func fail(class, cause error) error {
-	return fmt.Errorf("%w: redis: %v", class, cause) //nolint:errorlint // one class an error, the cause is for people
+	text, _, _ := strings.Cut(cause.Error(), ", with args beginning with")
+	return fmt.Errorf("%w: redis: %s", class, text) // one class an error, the cause is for people
 }
 
 // exhausted marks an error of a context that ended before anything was sent, while the

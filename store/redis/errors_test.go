@@ -53,11 +53,18 @@ func TestFailuresHaveAClass(t *testing.T) {
 
 func TestErrorsShowNoOwnerAndNoPayload(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, func(_, _ int, _ []string) string { return "-ERR upstream failure\r\n" })
-	s := newStore(t, f, Config{})
-	err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Policy: store.Policy{Retention: time.Hour}})
-	if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %q", err)
+	for _, answer := range []func([]string) string{
+		func([]string) string { return "-ERR upstream failure\r\n" },
+		func(command []string) string {
+			return "-ERR unknown command '" + command[0] + "', with args beginning with: '" + strings.Join(command[1:], "' '") + "'\r\n"
+		},
+	} {
+		f := newFake(t, func(_, _ int, command []string) string { return answer(command) })
+		s := newStore(t, f, Config{})
+		err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner([]byte("sixteen-bytes-ok")), Payload: []byte("secret"), Policy: store.Policy{Retention: time.Hour}})
+		if err == nil || strings.Contains(err.Error(), "sixteen") || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "args") {
+			t.Errorf("error %q", err)
+		}
 	}
 	c := &command{fixed: blob("sixteen-bytes-ok")}
 	if got := c.fixed.String(); got != "[16 bytes]" {

@@ -9,8 +9,8 @@ import (
 )
 
 // Store is the leased store: every claim is committed at once, and holds for its lease.
-// It is safe for concurrent use, starts no goroutine that outlives a call and needs no
-// Close; the caller owns the *sql.DB.
+// It is safe for concurrent use and needs no Close: the goroutine that writes ends with
+// the last transaction that a call asked for. The caller owns the *sql.DB.
 //
 // Besides [store.Store] it is a [store.Checker], a [store.Inspector], a [store.Purger], a
 // [store.Maintainer] and a [store.Meter].

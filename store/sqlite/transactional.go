@@ -26,8 +26,9 @@ import (
 // [Config.TxTimeout] is rolled back, too. A duplicate of an attempt that runs in another
 // process waits as other claims do, because its record is invisible before the commit.
 //
-// It is safe for concurrent use and starts no goroutine that outlives a call. Besides
-// [store.Store] it is a [store.ContextBinder], and has the abilities of [Store].
+// It is safe for concurrent use and needs no Close: a goroutine that it starts ends with
+// its transaction. Besides [store.Store] it is a [store.ContextBinder], and has the
+// abilities of [Store].
 type TransactionalStore struct {
 	operations
 	store *sqlstore.Transactional

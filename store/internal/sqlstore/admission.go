@@ -108,7 +108,7 @@ func (s *Transactional) attempt(ctx context.Context, r *store.ClaimRequest) (*at
 		return nil, store.ClaimResult{}, err
 	}
 	a := &attempt{
-		dialect: s.Dialect, id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, request: *r, tx: tx, deadline: time.Now().Add(s.timeout),
+		dialect: s.Dialect, id: r.ID, owner: r.Owner, fingerprint: r.Fingerprint, request: *r, tx: tx, handler: tx.Tx, deadline: time.Now().Add(s.timeout),
 	}
 	a.request.Lease = s.timeout
 	result, err := s.open(s.Dialect.rest(ctx), a)

@@ -19,6 +19,9 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	if len(rs) == 0 {
 		return nil, nil
 	}
+	if !t.Dialect.Embedded {
+		return t.renewEach(ctx, rs)
+	}
 	rs, statuses := slices.Clone(rs), make([]store.RenewStatus, len(rs)) // the caller may return before they are executed
 	err := t.write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
 		for i := range rs {

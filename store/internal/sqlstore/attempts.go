@@ -79,6 +79,7 @@ type attempt struct {
 	number      int
 	fence       int64
 	tx          *Tx
+	handler     *sql.Tx // that of tx at first: a handler that was left behind may still ask for it
 	deadline    time.Time
 	expired     atomic.Bool // the watchdog rolled back
 	watchdog    *time.Timer
@@ -131,7 +132,7 @@ func TxFrom(ctx context.Context, d *Dialect) (*sql.Tx, bool) {
 	if a == nil || a.dialect != d {
 		return nil, false
 	}
-	return a.tx.Tx, true
+	return a.handler, true
 }
 
 // find returns the attempt of owner that runs in this process, or nil.

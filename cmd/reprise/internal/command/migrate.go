@@ -150,7 +150,7 @@ Exit code 1: they differ.`,
 func (c *session) schemaStatus(ctx context.Context, store *connect.Store) error {
 	bounded, cancel := store.Bounded(ctx)
 	defer cancel()
-	applied, err := reprisepg.Version(bounded, store.Pool, store.Config)
+	applied, err := reprisepg.SchemaVersion(bounded, store.Pool, store.Config)
 	if err != nil {
 		return storeFailed(ctx, "reading the version of the schema", err)
 	}

@@ -39,7 +39,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "reprise"
 	}
-	reprisepg.ObserveNotices(c)
+	reprisepg.ObserveNotices(c.ConnConfig)
 	// The pool settings in the URL are for the service; a command needs few connections.
 	// A pool opens only those that are used, so one of the service's size can be judged.
 	if !s.ServicePool {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // The notes that [ObserveNotices] leaves on a connection.
@@ -15,9 +14,9 @@ const (
 )
 
 // ObserveNotices makes connections note commits that no standby confirmed.
-func ObserveNotices(c *pgxpool.Config) {
-	notice, connect := c.ConnConfig.OnNotice, c.AfterConnect
-	c.ConnConfig.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
+func ObserveNotices(c *pgx.ConnConfig) {
+	notice, connect := c.OnNotice, c.AfterConnect
+	c.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
 		// Only the name of the function identifies the warning: its text is translated, and its
 		// code is that of any warning.
 		if n.Routine == "SyncRepWaitForLSN" {
@@ -27,8 +26,8 @@ func ObserveNotices(c *pgxpool.Config) {
 			notice(conn, n)
 		}
 	}
-	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		conn.PgConn().CustomData()[noteObserved] = true
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		conn.CustomData()[noteObserved] = true
 		if connect != nil {
 			return connect(ctx, conn)
 		}

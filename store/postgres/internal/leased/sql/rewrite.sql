@@ -32,8 +32,9 @@ UPDATE {records} AS r SET
 	created_at = CASE WHEN $12::boolean THEN s.at ELSE r.created_at END,
 	lease_until = s.at + $5::interval,
 	valid_until = s.at + s.kept,
-	-- indexed, so left alone where it still lies late enough
-	expires_at = CASE WHEN r.expires_at >= s.at + s.kept THEN r.expires_at ELSE s.at + s.kept + least(s.kept, interval '1 hour') END
+	-- indexed, so left alone where it still lies late enough, and no later than it would be put
+	expires_at = CASE WHEN r.expires_at BETWEEN s.at + s.kept AND s.at + s.kept + least(s.kept, interval '1 hour')
+		THEN r.expires_at ELSE s.at + s.kept + least(s.kept, interval '1 hour') END
 FROM started AS s
 WHERE r.id = $1::bytea AND {readable}
 	AND r.fence = $13::bigint AND r.state = $14::smallint AND r.lease_until = $15::timestamptz AND r.owner = $16::bytea
