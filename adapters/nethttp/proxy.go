@@ -65,7 +65,7 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 		own.Transport, own.ErrorHandler = f, f.fail
 		returned := false
 		defer func() {
-			cut := !returned || f.broken.Load() || f.status == http.StatusSwitchingProtocols
+			cut := !returned && !protocol.ClientLeft(f.run) || f.broken.Load() || f.status == http.StatusSwitchingProtocols
 			if cut && !f.failed && f.sent() {
 				protocol.Unknown(f.run, f.reason(nil))
 			}

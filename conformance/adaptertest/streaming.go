@@ -203,6 +203,20 @@ var streamingCases = []testCase{
 		},
 	},
 	{
+		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent: its retry gets the summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		func(e *env) {
+			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
+			part := string(PatternBody(2000))
+			c := e.post(Program{Status: 201, Headers: []Pair{{"Location", "/orders/1"}}, Chunks: []Chunk{{Body: part}, {100, part}, {100, part}, {100, part}}})
+			w := srv.dial()
+			w.write(c.bytes())
+			w.await("HTTP/1.1 201 Created\r\n")
+			w.close()
+			srv.wantSummary(srv.sendUntilDone(c), 201)
+			srv.ran(1)
+		},
+	},
+	{
 		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})

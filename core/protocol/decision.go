@@ -65,6 +65,14 @@ func OmitBody(ctx context.Context) bool {
 	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
 }
 
+// ClientLeft reports whether the client left while it was sent a body that is too long to
+// be kept. The rest of the body has no use then, and the record has its status (R35): a
+// handler that passes on the response of another service need not call Unknown.
+func ClientLeft(ctx context.Context) bool {
+	x := exchangeOf(ctx)
+	return x != nil && x.left.Load()
+}
+
 func decideFor(ctx context.Context, decide func(*Exchange)) bool {
 	x := exchangeOf(ctx)
 	if x == nil {

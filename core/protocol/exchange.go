@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
@@ -37,6 +38,8 @@ type Exchange struct {
 
 	annotation string  // of Config.Keep.Annotate
 	announced  []Field // fields that the policy adds to a recorded response
+
+	left atomic.Bool // see ClientLeft
 
 	mu       sync.Mutex // guards the fields below, and scratch against Close
 	decision Decision

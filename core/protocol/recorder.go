@@ -46,6 +46,7 @@ type Recorder struct {
 	oversize bool
 	taken    bool // the handler took the connection
 	cut      bool // the adapter says that the response was cut short
+	left     bool // its client left a body that is too long to be kept
 	finished bool
 }
 
@@ -127,11 +128,34 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 		s.response = append(r.x.guard.room(s.response, len(p)), p...)
 	}
 	if r.live {
-		if n, err := r.wire.Write([]byte(p)); err != nil && r.oversize && r.x.spool == nil {
+		if n, err := r.wire.Write([]byte(p)); err != nil && r.useless() {
+			r.leave()
 			return n, err
 		}
 	}
 	return len(p), nil
+}
+
+// useless reports whether the record has no use for the rest of the body.
+func (r *Recorder) useless() bool { return r.oversize && r.x.spool == nil }
+
+// leave remembers that the client has left. What the handler writes from now on, and how
+// it ends, says nothing about its operation.
+func (r *Recorder) leave() {
+	r.left = true
+	r.x.left.Store(true)
+}
+
+// FlushFailed takes the error of a flush that followed Flush, and returns it where Write
+// would fail, too; if not, it returns nil.
+func (r *Recorder) FlushFailed(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.useless() {
+		return nil
+	}
+	r.leave()
+	return err
 }
 
 // overflow moves a body that is too long for memory out of it. next is the next part.
@@ -220,7 +244,7 @@ func (r *Recorder) Finish() {
 		}
 	}()
 	reply := r.x.Finish(Captured{
-		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.cut || r.taken || r.wrongLength(),
+		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || !r.left && (r.cut || r.wrongLength()),
 	})
 	decided = true
 	switch {
@@ -251,8 +275,9 @@ func (r *Recorder) wrongLength() bool {
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
 // its goroutine. The panic continues. If no byte has been sent, the header is as it was
-// before the handler. After Finish it is a no-op, so that it can be deferred; Close calls
-// it.
+// before the handler. A handler that ended because its client left a body that is too
+// long to be kept has finished (R35). After Finish it is a no-op, so that it can be
+// deferred; Close calls it.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,6 +287,10 @@ func (r *Recorder) Abandon() {
 	r.finished = true
 	started := r.status != 0 || r.taken || r.cut
 	r.x.dropSpool()
+	if r.left && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
+		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true})
+		return
+	}
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
 	if !r.live && !r.taken {
 		restore(r.header, r.x.scratch.outer)

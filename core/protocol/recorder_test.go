@@ -454,6 +454,66 @@ func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
 	}
 }
 
+// R35: how a handler ends after its client left a body that is too long to be kept says
+// nothing about its operation: it is not run again.
+func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*protocol.Recorder){
+		"with less than it declared": func(*protocol.Recorder) {},
+		"with an error":              func(w *protocol.Recorder) { w.Cut() },
+		"with a panic":               func(*protocol.Recorder) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
+			a := b.admit("k", "body")
+			h := http.Header{"Content-Length": {"100"}}
+			func() {
+				defer func() { _ = recover() }()
+				var w protocol.Recorder
+				w.Start(a.Exchange, h, goneClient{}, nil)
+				defer w.Close()
+				w.WriteHeader(http.StatusCreated)
+				if protocol.ClientLeft(a.Exchange.Context()) {
+					t.Error("the client has not left yet")
+				}
+				if _, err := w.WriteString("12345678901"); !errors.Is(err, io.ErrClosedPipe) {
+					t.Errorf("a write that is neither kept nor sent: %v", err)
+				}
+				if !protocol.ClientLeft(a.Exchange.Context()) {
+					t.Error("the client has left")
+				}
+				end(&w)
+				w.Finish()
+			}()
+			if again := b.replay("k"); again.Code != http.StatusCreated || again.Header().Get("Idempotency-Body") != "omitted" {
+				t.Errorf("replayed %d %v", again.Code, again.Header())
+			}
+		})
+	}
+}
+
+// A flush that fails is none of the handler's business, as long as the record has a use
+// for what it writes.
+func TestFlushFailsOnceTheRecordHasNoUseForTheBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
+	a := b.admit("k", "body")
+	defer a.Exchange.Close()
+	var w protocol.Recorder
+	w.Start(a.Exchange, http.Header{}, goneClient{}, nil)
+	defer w.Close()
+	_, _ = w.WriteString("1234567890")
+	w.Flush()
+	if err := w.FlushFailed(io.ErrClosedPipe); err != nil {
+		t.Errorf("a flush of what is kept: %v", err)
+	}
+	_, _ = w.WriteString("1")
+	if err := w.FlushFailed(io.ErrClosedPipe); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a flush of what is not kept: %v", err)
+	}
+}
+
 type goneClient struct{}
 
 func (goneClient) WriteHeader(int)           {}

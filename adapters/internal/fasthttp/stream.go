@@ -168,6 +168,9 @@ func (s *stream) finish(err error) {
 	}
 	captured := s.capture.Captured(s.from.StatusCode(), err)
 	captured.Sent = true
+	if err == errClientLeft { //nolint:errorlint // it is never wrapped
+		captured.Cut = false // the handler had returned: its operation is done (R35)
+	}
 	s.x.Finish(captured)
 }
 

@@ -2,6 +2,7 @@ package stdhttp
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/http"
 
@@ -24,12 +25,17 @@ func (w *Writer) Header() http.Header { return w.Behind.Header() }
 func (w *Writer) Flush() { _ = w.FlushError() }
 
 // FlushError is called by [http.ResponseController.Flush]. It is a no-op if the effects
-// commit with the response.
+// commit with the response. As Write does, it succeeds although the client has left,
+// unless the rest of the body has no use.
 func (w *Writer) FlushError() error {
 	if !w.Recorder.Flush() {
 		return nil
 	}
-	return http.NewResponseController(w.Behind).Flush()
+	err := http.NewResponseController(w.Behind).Flush()
+	if err == nil || errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return w.FlushFailed(err)
 }
 
 // Hijack implements [http.Hijacker]. As net/http does, it first sends what was written,
