@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -487,6 +488,31 @@ func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
 		return err == nil && got.Status == http.StatusCreated && got.Replayed()
 	})
 	b.got(t, 1)
+}
+
+// R35: the upstream's response is whole, and too long to be kept, whether or not the first
+// client waits for all of it.
+func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
+	t.Parallel()
+	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
+		b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
+			execute(r)
+			w.Header().Set("Content-Length", strconv.Itoa(64<<20))
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.CopyN(w, strings.NewReader(strings.Repeat("x", 64<<20)), 64<<20)
+		})
+		g := newGateway(t, preset, proxyTo(t, b.Listener.Addr().String()))
+		resp, err := harness.Client.Do(g.Request(http.MethodPost, "/payments", "12 EUR", "Idempotency-Key", "k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close() // after its first bytes
+		g.Eventually(func() bool {
+			again := g.pay()
+			return again.Status == http.StatusCreated && again.Replayed() && again.Header.Get("Idempotency-Body") == "omitted"
+		})
+		b.got(t, 1)
+	})
 }
 
 func TestProxyToAnUpstreamOfHTTP2(t *testing.T) {
