@@ -12,8 +12,8 @@ import (
 )
 
 // check checks a request with one key line, or none where its key may be in another
-// place, and fills in the operation to begin. The scratch, which then has the body, is
-// nil if the request passes or has a response instead.
+// place, and fills in the operation to begin. It returns the body of the handler, and the
+// scratch that has it, which is nil if the request passes or has a response instead.
 //
 // The order of the checks (R1): those that the header decides come before the body is
 // read, so that its client need not send it (R28). A call's message has its key where the
@@ -39,7 +39,7 @@ func (g *Guard) check(
 		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // and the others
 		c.digest(ctx, req) {
 		op.Scope, op.Key, op.Fingerprint, op.Description = c.principal, c.key, c.fingerprint, g.description(ctx, req, c.key)
-		return c.scratch, c.body, Admission{}
+		return c.scratch, req.forHandler(c.body), Admission{}
 	}
 	if s := c.scratch; s != nil {
 		if c.answer.Body != nil {
@@ -240,11 +240,11 @@ func (g *Guard) unkeyed(ctx context.Context, req *Request, body []byte) Admissio
 	return passing(req, body)
 }
 
-// passing passes a request. Its handler reads the body again, if it was read, except for
-// a form that was parsed before: it has no bytes.
+// passing passes a request. Its handler reads the body again, if it was read. A form that
+// the framework parsed has no bytes.
 func passing(req *Request, body []byte) Admission {
-	if body == nil || req.isCall() || req.Form != nil || hasParts(req.parsedForm()) {
+	if body == nil || req.isCall() || req.Form != nil {
 		return Admission{Pass: true}
 	}
-	return Admission{Pass: true, Body: &Body{data: body}}
+	return Admission{Pass: true, Body: &Body{data: req.forHandler(body)}}
 }
