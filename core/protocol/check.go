@@ -97,7 +97,7 @@ func (c *checking) media(ctx context.Context, req *Request) bool {
 	case c.key != "":
 		c.asked = true
 	case req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil:
-		return c.decided(c.g.refuseSource(ctx, req, err))
+		return c.decided(c.g.refuseSource(ctx, req, "", err))
 	default:
 		c.misread = err
 	}
@@ -112,15 +112,15 @@ func (c *checking) source(ctx context.Context, req *Request) bool {
 		return true
 	}
 	c.asked = true
-	err := c.misread
+	err, inHeader := c.misread, c.key
 	if err == nil {
-		c.key, err = c.g.agreed(req, c.body, c.key)
+		c.key, err = c.g.agreed(req, c.body, inHeader)
 	} else if len(c.body) == 0 && k.origin == ofMember {
 		err = nil
 	}
 	switch {
 	case err != nil:
-		return c.decided(c.g.refuseSource(ctx, req, err))
+		return c.decided(c.g.refuseSource(ctx, req, inHeader, err))
 	case c.key == "":
 		return c.decided(c.g.unkeyed(ctx, req, c.body))
 	default:
@@ -171,7 +171,7 @@ func (c *checking) content(ctx context.Context, req *Request) bool {
 func (c *checking) digest(ctx context.Context, req *Request) bool {
 	var err error
 	if c.fingerprint, err = c.g.fingerprint(req, c.key, c.body); err != nil {
-		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err))
+		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), withoutKey(err, c.key)))
 	}
 	return true
 }
@@ -218,9 +218,11 @@ func (g *Guard) agreed(req *Request, body []byte, inHeader string) (key string, 
 	}
 }
 
-// refuseSource refuses a request whose source of the key is wrong.
-func (g *Guard) refuseSource(ctx context.Context, req *Request, err error) Admission {
+// refuseSource refuses a request whose source of the key is wrong. It has inHeader in its
+// header, or "".
+func (g *Guard) refuseSource(ctx context.Context, req *Request, inHeader string, err error) Admission {
 	k := &g.cfg.Key
+	err = withoutKey(err, inHeader)
 	switch code := codeOf(err, CodeKeyInvalid); {
 	case code == CodeInternalError:
 		return g.refuse(ctx, req, code, err)

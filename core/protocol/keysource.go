@@ -54,9 +54,9 @@ const (
 // webhook's event. r.Body has been read and must not be touched; body has all of its
 // bytes, and must be neither kept nor modified. A form of which a layer outside left no
 // bytes is refused with 400 key-invalid instead. So is a request for which it returns an
-// error, whose text reaches the observer and no client. A KeyFinder is safe for
-// concurrent use, and returns the same for the same request. It does not replace the
-// check of a signature, which belongs outside of the middleware.
+// error, whose text must not have the key: it reaches the observer, and no client. A
+// KeyFinder is safe for concurrent use, and returns the same for the same request. It
+// does not replace the check of a signature, which belongs outside of the middleware.
 type KeyFinder func(r *Request, body []byte) (key string, err error)
 
 // KeyHeader returns the source of keys in the header field with this name, in any case.
@@ -272,7 +272,8 @@ const contentKey = "\x00content:"
 
 func (g *Guard) ownKey(req Request, body []byte) (key string, err error) {
 	defer recovered("Config.Key", &err)
-	return g.cfg.Key.find(&req, body)
+	key, err = g.cfg.Key.find(&req, body)
+	return key, readable(err)
 }
 
 // parameter returns the decoded parameter of a query.
