@@ -30,8 +30,11 @@ func (b *background) run(ctx context.Context, t *task) error {
 			return nil // its end says more
 		}
 		a.marking.Store(true)
-		err = a.sayUnknown(ctx, overrunReason)
-		a.over.Store(err == nil)
+		if err = a.sayUnknown(ctx, overrunReason); err == nil {
+			a.over.Store(true)
+		}
+	case taskRelease:
+		err = a.releaseOnce(ctx)
 	default:
 		err = st.release(ctx, a.id, a.owner)
 	}
@@ -77,6 +80,9 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		a.concludeLater(EndRecorded, nil)
 	case err == nil && t.kind == taskUnknown:
 		a.concludeLater(EndUnknown, nil)
+	case err == nil && a.over.Load():
+		a.reason = overrunReason
+		a.concludeLater(EndUnknown, errNotReturned)
 	case err == nil:
 		a.releaseLateTry()
 		a.concludeLater(EndReleased, nil)
