@@ -139,7 +139,7 @@ func (b *background) refuse(t *task) (ok bool) {
 	case t.blocks():
 		return !b.tooOld(t)
 	case t.kind == taskReleaseUnknown:
-		return sinceStart()-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
+		return sinceStart()-t.since <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
 	b.mu.Lock()
 	t.refused = true
