@@ -200,7 +200,7 @@ func (e *Engine) Stats() Stats {
 	}
 	s.Totals, s.Labels = e.tallies.totals()
 	e.renewer.mu.Lock()
-	s.Leases = len(e.renewer.due)
+	s.Leases = e.renewer.due.leases()
 	e.renewer.mu.Unlock()
 	e.background.mu.Lock()
 	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
@@ -214,7 +214,7 @@ type Stats struct {
 	Totals                   // of all labels together
 	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
 
-	Leases  int // attempts of Running whose lease is kept; the others have lost theirs
+	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
 	Waiting int // callers that wait for an attempt of another
 
 	SharedClaims uint64 // duplicates that got the result of another caller's claim
