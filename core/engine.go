@@ -96,8 +96,9 @@ type Result struct {
 // The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
 // not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
 // op.Wait has passed, and then returns InProgress. Inside of a run of op itself, with a
-// context of that run, it returns InProgress at once. The context of the attempt carries
-// the values of ctx, and neither its deadline nor its cancellation.
+// context of that run, it returns InProgress at once, or Mismatch for another
+// fingerprint. The context of the attempt carries the values of ctx, and neither its
+// deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
 // is then KeyMissing for an operation without a key and Failed for one with another field
