@@ -55,9 +55,10 @@ type Config struct {
 	Preset reprise.Preset
 
 	// Retention is how long a response is replayed, counted from its completion: 1 ms to
-	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is longer, together
-	// with the Horizon, than the engine's MaxRun and Lease: the record of an operation
-	// whose process died is kept from its claim for as long.
+	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is, together with the
+	// Horizon, at least the engine's MaxRun and Lease: the record of an operation whose
+	// process died is kept from its claim for as long, and then its key is new. That is not
+	// asked of [KeyContent], nor where MaxRun has no bound.
 	Retention time.Duration
 
 	// Horizon is how much longer than its retention a key is remembered, for operations

@@ -69,6 +69,9 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err := cfg.Seal.checkAge(retention, &tuning); err != nil {
 		return nil, err
 	}
+	if err := cfg.checkMemory(retention, &tuning); err != nil {
+		return nil, err
+	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	engine.Declare(cfg.Name)
 	return &Guard{

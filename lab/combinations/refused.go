@@ -26,6 +26,9 @@ var contradictions = []struct {
 	{"Seal.MaxAge, with which replays end before their retention", func(c *protocol.Config, e *reprise.Config) bool {
 		return c.Seal.MaxAge > 0 && c.Seal.MaxAge < cmp.Or(c.Retention, e.Retention)+e.CompleteTimeout+e.Background.Age+e.Lease+time.Minute
 	}},
+	{"AtMostOnce, with which a key is forgotten while its handler runs", func(c *protocol.Config, e *reprise.Config) bool {
+		return c.Preset == reprise.AtMostOnce && c.Key.Window() == 0 && e.MaxRun > 0 && cmp.Or(c.Retention, e.Retention)+c.Horizon < e.MaxRun+e.Lease
+	}},
 	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
 		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
 	}},
@@ -51,6 +54,7 @@ func engineOf(c *protocol.Config) reprise.Config {
 	e.Retention = cmp.Or(e.Retention, defaults.Retention)
 	e.CompleteTimeout = cmp.Or(e.CompleteTimeout, defaults.CompleteTimeout)
 	e.Lease = cmp.Or(e.Lease, defaults.Lease)
+	e.MaxRun = cmp.Or(e.MaxRun, defaults.MaxRun)
 	e.Background.Age = cmp.Or(e.Background.Age, defaults.Background.Age)
 	return e
 }
