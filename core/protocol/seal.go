@@ -45,8 +45,8 @@ type Sealing struct {
 	// processes. It bounds how long a writer to the store can put back an old response of
 	// the same operation. A response is sealed before it is completed, and its retention
 	// counts from then: so MaxAge must be at least the Retention, plus the engine's
-	// CompleteTimeout, Background.Age and Lease, plus a minute by which clocks may differ. A
-	// Horizon adds nothing to it, because no response is replayed then. The default is no
+	// CompleteTimeout, Background.Age and Lease, plus a minute by which clocks may differ.
+	// A Horizon adds nothing to it, because no response is replayed then. The default is no
 	// bound.
 	MaxAge time.Duration
 }
