@@ -516,6 +516,38 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 	}
 }
 
+// That is so however long the call had waited before it claimed.
+func TestReleaseOfAClaimAfterALongWaitIsRepeated(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		a := other.claim(t, order("k"))
+		var away atomic.Bool
+		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			if away.Load() {
+				return store.ClaimResult{}, store.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		waited := make(chan error)
+		go func() {
+			_, err := b.Begin(t.Context(), wait(order("k"), time.Hour))
+			waited <- err
+		}()
+		time.Sleep(3 * lease)
+		away.Store(true)
+		wantError(t, "Begin", <-waited, store.ErrUnknown)
+		time.Sleep(lease / 2)
+		b.store.heal()
+		time.Sleep(10 * time.Second)
+		if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
+			t.Errorf("%d dropped and %d held, want none", s.BackgroundDropped, s.Background)
+		}
+		release(t, a)
+	})
+}
+
 // A completion that the store refuses is given up when its lease is lost, at once; one
 // that is on its way to the store then, when it has its result.
 func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {

@@ -30,8 +30,11 @@ func (b *background) run(ctx context.Context, t *task) error {
 			return nil // its end says more
 		}
 		a.marking.Store(true)
-		err = a.sayUnknown(ctx, overrunReason)
-		a.over.Store(err == nil)
+		if err = a.sayUnknown(ctx, overrunReason); err == nil {
+			a.over.Store(true)
+		}
+	case taskRelease:
+		err = a.releaseOnce(ctx)
 	default:
 		err = st.release(ctx, a.id, a.owner)
 	}
@@ -77,6 +80,9 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 		a.concludeLater(EndRecorded, nil)
 	case err == nil && t.kind == taskUnknown:
 		a.concludeLater(EndUnknown, nil)
+	case err == nil && a.over.Load():
+		a.reason = overrunReason
+		a.concludeLater(EndUnknown, errNotReturned)
 	case err == nil:
 		a.releaseLateTry()
 		a.concludeLater(EndReleased, nil)
@@ -133,7 +139,7 @@ func (b *background) refuse(t *task) (ok bool) {
 	case t.blocks():
 		return !b.tooOld(t)
 	case t.kind == taskReleaseUnknown:
-		return sinceStart()-t.attempt.began <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
+		return sinceStart()-t.since <= b.engine.cfg.Lease+b.engine.cfg.ClaimTimeout
 	}
 	b.mu.Lock()
 	t.refused = true

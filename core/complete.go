@@ -58,10 +58,11 @@ func endOfAtomic(err error) AttemptEnd {
 
 // Complete ends the attempt and keeps its result. Call it before the response leaves: the
 // result says which response may. It is bounded by Config.CompleteTimeout. A completion
-// that the store could not take by then is repeated in the background, while the lease is
-// kept, until the store has a definite result, or refuses it and the lease has passed, or
-// Config.Background.Age has passed, or the engine closes. The error is
-// [store.ErrInvalid], for an attempt that was ended before.
+// that the store could not take by then is repeated in the background, until the store
+// has a definite result, or the engine closes. The lease is kept until the store refuses
+// the completion, or Config.Background.Age has passed: from then on it is repeated until
+// its lease has passed. The error is [store.ErrInvalid], for an attempt that was ended
+// before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err

@@ -73,8 +73,9 @@ type BackgroundLimits struct {
 	Tasks int   // completions, releases and marks, in all; default 1,000
 	Bytes int64 // of the results to be kept; default 64 MiB
 
-	// Age is how long a completion or release is repeated. Then it is given up, and its
-	// lease is not renewed any more. Default 10 min; 1 s to 10 years.
+	// Age is how long a completion or release is repeated. From then on its lease is not
+	// renewed any more, and it is given up when that has passed. Default 10 min; 1 s to 10
+	// years.
 	Age time.Duration
 }
 

@@ -119,8 +119,10 @@ func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 }
 
 // Number returns 1 for the first attempt and one more for every takeover. If it is more
-// than 1, an earlier attempt may have applied its effects. It is 0 for an unprotected
-// attempt.
+// than 1, an earlier attempt may have applied its effects. 1 does not prove that none
+// has: a takeover that was released, because its handler failed or because the reply to
+// its claim was lost, leaves no record of the attempt before it. Give downstream calls
+// that must not be repeated a [AttemptView.Key]. It is 0 for an unprotected attempt.
 func (v AttemptView) Number() int { return v.a.number }
 
 // Fence returns a number that grows with every attempt on the operation while the store

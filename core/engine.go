@@ -96,8 +96,9 @@ type Result struct {
 // The claim is bounded by Config.ClaimTimeout and not by ctx: a client disconnect does
 // not cancel it. With op.Wait, Begin waits for another attempt to end until ctx ends or
 // op.Wait has passed, and then returns InProgress. Inside of a run of op itself, with a
-// context of that run, it returns InProgress at once. The context of the attempt carries
-// the values of ctx, and neither its deadline nor its cancellation.
+// context of that run, it returns InProgress at once, or Mismatch for another
+// fingerprint. The context of the attempt carries the values of ctx, and neither its
+// deadline nor its cancellation.
 //
 // An error means that the outcome is unknown and the operation must not run. The outcome
 // is then KeyMissing for an operation without a key and Failed for one with another field
@@ -200,7 +201,7 @@ func (e *Engine) Stats() Stats {
 	}
 	s.Totals, s.Labels = e.tallies.totals()
 	e.renewer.mu.Lock()
-	s.Leases = len(e.renewer.due)
+	s.Leases = e.renewer.due.leases()
 	e.renewer.mu.Unlock()
 	e.background.mu.Lock()
 	s.Background, s.BackgroundBytes = e.background.held, e.background.bytes
@@ -214,7 +215,7 @@ type Stats struct {
 	Totals                   // of all labels together
 	Labels map[string]Totals // by label: see Operation.Label. From the thousandth on, labels are counted together as "(others)"
 
-	Leases  int // attempts of Running whose lease is kept; the others have lost theirs
+	Leases  int // attempts of Running whose lease is kept; the others have none, or lost theirs
 	Waiting int // callers that wait for an attempt of another
 
 	SharedClaims uint64 // duplicates that got the result of another caller's claim

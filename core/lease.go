@@ -33,6 +33,17 @@ func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (mark 
 // dueHeap orders attempts by the next thing to do for them.
 type dueHeap []*Attempt
 
+// leases counts the attempts that have a lease: neither the unprotected nor the Atomic
+// ones.
+func (h dueHeap) leases() (n int) {
+	for _, a := range h {
+		if !a.unprotected && !a.atomic {
+			n++
+		}
+	}
+	return n
+}
+
 func (h dueHeap) Len() int           { return len(h) }
 func (h dueHeap) Less(i, j int) bool { return h[i].lease.next.mono < h[j].lease.next.mono }
 func (h dueHeap) Swap(i, j int) {

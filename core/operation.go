@@ -36,7 +36,9 @@ type Operation struct {
 	Preset Preset
 
 	// Retention is how long a result is replayed, counted from its completion by the
-	// store's clock: 1 ms to 10 years. Zero is the engine's default.
+	// store's clock: 1 ms to 10 years. Zero is the engine's default. With AtMostOnce choose
+	// it, together with the Horizon, longer than Config.MaxRun and Lease, which Begin does
+	// not check: an attempt that never completed is remembered from its claim for as long.
 	Retention time.Duration
 
 	// Horizon is for operations that must not run again after their retention either: how

@@ -226,6 +226,61 @@ func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 	}
 }
 
+// A release that comes after the mark of its record does nothing, which the store does not
+// say. It is reported as what it is, also where the background repeats it.
+func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
+	for _, c := range []struct {
+		executed, later bool
+		end             reprise.AttemptEnd
+		retry           reprise.Outcome
+	}{
+		{false, false, reprise.EndReleased, reprise.Claimed},
+		{false, true, reprise.EndReleased, reprise.Claimed},
+		{true, false, reprise.EndUnknown, reprise.Lapsed},
+		{true, true, reprise.EndUnknown, reprise.Lapsed},
+	} {
+		inTimeNamed(t, fmt.Sprintf("marked first %v, in the background %v", c.executed, c.later), func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
+				if c.executed {
+					err = b.store.Store.Unknown(ctx, r)
+				}
+				time.Sleep(lease / 4)
+				if !c.executed {
+					err = b.store.Store.Unknown(context.WithoutCancel(ctx), r)
+				}
+				return errors.Join(err, store.ErrUnknown)
+			}
+			a := outrun(t, b, order("k"))
+			var away atomic.Bool
+			away.Store(c.later)
+			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
+				if away.Load() {
+					return store.ErrUnavailable
+				}
+				return b.store.Store.Release(ctx, id, owner)
+			}
+			err := a.Release()
+			away.Store(false)
+			if c.later {
+				wantError(t, "the release", err, store.ErrUnavailable)
+			} else if c.end == reprise.EndUnknown {
+				wantError(t, "the release", err, reprise.ErrRunTooLong)
+			} else if err != nil {
+				t.Errorf("the release: %v", err)
+			}
+			time.Sleep(lease / 2)
+			synctest.Wait()
+			if s := b.Stats(); s.Ends[c.end] != 1 || s.Running != 0 {
+				t.Errorf("ended as %v", s.Ends)
+			}
+			if next := b.want(t, order("k"), c.retry); next.Attempt != nil {
+				release(t, next.Attempt)
+			}
+		})
+	}
+}
+
 // A mark that did not arrive says nothing about who has the record once the lease is
 // lost.
 func TestOverrunThatLosesItsLeaseWhileItIsMarkedIsContested(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// A claim is released in four places:
+// A claim is released in five places:
 //
 //	Attempt.Release         ends an attempt, so that the next request runs
+//	Attempt.findMark        after that, where it may have come too late
 //	Attempt.releaseUnrun    ends a granted attempt that will not run
 //	call.releaseLater       in the background: a claim of unknown outcome, which will not run
 //	Attempt.releaseLateTry  in the background: an earlier try of a claim that was released
@@ -27,9 +28,7 @@ func (a *Attempt) Release() error {
 		a.conclude(EndUnrecorded, a.claimErr)
 		return nil
 	}
-	err := a.repeat(a.completionContext(), func(ctx context.Context) error {
-		return a.engine.store.release(ctx, a.id, a.owner)
-	})
+	err := a.repeat(a.completionContext(), a.releaseOnce)
 	f, _ := classify(err)
 	switch {
 	case err == nil && a.over.Load():
@@ -44,6 +43,37 @@ func (a *Attempt) Release() error {
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
 		a.engine.background.add(&task{kind: taskRelease, attempt: a, err: err})
+	}
+	return err
+}
+
+// releaseOnce asks the store once. To release a record that was marked meanwhile is no
+// error, and does nothing.
+func (a *Attempt) releaseOnce(ctx context.Context) error {
+	err := a.engine.store.release(ctx, a.id, a.owner)
+	if err != nil || a.over.Load() || !a.marking.Load() {
+		return err
+	}
+	return a.findMark(ctx)
+}
+
+// findMark finds out whether the record of a released attempt is still there, because it
+// was marked before. It claims without takeover, for another owner: a mark that arrives
+// only now then finds no record of its own.
+func (a *Attempt) findMark(ctx context.Context) error {
+	c := a.call
+	c.owner, c.values, c.waiting = store.NewOwner(), a.after, false
+	found, err := c.engine.store.claim(ctx, c.claimRequest(false))
+	f, _ := classify(err)
+	switch {
+	case f.mayHold:
+		c.releaseLater(err)
+	case err == nil && found.Outcome == store.Lapsed:
+		a.over.Store(true)
+	case err == nil && found.Outcome == store.Claimed:
+		if err := c.engine.store.release(ctx, c.id, c.owner); err != nil {
+			c.releaseLater(err)
+		}
 	}
 	return err
 }

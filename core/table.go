@@ -136,14 +136,15 @@ func (row *tableRow) find(c *call) (known Outcome, relied bool) {
 
 // enter adds the attempt of a result, if it has one. Only this table excludes others
 // from an attempt that runs without a granted claim, so neither an unprotected attempt
-// that is not alone enters, nor a protected one beside an unprotected one.
+// that is not alone enters, nor a protected one beside an unprotected one. That is so
+// also where the lease of the other one was lost: it may still run.
 func (row *tableRow) enter(res Result) (_ Result, turnedAway *Attempt) {
 	a := res.Attempt
 	if a == nil {
 		return res, nil
 	}
 	if a.unprotected || row.runsUnprotected(a.id) {
-		if known, relied := row.find(&a.call); relied {
+		if known, _ := row.find(&a.call); known != 0 {
 			return Result{Outcome: known}, a
 		}
 	}

@@ -182,3 +182,33 @@ func TestFinishedClaimRefersToNoOther(t *testing.T) {
 		t.Error("refers to another")
 	}
 }
+
+// An attempt without a claim does not enter beside one that has not ended, although that
+// one lost its lease.
+func TestUnprotectedAttemptEntersAlone(t *testing.T) {
+	t.Parallel()
+	e, err := New(generous{}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt := func(unprotected bool) *Attempt { // its lease is not kept
+		a := newAttempt(&call{engine: e, id: store.DeriveID("s", "", "k"), values: t.Context()})
+		a.unprotected = unprotected
+		return a
+	}
+	for _, c := range []struct{ first, second, enters bool }{
+		{false, true, false},
+		{true, false, false},
+		{true, true, false},
+		{false, false, true}, // the store granted the second
+	} {
+		var row tableRow
+		if _, turnedAway := row.enter(Result{Attempt: attempt(c.first)}); turnedAway != nil {
+			t.Errorf("%+v: the first did not enter", c)
+		}
+		res, turnedAway := row.enter(Result{Attempt: attempt(c.second)})
+		if entered := turnedAway == nil; entered != c.enters || !entered && res.Outcome != InProgress {
+			t.Errorf("%+v: entered %v, as %v", c, entered, res.Outcome)
+		}
+	}
+}

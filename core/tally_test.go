@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -45,6 +46,20 @@ func TestStatsCountByLabel(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		release(t, running)
+	})
+}
+
+// An attempt that no lease is kept for runs, and has none.
+func TestAttemptsWithoutALeaseAreNotCountedAsLeases(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		opened, atomic := setup(t, reprise.Config{}), setupAtomic(t, time.Minute)
+		away(opened, store.ErrUnavailable)
+		for b, a := range map[*bench]*reprise.Attempt{opened: opened.unprotected(t, order("k")), atomic: atomic.claim(t, order("k"))} {
+			if s := b.Stats(); s.Running != 1 || s.Leases != 0 {
+				t.Errorf("%d run with %d leases, want 1 and 0", s.Running, s.Leases)
+			}
+			release(t, a)
+		}
 	})
 }
 

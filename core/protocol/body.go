@@ -146,11 +146,11 @@ func (r *Request) readMessage(limit int) (body []byte, problem Code, err error) 
 var errBodyGone = errors.New("protocol: a layer outside the middleware consumed the body, or a part of it, and kept neither its form nor its bytes")
 
 // readParsed returns the substitute for a body that another layer, or the scope function,
-// consumed before the middleware: the form that it parsed, or the bytes that the
-// framework keeps. Without them the request cannot be compared, and is refused.
+// consumed before the middleware: the notation of the form that it parsed, or the bytes
+// that the framework keeps. Without them the request cannot be compared, and is refused.
 func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code, err error) {
 	if form := req.parsedForm(); hasParts(form) {
-		return s.useForm(form, limit)
+		return s.useForm(req, form, limit)
 	}
 	if req.Parsed == nil {
 		return nil, CodeRequestInvalid, errBodyGone
@@ -167,22 +167,36 @@ func (s *scratch) readParsed(req *Request, limit int) (body []byte, problem Code
 
 // readForm returns the notation of a request's form that was parsed before.
 func (s *scratch) readForm(req *Request, limit int) (body []byte, problem Code, err error) {
+	s.request = s.request[:0]
 	form, err := req.Form()
 	if err != nil {
 		return nil, CodeRequestInvalid, &unreadBody{err}
 	}
-	return s.useForm(form, limit)
+	return s.useForm(req, form, limit)
 }
 
-func (s *scratch) useForm(form *multipart.Form, limit int) (body []byte, problem Code, err error) {
+// useForm returns the notation of a form, which only a fingerprint may take for the body.
+// What was read of the body stays before it, for the handler.
+func (s *scratch) useForm(req *Request, form *multipart.Form, limit int) (body []byte, problem Code, err error) {
 	if canonical.FormSize(form) > int64(limit) {
 		return nil, CodeRequestTooLarge, nil
 	}
-	s.request, err = canonical.AppendForm(s.request[:0], form)
+	read := len(s.request)
+	s.request, err = canonical.AppendForm(s.request, form)
 	if err != nil {
 		return nil, CodeRequestInvalid, &unreadBody{err}
 	}
-	return s.request, "", nil
+	req.notation, req.rest = true, s.request[:read:read]
+	return s.request[read:], "", nil
+}
+
+// forHandler returns the body that the handler reads: the one that is compared, except
+// for the notation of a form.
+func (r *Request) forHandler(body []byte) []byte {
+	if r.notation {
+		return r.rest
+	}
+	return body
 }
 
 // unreadBody says that the body of a request could not be read. Its text, which may be

@@ -270,3 +270,60 @@ func TestFormsAreCompared(t *testing.T) {
 		}
 	}
 }
+
+// The notation of a form that a layer outside parsed is for the fingerprint alone: no
+// handler reads it, and no key is looked for in it.
+func TestNotationOfAFormIsNotABody(t *testing.T) {
+	t.Parallel()
+	find := protocol.KeyFunc("event ID", func(_ *protocol.Request, body []byte) (string, error) {
+		if string(body) != "a=1" {
+			t.Errorf("a key was looked for in %q", body)
+		}
+		return "", nil
+	})
+	const passes = protocol.Code("passes")
+	for _, c := range []struct {
+		name, body string // what the layer left, or put back
+		length     int64
+		key        protocol.KeySource
+		want       protocol.Code
+	}{
+		{"drained, with a key in the header", "", 3, protocol.KeySource{}, ""},
+		{"put back, with a key in the header", "a=1", 3, protocol.KeySource{}, ""},
+		{"put back, of unknown length", "a=1", -1, protocol.KeySource{}, ""},
+		{"drained, where the key is looked for", "", 3, find, protocol.CodeKeyInvalid},
+		{"put back, of unknown length, where the key is looked for", "a=1", -1, find, protocol.CodeKeyInvalid},
+		{"put back, without a key", "a=1", 3, find, passes},
+	} {
+		r := post(strings.NewReader(c.body))
+		r.Parsed, r.Length = parsed{form: values("a", "1")}, c.length
+		if c.key.String() == "event ID" {
+			delete(r.Header.(lines), "Idempotency-Key")
+		}
+		a := setup(t, protocol.Config{Key: c.key}).guard.Admit(t.Context(), r, scope)
+		var body *protocol.Body
+		got := passes
+		switch {
+		case a.Pass:
+			body = a.Body
+		case a.Exchange != nil:
+			body, got = a.Exchange.Body(), ""
+			t.Cleanup(a.Exchange.Close)
+			t.Cleanup(func() { a.Exchange.Finish(protocol.Captured{Status: 201}) })
+		default:
+			got = admissionCode(t, a)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if body == nil {
+			if c.want != protocol.CodeKeyInvalid {
+				t.Errorf("%s: the handler gets no body", c.name)
+			}
+			continue
+		}
+		if b, err := io.ReadAll(body); err != nil || string(b) != c.body {
+			t.Errorf("%s: the handler reads %q, %v", c.name, b, err)
+		}
+	}
+}

@@ -12,8 +12,8 @@ import (
 )
 
 // check checks a request with one key line, or none where its key may be in another
-// place, and fills in the operation to begin. The scratch, which then has the body, is
-// nil if the request passes or has a response instead.
+// place, and fills in the operation to begin. It returns the body of the handler, and the
+// scratch that has it, which is nil if the request passes or has a response instead.
 //
 // The order of the checks (R1): those that the header decides come before the body is
 // read, so that its client need not send it (R28). A call's message has its key where the
@@ -39,7 +39,7 @@ func (g *Guard) check(
 		c.source(ctx, req) && c.caller(ctx, req, scope) && c.around(ctx, req) && // and the others
 		c.digest(ctx, req) {
 		op.Scope, op.Key, op.Fingerprint, op.Description = c.principal, c.key, c.fingerprint, g.description(ctx, req, c.key)
-		return c.scratch, c.body, Admission{}
+		return c.scratch, req.forHandler(c.body), Admission{}
 	}
 	if s := c.scratch; s != nil {
 		if c.answer.Body != nil {
@@ -97,7 +97,7 @@ func (c *checking) media(ctx context.Context, req *Request) bool {
 	case c.key != "":
 		c.asked = true
 	case req.Length > 0 || len(req.Bytes) > 0 || req.Form != nil:
-		return c.decided(c.g.refuseSource(ctx, req, err))
+		return c.decided(c.g.refuseSource(ctx, req, "", err))
 	default:
 		c.misread = err
 	}
@@ -112,15 +112,15 @@ func (c *checking) source(ctx context.Context, req *Request) bool {
 		return true
 	}
 	c.asked = true
-	err := c.misread
+	err, inHeader := c.misread, c.key
 	if err == nil {
-		c.key, err = c.g.agreed(req, c.body, c.key)
+		c.key, err = c.g.agreed(req, c.body, inHeader)
 	} else if len(c.body) == 0 && k.origin == ofMember {
 		err = nil
 	}
 	switch {
 	case err != nil:
-		return c.decided(c.g.refuseSource(ctx, req, err))
+		return c.decided(c.g.refuseSource(ctx, req, inHeader, err))
 	case c.key == "":
 		return c.decided(c.g.unkeyed(ctx, req, c.body))
 	default:
@@ -171,7 +171,7 @@ func (c *checking) content(ctx context.Context, req *Request) bool {
 func (c *checking) digest(ctx context.Context, req *Request) bool {
 	var err error
 	if c.fingerprint, err = c.g.fingerprint(req, c.key, c.body); err != nil {
-		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), err))
+		return c.decided(c.g.refuse(ctx, req, codeOf(err, CodeRequestInvalid), withoutKey(err, c.key)))
 	}
 	return true
 }
@@ -218,9 +218,11 @@ func (g *Guard) agreed(req *Request, body []byte, inHeader string) (key string, 
 	}
 }
 
-// refuseSource refuses a request whose source of the key is wrong.
-func (g *Guard) refuseSource(ctx context.Context, req *Request, err error) Admission {
+// refuseSource refuses a request whose source of the key is wrong. It has inHeader in its
+// header, or "".
+func (g *Guard) refuseSource(ctx context.Context, req *Request, inHeader string, err error) Admission {
 	k := &g.cfg.Key
+	err = withoutKey(err, inHeader)
 	switch code := codeOf(err, CodeKeyInvalid); {
 	case code == CodeInternalError:
 		return g.refuse(ctx, req, code, err)
@@ -240,11 +242,11 @@ func (g *Guard) unkeyed(ctx context.Context, req *Request, body []byte) Admissio
 	return passing(req, body)
 }
 
-// passing passes a request. Its handler reads the body again, if it was read, except for
-// a form that was parsed before: it has no bytes.
+// passing passes a request. Its handler reads the body again, if it was read. A form that
+// the framework parsed has no bytes.
 func passing(req *Request, body []byte) Admission {
-	if body == nil || req.isCall() || req.Form != nil || hasParts(req.parsedForm()) {
+	if body == nil || req.isCall() || req.Form != nil {
 		return Admission{Pass: true}
 	}
-	return Admission{Pass: true, Body: &Body{data: body}}
+	return Admission{Pass: true, Body: &Body{data: req.forHandler(body)}}
 }

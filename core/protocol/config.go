@@ -55,9 +55,10 @@ type Config struct {
 	Preset reprise.Preset
 
 	// Retention is how long a response is replayed, counted from its completion: 1 ms to
-	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is longer, together
-	// with the Horizon, than the engine's MaxRun and Lease: the record of an operation
-	// whose process died is kept from its claim for as long.
+	// 10 years. The default is the engine's, 24 h. With AtMostOnce it is, together with the
+	// Horizon, at least the engine's MaxRun and Lease: the record of an operation whose
+	// process died is kept from its claim for as long, and then its key is new. That is not
+	// asked of [KeyContent], nor where MaxRun has no bound.
 	Retention time.Duration
 
 	// Horizon is how much longer than its retention a key is remembered, for operations
@@ -247,8 +248,9 @@ type Keeping struct {
 	// Annotate, if not nil, returns a short text that is kept beside a response, such as
 	// the traceparent of its trace. Replays give it to the observer (see
 	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
-	// is called with the context of the handler after the handler returned. Up to 255 bytes
-	// of printable US-ASCII; any other text is not kept.
+	// is called once for each keyed run: by [Payload], with the context of its caller, or
+	// after the handler returned, with the context that it was given. Up to 255 bytes of
+	// printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 }
 

@@ -146,6 +146,19 @@ func (c *Config) prepareWindow() error {
 	return nil
 }
 
+// checkMemory refuses AtMostOnce where the record of an operation that is not completed
+// may end while its handler still runs, or before its lease has: the key would be new. The
+// retention is that of the policy or of the engine.
+func (c *Config) checkMemory(retention time.Duration, engine *reprise.Config) error {
+	least := engine.MaxRun + engine.Lease
+	if c.Preset != reprise.AtMostOnce || c.Key.origin == ofContent || engine.MaxRun < 0 || retention+c.Horizon >= least {
+		return nil
+	}
+	return invalid("Retention", "%v and a Horizon of %v, want at least %v together, or a shorter Engine.MaxRun: with AtMostOnce a key is "+
+		"remembered from its claim for longer than a handler runs, which is the engine's MaxRun of %v and its Lease of %v",
+		retention, c.Horizon, least, engine.MaxRun, engine.Lease)
+}
+
 // prepare fills in the defaults of a group that is on and returns [store.ErrInvalid] for
 // the first invalid field. kept is the longest body that a record keeps; sealed says that
 // there may be blobs that are encrypted.

@@ -69,6 +69,9 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err := cfg.Seal.checkAge(retention, &tuning); err != nil {
 		return nil, err
 	}
+	if err := cfg.checkMemory(retention, &tuning); err != nil {
+		return nil, err
+	}
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	engine.Declare(cfg.Name)
 	return &Guard{
@@ -122,10 +125,10 @@ func (g *Guard) Engine() *reprise.Engine { return g.engine }
 //
 // The engine that [Over] was given belongs to its caller. Close of such a guard, or of
 // one made from it by With, leaves it open and returns an error that wraps
-// [store.ErrMisconfigured].
+// [store.ErrInvalid].
 func (g *Guard) Close(ctx context.Context) error {
 	if !g.owned {
-		return fmt.Errorf("%w: Close: Over was given the engine of this guard: close that engine instead", store.ErrMisconfigured)
+		return fmt.Errorf("%w: Close: Over was given the engine of this guard: close that engine instead", store.ErrInvalid)
 	}
 	return g.engine.Close(ctx)
 }

@@ -1,6 +1,7 @@
 package protocol_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -110,8 +111,13 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 			second: func(c *protocol.Config) { c.Retention = 61 * time.Minute },
 			says:   "Config.Seal.MaxAge: 1h12m0s, want at least",
 		},
+		"never runs again, and is forgotten while it runs": {
+			first:  func(c *protocol.Config) { c.Preset = reprise.AtMostOnce },
+			second: func(c *protocol.Config) { c.Retention = time.Minute },
+			says:   "Config.Retention: 1m0s and a Horizon of 0s, want at least 1m30s together, or a shorter Engine.MaxRun",
+		},
 	} {
-		engine, err := reprise.New(memstore.New(), reprise.Config{})
+		engine, err := reprise.New(memstore.New(), reprise.Config{MaxRun: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,6 +139,30 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 		Seal: seal, Offload: protocol.Offloading{Blobs: new(blobs), MaxBody: 8 * gib},
 	}); err != nil {
 		t.Errorf("the default of MaxSpool has no room for a sealed body: %v", err)
+	}
+}
+
+// AtMostOnce remembers a key for as long as a handler may run, and a lease.
+func TestAtMostOnceOutlivesItsHandler(t *testing.T) {
+	t.Parallel()
+	const run, lease = 10 * time.Minute, 20 * time.Second
+	for name, c := range map[string]struct {
+		engine reprise.Config
+		policy protocol.Config
+		ok     bool
+	}{
+		"long enough":        {policy: protocol.Config{Retention: run + lease}, ok: true},
+		"with a horizon":     {policy: protocol.Config{Retention: time.Second, Horizon: run + lease - time.Second}, ok: true},
+		"too short":          {policy: protocol.Config{Retention: run + lease - 1}},
+		"of the engine":      {engine: reprise.Config{Retention: run}},
+		"no bound of a run":  {engine: reprise.Config{MaxRun: -1}, policy: protocol.Config{Retention: time.Second}, ok: true},
+		"the content is key": {policy: protocol.Config{Key: protocol.KeyContent(time.Second)}, ok: true},
+	} {
+		c.engine.Lease, c.engine.MaxRun = lease, cmp.Or(c.engine.MaxRun, run)
+		c.policy.Engine, c.policy.Preset = c.engine, reprise.AtMostOnce
+		if _, err := protocol.New(memstore.New(), c.policy); (err == nil) != c.ok || !c.ok && !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -302,8 +332,8 @@ func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range []*protocol.Guard{guard, other} {
-		if err := g.Close(t.Context()); !errors.Is(err, store.ErrMisconfigured) {
-			t.Errorf("%v, want ErrMisconfigured", err)
+		if err := g.Close(t.Context()); !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%v, want ErrInvalid", err)
 		}
 		if g.Engine() != engine {
 			t.Error("the engine is another one")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -35,19 +36,33 @@ func (g *Guard) ownDescription(ctx context.Context, req Request) (text string, e
 }
 
 // withoutKey returns the error of a function of the policy, for the observer, without its
-// text if that has the key in it. The key is empty where it is not known yet.
+// text if that has the key in it. The key is empty where it is not known: then the value
+// of a panic, which the function may have made of any part of the request, is left out.
 func withoutKey(err error, key string) error {
 	var panicked *panicError
+	if _, ours := err.(keyError); ours { //nolint:errorlint // one that a function wrapped may have more in its text
+		return err
+	}
 	switch {
-	case key == "":
 	case errors.As(err, &panicked):
-		if holdsKey(fmt.Sprint(panicked.value), key) {
+		if key == "" {
+			panicked.value = withoutValue(panicked.value)
+		} else if holdsKey(fmt.Sprint(panicked.value), key) {
 			panicked.value = withheld
 		}
-	case holdsKey(err.Error(), key):
+	case key != "" && holdsKey(err.Error(), key):
 		return errors.New(withheld)
 	}
 	return err
+}
+
+// withoutValue returns the type of a panic's value. An error of the runtime, such as that
+// of a nil pointer, stays: it has nothing of a request.
+func withoutValue(value any) any {
+	if fault, ok := value.(runtime.Error); ok {
+		return fault
+	}
+	return fmt.Sprintf("a %T, which may have the key in it", value)
 }
 
 // quoted escapes a key as a quoted string of RFC 9651 has it.

@@ -188,7 +188,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		if decide := x.guard.cfg.Keep.Decide; decide != nil {
 			policy = decide(x.meaning(c.Status), x.head(&c))
 		}
-		x.annotation = x.guard.annotation(x.Context())
+		x.annotation = x.ownAnnotation(x.Context())
 		e = returned
 	}
 	if x.attempt.Atomic() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {

@@ -82,7 +82,7 @@ func (g *Guard) Admit(ctx context.Context, req Request, scope func() (string, er
 	g, concerned, err := g.concerns(ctx, &req)
 	switch {
 	case err != nil:
-		return g.refuse(ctx, &req, CodeInternalError, err)
+		return g.refuse(ctx, &req, CodeInternalError, withoutKey(err, ""))
 	case !concerned:
 		return Admission{Pass: true}
 	default:

@@ -56,7 +56,7 @@ const (
 	errKeyJSON    keyError = "cannot be read: the body is not JSON, or can be read in more than one way"
 	errKeyObject  keyError = "cannot be read: a value on the way to it is not an object"
 	errKeyText    keyError = "is not a string"
-	errKeyForm    keyError = "cannot be read: the body is a multipart form"
+	errKeyForm    keyError = "cannot be read: the body is a multipart form, or was parsed as a form before"
 	errKeyOwn     keyError = "cannot be read"
 	errKeyDiffers keyError = "are not the same key"
 )

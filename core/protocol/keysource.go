@@ -52,10 +52,11 @@ const (
 
 // A KeyFinder returns the key of a request, "" if it has none, such as the ID of a
 // webhook's event. r.Body has been read and must not be touched; body has all of its
-// bytes, and must be neither kept nor modified. An error refuses the request with 400
-// key-invalid; its text reaches the observer and no client. A KeyFinder is safe for
-// concurrent use, and returns the same for the same request. It does not replace the
-// check of a signature, which belongs outside of the middleware.
+// bytes, and must be neither kept nor modified. A form of which a layer outside left no
+// bytes is refused with 400 key-invalid instead. So is a request for which it returns an
+// error, whose text must not have the key: it reaches the observer, and no client. A
+// KeyFinder is safe for concurrent use, and returns the same for the same request. It
+// does not replace the check of a signature, which belongs outside of the middleware.
 type KeyFinder func(r *Request, body []byte) (key string, err error)
 
 // KeyHeader returns the source of keys in the header field with this name, in any case.
@@ -240,6 +241,8 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 		key, found, err = k.parameter(req.RawQuery)
 	case ofMember:
 		switch {
+		case req.notation:
+			err = errKeyForm
 		case req.isCall():
 			key, found, err = req.inMessage(k.pointer)
 		case len(body) > 0:
@@ -247,6 +250,9 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 			err = memberError(err)
 		}
 	case ofFinder:
+		if req.notation {
+			return "", false, errKeyForm
+		}
 		key, err = g.ownKey(*req, body)
 		found = key != ""
 	default:
@@ -266,7 +272,8 @@ const contentKey = "\x00content:"
 
 func (g *Guard) ownKey(req Request, body []byte) (key string, err error) {
 	defer recovered("Config.Key", &err)
-	return g.cfg.Key.find(&req, body)
+	key, err = g.cfg.Key.find(&req, body)
+	return key, readable(err)
 }
 
 // parameter returns the decoded parameter of a query.

@@ -46,7 +46,7 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 	case !record.Fits(kept):
 		return nil, fmt.Errorf("%w: Payload of more or larger header fields than are kept", store.ErrInvalid)
 	}
-	s := stored{Status: r.Status, Fields: kept, Body: r.Body, Annotation: x.guard.annotation(ctx)}
+	s := stored{Status: r.Status, Fields: kept, Body: r.Body, Annotation: x.ownAnnotation(ctx)}
 	encoded := record.Append(make([]byte, 0, s.Size()), &s)
 	seal := &x.guard.cfg.Seal
 	if !seal.on() {
@@ -67,9 +67,11 @@ func Payload(ctx context.Context, r Response) ([]byte, error) {
 // ownPayload is the result of [Payload] for the handler of an exchange. The handler
 // completes with it and then writes the same response, for which Finish must make the
 // same payload: a store takes another one for the response of another attempt. Without
-// this an envelope would differ by its nonce and an expiry by the time in between.
+// this an envelope would differ by its nonce, an expiry by the time in between, and an
+// annotation by the handler's context, such as that of a span.
 type ownPayload struct {
 	at     time.Time // from which the expiry counts; zero: Payload was not called
+	note   *string   // the annotation; nil: Payload was not called
 	sum    [sha256.Size]byte
 	sealed []byte // the envelope of the plaintext with this sum; nil: none
 }
@@ -82,6 +84,30 @@ func (x *Exchange) ownAt() time.Time {
 		x.own.at = time.Now()
 	}
 	return x.own.at
+}
+
+// ownAnnotation returns the annotation of the payloads of a handler with ctx.
+func (x *Exchange) ownAnnotation(ctx context.Context) string {
+	if note, made := x.annotatedBefore(); made {
+		return note
+	}
+	note := x.guard.annotation(ctx)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.own.note == nil {
+		x.own.note = &note
+	}
+	return *x.own.note
+}
+
+// annotatedBefore returns the annotation that Payload kept, if it was called.
+func (x *Exchange) annotatedBefore() (note string, made bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.own.note == nil {
+		return "", false
+	}
+	return *x.own.note, true
 }
 
 // sealedBefore returns the envelope that Payload made of an encoded response, nil if it

@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -10,10 +11,13 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
+// spanKey is the key of a trace in a context.
+type spanKey struct{}
+
 // A handler that completes its operation with Payload, in its own transaction, and then
 // writes the same response, is kept under the same bytes: the store would take others for
 // the response of another attempt. That is so although an envelope has a random nonce and
-// a time, and an expiry has a time.
+// a time, an expiry has a time, and an annotation depends on the context.
 func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*protocol.Config){
@@ -21,6 +25,12 @@ func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 		"sealed":  func(c *protocol.Config) { c.Seal.Secret = secret(t, "1") },
 		"expires": func(c *protocol.Config) { c.Announce.Expires = true },
 		"both":    func(c *protocol.Config) { c.Seal.Secret, c.Announce.Expires = secret(t, "1"), true },
+		"annotated": func(c *protocol.Config) {
+			c.Keep.Annotate = func(ctx context.Context) string {
+				span, _ := ctx.Value(spanKey{}).(string)
+				return "span " + span
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +41,7 @@ func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 				var payload []byte
 				first := b.run("key", func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
 					var err error
-					payload, err = protocol.Payload(x.Context(), protocol.Response{
+					payload, err = protocol.Payload(context.WithValue(x.Context(), spanKey{}, "of the handler"), protocol.Response{
 						Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("booked"),
 					})
 					if err != nil {

@@ -24,7 +24,8 @@ type panicError struct {
 	where    string // the file and line
 }
 
-// Error implements error. It shows the value of the panic.
+// Error implements error. It shows the value of the panic, or, after withoutKey, what is
+// in its place.
 func (e *panicError) Error() string {
 	return fmt.Sprintf("reprise: %s panicked at %s: %v", e.function, e.where, e.value)
 }
@@ -49,6 +50,15 @@ func panicSite() string {
 			return "an unknown place"
 		}
 	}
+}
+
+// readable returns the error of a function whose panics are recovered. Its text is read
+// to report it: a panic of that counts as one of the function.
+func readable(err error) error {
+	if err != nil {
+		_ = err.Error()
+	}
+	return err
 }
 
 // codeOf returns the code for an error of a user's function, which is otherwise unless
@@ -95,7 +105,8 @@ func (g *Guard) fingerprint(req *Request, key string, body []byte) (fp store.Fin
 
 func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.Fingerprint, err error) {
 	defer recovered("Config.Fingerprint.Func", &err)
-	return g.cfg.Fingerprint.Func(&req, key, body)
+	fp, err = g.cfg.Fingerprint.Func(&req, key, body)
+	return fp, readable(err)
 }
 
 // annotation returns the text to keep beside the response of a handler with ctx.
@@ -106,7 +117,7 @@ func (g *Guard) annotation(ctx context.Context) string {
 	note, err := g.ownAnnotation(ctx)
 	switch {
 	case err != nil:
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, "")})
 		return ""
 	case !record.ValidAnnotation(note):
 		return ""
@@ -140,7 +151,7 @@ func (g *Guard) write(ctx context.Context, req *Request, p Problem) Response {
 	}
 	r, err := g.ownProblem(ctx, *req, p)
 	if err != nil {
-		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: err})
+		g.report(ctx, reprise.Event{Kind: reprise.EventPanic, Err: withoutKey(err, "")})
 		return g.problems.response(p)
 	}
 	return g.problems.completed(r, p)
@@ -171,8 +182,7 @@ func principalOf(scope func() (string, error)) (name string, err error) {
 	case errors.Is(err, ErrUnscoped):
 		return record.SharedScope, nil
 	case err != nil:
-		_ = err.Error() // is read to report it: a panic of it counts as one of the function
-		return "", err
+		return "", readable(err)
 	case name == "":
 		return "", errScopeEmpty
 	}

@@ -1,8 +1,10 @@
 package protocol_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -103,7 +105,7 @@ func TestEveryRefusalReachesTheObserver(t *testing.T) {
 		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", store.ErrInvalid},
 		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused too-large", nil},
 		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},
-		{"no sense", []string{"k"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
+		{"no sense", []string{"key"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
 		{"claimed", []string{"k"}, nil, scope, 0, "claimed", nil},
 		{"replayed", []string{"k"}, nil, scope, 200, "replayed", nil},
 		{"mismatch", []string{"k"}, strings.NewReader("other"), scope, 422, "mismatch", nil},
@@ -129,11 +131,12 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 		scope func() (string, error)
 		key   string
 		want  string
+		value string // "a bug" where it is known that it has no key
 	}{
-		"the scope function":      {scope: bug, key: "k", want: "refused internal-error"},
+		"the scope function":      {value: "a bug", scope: bug, key: "k", want: "refused internal-error"},
 		"Config.Select":           {cfg: protocol.Config{Select: func(context.Context, *protocol.Request) *protocol.Guard { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
 		"Config.Skip":             {cfg: protocol.Config{Skip: func(context.Context, *protocol.Request) bool { panic("a bug") }}, scope: scope, key: "k", want: "refused internal-error"},
-		"Config.Fingerprint.Func": {cfg: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}}, scope: scope, key: "k", want: "refused internal-error"},
+		"Config.Fingerprint.Func": {cfg: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("a bug") }}}, scope: scope, key: "k", want: "refused internal-error", value: "a bug"},
 	} {
 		b, log := observed(t, c.cfg)
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {c.key}}}, c.scope)
@@ -142,8 +145,50 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 			t.Errorf("%s: status %d, events %q, error %v", name, a.Response.Status, got, err)
 			continue
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "reprise: "+name+" panicked at policy_test.go:") || !strings.HasSuffix(text, ": a bug") {
+		if text := err.Error(); !strings.HasPrefix(text, "reprise: "+name+" panicked at policy_test.go:") || !strings.HasSuffix(text, ": "+cmp.Or(c.value, "a string, which may have the key in it")) {
 			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// No error of a function of the policy brings the key to the observer.
+func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
+	t.Parallel()
+	const key = "key-17"
+	quotes := fmt.Errorf("order %q is wrong", key)
+	post := protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {key}}}
+	find := func(end func(error) error) protocol.KeySource {
+		return protocol.KeyFunc("event ID", func(*protocol.Request, []byte) (string, error) { return "", end(quotes) })
+	}
+	digest := func(end func(error) error) protocol.Fingerprinting {
+		return protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
+			return store.Fingerprint{}, end(quotes)
+		}}
+	}
+	returns := func(err error) error { return err }
+	panics := func(err error) error { panic(err) }
+	for name, c := range map[string]struct {
+		cfg  protocol.Config
+		req  protocol.Request
+		want string
+	}{
+		"an error of Fingerprint.Func":      {protocol.Config{Fingerprint: digest(returns)}, post, "request-invalid"},
+		"a panic of Fingerprint.Func":       {protocol.Config{Fingerprint: digest(panics)}, post, "internal-error"},
+		"an error of KeyFunc":               {protocol.Config{Key: find(returns)}, post, "key-invalid"},
+		"a panic of KeyFunc":                {protocol.Config{Key: find(panics)}, post, "internal-error"},
+		"a panic of KeyFunc with no header": {protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST"}, "internal-error"},
+		"a panic of Skip": {protocol.Config{Skip: func(context.Context, *protocol.Request) bool {
+			panic(quotes)
+		}}, post, "internal-error"},
+		"a panic of Problems.Write": {protocol.Config{Required: true, Problems: protocol.ProblemFormat{
+			Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic(quotes) },
+		}}, protocol.Request{Method: "POST"}, "key-missing"},
+	} {
+		b, log := observed(t, c.cfg)
+		b.guard.Admit(t.Context(), c.req, scope)
+		outcomes, err := log.outcomes()
+		if !slices.Equal(outcomes, []string{" refused " + c.want}) || err == nil || strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %q, %v", name, outcomes, err)
 		}
 	}
 }

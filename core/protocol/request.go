@@ -69,6 +69,9 @@ type Request struct {
 	// it looks like one that was consumed.
 	Length int64
 
+	notation bool   // the body that was read is the notation of a form
+	rest     []byte // with notation: the bytes of Body that were left
+
 	message func() ([]byte, error) // of a Call: its encoded message; nil for a request of HTTP
 	field   func(name string) any  // of a Call: see Call.Field
 }

@@ -45,8 +45,8 @@ type Sealing struct {
 	// processes. It bounds how long a writer to the store can put back an old response of
 	// the same operation. A response is sealed before it is completed, and its retention
 	// counts from then: so MaxAge must be at least the Retention, plus the engine's
-	// CompleteTimeout and Background.Age, plus a minute by which clocks may differ. A
-	// Horizon adds nothing to it, because no response is replayed then. The default is no
+	// CompleteTimeout, Background.Age and Lease, plus a minute by which clocks may differ.
+	// A Horizon adds nothing to it, because no response is replayed then. The default is no
 	// bound.
 	MaxAge time.Duration
 }
@@ -143,11 +143,11 @@ const clocksDiffer = time.Minute
 // checkAge is check for MaxAge, where the retention, that of the policy or of the engine,
 // is known.
 func (c *Sealing) checkAge(retention time.Duration, engine *reprise.Config) error {
-	least := retention + engine.CompleteTimeout + engine.Background.Age + clocksDiffer
+	least := retention + engine.CompleteTimeout + engine.Background.Age + engine.Lease + clocksDiffer
 	if c.MaxAge > 0 && c.MaxAge < least {
 		return invalid("Seal.MaxAge", "%v, want at least %v, or replays would end before their retention: the Retention of %v, "+
-			"the engine's CompleteTimeout of %v and Background.Age of %v, and %v for clocks that differ",
-			c.MaxAge, least, retention, engine.CompleteTimeout, engine.Background.Age, clocksDiffer)
+			"the engine's CompleteTimeout of %v, Background.Age of %v and Lease of %v, and %v for clocks that differ",
+			c.MaxAge, least, retention, engine.CompleteTimeout, engine.Background.Age, engine.Lease, clocksDiffer)
 	}
 	return nil
 }

@@ -188,9 +188,9 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 // would end replays before it.
 func TestSealingMaxAgeCoversTheRetentionOfTheEngine(t *testing.T) {
 	t.Parallel()
-	const late = 3*time.Second + 5*time.Minute + time.Minute
+	const late = 3*time.Second + 5*time.Minute + 10*time.Second + time.Minute
 	engine, err := reprise.New(memstore.New(), reprise.Config{
-		Retention: time.Hour, CompleteTimeout: 3 * time.Second, Background: reprise.BackgroundLimits{Age: 5 * time.Minute},
+		Retention: time.Hour, CompleteTimeout: 3 * time.Second, Lease: 10 * time.Second, Background: reprise.BackgroundLimits{Age: 5 * time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -101,22 +101,22 @@ func (s *away) Complete(ctx context.Context, r store.CompleteRequest) error {
 }
 
 // A policy that construction accepts replays a sealed response until its retention ends,
-// also where the completion went on in the background for as long as it may. The envelope
-// has whole seconds.
+// also where the completion went on in the background for as long as it may: until its
+// lease has passed. The envelope has whole seconds.
 func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 	t.Parallel()
-	const retention, background = time.Hour, 10 * time.Minute
+	const retention, background, lease = time.Hour, 10 * time.Minute, 5 * time.Minute
 	accepted := 0
 	for _, age := range []time.Duration{
 		retention, retention + time.Second, retention + background, retention + background + time.Minute,
-		retention + background + time.Minute + 2*time.Second, 2 * retention,
+		retention + background + time.Minute + 2*time.Second, retention + background + lease + time.Minute + 2*time.Second, 2 * retention,
 	} {
-		for _, late := range []time.Duration{0, background - time.Second} {
+		for _, late := range []time.Duration{0, background - time.Second, background + lease/2} {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(900 * time.Millisecond)
 				st := &away{memstore.New(), time.Now().Add(late)}
 				guard, err := protocol.New(st, protocol.Config{
-					Retention: retention, Seal: protocol.Sealing{Secret: secret(t, "1"), MaxAge: age},
+					Engine: reprise.Config{Lease: lease}, Retention: retention, Seal: protocol.Sealing{Secret: secret(t, "1"), MaxAge: age},
 				})
 				if err != nil {
 					return

@@ -73,7 +73,7 @@ var stateNames = [...]string{
 }
 
 // RecordStates is a set of states. The zero value selects every state.
-type RecordStates uint8
+type RecordStates uint32
 
 // States returns the set of the given states.
 func States(list ...RecordState) RecordStates {

@@ -44,6 +44,15 @@ func TestQuerySelects(t *testing.T) {
 	}
 }
 
+// A set has room for states to come. An empty one selects every state.
+func TestStatesHasRoom(t *testing.T) {
+	t.Parallel()
+	const last = store.RecordState(31)
+	if set := store.States(last); !set.Has(last) || set.Has(store.StateRunning) {
+		t.Errorf("the set of state %d is %b", last, set)
+	}
+}
+
 // The bounds of an operator's requests and decisions are inclusive.
 func TestBoundsOfAnInspection(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,8 @@ var mayAnswer = map[protocol.Code]func(w *world, q *request, c *protocol.Config)
 	protocol.CodeKeyMissing: func(_ *world, q *request, c *protocol.Config) bool { return !q.keyed(c) && c.Required },
 	protocol.CodeKeyInvalid: func(_ *world, q *request, c *protocol.Config) bool {
 		_, both := q.keyUnder(c)
-		return both || !q.quoted && c.KeyMode == protocol.Strict && q.header() != ""
+		parsed := q.process.settings.layer == "parses the form" && q.media != "application/json"
+		return both || !q.quoted && c.KeyMode == protocol.Strict && q.header() != "" || parsed && c.Key.String() == "event ID"
 	},
 	protocol.CodeScopeMissing:   func(_ *world, q *request, _ *protocol.Config) bool { return q.scope == "" },
 	protocol.CodeRequestInvalid: func(_ *world, q *request, _ *protocol.Config) bool { return consumes(q.process.settings.layer) },

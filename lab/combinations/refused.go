@@ -24,7 +24,10 @@ var contradictions = []struct {
 		return c.Seal.Secret == protocol.Secret{} && (c.Seal.ClearHead || c.Seal.Strict || c.Seal.MaxAge > 0)
 	}},
 	{"Seal.MaxAge, with which replays end before their retention", func(c *protocol.Config, e *reprise.Config) bool {
-		return c.Seal.MaxAge > 0 && c.Seal.MaxAge < cmp.Or(c.Retention, e.Retention)+e.CompleteTimeout+e.Background.Age+time.Minute
+		return c.Seal.MaxAge > 0 && c.Seal.MaxAge < cmp.Or(c.Retention, e.Retention)+e.CompleteTimeout+e.Background.Age+e.Lease+time.Minute
+	}},
+	{"AtMostOnce, with which a key is forgotten while its handler runs", func(c *protocol.Config, e *reprise.Config) bool {
+		return c.Preset == reprise.AtMostOnce && c.Key.Window() == 0 && e.MaxRun > 0 && cmp.Or(c.Retention, e.Retention)+c.Horizon < e.MaxRun+e.Lease
 	}},
 	{"the key among Fingerprint.Headers", func(c *protocol.Config, e *reprise.Config) bool {
 		return slices.ContainsFunc(c.Fingerprint.Headers, func(name string) bool { return slices.Contains(c.Key.Headers(), name) })
@@ -50,6 +53,8 @@ func engineOf(c *protocol.Config) reprise.Config {
 	e, defaults := c.Engine, engineDefaults()
 	e.Retention = cmp.Or(e.Retention, defaults.Retention)
 	e.CompleteTimeout = cmp.Or(e.CompleteTimeout, defaults.CompleteTimeout)
+	e.Lease = cmp.Or(e.Lease, defaults.Lease)
+	e.MaxRun = cmp.Or(e.MaxRun, defaults.MaxRun)
 	e.Background.Age = cmp.Or(e.Background.Age, defaults.Background.Age)
 	return e
 }

@@ -77,7 +77,7 @@ func (t *Table) listStep(ctx context.Context, page *store.Page, q *store.Query, 
 			added, lastOne = append(added, row.record()), *n
 		}
 		return nil
-	}, after, int32(states), q.Label, Microseconds(q.OlderThan), limit)
+	}, after, int32(states), q.Label, Microseconds(q.OlderThan), limit) //nolint:gosec // states are few
 	if err != nil {
 		return nil, err
 	}
