@@ -58,6 +58,9 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 		"a code of a recorded one":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine, replayed, "true")},
 		"a code that was passed on":  {answer: refused(503, CodeStoreUnavailable, replayed, "true")},
 		"a problem without a code":   {answer: body(503, `{"title":"Busy"}`, "Content-Type", mine), retry: true},
+		"no code, false":             {answer: body(503, `{"title":"Down","retryable":false}`, "Content-Type", mine)},
+		"no code, true":              {answer: body(409, `{"title":"Busy","retryable":true}`, "Content-Type", mine), retry: true},
+		"no code, false, at 500":     {config: Config{RetryServerErrors: true}, answer: body(500, `{"retryable":false}`, "Content-Type", mine)},
 		"no JSON":                    {answer: body(503, `busy`, "Content-Type", mine), retry: true},
 		"in-progress in plain JSON":  {answer: body(409, `{"code":"in-progress"}`, "Content-Type", "application/json")},
 
