@@ -35,8 +35,9 @@ type Config struct {
 
 // DialOptions returns the options of a connection whose unary calls are keyed and
 // retried: an interceptor, and a stats handler that observes whether an attempt was sent.
-// Interceptors in later options run once for each attempt. The error names the invalid
-// field of c.
+// Interceptors of later [grpc.WithChainUnaryInterceptor] options run once for each
+// attempt; one of [grpc.WithUnaryInterceptor] runs once for each call. The error names
+// the invalid field of c.
 func DialOptions(c Config) ([]grpc.DialOption, error) {
 	caller, err := rpc.NewCaller(c.Client)
 	if err != nil {
