@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -393,6 +394,16 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The error of an attempt that took too long is not that of a caller who cancelled, and
+// still says how far the attempt got.
+func TestAttemptTimeoutIsNoCancellation(t *testing.T) {
+	t.Parallel()
+	err := errTimeout(&net.OpError{Op: "dial", Err: fmt.Errorf("%w: %w", context.Canceled, errNetwork)})
+	if !errors.Is(err, ErrAttemptTimeout) || errors.Is(err, context.Canceled) || !errors.Is(err, errNetwork) || !neverSent(err) {
+		t.Errorf("got %v", err)
 	}
 }
 

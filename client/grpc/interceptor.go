@@ -97,6 +97,9 @@ func isBroken(s *status.Status) bool {
 
 // withStatus returns an error with a status of gRPC, as every error of a call has.
 func withStatus(ctx context.Context, err error) error {
+	if errors.Is(err, repriseclient.ErrAttemptTimeout) && !errors.Is(ctx.Err(), context.Canceled) {
+		return &callError{err, status.New(codes.DeadlineExceeded, err.Error())} // gRPC's own is Canceled
+	}
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
