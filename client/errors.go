@@ -58,11 +58,14 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 // Timeout reports whether Err is a timeout.
 func (e *NotSentError) Timeout() bool { return isTimeout(e.Err) }
 
-// RedirectError says that the service responded to a keyed call with a redirect to a
-// request that has no key (303, or 301 and 302 to a POST), and that this request failed:
-// the operation has a response, and only the document that the response names is missing.
-// Get that document, or repeat the call with the key that Key returns (see [WithKey]) to
-// be redirected again.
+// RedirectError says that the response to a keyed call was 301, 302 or 303, which an
+// [http.Client] follows with a GET without the key, and that this GET failed.
+//
+// After 303 the operation has a response, and only the document that it names is missing:
+// get that document, or repeat the call with the key that Key returns (see [WithKey]) to
+// be redirected again. After 301 or 302 nothing may have run, because a layer before the
+// service may have redirected the call, for example to https: repeat it with that key at
+// the right address.
 type RedirectError struct {
 	Status  int    // of the response to the keyed call
 	KeyHash string // as in [UnknownOutcomeError]

@@ -82,7 +82,10 @@ func (t *Transport) ownKey(req *http.Request) (key, value string, err error) {
 		return "", "", errManyLines
 	case len(lines) == 1:
 		value = strings.Trim(lines[0], " \t")
-		set, err := decode(value)
+		set := value
+		if !t.service.Bare { // there, quotes would be part of the key
+			set, err = decode(value)
+		}
 		if err == nil {
 			err = t.check(set)
 		}

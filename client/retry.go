@@ -69,12 +69,12 @@ func (t *Transport) judgeResponse(req *http.Request, resp *http.Response) (v ver
 	return v
 }
 
-// byProblem decides by the problem document of a response. If the table lacks its code,
-// the member retryable decides: false forbids a retry, and true allows one if the status
-// may be about this attempt alone.
+// byProblem decides by the problem document of a response. If it has no code, or one that
+// the table lacks, the member retryable decides: false forbids a retry, and true allows
+// one if the status may be about this attempt alone.
 func (t *Transport) byProblem(resp *http.Response) (code Code, retry, known bool) {
 	p, ok := ProblemOf(resp)
-	if !ok || p.Code == "" || t.isReplay(resp) {
+	if !ok || t.isReplay(resp) {
 		return "", false, false
 	}
 	if code, retry, known = t.byCode(resp, p.Code); known {

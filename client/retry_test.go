@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -58,6 +59,9 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 		"a code of a recorded one":   {answer: body(409, `{"code":"new","retryable":true}`, "Content-Type", mine, replayed, "true")},
 		"a code that was passed on":  {answer: refused(503, CodeStoreUnavailable, replayed, "true")},
 		"a problem without a code":   {answer: body(503, `{"title":"Busy"}`, "Content-Type", mine), retry: true},
+		"no code, false":             {answer: body(503, `{"title":"Down","retryable":false}`, "Content-Type", mine)},
+		"no code, true":              {answer: body(409, `{"title":"Busy","retryable":true}`, "Content-Type", mine), retry: true},
+		"no code, false, at 500":     {config: Config{RetryServerErrors: true}, answer: body(500, `{"retryable":false}`, "Content-Type", mine)},
 		"no JSON":                    {answer: body(503, `busy`, "Content-Type", mine), retry: true},
 		"in-progress in plain JSON":  {answer: body(409, `{"code":"in-progress"}`, "Content-Type", "application/json")},
 
@@ -390,6 +394,16 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The error of an attempt that took too long is not that of a caller who cancelled, and
+// still says how far the attempt got.
+func TestAttemptTimeoutIsNoCancellation(t *testing.T) {
+	t.Parallel()
+	err := errTimeout(&net.OpError{Op: "dial", Err: fmt.Errorf("%w: %w", context.Canceled, errNetwork)})
+	if !errors.Is(err, ErrAttemptTimeout) || errors.Is(err, context.Canceled) || !errors.Is(err, errNetwork) || !neverSent(err) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -270,7 +270,18 @@ func errTimeout(err error) error {
 	if err == nil || errors.Is(err, ErrAttemptTimeout) {
 		return ErrAttemptTimeout
 	}
-	return fmt.Errorf("%w: %w", ErrAttemptTimeout, err)
+	return &timeoutError{err}
+}
+
+// timeoutError is the error of an attempt that [ErrAttemptTimeout] cancelled. It is not
+// [context.Canceled], which means that the caller ended the call.
+type timeoutError struct{ error }
+
+func (e *timeoutError) Error() string      { return ErrAttemptTimeout.Error() + ": " + e.error.Error() }
+func (e *timeoutError) As(target any) bool { return errors.As(e.error, target) }
+
+func (e *timeoutError) Is(target error) bool {
+	return target == ErrAttemptTimeout || target != context.Canceled && errors.Is(e.error, target)
 }
 
 // receive reads the body of the response into memory, within the bounds of the

@@ -19,10 +19,11 @@ func metaOf(err *connect.Error) http.Header {
 	return own.Meta()
 }
 
-// withoutControlFields returns an error whose metadata has no control fields.
+// withoutControlFields returns an error whose metadata has no control fields. A wire
+// error stays as it is: Connect sends no metadata of it, and would send that of a copy.
 func withoutControlFields(x *protocol.Exchange, err error) error {
 	var failed *connect.Error
-	if !errors.As(err, &failed) || failed == nil {
+	if !errors.As(err, &failed) || failed == nil || connect.IsWireError(failed) {
 		return err
 	}
 	meta := metaOf(failed).Clone()

@@ -138,6 +138,8 @@ func withCode(ctx context.Context, err error) error {
 	var coded *connect.Error
 	var not *repriseclient.NotSentError
 	switch {
+	case errors.Is(err, repriseclient.ErrAttemptTimeout) && !errors.Is(ctx.Err(), context.Canceled):
+		return connect.NewError(connect.CodeDeadlineExceeded, err) // Connect's own is Canceled
 	case errors.As(err, &coded):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):

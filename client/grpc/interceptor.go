@@ -35,8 +35,9 @@ type Config struct {
 
 // DialOptions returns the options of a connection whose unary calls are keyed and
 // retried: an interceptor, and a stats handler that observes whether an attempt was sent.
-// Interceptors in later options run once for each attempt. The error names the invalid
-// field of c.
+// Interceptors of later [grpc.WithChainUnaryInterceptor] options run once for each
+// attempt; one of [grpc.WithUnaryInterceptor] runs once for each call. The error names
+// the invalid field of c.
 func DialOptions(c Config) ([]grpc.DialOption, error) {
 	caller, err := rpc.NewCaller(c.Client)
 	if err != nil {
@@ -96,6 +97,9 @@ func isBroken(s *status.Status) bool {
 
 // withStatus returns an error with a status of gRPC, as every error of a call has.
 func withStatus(ctx context.Context, err error) error {
+	if errors.Is(err, repriseclient.ErrAttemptTimeout) && !errors.Is(ctx.Err(), context.Canceled) {
+		return &callError{err, status.New(codes.DeadlineExceeded, err.Error())} // gRPC's own is Canceled
+	}
 	if _, ok := status.FromError(err); ok {
 		return err
 	}

@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -375,6 +376,51 @@ func TestSlowAttemptIsGivenUp(t *testing.T) {
 			t.Errorf("the client got %+v", a)
 		}
 		s.wantRuns(s.service, 1)
+	})
+}
+
+// A call whose attempts all take too long has the code of a deadline: its caller did not
+// cancel it. The server is silent from the beginning, or after its header.
+func TestAttemptTimeoutHasTheCodeOfADeadline(t *testing.T) {
+	t.Parallel()
+	silent := func(begin bool) (addr string) {
+		return serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // net/http then notices that the client left
+			if begin {
+				w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+				_ = http.NewResponseController(w).Flush()
+			}
+			<-r.Context().Done()
+		}))
+	}
+	addrs := []string{silent(false), silent(true)}
+	eachCaller(t, func(t *testing.T, c caller) {
+		cfg := quick()
+		cfg.MaxAttempts, cfg.AttemptTimeout = 2, 100*time.Millisecond
+		for i, addr := range addrs {
+			a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
+			if a.code != deadlineExceeded || !errors.Is(a.err, repriseclient.ErrAttemptTimeout) || errors.Is(a.err, context.Canceled) {
+				t.Errorf("server %d: the client got %+v", i, a)
+			}
+		}
+	})
+}
+
+// A caller that cancels between two attempts gets the code of that.
+func TestCancelAfterAnAttemptTimeout(t *testing.T) {
+	t.Parallel()
+	addr := serveHTTP(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	eachCaller(t, func(t *testing.T, c caller) {
+		ctx, cancel := context.WithCancel(t.Context())
+		log := &attempts{each: func(int, repriseclient.AttemptEnd) { cancel() }}
+		cfg := repriseclient.Config{AttemptTimeout: 100 * time.Millisecond, Observer: log}
+		a := c.dial(t, addr, callerConfig{Client: cfg}).call(ctx, call{})
+		if a.code != 1 || !errors.Is(a.err, repriseclient.ErrAttemptTimeout) {
+			t.Errorf("the client got %+v", a)
+		}
 	})
 }
 
