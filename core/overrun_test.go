@@ -226,8 +226,8 @@ func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 	}
 }
 
-// A release that comes after the mark of its record does nothing, which the store does not
-// say. It is reported as what it is, also where the background repeats it.
+// A release after the mark of its record does nothing, which the store does not say. It
+// is reported as what it is, also where the background repeats it.
 func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
 	for _, c := range []struct {
 		executed, later bool

@@ -59,7 +59,7 @@ func (a *Attempt) releaseOnce(ctx context.Context) error {
 
 // findMark finds out whether the record of a released attempt is still there, because it
 // was marked before. It claims without takeover, for another owner: a mark that arrives
-// only now then finds no record of its own.
+// only now then finds another owner's record.
 func (a *Attempt) findMark(ctx context.Context) error {
 	c := a.call
 	c.owner, c.values, c.waiting = store.NewOwner(), a.after, false

@@ -490,7 +490,7 @@ func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
 	b.got(t, 1)
 }
 
-// R35: the upstream's response is whole, and too long to be kept, whether or not the first
+// R35: the upstream's response is whole and too long to be kept, whether or not the first
 // client waits for all of it.
 func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
 	t.Parallel()

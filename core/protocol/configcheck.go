@@ -147,8 +147,8 @@ func (c *Config) prepareWindow() error {
 }
 
 // checkMemory refuses AtMostOnce where the record of an operation that is not completed
-// may end while its handler still runs, or before its lease has: the key would be new. The
-// retention is that of the policy or of the engine.
+// may end while its handler still runs, or before its lease has: the key would be new.
+// The retention is that of the policy or of the engine.
 func (c *Config) checkMemory(retention time.Duration, engine *reprise.Config) error {
 	least := engine.MaxRun + engine.Lease
 	if c.Preset != reprise.AtMostOnce || c.Key.origin == ofContent || engine.MaxRun < 0 || retention+c.Horizon >= least {

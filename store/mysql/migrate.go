@@ -10,8 +10,8 @@ import (
 //
 // Every statement of the store names its columns, so a later release can add one with a
 // default while this release runs. This one leaves it as it was when it rewrites a row,
-// so the later one must not trust it unless the revision, which every write raises, is
-// that of its own write.
+// so the later one must not trust it unless the row still has the revision, which every
+// write raises, that the later one wrote.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	t, err := newTable(db, c)
 	if err != nil {
