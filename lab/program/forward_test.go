@@ -290,6 +290,32 @@ func TestProxyDrains(t *testing.T) {
 	}
 }
 
+// A stream without a key may last for ever: it is cut when the drain time is over, and no
+// record is lost by that.
+func TestProxyCutsStreams(t *testing.T) {
+	t.Parallel()
+	u := startUpstream(t)
+	u.handle(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	f := forward(t, nil, "--store", "memory", "--upstream", u.URL, "--unscoped", "--drain", "50ms")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL+"/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := new(http.Client).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	f.signal(syscall.SIGTERM)
+	<-f.ended
+	if code := f.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0:\n%s", code, f.stderr)
+	}
+}
+
 func TestProxyTellsOperatorsItsState(t *testing.T) {
 	t.Parallel()
 	u := startUpstream(t)

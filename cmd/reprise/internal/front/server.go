@@ -122,11 +122,15 @@ func (s *Server) Reload(also func() error) error {
 	return nil
 }
 
-// ErrDrain says that requests were still running when the drain time was over.
-var ErrDrain = errors.New("requests were still running")
+// ErrDrain says that requests with a key were still running when the drain time was over.
+var ErrDrain = errors.New("requests with a key were still running")
 
-// Run serves until ctx ends. Then it closes the listener, waits for the requests, and
-// calls finish; drain bounds all of that. It serves operators until the end.
+// finishTime is what finish has at least, although requests took the whole drain time.
+const finishTime = 2 * time.Second
+
+// Run serves until ctx ends. Then it closes the listener, waits up to drain for the
+// requests, cuts those that are left, such as streams, and calls finish, which waits for
+// those with a key. It serves operators until the end.
 func (s *Server) Run(ctx context.Context, drain time.Duration, finish func(context.Context) error) error {
 	done := make(chan error, 2)
 	go func() {
@@ -150,9 +154,17 @@ func (s *Server) Run(ctx context.Context, drain time.Duration, finish func(conte
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	err := s.public.Shutdown(bounded)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = ErrDrain
+	cut := errors.Is(err, context.DeadlineExceeded)
+	if cut {
 		_ = s.public.Close()
+		var reserved context.CancelFunc
+		bounded, reserved = context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+		defer reserved()
+		err = nil
 	}
-	return errors.Join(ended, err, finish(bounded))
+	finished := finish(bounded)
+	if cut && finished != nil {
+		finished = ErrDrain
+	}
+	return errors.Join(ended, err, finished)
 }
