@@ -60,6 +60,7 @@ func (m *monitor) fires() []string {
 func TestAlertsFireForTheirConditions(t *testing.T) {
 	t.Parallel()
 	s, m := serve(t), watch(t)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
 	m.pass(s)
 	s.traffic()
 	m.pass(s)
@@ -97,6 +98,7 @@ func TestAlertFiresForTheFirstUnknownOutcomeOfAProcess(t *testing.T) {
 func TestAlertFiresForAnUnknownOutcomeWithoutARecord(t *testing.T) {
 	t.Parallel()
 	s, m := serve(t), watch(t)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
 	m.pass(s)
 	s.engine.Report(t.Context(), reprise.Event{End: reprise.EndNotApplied, Label: "orders"})
 	m.pass(s)
@@ -147,6 +149,19 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 	m.pass(last)
 	if got := m.fires(); len(got) > 0 {
 		t.Errorf("after the resolution: %q", got)
+	}
+}
+
+// Without a count of the stuck records, such as for a user of Redis that may not scan,
+// RepriseStuck is silent.
+func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
+	t.Parallel()
+	s, m := serve(t), watch(t)
+	families := s.scrape()
+	delete(families, "reprise_stuck")
+	m.prometheus.Pass(150*time.Second, families)
+	if got := m.fires(); !slices.Equal(got, []string{"RepriseStuckUncounted"}) {
+		t.Errorf("these alerts fire: %q", got)
 	}
 }
 
