@@ -6,6 +6,10 @@
 //	blobs, err := repriseblob.New(bucket, repriseblob.Config{Prefix: "reprise/"})
 //	guard, err := protocol.New(store, protocol.Config{Offload: protocol.Offloading{Blobs: blobs}})
 //
+// A bucket of files is file:///mnt/exports?no_tmp_dir=true&metadata=skip: without the
+// first parameter a file is written to the temporary directory and renamed, which fails
+// on another volume.
+//
 // The guard checks each body that it reads: see protocol.Offloading for the client's
 // view. A bucket should be private, since anyone who can read it can read responses.
 //

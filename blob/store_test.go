@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
+	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/memblob"
+	"gocloud.dev/gcerrors"
 
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
@@ -216,6 +218,62 @@ func TestSweepStops(t *testing.T) {
 	}
 	if got, err := s.Sweep(t.Context(), 24*time.Hour); err != nil || got.Blobs != 1 {
 		t.Errorf("swept %+v, %v", got, err)
+	}
+}
+
+// heldBucket is a bucket in which one blob cannot be deleted.
+type heldBucket struct {
+	driver.Bucket
+
+	held string
+	keys []string
+}
+
+func (b *heldBucket) ListPaged(_ context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
+	page := new(driver.ListPage)
+	for _, key := range b.keys {
+		day, _, _ := strings.Cut(key, "/")
+		switch {
+		case o.Delimiter != "":
+			page.Objects = append(page.Objects, &driver.ListObject{Key: day + "/", IsDir: true})
+		case strings.HasPrefix(key, o.Prefix):
+			page.Objects = append(page.Objects, &driver.ListObject{Key: key, Size: 1})
+		}
+	}
+	return page, nil
+}
+
+func (b *heldBucket) Delete(_ context.Context, key string) error {
+	if key == b.held {
+		return errors.New("the object is under a legal hold")
+	}
+	b.keys = slices.DeleteFunc(b.keys, func(k string) bool { return k == key })
+	return nil
+}
+
+func (b *heldBucket) ErrorCode(error) gcerrors.ErrorCode { return gcerrors.FailedPrecondition }
+func (b *heldBucket) As(any) bool                        { return false }
+func (b *heldBucket) Close() error                       { return nil }
+
+// One blob that cannot be deleted keeps no other, of its day or of a later one.
+func TestSweepGoesOnAfterABlobThatIsHeld(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("ab", 32)
+	held := &heldBucket{held: "20200101/" + sum, keys: []string{"20200101/" + sum, "20200102/" + sum, "20200103/" + sum}}
+	bucket := blob.NewBucket(held)
+	t.Cleanup(func() { _ = bucket.Close() })
+	s, err := New(bucket, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 0} {
+		got, err := s.Sweep(t.Context(), 24*time.Hour)
+		if got.Blobs != want || err == nil || !strings.Contains(err.Error(), "legal hold") {
+			t.Errorf("swept %+v, %v", got, err)
+		}
+	}
+	if !slices.Equal(held.keys, []string{held.held}) {
+		t.Errorf("left %q", held.keys)
 	}
 }
 

@@ -27,13 +27,13 @@ const (
 
 // Sweep deletes the blobs whose records have ended: those of days that ended more than
 // olderThan ago. Make olderThan the longest retention of the guards that use the prefix,
-// plus the longest Config.Horizon, plus a day for clock differences and background
-// completions. Less than a day is refused with [store.ErrInvalid]. A longer retention
-// does not bring back swept blobs.
+// plus a day for clock differences and background completions. Less than a day is refused
+// with [store.ErrInvalid]. A longer retention does not bring back swept blobs.
 //
 // A sweep goes by the day in a blob's name. No blob gets the name of a past day, so a
 // sweep cannot delete the blob of a response that is being recorded. It touches no other
-// object under the prefix. When a sweep fails or ctx ends, it returns the number deleted
+// object under the prefix. A blob that cannot be deleted, such as one under a legal hold,
+// does not keep the others. When a sweep fails or ctx ends, it returns the number deleted
 // so far, and the next sweep continues.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, error) {
 	return s.sweep(ctx, olderThan, time.Now())
@@ -46,10 +46,11 @@ func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Tim
 	// The day of this instant ended less than olderThan ago; the days before it, more.
 	first := now.Add(-olderThan).UTC().Format(dayLayout)
 	days := s.bucket.List(&blob.ListOptions{Prefix: s.cfg.Prefix, Delimiter: "/"})
+	var kept error // the first blob that could not be deleted
 	for {
 		d, err := days.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return swept, nil
+			return swept, kept
 		}
 		if err != nil {
 			return swept, fmt.Errorf("repriseblob: list %s: %w", s.cfg.Prefix, err)
@@ -58,14 +59,15 @@ func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Tim
 		if !d.IsDir || len(name) != len(dayLayout) || strings.Trim(name, "0123456789") != "" || name >= first {
 			continue
 		}
-		if err := s.sweepDay(ctx, d.Key, &swept); err != nil {
+		if err := s.sweepDay(ctx, d.Key, &swept, &kept); err != nil {
 			return swept, err
 		}
 	}
 }
 
-// sweepDay deletes the blobs whose keys begin with prefix.
-func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept) error {
+// sweepDay deletes the blobs whose keys begin with prefix. It goes on after one that it
+// cannot delete, and leaves the first such error in kept.
+func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept, kept *error) error {
 	blobs := s.bucket.List(&blob.ListOptions{Prefix: prefix})
 	for {
 		b, err := blobs.Next(ctx)
@@ -83,7 +85,13 @@ func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept) error
 		}
 		err = s.bucket.Delete(ctx, b.Key)
 		if err != nil && gcerrors.Code(err) != gcerrors.NotFound { // another sweep was faster
-			return fmt.Errorf("repriseblob: delete %s: %w", b.Key, err)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if *kept == nil {
+				*kept = fmt.Errorf("repriseblob: delete %s: %w", b.Key, err)
+			}
+			continue
 		}
 		swept.Blobs++
 		swept.Bytes += b.Size

@@ -47,7 +47,7 @@ var foreignNames = map[string]bool{
 	"Makefile":          true, // a file
 
 	// The alerts of otel/alerts.yaml.
-	"RepriseOutcomeUnknown": true, "RepriseStuck": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
+	"RepriseOutcomeUnknown": true, "RepriseStuck": true, "RepriseStuckUncounted": true, "RepriseUnrecorded": true, "RepriseUndecided": true, "RepriseStoreDown": true,
 	"RepriseUnprotected": true, "RepriseStoreErrors": true, "RepriseRecordUnreadable": true, "RepriseLeaseLost": true,
 	"RepriseKeyReuse": true, "RepriseBackgroundGrows": true, "RepriseClaimsSlow": true,
 
