@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
@@ -64,7 +65,7 @@ func serve() error {
 
 // newApp returns the API and its guard, which the caller closes.
 func newApp(store store.Store, send func(to, text string)) (*fiber.App, *protocol.Guard, error) {
-	guard, err := protocol.New(store, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true, Preset: reprise.AtMostOnce}) // a message cannot be taken back
 	if err != nil {
 		return nil, nil, err
 	}
