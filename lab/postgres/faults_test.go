@@ -260,7 +260,7 @@ func TestPostgresTransactionalPause(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = 4 * time.Second
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	proxy := servers.StartProxy(t, server.Addr())
 	paused := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
@@ -315,7 +315,7 @@ func TestPostgresHalfOpen(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = 4 * time.Second
 	proxy := servers.StartProxy(t, server.Addr())
 	defer proxy.Cut()
 	gone := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
