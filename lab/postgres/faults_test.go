@@ -203,7 +203,7 @@ func (l *pgLedger) kill(t *testing.T, enough int, where string) {
 	go func() {
 		defer close(stop)
 		until := time.Now().Add(labtest.Soak(t))
-		limit := until.Add(time.Minute)
+		limit := until.Add(5 * time.Minute)
 		for killed < enough || time.Now().Before(until) {
 			// Only busy ones: to end an idle one is no fault.
 			killed += pgTerminate(t, l.Pool, where+" AND state <> 'idle'")
