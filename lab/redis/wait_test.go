@@ -150,7 +150,7 @@ func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
 	pair := servers.Redis.StartReplicated(t, 1)
 	client := redis.NewClient(&redis.Options{Addr: pair.Primary.Addr(), PoolSize: 4, ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
 	t.Cleanup(func() { _ = client.Close() })
-	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 5 * time.Second})
+	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 10 * time.Second})
 	done := redisClaim()
 	redisEventually(t, "the replica confirms", func() bool {
 		_, err := st.Claim(t.Context(), done)
