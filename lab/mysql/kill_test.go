@@ -65,7 +65,7 @@ func (o *orders) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = reprise.Do(ctx, engine, reprise.Operation{Scope: "kills", Key: o.Key}, nil, func(ctx context.Context) (string, error) {
+	done, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "kills", Key: o.Key}, nil, func(ctx context.Context) (string, error) {
 		exec := db.ExecContext
 		if tx, ok := reprisemysql.Tx(ctx); ok {
 			exec = tx.ExecContext
@@ -78,7 +78,10 @@ func (o *orders) run(ctx context.Context) error {
 		}
 		return "done", nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return done.Unrecorded
 }
 
 // pass kills the process at its point.

@@ -100,8 +100,9 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 		raw := newDatabase(t) + params
 		st, r := mysqlserver.Leased(t, raw), request()
 		attempt := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(r))
+		wantClaim(t, st, request(), store.Claimed) // there is a connection
 		short := func(f func(context.Context) error) error {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			return f(ctx)
 		}
@@ -149,7 +150,7 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 		}
 		batch := []store.RenewRequest{{ID: locked.ID, Owner: locked.Owner, Lease: time.Minute}, {ID: free.ID, Owner: free.Owner, Lease: time.Minute}}
 		for _, want := range []store.RenewStatus{store.RenewBusy, store.Renewed} {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			got, err := st.Renew(ctx, batch)
 			if cancel(); err != nil || got[0] != want || got[1] != store.Renewed {
 				t.Fatalf("%v, %v; want %v and renewed", got, err, want)

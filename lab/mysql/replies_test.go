@@ -83,10 +83,11 @@ func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
 	st := mysqlserver.Leased(t, raw)
+	wantClaim(t, st, request(), store.Claimed) // there is a connection
 	end := blockCommits(t, raw)
 	r := request()
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if got, err := st.Claim(ctx, r); !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("claim: %v, %v; want ErrUnknown", got.Outcome, err)
 		}

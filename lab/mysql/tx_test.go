@@ -168,7 +168,7 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	late := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second}), request())
+	late := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: 3 * time.Second}), request())
 	late.exec(t)
 	if err := eventually(func() bool {
 		_, err := late.tx.ExecContext(t.Context(), "DO 1")
@@ -191,12 +191,12 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second})
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: 3 * time.Second})
 	var attempts sync.WaitGroup
 	for range 10 {
 		a := begin(t, st, request())
 		attempts.Go(func() {
-			a.exec(t, "DO SLEEP(1.2)")
+			a.exec(t, "DO SLEEP(3.2)")
 			if err := st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner); err != nil {
 				t.Error(err)
 			}

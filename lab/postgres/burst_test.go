@@ -64,7 +64,8 @@ type pgAnswer struct {
 // ms.
 func pgOrders(t *testing.T, f *pgFixture, store store.Store, orders int) []pgAnswer {
 	t.Helper()
-	engine, err := reprise.New(store, reprise.Config{})
+	// An order waits for the handlers before it, however busy this machine is.
+	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 20 * time.Second})
 	pgWant(t, "engine", err, nil)
 	defer func() { pgWant(t, "close", engine.Close(context.WithoutCancel(t.Context())), nil) }()
 	guard, err := protocol.Over(engine, protocol.Config{Required: true})

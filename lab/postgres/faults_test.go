@@ -203,7 +203,7 @@ func (l *pgLedger) kill(t *testing.T, enough int, where string) {
 	go func() {
 		defer close(stop)
 		until := time.Now().Add(labtest.Soak(t))
-		limit := until.Add(time.Minute)
+		limit := until.Add(5 * time.Minute)
 		for killed < enough || time.Now().Before(until) {
 			// Only busy ones: to end an idle one is no fault.
 			killed += pgTerminate(t, l.Pool, where+" AND state <> 'idle'")
@@ -260,7 +260,7 @@ func TestPostgresTransactionalPause(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = 4 * time.Second
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	proxy := servers.StartProxy(t, server.Addr())
 	paused := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
@@ -315,7 +315,7 @@ func TestPostgresHalfOpen(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = 4 * time.Second
 	proxy := servers.StartProxy(t, server.Addr())
 	defer proxy.Cut()
 	gone := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)

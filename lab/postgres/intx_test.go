@@ -36,7 +36,10 @@ type pgInTx struct {
 	db     *sql.DB // or nil: handlers use the pool
 }
 
-func newPgInTx(t *testing.T, f *pgFixture, url string, sqlDB bool, options ...labtest.PoolOption) *pgInTx {
+// pgInTxLease is a lease that no attempt of these tests outlives.
+const pgInTxLease = 30 * time.Second
+
+func newPgInTx(t *testing.T, f *pgFixture, url string, lease time.Duration, sqlDB bool, options ...labtest.PoolOption) *pgInTx {
 	t.Helper()
 	service := &pgInTx{pgFixture: pgOn(labtest.NewPool(t, url, options...), f.Config)}
 	service.store = service.Leased(t)
@@ -44,7 +47,7 @@ func newPgInTx(t *testing.T, f *pgFixture, url string, sqlDB bool, options ...la
 		service.db = labtest.NewDB(t, url, options...)
 	}
 	var err error
-	service.engine, err = reprise.New(service.store, reprise.Config{Lease: time.Second})
+	service.engine, err = reprise.New(service.store, reprise.Config{Lease: lease})
 	pgWant(t, "engine", err, nil)
 	t.Cleanup(func() {
 		ctx, cancel := pgCall(t)
@@ -99,7 +102,7 @@ func TestPostgresInTx(t *testing.T) {
 		f := pgSetup(t, server)
 		f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
 		effects := func() int { return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")) }
-		s := newPgInTx(t, f, server.URL(), sqlDB)
+		s := newPgInTx(t, f, server.URL(), pgInTxLease, sqlDB)
 		begin := func(key string, want reprise.Outcome) reprise.Result {
 			t.Helper()
 			got, err := s.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key})
@@ -176,7 +179,7 @@ func TestPostgresInTxThatWasUndone(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
-	s := newPgInTx(t, f, server.URL(), false)
+	s := newPgInTx(t, f, server.URL(), pgInTxLease, false)
 	refused := errors.New("no")
 	for _, gone := range []bool{false, true} {
 		op := reprise.Operation{Scope: "tenant", Key: fmt.Sprint("gone ", gone)}
@@ -228,7 +231,7 @@ func TestPostgresInTxOverHTTP(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
-	s := newPgInTx(t, f, server.URL(), false)
+	s := newPgInTx(t, f, server.URL(), pgInTxLease, false)
 	guard, err := protocol.Over(s.engine, protocol.Config{Required: true})
 	pgWant(t, "guard", err, nil)
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -278,7 +281,7 @@ func TestPostgresInTxKills(t *testing.T) {
 		name := "in_tx_" + f.Config.Schema
 		var services []*pgInTx
 		for range 2 {
-			services = append(services, newPgInTx(t, f, server.URL(), sqlDB, labtest.MaxConns(6), labtest.SessionParam("application_name", name)))
+			services = append(services, newPgInTx(t, f, server.URL(), time.Second, sqlDB, labtest.MaxConns(6), labtest.SessionParam("application_name", name)))
 		}
 		var (
 			operations atomic.Int64

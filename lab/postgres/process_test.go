@@ -28,6 +28,9 @@ const (
 	pgChildPurges = "REPRISE_TEST_CHILD_PURGES" // it purges with this store, and does nothing else
 )
 
+// pgStoppedTimeout is the TxTimeout of TestPostgresStoppedProcess and of its child.
+const pgStoppedTimeout = 4 * time.Second
+
 // TestPostgresStoppedProcess (G4): an owner whose process is stopped in the middle of its
 // attempt, for longer than any timeout, and one whose process is killed, have no effects;
 // the key is free as soon as the server notices.
@@ -35,7 +38,7 @@ func TestPostgresStoppedProcess(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = pgStoppedTimeout
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
 	st := f.Transactional(t)
 	for _, killed := range []bool{false, true} {
@@ -51,7 +54,7 @@ func TestPostgresStoppedProcess(t *testing.T) {
 		child.signal(t, signal)
 		start := time.Now()
 		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, st, r).Outcome == store.Claimed })
-		if waited := time.Since(start); killed && waited > f.Config.TxTimeout/2 {
+		if waited := time.Since(start); killed && waited > f.Config.TxTimeout*3/4 {
 			t.Errorf("the key of a killed process was free after %v, want at once", waited)
 		}
 		if _, err := pgTx(t, st, r).Exec(t.Context(), "INSERT INTO "+f.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
@@ -112,7 +115,7 @@ func TestPostgresChild(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), os.Getenv(pgChildURL))
 	pgWant(t, "pool", err, nil)
 	defer pool.Close()
-	c := reprisepg.Config{Schema: os.Getenv(pgChildSchema), TxTimeout: time.Second}
+	c := reprisepg.Config{Schema: os.Getenv(pgChildSchema), TxTimeout: pgStoppedTimeout}
 	sleeps := os.Getenv(pgChildSleeps) != ""
 	if sleeps {
 		c.TxTimeout = time.Minute
@@ -139,7 +142,7 @@ func TestPostgresChild(t *testing.T) {
 	}
 	// Long enough to be stopped, and too short for the watchdog of this process to have
 	// its turn first.
-	pgPass(500 * time.Millisecond)
+	pgPass(pgStoppedTimeout / 2)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	switch err := st.Complete(ctx, pgCompletion(r, "child")); {

@@ -272,13 +272,13 @@ func TestPostgresTxBound(t *testing.T) {
 func TestPostgresTxTimeout(t *testing.T) {
 	t.Parallel()
 	f, _ := pgTxSetup(t)
-	f.Config.TxTimeout = time.Second
+	f.Config.TxTimeout = 4 * time.Second
 	st := f.Transactional(t)
 	for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT pg_sleep(60)"} {
 		r := pgClaim()
 		got := pgMustClaim(t, st, r, store.Claimed)
-		if got.Remaining > time.Second || got.Remaining < time.Second/2 {
-			t.Errorf("%s: %v remain of a transaction of a second", name, got.Remaining)
+		if got.Remaining > f.Config.TxTimeout || got.Remaining < f.Config.TxTimeout/2 {
+			t.Errorf("%s: %v remain of a transaction of %v", name, got.Remaining, f.Config.TxTimeout)
 		}
 		tx := pgTx(t, st, r)
 		f.insert(t, tx, 1)

@@ -158,14 +158,14 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 	redisMustClaim(t, st, r, store.Claimed)
 	server.Pause(t)
 	payload := strings.Repeat("x", 60<<10)
-	var calling sync.WaitGroup
+	var calling, late sync.WaitGroup
 	var unsent, unknown, answered atomic.Int64
 	for i := range 256 { // 15 MiB, more than the buffers of the connection
-		calling.Go(func() {
-			within := 300 * time.Millisecond
-			if i%2 == 0 {
-				within = 10 * time.Second
-			}
+		within, group := 300*time.Millisecond, &late
+		if i%2 == 0 {
+			within, group = 10*time.Second, &calling
+		}
+		group.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			start := time.Now()
@@ -188,7 +188,7 @@ func TestRedisSlowReaderHoldsNoCallPastItsContext(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(time.Second) //nolint:forbidigo // the late ones are late by then
+	late.Wait()
 	server.Resume(t)
 	calling.Wait()
 	t.Logf("%d answered, %d unknown, %d not sent", answered.Load(), unknown.Load(), unsent.Load())

@@ -19,10 +19,19 @@ type attempt struct {
 	tx *sql.Tx
 }
 
+// patient returns the context of a claim that waits for longer than the attempt before it
+// lasts, however busy this machine is.
+func patient(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), 20*time.Second)
+}
+
 // begin claims an operation in a file with a table of effects.
 func begin(t *testing.T, st *reprisesqlite.TransactionalStore, r store.ClaimRequest) *attempt {
 	t.Helper()
-	got, err := st.Claim(t.Context(), r)
+	ctx, cancel := patient(t)
+	defer cancel()
+	got, err := st.Claim(ctx, r)
 	if err != nil || got.Outcome != store.Claimed || !got.Atomic {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -147,7 +156,7 @@ func TestHandlerThatDoesNotReturnHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
-		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
+		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +194,7 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
-		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
+		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +236,9 @@ func TestClaimWaitsForAnAttemptOfAnotherProcess(t *testing.T) {
 		}
 		answers := make(chan answer)
 		go func() {
-			got, err := other.Claim(t.Context(), duplicate)
+			ctx, cancel := patient(t)
+			defer cancel()
+			got, err := other.Claim(ctx, duplicate)
 			answers <- answer{got, err}
 		}()
 		waiting := func() bool { return other.Usage()[len(other.Usage())-1].Used == 1 }
