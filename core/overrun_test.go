@@ -262,11 +262,12 @@ func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
 			}
 			err := a.Release()
 			away.Store(false)
-			if c.later {
+			switch {
+			case c.later:
 				wantError(t, "the release", err, store.ErrUnavailable)
-			} else if c.end == reprise.EndUnknown {
+			case c.end == reprise.EndUnknown:
 				wantError(t, "the release", err, reprise.ErrRunTooLong)
-			} else if err != nil {
+			case err != nil:
 				t.Errorf("the release: %v", err)
 			}
 			time.Sleep(lease / 2)
