@@ -149,8 +149,8 @@ func lockIsFree(t *testing.T, c *commitCut, a *attempt) bool {
 
 // TestCommitThatIsStillOnItsWayIsUnknown: a server that is slow to commit goes on with it
 // when its client has left. Until then no repetition gets a definite result, and no other
-// attempt runs. The server does not hear that the client has left: it looks once a second,
-// and gives up a commit that waits.
+// attempt runs. The server does not hear that the client has left: it looks once a
+// second, and gives up a commit that waits.
 func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)

@@ -196,8 +196,8 @@ func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
 	})
 }
 
-// untilDone runs an operation to its death, and then until it is done. It returns how many
-// of its attempts lived, but failed.
+// untilDone runs an operation to its death, and then until it is done. It returns how
+// many of its attempts lived, but failed.
 func (o orders) untilDone(t *testing.T) (failed int) {
 	t.Helper()
 	point, deadline := o.Point, time.Now().Add(time.Minute)
