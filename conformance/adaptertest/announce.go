@@ -64,7 +64,7 @@ var announceCases = []testCase{
 	{
 		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: linking.Announce.PolicyURL}, FailOpen: true}})
+			srv := e.serve(Options{Engine: hastyEnd, Guard: protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: linking.Announce.PolicyURL}, FailOpen: true}})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unrecorded := srv.send(e.post(created))
 			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(srv.control.Expires)) > 0 {

@@ -14,15 +14,19 @@ import (
 )
 
 // hasty is an engine that gives a store little time, so that a case need not wait long
-// for it to give up.
-var hasty = reprise.Config{ClaimTimeout: time.Second, CompleteTimeout: time.Second}
+// for it to give up: enough for the calls that must succeed on a busy machine.
+var hasty = reprise.Config{ClaimTimeout: 3 * time.Second, CompleteTimeout: 3 * time.Second}
+
+// hastyEnd is hasty for a case whose completions and releases fail as long as the client
+// waits, and so use all of their time.
+var hastyEnd = reprise.Config{ClaimTimeout: hasty.ClaimTimeout, CompleteTimeout: time.Second}
 
 // failure is an error of a store of a class.
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
 
 // promptly is how long a response may take whose store hangs: the engine's time for it,
-// and plenty for everything else.
-const promptly = 5 * time.Second
+// and plenty for everything else. It is less than Fixture.Patience.
+const promptly = 8 * time.Second
 
 var storeFaultCases = []testCase{
 	{
@@ -129,7 +133,7 @@ var storeFaultCases = []testCase{
 	{
 		conformance.Case{ID: "R41a", Rule: "When the store fails after the handler ran, the client gets the handler's response, marked as unrecorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			a := srv.send(c)
@@ -143,7 +147,7 @@ var storeFaultCases = []testCase{
 	{
 		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			first := srv.send(c)
@@ -158,7 +162,7 @@ var storeFaultCases = []testCase{
 	{
 		conformance.Case{ID: "R41c", Rule: "A store that hangs does not hold the response back.", Source: "trap: a hanging store holding the response back", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Complete, faultstore.Hang())
 			start := time.Now()
 			if a := srv.send(e.post(created)); a.status != 201 || a.value(srv.control.Status) != "unrecorded" {
@@ -182,7 +186,7 @@ var storeFaultCases = []testCase{
 	{
 		conformance.Case{ID: "R41e", Rule: "A release that the store does not accept at once is repeated, so that retries after a failure are not refused for long.", Source: "trap: a 5xx followed by 409s", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Release, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(Program{Status: 503, Body: "failed"})
 			if a := srv.run(c); a.status != 503 || a.body != "failed" {

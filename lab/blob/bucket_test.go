@@ -119,7 +119,7 @@ func serve(t *testing.T, bucket *blob.Bucket) *service {
 	}
 	s := &service{t: t, bucket: bucket, store: store, spool: t.TempDir()}
 	s.guard, err = protocol.Over(engine, protocol.Config{
-		Offload: protocol.Offloading{Blobs: store, Dir: s.spool, Timeout: 2 * time.Second},
+		Offload: protocol.Offloading{Blobs: store, Dir: s.spool, Timeout: 5 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestR35Buckets(t *testing.T) {
 					took := time.Since(start)
 					breaks(false)
 					s.wantWhole(first, false)
-					if took > 10*time.Second {
+					if took > 15*time.Second {
 						t.Errorf("the client waited %v", took)
 					}
 					s.wantWhole(s.ask("read"), true)

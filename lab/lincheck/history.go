@@ -57,8 +57,8 @@ const (
 	clients   = 8
 	calls     = 120 // of each client
 	ids       = 6
-	deadline  = 30 * time.Second // for the checker, of one ID
-	histories = 2                // of each deployment; more in a soak
+	deadline  = 2 * time.Minute // for the checker, of one ID
+	histories = 2               // of each deployment; more in a soak
 
 	mostHistories = 10 // until they have met everything that they have to
 )

@@ -49,7 +49,7 @@ func serve(t *testing.T, cfg protocol.Config) *api {
 	a := &api{T: t, store: memstore.New(), held: make(chan struct{}), release: make(chan struct{})}
 	var store store.Store
 	store, a.faults = faultstore.New(a.store)
-	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 500 * time.Millisecond, CompleteTimeout: 500 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,8 @@ func serveOver(t *testing.T, st *memstore.Store) *service {
 	faulty, faults := faultstore.New(s.store)
 	s.faults = faults
 	s.engine, err = reprise.New(telemetry.Store(faulty), reprise.Config{
-		Observer: telemetry, Detach: repriseotel.Detach, Lease: time.Second,
-		ClaimTimeout: 50 * time.Millisecond, CompleteTimeout: 50 * time.Millisecond,
+		Observer: telemetry, Detach: repriseotel.Detach, Lease: 3 * time.Second,
+		ClaimTimeout: 500 * time.Millisecond, CompleteTimeout: 500 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

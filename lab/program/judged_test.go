@@ -92,7 +92,7 @@ const judgedRetention = 4 * time.Second
 // other addresses.
 func cooperation(base string) []string {
 	return []string{
-		base + "/t/op", "--slow", "200ms", "--executions", base + "/executions/op",
+		base + "/t/op", "--slow", "400ms", "--executions", base + "/executions/op",
 		"--scope", adaptertest.TenantHeader + ": one", "--scope", adaptertest.TenantHeader + ": two",
 	}
 }

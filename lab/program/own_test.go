@@ -15,7 +15,7 @@ func TestJudgeScoresFibersOwnMiddleware(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := start(t, framed(t, name, ownProgram))
-			args := []string{base + "/t/op", "--slow", "200ms", "--profile", "draft-07", "--scope", "X-Test-Tenant: one", "--scope", "X-Test-Tenant: two"}
+			args := []string{base + "/t/op", "--slow", "400ms", "--profile", "draft-07", "--scope", "X-Test-Tenant: one", "--scope", "X-Test-Tenant: two"}
 			if testing.Short() {
 				args = append(args, "--only", groups(strings.Fields(want)))
 			}

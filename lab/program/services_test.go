@@ -238,7 +238,7 @@ func TestJudgeSeesCrashes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			pid := filepath.Join(dir, "pid")
-			addr := freeAddress(t)
+			addr := servers.FreeAddr(t)
 			script := fmt.Sprintf(`if kill -9 $(cat %[1]s); then for i in $(seq 100); do kill -0 $(cat %[1]s) || break; sleep 0.05; done; fi 2>/dev/null
 %[2]s -addr %[3]s -sqlite-file %[4]s/records %[5]s & echo $! >%[1]s`, pid, framed(t, "nethttp", testserverProgram), addr, dir, c.flags)
 			t.Cleanup(func() {
@@ -251,7 +251,7 @@ func TestJudgeSeesCrashes(t *testing.T) {
 			if c.restart == "" {
 				c.restart = script
 			}
-			j := judge(t, "http://"+addr+"/t/op", "--slow", "100ms", "--only", "crashes", "--restart", c.restart)
+			j := judge(t, "http://"+addr+"/t/op", "--slow", "300ms", "--only", "crashes", "--restart", c.restart)
 			j.notMet(t, strings.Fields(c.breaks)...)
 			j.notShown(t, strings.Fields(c.hides)...)
 		})
@@ -264,17 +264,6 @@ var crashingServices = map[string]struct{ flags, restart, breaks, hides string }
 	"store in memory":    {flags: "-store memory -lease 2s", breaks: "crashes/kept"},
 	"a lock that stays":  {flags: "-store sqlite -lease 1h", breaks: "crashes/decided"},
 	"nothing is stopped": {flags: "-store sqlite -lease 2s", restart: "true", hides: "crashes/kept crashes/decided"},
-}
-
-// freeAddress returns a loopback address without a listener.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // awaitAddress waits until something listens.

@@ -87,10 +87,10 @@ func TestTimeoutHandlerBelongsOutside(t *testing.T) {
 		runs  int
 	}{
 		{"outside", func(guarded func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return http.TimeoutHandler(guarded(h), 50*time.Millisecond, "late")
+			return http.TimeoutHandler(guarded(h), timeoutOutside, "late")
 		}, 1},
 		{"inside", func(guarded func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return guarded(http.TimeoutHandler(h, 50*time.Millisecond, "late"))
+			return guarded(http.TimeoutHandler(h, timeoutOutside, "late"))
 		}, 2},
 	} {
 		t.Run(c.order, func(t *testing.T) {

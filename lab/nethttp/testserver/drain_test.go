@@ -12,7 +12,7 @@ import (
 func TestSIGTERMDrainsRunningRequestsAndExits0(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	conn := server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 500, Body: "done"}})
+	conn := server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 3000, Body: "done"}})
 	server.running(t, "slow")
 	server.terminate(t)
 	if a := receive(conn, http.MethodPost).want(t, 200).wantRun(t, "1"); a.body != "done" {

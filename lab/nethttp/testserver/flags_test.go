@@ -113,7 +113,7 @@ func TestRetentionEndsAReplayAndPurgeDeletesItsRecord(t *testing.T) {
 func TestWaitReplaysToDuplicatesUpToMaxWaiters(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-wait", "20s", "-max-waiters", "1")
-	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 1000}}
+	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 5000}}
 	first := server.send(t, m)
 	server.running(t, "slow")
 	waiting := []chan answer{make(chan answer, 1), make(chan answer, 1)}
