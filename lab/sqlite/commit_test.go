@@ -82,7 +82,7 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted.Wait()
-	if together := n.Load() - before; together != 2 {
-		t.Errorf("%d commits of %d claims, want 2: of the first, and of those that queued meanwhile", together, claims)
+	if together := n.Load() - before; together < 1 || together > 2 {
+		t.Errorf("%d commits of %d claims, want 2 at most: of the first, and of those that queued meanwhile", together, claims)
 	}
 }
