@@ -206,7 +206,8 @@ func (a *adapter) run(w http.ResponseWriter, r *http.Request, x *protocol.Exchan
 	own := a.writer(w, rec)
 	a.next.ServeHTTP(own, inner)
 	if a.has(statusIsNoAnswer) && own.status == http.StatusNonAuthoritativeInfo && own.size == 0 ||
-		a.has(releasesTimeouts) && own.status == http.StatusRequestTimeout || a.has(reportIsNoAnswer) && own.reported {
+		a.has(releasesTimeouts) && own.status == http.StatusRequestTimeout || a.has(reportIsNoAnswer) && own.reported ||
+		a.has(releasesLeft) && own.left {
 		protocol.Release(x.Context()) //nolint:contextcheck // an exchange has its own
 	}
 	if a.has(releasesUnknown) && own.status == http.StatusGatewayTimeout {

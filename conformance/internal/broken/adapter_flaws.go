@@ -95,6 +95,7 @@ const (
 	runsUnreadable       Flaw = "runs-unreadable"
 	runsExpired          Flaw = "runs-expired"
 	hidesRun             Flaw = "hides-run"
+	releasesLeft         Flaw = "releases-left"
 	runsNested           Flaw = "runs-nested"
 	releasesTimeouts     Flaw = "releases-timeouts"
 	decidesBlindly       Flaw = "decides-blindly"
@@ -130,6 +131,7 @@ var runFlaws = []Mutant{
 	{releasesUnknown, "releases every 504, whatever its handler says", "R52a"},
 	{keepsUnknown, "keeps every 202, whatever its handler says", "R52a"},
 	{forgetsUnknown, "lets a panic undo what its handler said", "R52c"},
+	{releasesLeft, "takes an answer for cut short because its client left", "R35n"},
 	{hidesRun, "gives the layers inside a context that does not show its run", "R51a"},
 	{runsNested, "runs the handler where another guard decides about the request", "R51b"},
 	{passesDrained, "passes a request without the body that was read for its key", "R48b"},

@@ -19,6 +19,7 @@ type writer struct {
 
 	status   int
 	size     int
+	left     bool // a write failed
 	reported bool
 }
 
@@ -99,7 +100,9 @@ func (w *writer) Report(error) { w.reported = true }
 // Write implements [io.Writer].
 func (w *writer) Write(p []byte) (int, error) {
 	w.size += len(p)
-	return w.rec.Write(p)
+	n, err := w.rec.Write(p)
+	w.left = w.left || err != nil
+	return n, err
 }
 
 // WriteString implements [io.StringWriter].
