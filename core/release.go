@@ -48,7 +48,7 @@ func (a *Attempt) Release() error {
 }
 
 // releaseOnce asks the store once. To release a record that was marked meanwhile is no
-// error, and does nothing.
+// error, and has no effect.
 func (a *Attempt) releaseOnce(ctx context.Context) error {
 	err := a.engine.store.release(ctx, a.id, a.owner)
 	if err != nil || a.over.Load() || !a.marking.Load() {

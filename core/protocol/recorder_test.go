@@ -454,8 +454,8 @@ func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
 	}
 }
 
-// R35: how a handler ends after its client left a body that is too long to be kept says
-// nothing about its operation: it is not run again.
+// R35: a handler whose client left a body that is too long to be kept has finished,
+// however it ends, and is not run again.
 func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*protocol.Recorder){

@@ -38,8 +38,9 @@ func (w *Writer) FlushError() error {
 	return w.FlushFailed(err)
 }
 
-// Hijack implements [http.Hijacker]. As net/http does, it first sends what was written,
-// such as the header of a 101, unless the effects commit with the response.
+// Hijack implements [http.Hijacker]. As net/http does, it first sends the response as far
+// as it was written, such as the header of a 101, unless the effects commit with the
+// response.
 func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Status() != 0 {
 		w.Recorder.Flush()

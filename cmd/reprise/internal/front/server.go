@@ -125,7 +125,7 @@ func (s *Server) Reload(also func() error) error {
 // ErrDrain says that requests with a key were still running when the drain time was over.
 var ErrDrain = errors.New("requests with a key were still running")
 
-// finishTime is what finish has at least, although requests took the whole drain time.
+// finishTime is the least time for finish, although requests took the whole drain time.
 const finishTime = 2 * time.Second
 
 // Run serves until ctx ends. Then it closes the listener, waits up to drain for the

@@ -1,0 +1,94 @@
+package protocol
+
+import (
+	"strconv"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+)
+
+// How a Recorder ends: its handler returned, or did not.
+
+// Finish finishes the exchange after the handler returned, and sends the response. Only
+// the first call has an effect. It panics if Config.Keep.Decide does.
+func (r *Recorder) Finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finished {
+		return
+	}
+	r.finished = true
+	if r.status == 0 && !r.taken {
+		r.commit(200)
+	}
+	s := r.x.scratch
+	if !r.live && !r.taken {
+		r.nameType(s.response)
+	}
+	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced())
+	r.x.trailersLost = !r.sendsTrailers()
+	decided := false
+	defer func() {
+		if !decided && !r.live && !r.taken { // Config.Keep.Decide panicked
+			restore(r.header, s.outer)
+		}
+	}()
+	reply := r.x.Finish(Captured{
+		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || !r.left && (r.cut || r.wrongLength()),
+	})
+	decided = true
+	switch {
+	case r.live, r.taken:
+	case reply.Replace:
+		restore(r.header, s.outer)
+		reply.Response.Write(r.header, r.wire)
+	default:
+		r.hold(&reply)
+		r.send(reply.Mark, reply.Added, reply.Stream)
+	}
+}
+
+// hold declares the length of a body that the exchange took, so that one that breaks off
+// is not taken for whole. A response that was cut short has none.
+func (r *Recorder) hold(reply *Reply) {
+	if reply.Stream == nil || r.cut || r.wrongLength() || r.declared >= 0 || !syntax.AllowsBody(r.status) {
+		return
+	}
+	s := r.x.scratch
+	s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
+}
+
+// wrongLength reports whether the body is shorter or longer than the handler declared.
+func (r *Recorder) wrongLength() bool {
+	return r.declared >= 0 && r.written != r.declared && syntax.AllowsBody(r.status)
+}
+
+// Abandon finishes the exchange of a handler that did not return: it panicked, or ended
+// its goroutine. The panic continues. If no byte has been sent, the header is as it was
+// before the handler. A handler that ended because its client left a body that is too
+// long to be kept has finished (R35). After Finish it is a no-op, so that it can be
+// deferred; Close calls it.
+func (r *Recorder) Abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finished {
+		return
+	}
+	r.finished = true
+	started := r.status != 0 || r.taken || r.cut
+	r.x.dropSpool()
+	if r.left && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
+		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true})
+		return
+	}
+	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
+	if !r.live && !r.taken {
+		restore(r.header, r.x.scratch.outer)
+	}
+}
+
+// Close abandons a run that was not finished, and closes the exchange. It is meant to be
+// deferred before the handler runs.
+func (r *Recorder) Close() {
+	r.Abandon()
+	r.x.Close()
+}
