@@ -48,9 +48,12 @@ var announceCases = []testCase{
 			released.Release = true
 			failed := created
 			failed.Status = 401
-			for p, want := range map[*Program]string{&own: "@1", &released: "", &failed: ""} {
-				if a := srv.run(e.post(*p).freshKey()); a.value(srv.control.Expires) != want {
-					srv.Errorf("%s is %q, want %q: %v", srv.control.Expires, a.value(srv.control.Expires), want, a)
+			for _, row := range []struct {
+				does Program
+				want string
+			}{{own, "@1"}, {released, ""}, {failed, ""}} {
+				if a := srv.run(e.post(row.does).freshKey()); a.value(srv.control.Expires) != row.want {
+					srv.Errorf("%s is %q, want %q: %v", srv.control.Expires, a.value(srv.control.Expires), row.want, a)
 				}
 			}
 			if a := srv.run(e.post(created).withKeys()); len(a.values(srv.control.Expires)) > 0 {
@@ -73,7 +76,7 @@ var announceCases = []testCase{
 			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			unprotected := srv.send(e.post(created).freshKey())
 			stream := srv.send(e.post(streamed).freshKey())
-			for what, a := range map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected, a stream": stream} {
+			for what, a := range inOrder(map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected, a stream": stream}) {
 				if want, _, _ := strings.Cut(what, ","); a.value(srv.control.Status) != want || len(a.values(srv.control.Expires)) > 0 || a.value("Link") != policyLink {
 					srv.Errorf("%s: answered %v", what, a)
 				}
@@ -112,7 +115,7 @@ var announceCases = []testCase{
 			}
 			c := e.post(created)
 			srv.run(c)
-			for code, c := range map[protocol.Code]call{protocol.CodeKeyInvalid: c.withKeys("not a key"), protocol.CodeKeyReused: c.withBody("another")} {
+			for code, c := range inOrder(map[protocol.Code]call{protocol.CodeKeyInvalid: c.withKeys("not a key"), protocol.CodeKeyReused: c.withBody("another")}) {
 				if a := srv.refuses(c, code); a.value("Link") != policyLink {
 					srv.Errorf("%s has the link %q, want %q", code, a.value("Link"), policyLink)
 				}

@@ -1,9 +1,26 @@
 package adaptertest
 
-import "slices"
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
 
 var cases = slices.Concat(
 	keyCases, keySourceCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, bodyCases, framingCases,
 	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
 	sealingCases, scopeCases, nestedCases, problemCases, trapCases,
 )
+
+// inOrder yields the parts of a case by their names: a case that ends at its first
+// failure then says the same in every run, which is what a waiver quotes.
+func inOrder[K cmp.Ordered, V any](parts map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			if !yield(name, parts[name]) {
+				return
+			}
+		}
+	}
+}

@@ -87,12 +87,12 @@ var offloadCases = []testCase{
 			srv, blobs := e.offloading(protocol.Config{})
 			c := e.post(oversized(100_000))
 			first := srv.run(c)
-			for what, change := range map[string]func([]byte) []byte{
+			for what, change := range inOrder(map[string]func([]byte) []byte{
 				"missing": func([]byte) []byte { return nil },
 				"altered": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
 				"short":   func(b []byte) []byte { return b[:len(b)-1] },
 				"long":    func(b []byte) []byte { return append(b, 0) },
-			} {
+			}) {
 				restore := blobs.change(change)
 				srv.refuses(c, protocol.CodeResultUnavailable)
 				restore()

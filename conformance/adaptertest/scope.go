@@ -94,13 +94,13 @@ var problemCases = []testCase{
 			for i, key := range []string{"first-secret-key", "other-secret-key"} {
 				c := c.withKeys(key).withTenant(e.tenant + "-secret-" + key).withBody("secret body of " + key)
 				srv.run(c)
-				for code, c := range map[protocol.Code]call{
+				for code, c := range inOrder(map[protocol.Code]call{
 					protocol.CodeKeyMissing:      c.withKeys(),
 					protocol.CodeKeyInvalid:      c.withKeys(key + " is not a key"),
 					protocol.CodeScopeMissing:    c.withTenant(""),
 					protocol.CodeRequestTooLarge: c.withBody(strings.Repeat(c.body, 100)),
 					protocol.CodeKeyReused:       c.withBody("another secret body"),
-				} {
+				}) {
 					a := srv.send(c)
 					p := srv.wantProblem(a, c, code)
 					if all := a.String() + a.body; strings.Contains(all, "secret") {
@@ -173,10 +173,10 @@ var problemCases = []testCase{
 			keyed := c.with("X-Once", e.key)
 			srv.begin(keyed)
 			srv.waitForHandler()
-			for code, c := range map[protocol.Code]call{
+			for code, c := range inOrder(map[protocol.Code]call{
 				protocol.CodeKeyMissing: c, protocol.CodeKeyInvalid: c.with("X-Once", "not a key"), protocol.CodeInProgress: keyed,
 				protocol.CodeKeyReused: keyed.withBody("another"), protocol.CodeScopeMissing: keyed.withTenant(""),
-			} {
+			}) {
 				p := srv.wantProblem(srv.send(c), c, code) // demands Cache-Control and Retry-After
 				if !strings.Contains(p.Detail, "X-Once") || strings.Contains(p.Detail, keyField) {
 					srv.Errorf("the detail of %s is %q, which does not name the configured field", code, p.Detail)

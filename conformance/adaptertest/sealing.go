@@ -114,7 +114,7 @@ var sealingCases = []testCase{
 				}
 				return payload
 			}
-			for what, payloadOf := range map[string]func(sealedFor) []byte{
+			for what, payloadOf := range inOrder(map[string]func(sealedFor) []byte{
 				"not sealed":                 func(sealedFor) []byte { return encoded },
 				"sealed with another secret": func(who sealedFor) []byte { return sealed(e.sealing("2026-10"), who) },
 				"of another operation": func(who sealedFor) []byte {
@@ -144,7 +144,7 @@ var sealingCases = []testCase{
 					payload[len(payload)-20] ^= 1
 					return payload
 				},
-			} {
+			}) {
 				c := e.post(created).freshKey()
 				srv.claims(c, store.ClaimRequest{}).completes(string(payloadOf(e.sealedFor(c))))
 				a := srv.send(c)

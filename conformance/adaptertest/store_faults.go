@@ -120,12 +120,13 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R40e", Rule: "The handler never runs unprotected for any other reason.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
-			for class, code := range map[error]protocol.Code{
-				store.ErrCorrupt: protocol.CodeRecordCorrupt, store.ErrFull: protocol.CodeStoreUnavailable,
-				store.ErrNotReplicated: protocol.CodeStoreUnavailable, store.ErrMisconfigured: protocol.CodeStoreUnavailable, store.ErrBusy: protocol.CodeStoreUnavailable,
-			} {
+			refuses := func(class error, code protocol.Code) {
 				srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(class)))
 				srv.refuses(e.post(created), code)
+			}
+			refuses(store.ErrCorrupt, protocol.CodeRecordCorrupt)
+			for _, class := range []error{store.ErrFull, store.ErrNotReplicated, store.ErrMisconfigured, store.ErrBusy} {
+				refuses(class, protocol.CodeStoreUnavailable)
 			}
 			srv.ran(0)
 		},
@@ -215,9 +216,9 @@ var storeFaultCases = []testCase{
 	{
 		conformance.Case{ID: "R41g", Rule: "When another process took over and still runs, the client of the former owner gets 409.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			for policy, code := range map[reprise.Preset]protocol.Code{
+			for policy, code := range inOrder(map[reprise.Preset]protocol.Code{
 				reprise.Recoverable: protocol.CodeInProgress, reprise.AtMostOnce: protocol.CodeOutcomeUnknown,
-			} {
+			}) {
 				srv := e.serve(Options{Guard: protocol.Config{Preset: policy}})
 				c := e.post(held).freshKey()
 				first := srv.begin(c)
@@ -285,11 +286,11 @@ var storeFaultCases = []testCase{
 		conformance.Case{ID: "R42b", Rule: "A stored response that cannot be decoded, because it is damaged or of a later version, is not served in part, and nothing runs.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			for what, payload := range map[string]string{
+			for what, payload := range inOrder(map[string]string{
 				"nothing": "", "one byte": "\x01", "a later version": "\x02" + strings.Repeat("\x00", 40), "text": "HTTP/1.1 200 OK\r\n\r\n",
 				"zeros": strings.Repeat("\x00", 64), "a wrong checksum": "\x01\x00\x00\xc8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xde\xad\xbe\xef",
 				"large": strings.Repeat("\xff", 100_000),
-			} {
+			}) {
 				c := e.post(created).freshKey()
 				srv.claims(c, store.ClaimRequest{}).completes(payload)
 				a := srv.send(c)
