@@ -80,7 +80,7 @@ const (
 const (
 	defaultGrain    = 200 * time.Millisecond
 	defaultPatience = 10 * time.Second
-	waivedPatience  = time.Second // silence is expected of a waived case: do not wait long
+	silentPatience  = time.Second // of a case whose waiver is silent
 )
 
 // Cases returns every case, in the order in which they run.
@@ -157,8 +157,8 @@ func (c *testCase) judge(tb testing.TB, f Fixture) {
 	if need, lacking := f.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
 	}
-	if _, waived := suite.WaiverOf(f.Waivers, c.Case); waived && (f.Patience == 0 || f.Patience > waivedPatience) {
-		f.Patience = waivedPatience
+	if w, _ := suite.WaiverOf(f.Waivers, c.Case); w.Silent {
+		f.Patience = silentPatience
 	}
 	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newEnv(tb, f)) })
 }

@@ -107,7 +107,7 @@ var timeCases = []testCase{
 				first = srv.send(c)
 			}
 			if since := max(advanced, time.Since(start)); first.status != 409 && since < lease {
-				srv.Fatalf("%v after a claim of %v the request is answered %v", since, lease, first)
+				srv.Fatalf("%v after a claim of %v the handler is told that it is attempt %d", since, lease, srv.echo(first).Attempt)
 			}
 			if first.status == 409 {
 				first = srv.run(c)
