@@ -1,13 +1,16 @@
 package postgres
 
 import (
-	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TestPostgresConformanceOfPartitions: both stores keep the contract over a table that is
@@ -18,7 +21,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	partitioned := func(tb testing.TB, conns int32) *pgFixture {
 		f := pgSetup(tb, server, labtest.MaxConns(conns))
-		f.partition(tb, 4)
+		f.partition(tb)
 		return f
 	}
 	t.Run("leased", func(t *testing.T) {
@@ -28,6 +31,27 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 	t.Run("transactional", func(t *testing.T) {
 		t.Parallel()
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(partitioned(tb, 16)) })
+	})
+	t.Run("the records stay, and the role gets its privileges again", func(t *testing.T) {
+		t.Parallel()
+		f := pgSetup(t, server)
+		limited := f.limited(t, server)
+		grants, err := reprisepg.Grants(f.Config, limited.Pool.Config().ConnConfig.User)
+		pgWant(t, "Grants", err, nil)
+		f.exec(t, grants)
+		r := pgClaim()
+		pgMustClaim(t, limited.Leased(t), r, store.Claimed)
+		f.partition(t)
+		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"privileges"}) {
+			t.Errorf("check of the new table finds %v", codes)
+		}
+		f.exec(t, grants)
+		if codes := pgFindings(t, limited.Leased(t)); len(codes) != 0 {
+			t.Errorf("check finds %v", codes)
+		}
+		again := r
+		again.Owner = pgClaim().Owner
+		pgMustClaim(t, limited.Leased(t), again, store.InProgress)
 	})
 	t.Run("check, and every partition is used", func(t *testing.T) {
 		t.Parallel()
@@ -46,24 +70,17 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 	})
 }
 
-// partition replaces the empty table of a fixture by one with partitions.
-func (f *pgFixture) partition(tb testing.TB, n int) {
+// partition replaces the table of a fixture by one of four partitions, as
+// docs/engineering/growth.md does.
+func (f *pgFixture) partition(tb testing.TB) {
 	tb.Helper()
-	records := f.records()
-	statements := []string{
-		"ALTER TABLE " + records + " RENAME TO unpartitioned",
-		"CREATE TABLE " + records + " (LIKE " + f.name("unpartitioned") + " INCLUDING ALL) PARTITION BY HASH (id)",
-		"DROP TABLE " + f.name("unpartitioned"),
+	page, err := os.ReadFile("../../docs/engineering/growth.md")
+	pgWant(tb, "read the documentation", err, nil)
+	_, statements, _ := strings.Cut(string(page), "```sql\n")
+	statements, _, found := strings.Cut(statements, "```")
+	if !found {
+		tb.Fatal("docs/engineering/growth.md has no statements")
 	}
-	for i := range n {
-		statements = append(statements, fmt.Sprintf(
-			"CREATE TABLE %s PARTITION OF %s FOR VALUES WITH (MODULUS %d, REMAINDER %d) WITH (fillfactor = 98, autovacuum_vacuum_scale_factor = 0.02)",
-			f.name(fmt.Sprintf("part_%d", i)), records, n, i,
-		))
-	}
-	for _, s := range statements {
-		if _, err := f.Pool.Exec(tb.Context(), s); err != nil {
-			tb.Fatalf("%s: %v", s, err)
-		}
-	}
+	// The page means the schema of the search path, which is as before when this ends.
+	f.exec(tb, strings.Replace(statements, "BEGIN;", "BEGIN; SET LOCAL search_path TO "+f.Config.Schema+";", 1))
 }

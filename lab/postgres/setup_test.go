@@ -56,19 +56,11 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
-	role := "role_" + f.Config.Schema
-	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; REVOKE ALL ON SCHEMA public FROM "+role)
-	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	limited := f.limited(t, server)
+	role := limited.Pool.Config().ConnConfig.User
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer); GRANT USAGE ON SCHEMA "+f.Config.Schema+" TO "+role+
 		"; GRANT SELECT, INSERT ON "+f.name("effects")+" TO "+role)
-
-	u, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User = url.UserPassword(role, "secret")
-	limited := pgOn(labtest.NewPool(t, u.String()), f.Config)
-	_, err = limited.Leased(t).Claim(t.Context(), pgClaim())
+	_, err := limited.Leased(t).Claim(t.Context(), pgClaim())
 	pgWant(t, "claim without privileges", err, store.ErrMisconfigured)
 	if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"privileges"}) {
 		t.Errorf("check without privileges finds %v", codes)
@@ -90,6 +82,18 @@ func TestPostgresLeastPrivileges(t *testing.T) {
 			t.Errorf("the role can %s", forbidden)
 		}
 	}
+}
+
+// limited returns the fixture as a role sees it that has no privilege on its schema.
+func (f *pgFixture) limited(t *testing.T, server *servers.PostgresServer) *pgFixture {
+	t.Helper()
+	role := "role_" + f.Config.Schema
+	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; REVOKE ALL ON SCHEMA public FROM "+role)
+	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	u, err := url.Parse(server.URL())
+	pgWant(t, "the server's URL", err, nil)
+	u.User = url.UserPassword(role, "secret")
+	return pgOn(labtest.NewPool(t, u.String()), f.Config)
 }
 
 // TestPostgresCheckFindings: each setting that breaks a guarantee is noticed.
