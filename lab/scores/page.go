@@ -11,7 +11,7 @@ const head = `# Scores
 
 <!-- made by make judge/peers from judge-scores.json; do not edit -->
 
-What ` + "`reprise judge`" + ` says of Reprise, on each adapter and each store, and of the other idempotency middlewares that could be had.
+What ` + "`reprise judge`" + ` says of Reprise, on each adapter and each store, and of the other idempotency middlewares that were available.
 
 ## What the judge cannot see
 

@@ -25,7 +25,7 @@ var made = regexp.MustCompile(`(?s)<!-- made: ([a-z0-9]+) -->\n.*?<!-- end -->\n
 
 // ofAll has the function that makes each part that is not about one suite.
 var ofAll = map[string]func(Results) string{
-	"targets": met, "added": added, "share": share, "adds": adds, "peers": besidePeers, "floors": besideFloors,
+	"targets": reached, "added": added, "share": share, "adds": adds, "peers": besidePeers, "floors": besideFloors,
 	"day": day, "billion": billion,
 }
 

@@ -32,7 +32,7 @@ func (c *session) purge() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "purge",
-		Short: "Delete the records of a PostgreSQL store that nobody sees any more",
+		Short: "Delete the expired records of a PostgreSQL store",
 		Long: `purge deletes the records whose retention has ended, in batches of one statement
 each. If a record has a horizon, purge first deletes its response only, and the
 rest after the horizon has ended; it counts both. An interrupt ends purge after
