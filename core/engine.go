@@ -200,6 +200,7 @@ func (e *Engine) Stats() Stats {
 		Store:             e.store.usage(),
 	}
 	s.Totals, s.Labels = e.tallies.totals()
+	s.Uncounted = e.stuck.uncounted.Load()
 	e.renewer.mu.Lock()
 	s.Leases = e.renewer.due.leases()
 	e.renewer.mu.Unlock()
@@ -227,6 +228,8 @@ type Stats struct {
 	EventsQueued  int    // events that no request waits for and that the observer has not been given yet
 	EventsDropped uint64 // those that there was no room for
 	EventsSlow    uint64 // calls of the observer that took longer than 100 ms
+
+	Uncounted bool // this process could not count the stuck records when it last had to, and no other one has counted them since: see [Engine.Stuck]
 
 	Store []store.Usage // the store's use of its slots, connections or memory; nil unless it is a [store.Meter]
 }

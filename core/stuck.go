@@ -21,6 +21,10 @@ const (
 	stuckDenied  = time.Hour        // before another try where the store may not be listed
 	stuckUnread  = 2 * stuckEvery   // until a process whose count nobody reads leaves it to another
 
+	// stuckHeld is how often in a row the lock is found with another process before that
+	// process counts as one whose count succeeds: one that fails gives the lock back.
+	stuckHeld = int(2 * stuckEvery / stuckPoll)
+
 	// stuckShare is the part of the time for which the listing keeps the store busy: after
 	// each page it rests for nine times as long as the page took.
 	stuckShare = 10
@@ -54,7 +58,8 @@ type StuckCount struct {
 // which another takes over within two minutes when it dies or is closed. All others get
 // false, and so does every caller before the first count, after one that failed, and
 // where the store cannot be counted: it is not a [store.Inspector], or its claims are
-// Atomic and it is not a [store.Leaser]. Stuck itself does not call the store. A process
+// Atomic and it is not a [store.Leaser]. Where counts fail, [Stats.Uncounted] tells it
+// from the count of another process. Stuck itself does not call the store. A process
 // that was not asked for ten minutes counts no more before it is asked again: another one
 // does, whose count is read.
 func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
@@ -118,17 +123,20 @@ type stuckCounter struct {
 	failed    func(ctx context.Context, err error)
 
 	// work is run, and nil where the store cannot be counted.
-	work  func(ctx context.Context)
-	found atomic.Pointer[stuckFound] // nil: this process does not count, or has not yet
-	read  atomic.Int64               // when Stuck was called last, by the monotonic clock
+	work      func(ctx context.Context)
+	found     atomic.Pointer[stuckFound] // nil: this process does not count, or has not yet
+	uncounted atomic.Bool                // Stats.Uncounted
+	read      atomic.Int64               // when Stuck was called last, by the monotonic clock
 
 	// Of run alone.
 	owner   store.Owner
 	until   instant // the end of the lock
 	renewed instant
+	held    int // how often in a row another process had the lock
 }
 
 func (c *stuckCounter) init(st store.Store, e *Engine) {
+	c.uncounted.Store(true) // unless the store can be counted
 	inspector, ok := store.As[store.Inspector](st)
 	if !ok {
 		return
@@ -142,6 +150,7 @@ func (c *stuckCounter) init(st store.Store, e *Engine) {
 		c.locks = newDriver(leaser.Leased())
 	}
 	c.work = c.run
+	c.uncounted.Store(false)
 	c.failed = func(ctx context.Context, err error) {
 		event := Event{Kind: EventStoreError, Err: fmt.Errorf("%w: %w", errUncounted, err)}
 		if e.observing.wants(&event) {
@@ -156,6 +165,7 @@ func (c *stuckCounter) run(ctx context.Context) {
 		wait := stuckPoll
 		if c.isRead() && c.lock(ctx) {
 			if err := c.countAll(ctx); err != nil && ctx.Err() == nil {
+				c.uncounted.Store(true)
 				c.failed(ctx, err)
 				wait = stuckEvery // another process may do better
 				if errors.Is(err, store.ErrMisconfigured) {
@@ -180,6 +190,7 @@ func (c *stuckCounter) countAll(ctx context.Context) error {
 			return err
 		}
 		c.found.Store(&stuckFound{counts, c.until})
+		c.uncounted.Store(false)
 		if !c.rest(ctx, stuckEvery) {
 			return nil
 		}
@@ -260,7 +271,14 @@ func (c *stuckCounter) lock(ctx context.Context) bool {
 		Lease:       stuckLease, Takeover: true,
 	})
 	c.renewed, c.until = at, at.add(stuckLease)
-	return err == nil && res.Outcome == store.Claimed && res.Remaining > 0
+	if err != nil || res.Outcome == store.Claimed {
+		c.held = 0
+		return err == nil && res.Remaining > 0
+	}
+	if c.held++; c.held >= stuckHeld {
+		c.uncounted.Store(false)
+	}
+	return false
 }
 
 // renew extends the lock, and reports false when it is lost. A store that does not answer

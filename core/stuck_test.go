@@ -294,8 +294,43 @@ func TestFailedCountOfStuckRecordsIsLogged(t *testing.T) {
 		st.err.Store(&late)
 		e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
 		read(9*time.Minute, e)
+		if !e.Stats().Uncounted {
+			t.Error("Stats does not say that the count fails")
+		}
 		if got := text.String(); strings.Count(got, "stuck records could not be counted") != 2 || !strings.Contains(got, "statement timeout") {
 			t.Errorf("logged %s", got)
+		}
+	})
+}
+
+// A count that failed is not for ever: another try of this process succeeds, or another
+// process keeps the lock for longer than one that fails.
+func TestProcessThatCouldNotCountStuckRecordsLearnsThatOthersDo(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		shared := memstore.New()
+		failing := &listed{Store: shared}
+		denied := fmt.Errorf("%w: no permission to scan", store.ErrMisconfigured)
+		failing.err.Store(&denied)
+		first, second := newEngine(t, failing, nil, reprise.Config{}), newEngine(t, shared, nil, reprise.Config{})
+		read(time.Minute, first)
+		if !first.Stats().Uncounted || second.Stats().Uncounted {
+			t.Errorf("after a failure: %t, and without a try: %t", first.Stats().Uncounted, second.Stats().Uncounted)
+		}
+		read(2*time.Hour, first, second)
+		if first.Stats().Uncounted || second.Stats().Uncounted {
+			t.Errorf("while another counts: %t, and that one: %t", first.Stats().Uncounted, second.Stats().Uncounted)
+		}
+		if err := closeWithin(t, second, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		read(2*time.Hour, first)
+		if !first.Stats().Uncounted {
+			t.Error("alone again, the process that cannot count does not say so")
+		}
+		failing.err.Store(nil)
+		read(2*time.Hour, first)
+		if first.Stats().Uncounted {
+			t.Error("a process that counts says that it cannot")
 		}
 	})
 }
@@ -316,8 +351,8 @@ func TestStuckRecordsOfAnAtomicStore(t *testing.T) {
 			e := newEngine(t, c.store, nil, reprise.Config{})
 			_, _ = e.Stuck()
 			synctest.Wait()
-			if got := stuckOf(e); got != c.want {
-				t.Errorf("%T: %s, want %s", c.store, got, c.want)
+			if got := stuckOf(e); got != c.want || e.Stats().Uncounted != (c.want == "none") {
+				t.Errorf("%T: %s, uncounted %t; want %s", c.store, got, e.Stats().Uncounted, c.want)
 			}
 		}
 	})

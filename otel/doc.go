@@ -28,6 +28,7 @@
 //	reprise.background.bytes     gauge      size of the responses that are not recorded yet: reprise.engine
 //	reprise.events.dropped       counter    events that were dropped because an observer was too slow: reprise.engine
 //	reprise.stuck                gauge      records that wait for an operator: reprise.engine, reprise.label, reprise.state (lapsed, unknown)
+//	reprise.stuck.uncounted      gauge      1 where this process could not count them, and no other one has since: reprise.engine
 //	reprise.store.used           gauge      use of a resource of the store, in this process: reprise.engine, reprise.resource (connections, slots, records, bytes)
 //	reprise.store.limit          gauge      limit of that resource, if it has one: the same
 //	reprise.store.waiting        gauge      calls that wait for that resource: the same

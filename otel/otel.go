@@ -46,9 +46,10 @@ type Telemetry struct {
 	requests, attempts, events            metric.Int64Counter
 	claim, wait, handler, complete, store metric.Float64Histogram
 
-	running, waiting, tasks, bytes, stuck metric.Int64ObservableGauge
-	used, limit, queued                   metric.Int64ObservableGauge // of the store's resources
-	dropped                               metric.Int64ObservableCounter
+	running, waiting, tasks, bytes metric.Int64ObservableGauge
+	stuck, uncounted               metric.Int64ObservableGauge
+	used, limit, queued            metric.Int64ObservableGauge // of the store's resources
+	dropped                        metric.Int64ObservableCounter
 
 	sets   sync.Map // of setKey to metric.MeasurementOption
 	labels sync.Map // the labels that were seen
@@ -101,6 +102,7 @@ func New(c Config) (*Telemetry, error) {
 	t.tasks = gauge("reprise.background.tasks", "{task}", "Completions and releases that are not made yet.")
 	t.bytes = gauge("reprise.background.bytes", "By", "Size of the responses that are not recorded yet.")
 	t.stuck = gauge("reprise.stuck", "{record}", "Records of the store that wait for an operator; reported by the one process that counts them.")
+	t.uncounted = gauge("reprise.stuck.uncounted", "", "1 where the stuck records could not be counted.")
 	t.used = gauge("reprise.store.used", "", "How much the store uses of a resource in this process.")
 	t.limit = gauge("reprise.store.limit", "", "How much of a resource the store may use; absent without a limit.")
 	t.queued = gauge("reprise.store.waiting", "{call}", "Calls that wait for a resource.")
@@ -222,12 +224,17 @@ func (t *Telemetry) Watch(name string, engine *reprise.Engine) (stop func() erro
 				o.ObserveInt64(t.limit, u.Limit, of)
 			}
 		}
+		uncounted := int64(0)
+		if stats.Uncounted {
+			uncounted = 1
+		}
+		o.ObserveInt64(t.uncounted, uncounted, about)
 		counts, _ := engine.Stuck()
 		for _, c := range counts {
 			o.ObserveInt64(t.stuck, int64(c.Count), metric.WithAttributes(keyEngine.String(name), keyLabel.String(c.Label), keyState.String(c.State.String())))
 		}
 		return nil
-	}, t.running, t.waiting, t.tasks, t.bytes, t.dropped, t.stuck, t.used, t.limit, t.queued)
+	}, t.running, t.waiting, t.tasks, t.bytes, t.dropped, t.stuck, t.uncounted, t.used, t.limit, t.queued)
 	if err != nil {
 		return nil, fmt.Errorf("repriseotel: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
@@ -152,13 +153,13 @@ func TestAlertFiresForAClientThatNeverComesBack(t *testing.T) {
 	}
 }
 
-// Without a count of the stuck records, such as for a user of Redis that may not scan,
-// RepriseStuck is silent.
+// RepriseStuck is silent where no process may count.
 func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
 	t.Parallel()
-	s, m := serve(t), watch(t)
+	st := memstore.New()
+	s, m := serveThrough(t, st, unlisted{st}), watch(t)
+	await(t, "the first count to fail", func() bool { return uncounted(s.scrape()) == 1 })
 	families := s.scrape()
-	delete(families, "reprise_stuck")
 	m.prometheus.Pass(time.Hour, families)
 	if got := m.fires(); len(got) > 0 {
 		t.Errorf("within the hour in which a count may be late: %q", got)
@@ -167,6 +168,32 @@ func TestAlertFiresWhereNothingIsCounted(t *testing.T) {
 	if got := m.fires(); !slices.Equal(got, []string{"RepriseStuckUncounted"}) {
 		t.Errorf("these alerts fire: %q", got)
 	}
+}
+
+// A service is silent whose store is counted by another, and so is one that knows no
+// policy yet: neither has the gauge of the count.
+func TestAlertIsSilentWhereAnotherServiceCounts(t *testing.T) {
+	t.Parallel()
+	st := memstore.New()
+	counts := serveOver(t, st)
+	await(t, "the first count", func() bool { return counts.scrape()["reprise_stuck"] != nil })
+	s, m := serveOver(t, st), watch(t)
+	families := s.scrape()
+	if families["reprise_stuck"] != nil || uncounted(families) != 0 {
+		t.Errorf("two services count: %v", families["reprise_stuck"])
+	}
+	m.prometheus.Pass(2*time.Hour, families)
+	if got := m.fires(); len(got) > 0 {
+		t.Errorf("these alerts fire: %q", got)
+	}
+}
+
+// uncounted is the gauge of a process that cannot count, or -1 without it.
+func uncounted(families map[string]*dto.MetricFamily) float64 {
+	if got, there := value(families["reprise_stuck_uncounted"], "reprise_engine", "main"); there {
+		return got
+	}
+	return -1
 }
 
 // Every query, of an alert and of the dashboard, asks for metrics, labels and values that

@@ -2,6 +2,7 @@ package otel_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -52,6 +53,19 @@ func serve(t *testing.T) *service {
 // serveOver starts a process over a store that another one may have used.
 func serveOver(t *testing.T, st *memstore.Store) *service {
 	t.Helper()
+	return serveThrough(t, st, st)
+}
+
+// unlisted is a store that may not be listed, as for a user of Redis without SCAN.
+type unlisted struct{ *memstore.Store }
+
+func (unlisted) List(context.Context, store.Query) (store.Page, error) {
+	return store.Page{}, fmt.Errorf("%w: no permission to scan", store.ErrMisconfigured)
+}
+
+// serveThrough starts a service whose engine sees st as another store.
+func serveThrough(t *testing.T, st *memstore.Store, seen store.Store) *service {
+	t.Helper()
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
@@ -63,7 +77,7 @@ func serveOver(t *testing.T, st *memstore.Store) *service {
 		t.Fatal(err)
 	}
 	s := &service{T: t, store: st, started: make(chan struct{}, 1), hold: make(chan struct{})}
-	faulty, faults := faultstore.New(s.store)
+	faulty, faults := faultstore.New(seen)
 	s.faults = faults
 	s.engine, err = reprise.New(telemetry.Store(faulty), reprise.Config{
 		Observer: telemetry, Detach: repriseotel.Detach, Lease: 3 * time.Second,
