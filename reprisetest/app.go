@@ -74,7 +74,11 @@ func (a *App) start(cfg protocol.Config) {
 		defer cancel()
 		_ = guard.Close(ctx) // a dead process leaves its work unfinished
 	})
-	a.now = process{engine: guard.Engine(), handler: Marked(a.build(guard), cfg.ControlFields().Replayed), faults: faults}
+	h := a.build(guard)
+	if _, named := h.(markedHandler); !named { // build may have changed the policy, and say so
+		h = Marked(h, cfg.ControlFields().Replayed)
+	}
+	a.now = process{engine: guard.Engine(), handler: h, faults: faults}
 }
 
 // Store returns the store, for a test that looks at the records.
