@@ -27,7 +27,7 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // handler of the Echo instance, so that the response can be recorded: layers outside see
 // the response and not the error. If a handler returns an error after it began a
 // successful response, that response broke off, and it is not replayed as if it were
-// complete.
+// complete, unless its client had left a body that is too long to be kept.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	if guard == nil || scope == nil {
 		panic("repriseecho5: Middleware needs a guard and a scope")

@@ -234,7 +234,8 @@ type Keeping struct {
 	Headers []string
 
 	// Decide decides whether a complete response is kept, or its outcome is unknown, by its
-	// status and the start of its body. It is called for every keyed run. ByPreset leaves
+	// status and the start of its body. It is called for every keyed run whose response is
+	// complete, or whose client left a body that is too long to be kept. ByPreset leaves
 	// the decision to the status and the preset. For a response of gRPC, status is the HTTP
 	// status that its Grpc-Status stands for, such as 503 for UNAVAILABLE.
 	//
@@ -248,9 +249,9 @@ type Keeping struct {
 	// Annotate, if not nil, returns a short text that is kept beside a response, such as
 	// the traceparent of its trace. Replays give it to the observer (see
 	// [reprise.Event.Annotation]), and stored.Annotation reads it. Clients never see it. It
-	// is called once for each keyed run: by [Payload], with the context of its caller, or
-	// after the handler returned, with the context that it was given. Up to 255 bytes of
-	// printable US-ASCII; any other text is not kept.
+	// is called once for each response that is recorded: by [Payload], with the context of
+	// its caller, or after the handler returned, with the context that it was given. Up to
+	// 255 bytes of printable US-ASCII; any other text is not kept.
 	Annotate func(ctx context.Context) string
 }
 

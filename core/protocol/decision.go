@@ -66,8 +66,10 @@ func OmitBody(ctx context.Context) bool {
 }
 
 // ClientLeft reports whether the client left while it was sent a body that is too long to
-// be kept. The rest of the body has no use then, and the record has its status (R35): a
-// handler that passes on the response of another service need not call Unknown.
+// be kept. The rest of the body has no use then: a handler that ends for that reason has
+// finished, and its status decides as that of a whole response does (R35). A handler that
+// passes on the response of another service need not call Unknown. One whose operation is
+// not done by then says so with [Release] or Unknown.
 func ClientLeft(ctx context.Context) bool {
 	x := exchangeOf(ctx)
 	return x != nil && x.left.Load()

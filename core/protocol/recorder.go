@@ -47,6 +47,8 @@ type Recorder struct {
 	taken    bool // the handler took the connection
 	cut      bool // the adapter says that the response was cut short
 	left     bool // its client left a body that is too long to be kept
+	failed   bool // a Write said so to the handler
+	deaf     bool // which wrote on: what ends it is something else
 	finished bool
 }
 
@@ -129,6 +131,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	if r.live {
 		if n, err := r.wire.Write([]byte(p)); err != nil && r.useless() {
+			r.deaf, r.failed = r.failed, true
 			r.leave()
 			return n, err
 		}
@@ -203,7 +206,8 @@ func (r *Recorder) Hijack() {
 
 // Cut says that the response was cut short, which the framework knows and the Recorder
 // does not: a handler returned an error after it had written a part of the body. Such a
-// response is sent as far as it was written, and never replayed (R33). A response whose
+// response is sent as far as it was written, and never replayed (R33), unless the handler
+// reacted to a client that had left a body too long to be kept (R35). A response whose
 // status allows no body is whole without one: a handler that writes to it gets an error,
 // and may return it.
 func (r *Recorder) Cut() {

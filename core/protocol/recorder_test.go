@@ -493,6 +493,62 @@ func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
 	}
 }
 
+// A handler that writes on after a write has failed does not react to its client: it ends
+// as it would have ended before one.
+func TestR33HandlerThatWritesOnAfterItsClientLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*protocol.Recorder){
+		"with an error": func(w *protocol.Recorder) { w.Cut() },
+		"with a panic":  func(*protocol.Recorder) { panic("the transaction is rolled back") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
+			for range 2 {
+				a := b.admit("k", "body")
+				if a.Exchange == nil {
+					t.Fatalf("the retry does not run: %d", a.Response.Status)
+				}
+				func() {
+					defer func() { _ = recover() }()
+					var w protocol.Recorder
+					w.Start(a.Exchange, http.Header{}, goneClient{}, nil)
+					defer w.Close()
+					w.Flush()
+					for range 3 {
+						_, _ = w.WriteString("progress, progress")
+					}
+					end(&w)
+					w.Finish()
+				}()
+			}
+		})
+	}
+}
+
+// A policy function that panics while a handler's panic passes takes nothing from it.
+func TestHandlersPanicOutlivesThatOfDecide(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{
+		Limits: protocol.Limits{ResponseBody: 10},
+		Keep:   protocol.Keeping{Decide: func(int, []byte) protocol.Decision { panic("a bug") }},
+	})
+	a := b.admit("k", "body")
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // the value itself
+			t.Errorf("the handler's panic is %v", p)
+		}
+		if n, err := a.Exchange.Body().Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("the exchange is not closed: its body reads %d, %v", n, err)
+		}
+	}()
+	var w protocol.Recorder
+	w.Start(a.Exchange, http.Header{}, goneClient{}, nil)
+	defer w.Close()
+	_, _ = w.WriteString("12345678901")
+	panic(http.ErrAbortHandler)
+}
+
 // A flush that fails is none of the handler's business, as long as the record has a use
 // for what it writes.
 func TestFlushFailsOnceTheRecordHasNoUseForTheBody(t *testing.T) {

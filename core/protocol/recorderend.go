@@ -33,7 +33,7 @@ func (r *Recorder) Finish() {
 		}
 	}()
 	reply := r.x.Finish(Captured{
-		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || !r.left && (r.cut || r.wrongLength()),
+		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || !r.heard() && (r.cut || r.wrongLength()),
 	})
 	decided = true
 	switch {
@@ -76,7 +76,8 @@ func (r *Recorder) Abandon() {
 	r.finished = true
 	started := r.status != 0 || r.taken || r.cut
 	r.x.dropSpool()
-	if r.left && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
+	if r.heard() && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
+		defer func() { _ = recover() }() // of Config.Keep.Decide: the end of the handler goes on
 		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true})
 		return
 	}
@@ -89,6 +90,9 @@ func (r *Recorder) Abandon() {
 // Close abandons a run that was not finished, and closes the exchange. It is meant to be
 // deferred before the handler runs.
 func (r *Recorder) Close() {
+	defer r.x.Close()
 	r.Abandon()
-	r.x.Close()
 }
+
+// heard reports whether the handler can have ended because its client left.
+func (r *Recorder) heard() bool { return r.left && !r.deaf }

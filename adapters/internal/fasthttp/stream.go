@@ -169,7 +169,7 @@ func (s *stream) finish(err error) {
 	captured := s.capture.Captured(s.from.StatusCode(), err)
 	captured.Sent = true
 	if err == errClientLeft { //nolint:errorlint // it is never wrapped
-		captured.Cut = false // the handler had returned: its operation is done (R35)
+		captured.Cut = false // what the stream writes is a body, and no part of the operation (R35)
 	}
 	s.x.Finish(captured)
 }
