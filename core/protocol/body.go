@@ -190,6 +190,10 @@ func (s *scratch) useForm(req *Request, form *multipart.Form, limit int) (body [
 	return s.request[read:], "", nil
 }
 
+// bytesGone reports whether another layer parsed the body as a form, and left no bytes of
+// it, or white space only.
+func (r *Request) bytesGone() bool { return r.notation && len(bytes.TrimSpace(r.rest)) == 0 }
+
 // forHandler returns the body that the handler reads: the one that is compared, except
 // for the notation of a form.
 func (r *Request) forHandler(body []byte) []byte {

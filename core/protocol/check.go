@@ -112,6 +112,9 @@ func (c *checking) source(ctx context.Context, req *Request) bool {
 		return true
 	}
 	c.asked = true
+	if c.key != "" && k.origin != ofContent && k.readsBody() && req.bytesGone() {
+		return true // the key in the header counts alone, as for a form of several parts
+	}
 	err, inHeader := c.misread, c.key
 	if err == nil {
 		c.key, err = c.g.agreed(req, c.body, inHeader)
@@ -222,11 +225,14 @@ func (g *Guard) agreed(req *Request, body []byte, inHeader string) (key string, 
 // header, or "".
 func (g *Guard) refuseSource(ctx context.Context, req *Request, inHeader string, err error) Admission {
 	k := &g.cfg.Key
-	err = withoutKey(err, inHeader)
+	differ := errors.Is(err, errKeysDiffer)
+	if err = withoutKey(err, inHeader); codeOf(err, "") != "" {
+		err = withoutKey(err, "") // the source may have shown another key
+	}
 	switch code := codeOf(err, CodeKeyInvalid); {
 	case code == CodeInternalError:
 		return g.refuse(ctx, req, code, err)
-	case errors.Is(err, errKeysDiffer):
+	case differ:
 		return g.refuseKey(ctx, req, k.header()+" and the "+k.String(), errKeyDiffers)
 	default:
 		return g.refuseKey(ctx, req, k.String(), err)

@@ -19,12 +19,12 @@ import (
 //
 // r.Body has been read and must not be touched; body has all of its bytes, as they were
 // sent, and must be neither kept nor modified. Of a form that was parsed before the
-// middleware, and left no bytes, it has a notation of the names, values and files
-// instead. The digest must include the key: otherwise anyone who can read the records
-// could guess short bodies. An error refuses the request with 400 request-invalid. A
-// Fingerprinter is safe for concurrent use, and returns the same for the same request in
-// every process and version: a rolling deploy with two different ones answers honest
-// retries with 422.
+// middleware, and of which fewer bytes than declared are there, it has a notation of the
+// names, values and files. The digest must include the key: otherwise anyone who can read
+// the records could guess short bodies. An error refuses the request with 400
+// request-invalid. A Fingerprinter is safe for concurrent use, and returns the same for
+// the same request in every process and version: a rolling deploy with two different ones
+// answers honest retries with 422.
 //
 // [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Your own
 // function is best built on one of them: call it with a copy of the request in which the

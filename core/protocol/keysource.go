@@ -52,11 +52,12 @@ const (
 
 // A KeyFinder returns the key of a request, "" if it has none, such as the ID of a
 // webhook's event. r.Body has been read and must not be touched; body has all of its
-// bytes, and must be neither kept nor modified. A form of which a layer outside left no
-// bytes is refused with 400 key-invalid instead. So is a request for which it returns an
-// error, whose text must not have the key: it reaches the observer, and no client. A
-// KeyFinder is safe for concurrent use, and returns the same for the same request. It
-// does not replace the check of a signature, which belongs outside of the middleware.
+// bytes, and must be neither kept nor modified. A form that a layer outside parsed and
+// did not put back is refused with 400 key-invalid instead, unless the header has the
+// key. So is a request for which it returns an error, whose text must not have the key:
+// it reaches the observer, and no client. A KeyFinder is safe for concurrent use, and
+// returns the same for the same request. It does not replace the check of a signature,
+// which belongs outside of the middleware.
 type KeyFinder func(r *Request, body []byte) (key string, err error)
 
 // KeyHeader returns the source of keys in the header field with this name, in any case.
@@ -241,7 +242,7 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 		key, found, err = k.parameter(req.RawQuery)
 	case ofMember:
 		switch {
-		case req.notation:
+		case req.bytesGone():
 			err = errKeyForm
 		case req.isCall():
 			key, found, err = req.inMessage(k.pointer)
@@ -250,10 +251,10 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 			err = memberError(err)
 		}
 	case ofFinder:
-		if req.notation {
+		if req.bytesGone() {
 			return "", false, errKeyForm
 		}
-		key, err = g.ownKey(*req, body)
+		key, err = g.ownKey(*req, req.forHandler(body))
 		found = key != ""
 	default:
 		fp, err := g.fingerprint(req, "", body)

@@ -125,6 +125,18 @@ func TestR48OrderOfChecks(t *testing.T) {
 	}
 }
 
+// The reason for two keys that differ stays, even if its text has one of them.
+func TestKeysThatDifferSaySo(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"the", "key", "another"} {
+		b, log := observed(t, protocol.Config{Key: protocol.KeyParam("k")})
+		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", RawQuery: "k=17", Header: http.Header{"Idempotency-Key": {key}}}, scope)
+		if _, err := log.outcomes(); err == nil || !strings.Contains(string(a.Response.Body), "are not the same key") || !strings.Contains(err.Error(), "are not the same key") {
+			t.Errorf("the key %q: %s, %v", key, a.Response.Body, err)
+		}
+	}
+}
+
 // A request that passes keeps its body, although it was read.
 func TestUnkeyedRequestKeepsItsBody(t *testing.T) {
 	t.Parallel()

@@ -177,6 +177,9 @@ func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 		"an error of KeyFunc":               {protocol.Config{Key: find(returns)}, post, "key-invalid"},
 		"a panic of KeyFunc":                {protocol.Config{Key: find(panics)}, post, "internal-error"},
 		"a panic of KeyFunc with no header": {protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST"}, "internal-error"},
+		"a panic of KeyFunc with another header": {
+			protocol.Config{Key: find(panics)}, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"other"}}}, "internal-error",
+		},
 		"a panic of Skip": {protocol.Config{Skip: func(context.Context, *protocol.Request) bool {
 			panic(quotes)
 		}}, post, "internal-error"},
