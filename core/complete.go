@@ -60,9 +60,9 @@ func endOfAtomic(err error) AttemptEnd {
 // result says which response may. It is bounded by Config.CompleteTimeout. A completion
 // that the store could not take by then is repeated in the background, until the store
 // has a definite result, or the engine closes. The lease is kept until the store refuses
-// the completion, or Config.Background.Age has passed: from then on it is repeated until
-// its lease has passed. The error is [store.ErrInvalid], for an attempt that was ended
-// before.
+// the completion, or its first failure beyond Config.Background.Age: from then on it is
+// repeated until its lease has passed. The error is [store.ErrInvalid], for an attempt
+// that was ended before.
 func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	if err := a.end(stateCompleting); err != nil {
 		return CompleteResult{}, err

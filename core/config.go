@@ -73,9 +73,10 @@ type BackgroundLimits struct {
 	Tasks int   // completions, releases and marks, in all; default 1,000
 	Bytes int64 // of the results to be kept; default 64 MiB
 
-	// Age is how long a completion or release is repeated. From then on its lease is not
-	// renewed any more, and it is given up when that has passed. Default 10 min; 1 s to 10
-	// years.
+	// Age is how long a completion or release is repeated. After the first failure beyond
+	// it, its lease is not renewed any more, and it is given up when that has passed. While
+	// the store is away, about one of all tasks is tried a second, so the last of many is
+	// given up as many seconds later. Default 10 min; 1 s to 10 years.
 	Age time.Duration
 }
 

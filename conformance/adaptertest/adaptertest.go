@@ -44,7 +44,8 @@ type Fixture struct {
 	// of a request. Zero is 200 ms.
 	Grain time.Duration
 
-	// Patience is how long the cases wait for something that must happen. Zero is 10 s.
+	// Patience is how long the cases wait for something that must happen. Zero is 10 s; with
+	// less, a case whose store hangs for its 3 s may fail.
 	Patience time.Duration
 
 	// Atomic says that the claims of the store are Atomic: no response leaves before its

@@ -25,7 +25,7 @@ var hastyEnd = reprise.Config{ClaimTimeout: hasty.ClaimTimeout, CompleteTimeout:
 func failure(class error) error { return fmt.Errorf("%w: the case says so", class) }
 
 // promptly is how long a response may take whose store hangs: the engine's time for it,
-// and plenty for everything else. It is less than Fixture.Patience.
+// and plenty for everything else. It is less than the default of Fixture.Patience.
 const promptly = 8 * time.Second
 
 var storeFaultCases = []testCase{

@@ -46,8 +46,9 @@ type Sealing struct {
 	// the same operation. A response is sealed before it is completed, and its retention
 	// counts from then: so MaxAge must be at least the Retention, plus the engine's
 	// CompleteTimeout, Background.Age and Lease, plus a minute by which clocks may differ.
-	// A Horizon adds nothing to it, because no response is replayed then. The default is no
-	// bound.
+	// After an outage in which many completions waited for longer than Background.Age, a
+	// replay may end that much earlier. A Horizon adds nothing to it, because no response is
+	// replayed then. The default is no bound.
 	MaxAge time.Duration
 }
 
