@@ -17,7 +17,8 @@ const plain = (text) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`
 const capital = (text) => text[0].toUpperCase() + text.slice(1)
 const title = (file) => plain(read(file).match(/^# (.*)/m)?.[1] ?? path.basename(file, '.md')).split(': ')[0]
 const documents = fs.readdirSync(join(repository, 'docs'), { recursive: true }).map((name) => `docs/${name.replaceAll('\\', '/')}`).sort()
-const markdown = documents.filter((name) => name.endsWith('.md'))
+const outside = new Map([['cmd/reprise/README.md', 'reference/program.md']]) // pages of files that are not in docs/
+const markdown = documents.filter((name) => name.endsWith('.md')).concat(...outside.keys())
 
 // page returns where the page of a file, or folder, of the repository is below the site's root.
 export function page(file) {
@@ -25,6 +26,7 @@ export function page(file) {
   if (file === 'docs/README.md' || file === 'docs') return 'docs.md'
   if (file === decisions) return 'engineering/adr/index.md'
   if (markdown.includes(`${file}/README.md`)) file += '/README.md'
+  if (outside.has(file)) return outside.get(file)
   return markdown.includes(file) ? file.slice('docs/'.length).replace(/README\.md$/, 'index.md') : undefined
 }
 
@@ -33,9 +35,11 @@ export const source = (name) => sources.get(name) ?? decisions // of a page
 
 // resolve returns the address of a link of a file: another page, or the file on GitHub.
 export function resolve(link, from) {
-  if (/^([a-z][a-z0-9+.-]*:|#)/i.test(link)) return link
+  const own = `${github}/blob/main/` // READMEs of modules, which pkg.go.dev shows, too, have such links
+  if (!link.startsWith(own) && /^([a-z][a-z0-9+.-]*:|#)/i.test(link)) return link
   const [target, hash] = link.split('#')
-  const file = normalize(join(from === decisions ? from : dirname(from), target)).replace(/\/$/, '')
+  const at = target.startsWith(own) ? target.slice(own.length) : join(from === decisions ? from : dirname(from), target)
+  const file = normalize(at).replace(/\/$/, '')
   const anchor = hash ? `#${hash}` : ''
   if (page(file)) return `/${page(file)}${anchor}`
   if (!exists(file)) throw new Error(`${from} links to ${link}, which is not there`)

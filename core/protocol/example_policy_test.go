@@ -80,5 +80,5 @@ func ExampleConfig_horizon() {
 	<-time.After(2 * day)
 	late := pay().Response
 	fmt.Printf("%d %s\n", late.Status, late.Body)
-	// Output: 409 {"type":"https://github.com/reprise-go/reprise/blob/main/docs/reference/problems.md#result-expired","title":"Result expired","status":409,"detail":"The first request with this Idempotency-Key ran, and its response is not kept any more. It is not run again.","code":"result-expired","retryable":false}
+	// Output: 409 {"type":"https://github.com/reprise-go/reprise/blob/main/docs/reference/problems.md#result-expired","title":"Result expired","status":409,"detail":"The first request with this Idempotency-Key ran, and its response is no longer kept. The operation will not run again.","code":"result-expired","retryable":false}
 }

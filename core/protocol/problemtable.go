@@ -91,18 +91,18 @@ var problemTable = [...]problemRow{
 	{Problem: Problem{
 		Code: CodeOutcomeUnknown, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Lapsed, Title: "Outcome unknown",
 		When:   "An earlier request with the key stopped before its result was recorded, and the policy does not run it again; or its handler said that the outcome is unknown, or ran for too long.",
-		Detail: "The outcome of an earlier request with this {key} is unknown. It may have taken effect, and it is not run again.",
+		Detail: "The outcome of an earlier request with this {key} is unknown. It may have taken effect, and will not run again.",
 	}},
 	{Problem: Problem{
 		Code: CodeResultUnavailable, Status: 409, GRPC: grpcFailedPrecondition, Title: "Result unavailable",
 		When:   "The first request with the key ran, and its response was not kept or has been lost.",
-		Detail: "The first request with this {key} ran, but its response was not kept. It is not run again.",
+		Detail: "The first request with this {key} ran, but its response was not kept. The operation will not run again.",
 	}},
 	{
 		Problem: Problem{
 			Code: CodeResultExpired, Status: 409, GRPC: grpcFailedPrecondition, Outcome: reprise.Expired, Title: "Result expired",
 			When:   "The first request with the key ran, and the retention of its response has ended.",
-			Detail: "The first request with this {key} ran, and its response is not kept any more. It is not run again.",
+			Detail: "The first request with this {key} ran, and its response is no longer kept. The operation will not run again.",
 		},
 		only: func(g *Guard) bool { return g.cfg.Horizon > 0 },
 	},
