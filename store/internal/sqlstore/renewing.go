@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
 // A batch is renewed over one connection for each eachRenews records, up to mostRenewers
@@ -39,7 +40,7 @@ func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store
 	}
 	waiting, cancel := context.WithCancel(ctx) // for a connection; in vain once one has ended
 	defer cancel()
-	var group sync.WaitGroup
+	var group parallel.Group
 	for range renewers {
 		group.Go(func() {
 			defer cancel()
