@@ -25,12 +25,7 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 		if err != nil {
 			return w.Dialect.Fail(op, err)
 		}
-		err = f(ctx, direct{conn})
-		broken := w.Dialect.retires(err)
-		if broken {
-			retire(conn)
-		}
-		_ = conn.Close()
+		broken, err := w.use(ctx, conn, f)
 		wrote := errors.As(err, new(execError))
 		switch {
 		case wrote:
@@ -41,6 +36,32 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			return w.Dialect.Fail(op, err)
 		}
 	}
+}
+
+// use calls f with a connection, and then closes the connection if it is useless, or else
+// gives it back to the pool.
+func (w *Direct) use(ctx context.Context, conn *sql.Conn, f func(context.Context, Conn) error) (broken bool, err error) {
+	panicked := true
+	defer func() {
+		if panicked {
+			go abandon(conn)
+			return
+		}
+		if broken {
+			retire(conn)
+		}
+		_ = conn.Close()
+	}()
+	err = f(ctx, direct{conn})
+	panicked = false
+	return w.Dialect.retires(err), err
+}
+
+// abandon closes a connection whose driver panicked. If that was in a query, it waits
+// forever, because database/sql does not end the query.
+func abandon(conn *sql.Conn) {
+	defer func() { _ = recover() }()
+	retire(conn)
 }
 
 // direct is a connection whose writes commit at once. If a write fails, it may have

@@ -79,3 +79,21 @@ func TestPanicOfADriverReachesTheCallerOfRenew(t *testing.T) {
 		t.Errorf("panic %v", got)
 	}
 }
+
+func TestConnectionAfterAPanicIsClosed(t *testing.T) {
+	t.Parallel()
+	table := tableOn(t, func() error { panic("of the driver") })
+	if got := panicOf(func() {
+		_ = table.Writer.Write(t.Context(), "claim", func(ctx context.Context, on Conn) error {
+			_, err := on.ExecContext(ctx, "UPDATE")
+			return err
+		})
+	}); got != "of the driver" {
+		t.Errorf("panic %v", got)
+	}
+	for deadline := time.Now().Add(5 * time.Second); table.DB.Stats().OpenConnections > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the connection stays open")
+		}
+	}
+}
