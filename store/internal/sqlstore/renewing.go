@@ -59,25 +59,29 @@ func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store
 // renewSome renews entries over one connection, until none is left or one fails. It
 // reports whether to go on after that one.
 func (b *renewal) renewSome(ctx, waiting context.Context) bool {
-	at := -1 // the entry in work
-	err := b.Writer.Write(waiting, "renew", func(_ context.Context, on Conn) error {
+	at, try := -1, 0 // the entry in work
+	some := func(_ context.Context, on Conn) error {
 		for {
 			if at < 0 {
-				if at = b.take(); at < 0 {
+				if at, try = b.take(), 1; at < 0 {
 					return nil
 				}
 			}
 			status, err := b.renew(ctx, on, &b.batch[at])
-			for try := 1; errors.Is(err, ErrLostRace) && try < maxTries; try++ {
-				status, err = b.renew(ctx, on, &b.batch[at])
-			}
 			if err != nil {
 				return err
 			}
 			b.answer(at, status)
 			at = -1
 		}
-	})
+	}
+	err := b.Writer.Write(waiting, "renew", some)
+	// An entry that was begun starts again if it lost a race, or if its connection was
+	// closed and another renewer ended meanwhile.
+	for at >= 0 && errors.Is(err, store.ErrBusy) && try < maxTries && pause(ctx, try) {
+		try++
+		err = b.Writer.Write(ctx, "renew", some)
+	}
 	if err == nil || at < 0 && ctx.Err() == nil && waiting.Err() != nil {
 		return false
 	}
