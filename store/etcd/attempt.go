@@ -157,15 +157,24 @@ func (s *Store) keep(ctx context.Context, id store.ID, now *found, rec *record, 
 	return done, err
 }
 
-// discarding bounds how long a completion that failed takes to delete its parts.
+// discard deletes the parts of a set that no record names and none will. Those that it
+// misses, for example because ctx was cancelled, are deleted by a later completion with
+// a payload of several parts, or with their lease.
+func (s *Store) discard(ctx context.Context, id store.ID, rec *record) {
+	_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix())
+}
+
+// discarding is the largest part of a deadline that is kept for discard.
 const discarding = time.Second
 
-// discard deletes the parts of a set that no record names and none will, also after ctx
-// has ended. Those that it misses are deleted by a later completion, or with their lease.
-func (s *Store) discard(ctx context.Context, id store.ID, rec *record) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discarding)
-	defer cancel()
-	_, _ = s.client.Delete(ctx, s.partsOf(id, rec), clientv3.WithPrefix())
+// withReserve returns a context that ends before ctx does, so that time is left to
+// discard the parts that were sent.
+func withReserve(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(discarding, time.Until(deadline)/5)))
 }
 
 // otherParts returns the operations that delete the parts of an ID but those of rec: an
@@ -204,8 +213,10 @@ func (s *Store) split(ctx context.Context, id store.ID, rec *record, payload str
 			s.discard(ctx, id, rec)
 		}
 	}()
+	puts, cancel := withReserve(ctx)
+	defer cancel()
 	for len(payload) > maxPart {
-		_, err := s.client.Put(ctx, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
+		_, err := s.client.Put(puts, s.part(id, rec, rec.parts), payload[:maxPart], clientv3.WithLease(held.id))
 		if answered(err, rpctypes.ErrLeaseNotFound) {
 			s.leases.drop(held)
 			return "", nil, nil
