@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
 // maxPart is the size of the largest value, in bytes. By default, a server accepts
@@ -327,7 +327,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 
 // each calls f for 0 to n-1, up to 16 at a time.
 func each(n int, f func(i int)) {
-	var group sync.WaitGroup
+	var group parallel.Group
 	slots := make(chan struct{}, 16)
 	for i := range n {
 		slots <- struct{}{}

@@ -41,6 +41,8 @@ func (b *broken) Delete(ctx context.Context, _ string, _ ...clientv3.OpOption) (
 	return nil, ctx.Err()
 }
 
+func (b *broken) Txn(context.Context) clientv3.Txn { panic("of the client") }
+
 func (b *broken) store(t *testing.T) *Store {
 	t.Helper()
 	client := clientv3.NewCtxClient(t.Context())
@@ -95,4 +97,16 @@ func TestCompleteReturnsWithItsContext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPanicOfTheClientReachesTheCallerOfRenew instead of ending the process.
+func TestPanicOfTheClientReachesTheCallerOfRenew(t *testing.T) {
+	t.Parallel()
+	s := new(broken).store(t)
+	defer func() {
+		if p := recover(); p != "of the client" {
+			t.Errorf("panic %v", p)
+		}
+	}()
+	_, _ = s.Renew(t.Context(), []store.RenewRequest{{Owner: store.NewOwner(), Lease: time.Minute}, {Owner: store.NewOwner(), Lease: time.Minute}})
 }
