@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/core/store"
@@ -338,9 +339,13 @@ func (c caller) raceTakeover() {
 }
 
 // untilDefinite claims again, as the engine does, while the store is busy, unavailable or
-// does not know, or answers one of the outcomes that are to pass.
+// does not know, or answers one of the outcomes that are to pass. It gives the store half
+// a second, because a commit waits for a disk.
 func (c caller) untilDefinite(passing ...store.Outcome) (got store.ClaimResult, err error) {
-	for range 50 {
+	for try := range 50 {
+		if try > 0 {
+			conformance.Sleep(c.env, 10*time.Millisecond)
+		}
 		got, err = c.tryClaim()
 		passes := err == nil && slices.Contains(passing, got.Outcome)
 		if !passes && !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {

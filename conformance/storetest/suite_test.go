@@ -187,3 +187,34 @@ func TestStoreOnTheWallClock(t *testing.T) {
 		}
 	})
 }
+
+// slowDisk is a store in which a record stays in progress while its completion is being
+// written.
+type slowDisk struct {
+	store.Store
+
+	writing *sync.Map
+}
+
+func (s slowDisk) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if _, busy := s.writing.Load(r.ID); busy {
+		return store.ClaimResult{Outcome: store.InProgress, Remaining: time.Millisecond}, r.Validate()
+	}
+	return s.Store.Claim(ctx, r)
+}
+
+func (s slowDisk) Complete(ctx context.Context, r store.CompleteRequest) error {
+	s.writing.Store(r.ID, true)
+	defer s.writing.Delete(r.ID)
+	conformance.Sleep(nil, 200*time.Millisecond)
+	return s.Store.Complete(ctx, r)
+}
+
+func TestLateCompletionMayWaitForASlowDisk(t *testing.T) {
+	t.Parallel()
+	st := sync.OnceValue(func() store.Store { return slowDisk{memstore.New(), new(sync.Map)} })
+	got := tryCase(t, find(t, "race-late-completion"), Fixture{Open: func(testing.TB) store.Store { return st() }})
+	if got.Failed() {
+		t.Error(got.Text())
+	}
+}
