@@ -84,8 +84,10 @@ func Migrate(ctx context.Context, db Beginner, c Config) error {
 }
 
 func notNil(db Beginner) error {
-	if pool, isPool := db.(*pgxpool.Pool); db == nil || isPool && pool == nil {
-		return table.Invalid("the pool is nil")
+	pool, isPool := db.(*pgxpool.Pool)
+	conn, isConn := db.(*pgx.Conn)
+	if db == nil || isPool && pool == nil || isConn && conn == nil {
+		return table.Invalid("the pool or connection is nil")
 	}
 	return nil
 }

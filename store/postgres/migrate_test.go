@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -14,7 +15,7 @@ import (
 
 func TestNilDatabaseIsInvalid(t *testing.T) {
 	t.Parallel()
-	for _, db := range []Beginner{nil, (*pgxpool.Pool)(nil)} {
+	for _, db := range []Beginner{nil, (*pgxpool.Pool)(nil), (*pgx.Conn)(nil)} {
 		if err := Migrate(t.Context(), db, Config{}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("Migrate: %v, want ErrInvalid", err)
 		}
