@@ -233,7 +233,7 @@ type RenewStatus uint8
 // The statuses of a renewal. The zero value is not one of them.
 const (
 	Renewed        RenewStatus = iota + 1 // the lease runs again from now
-	RenewBusy                             // the record is locked by its own completion and unchanged; ask again
+	RenewBusy                             // not known to be renewed: locked by its own completion, or its renewal failed; ask again
 	RenewCompleted                        // this owner completed the record
 	RenewLost                             // the record is not this owner's any more
 )

@@ -30,8 +30,9 @@ type renewal struct {
 	err      error // the first failure
 }
 
-// renewEach renews the entries of a batch independently of each other. One that failed
-// while others succeeded, or that ctx left no time for, answers RenewBusy.
+// renewEach renews the entries of a batch independently of each other. If one has an
+// answer of the server, those without one answer RenewBusy, and their error is dropped:
+// the entry was not begun, or it failed and may have been renewed.
 func (t *Table) renewEach(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	b := &renewal{Table: t, batch: rs, statuses: slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs))}
 	renewers := min((len(rs)+eachRenews-1)/eachRenews, mostRenewers)
