@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -221,20 +222,24 @@ func TestSweepStops(t *testing.T) {
 	}
 }
 
-// heldBucket is a bucket in which one blob cannot be deleted.
+// heldBucket is a bucket in which some blobs cannot be deleted.
 type heldBucket struct {
 	driver.Bucket
 
-	held string
-	keys []string
+	held  func(key string) bool
+	keys  []string
+	tries int
 }
 
 func (b *heldBucket) ListPaged(_ context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
 	page := new(driver.ListPage)
+	last := ""
 	for _, key := range b.keys {
 		day, _, _ := strings.Cut(key, "/")
 		switch {
+		case o.Delimiter != "" && day == last:
 		case o.Delimiter != "":
+			last = day
 			page.Objects = append(page.Objects, &driver.ListObject{Key: day + "/", IsDir: true})
 		case strings.HasPrefix(key, o.Prefix):
 			page.Objects = append(page.Objects, &driver.ListObject{Key: key, Size: 1})
@@ -244,7 +249,8 @@ func (b *heldBucket) ListPaged(_ context.Context, o *driver.ListOptions) (*drive
 }
 
 func (b *heldBucket) Delete(_ context.Context, key string) error {
-	if key == b.held {
+	b.tries++
+	if b.held(key) {
 		return errors.New("the object is under a legal hold")
 	}
 	b.keys = slices.DeleteFunc(b.keys, func(k string) bool { return k == key })
@@ -255,25 +261,64 @@ func (b *heldBucket) ErrorCode(error) gcerrors.ErrorCode { return gcerrors.Faile
 func (b *heldBucket) As(any) bool                        { return false }
 func (b *heldBucket) Close() error                       { return nil }
 
-// One blob that cannot be deleted keeps no other, of its day or of a later one.
-func TestSweepGoesOnAfterABlobThatIsHeld(t *testing.T) {
-	t.Parallel()
-	sum := strings.Repeat("ab", 32)
-	held := &heldBucket{held: "20200101/" + sum, keys: []string{"20200101/" + sum, "20200102/" + sum, "20200103/" + sum}}
-	bucket := blob.NewBucket(held)
+func (b *heldBucket) store(t *testing.T) *Store {
+	t.Helper()
+	bucket := blob.NewBucket(b)
 	t.Cleanup(func() { _ = bucket.Close() })
 	s, err := New(bucket, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// One blob that cannot be deleted keeps no other, of its day or of a later one.
+func TestSweepGoesOnAfterABlobThatIsHeld(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("ab", 32)
+	first := "20200101/" + sum
+	held := &heldBucket{held: func(key string) bool { return key == first }, keys: []string{first, "20200102/" + sum, "20200103/" + sum}}
+	s := held.store(t)
 	for _, want := range []int{2, 0} {
 		got, err := s.Sweep(t.Context(), 24*time.Hour)
 		if got.Blobs != want || err == nil || !strings.Contains(err.Error(), "legal hold") {
 			t.Errorf("swept %+v, %v", got, err)
 		}
 	}
-	if !slices.Equal(held.keys, []string{held.held}) {
+	if !slices.Equal(held.keys, []string{first}) {
 		t.Errorf("left %q", held.keys)
+	}
+}
+
+// A sweep that may delete nothing does not try every blob, and one that meets days under
+// a legal hold reaches those after them.
+func TestSweepTriesOneBlobOfADayAfterManyFailures(t *testing.T) {
+	t.Parallel()
+	const days, each = 5, 300
+	var keys []string
+	for day := range days {
+		for n := range each {
+			keys = append(keys, fmt.Sprintf("2020010%d/%064x", day+1, n))
+		}
+	}
+	for name, c := range map[string]struct {
+		held         string // the last day whose blobs are held
+		blobs, tries int
+	}{
+		"all days":       {"20200105", 0, mostFailures + days - 1},
+		"the first days": {"20200103", 2 * each, mostFailures + 2 + 2*each},
+		"the first day":  {"20200101", 4 * each, mostFailures + 4*each},
+	} {
+		held := &heldBucket{held: func(key string) bool { return key[:len(dayLayout)] <= c.held }, keys: slices.Clone(keys)}
+		got, err := held.store(t).Sweep(t.Context(), 24*time.Hour)
+		if got.Blobs != c.blobs || held.tries != c.tries || err == nil {
+			t.Errorf("%s: swept %+v in %d tries, %v; want %d in %d", name, got, held.tries, err, c.blobs, c.tries)
+		}
+	}
+	some := 0 // all but each tenth: never 100 in a row
+	held := &heldBucket{held: func(string) bool { some++; return some%10 > 0 }, keys: slices.Clone(keys)}
+	if got, err := held.store(t).Sweep(t.Context(), 24*time.Hour); got.Blobs != days*each/10 || held.tries != days*each || err == nil {
+		t.Errorf("swept %+v in %d tries, %v", got, held.tries, err)
 	}
 }
 

@@ -33,8 +33,9 @@ const (
 // A sweep goes by the day in a blob's name. No blob gets the name of a past day, so a
 // sweep cannot delete the blob of a response that is being recorded. It touches no other
 // object under the prefix. A blob that cannot be deleted, such as one under a legal hold,
-// does not keep the others. When a sweep fails or ctx ends, it returns the number deleted
-// so far, and the next sweep continues.
+// does not keep the others. After 100 failures in a row, though, a sweep leaves each day
+// at its first failure, until it deletes a blob again. When a sweep fails or ctx ends, it
+// returns the number deleted so far, and the next sweep continues.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (Swept, error) {
 	return s.sweep(ctx, olderThan, time.Now())
 }
@@ -46,11 +47,11 @@ func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Tim
 	// The day of this instant ended less than olderThan ago; the days before it, more.
 	first := now.Add(-olderThan).UTC().Format(dayLayout)
 	days := s.bucket.List(&blob.ListOptions{Prefix: s.cfg.Prefix, Delimiter: "/"})
-	var kept error // the first blob that could not be deleted
+	var kept failures
 	for {
 		d, err := days.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return swept, kept
+			return swept, kept.first
 		}
 		if err != nil {
 			return swept, fmt.Errorf("repriseblob: list %s: %w", s.cfg.Prefix, err)
@@ -65,9 +66,20 @@ func (s *Store) sweep(ctx context.Context, olderThan time.Duration, now time.Tim
 	}
 }
 
+// mostFailures bounds the failures in a row before a sweep leaves a day: a sweep without
+// the right to delete must not try every blob. It does not end the sweep, which has to
+// reach the days after those under a legal hold.
+const mostFailures = 100
+
+// failures are those of a sweep to delete a blob.
+type failures struct {
+	first error
+	inRow int
+}
+
 // sweepDay deletes the blobs whose keys begin with prefix. It goes on after one that it
-// cannot delete, and leaves the first such error in kept.
-func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept, kept *error) error {
+// cannot delete, up to mostFailures in a row.
+func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept, kept *failures) error {
 	blobs := s.bucket.List(&blob.ListOptions{Prefix: prefix})
 	for {
 		b, err := blobs.Next(ctx)
@@ -88,11 +100,15 @@ func (s *Store) sweepDay(ctx context.Context, prefix string, swept *Swept, kept 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if *kept == nil {
-				*kept = fmt.Errorf("repriseblob: delete %s: %w", b.Key, err)
+			if kept.first == nil {
+				kept.first = fmt.Errorf("repriseblob: delete %s: %w", b.Key, err)
+			}
+			if kept.inRow++; kept.inRow >= mostFailures {
+				return nil
 			}
 			continue
 		}
+		kept.inRow = 0
 		swept.Blobs++
 		swept.Bytes += b.Size
 	}
