@@ -41,13 +41,35 @@ func (name panicking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
+// clusterOf returns the client of a cluster of one node.
+func clusterOf(t *testing.T, node *redis.Client) *redis.ClusterClient {
+	t.Helper()
+	addr := node.Options().Addr
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		},
+		NewClient: func(*redis.Options) *redis.Client { return node },
+	})
+	t.Cleanup(func() { _ = cluster.Close() })
+	return cluster
+}
+
 // A hook of the client that panics neither confirms the commands of its batch nor
 // keeps the connection.
 func TestAPanicConfirmsNothing(t *testing.T) {
 	t.Parallel()
-	for _, hook := range []panicking{"wait", "evalsha"} {
-		client := newClient(t, confirming(t, claimed, ":1\r\n"))
-		client.AddHook(hook)
+	for _, c := range []struct {
+		hook    panicking
+		cluster bool // its nodes are called in goroutines
+	}{{"wait", false}, {"evalsha", false}, {"wait", true}, {"evalsha", true}} {
+		hook := c.hook
+		node := newClient(t, confirming(t, claimed, ":1\r\n"))
+		node.AddHook(hook)
+		var client redis.UniversalClient = node
+		if c.cluster {
+			client = clusterOf(t, node)
+		}
 		s, err := New(client, Config{Durability: Acked(1)})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +91,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 				t.Errorf("%s: a write of this batch: %v, want ErrNotReplicated", hook, err)
 			}
 		}
-		if stats := client.PoolStats(); stats.TotalConns != stats.IdleConns {
+		if stats := node.PoolStats(); stats.TotalConns != stats.IdleConns {
 			t.Errorf("%s: %d of %d connections are lost", hook, stats.TotalConns-stats.IdleConns, stats.TotalConns)
 		}
 	}

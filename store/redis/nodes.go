@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
 // sendByNode makes one attempt on commands, in one pipeline for each node. It returns a
@@ -24,6 +26,11 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 		return s.sendTo(ctx, node, false, batch)
 	}
 	var redirected redirectClients
+	defer func() {
+		if confirm == nil {
+			redirected.close()
+		}
+	}()
 	groups := make(map[*redis.Client][]*command, 1)
 	for _, c := range batch {
 		node, err := cluster.MasterForKey(ctx, c.key)
@@ -38,7 +45,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	}
 	var mu sync.Mutex
 	var confirms []func()
-	var sending sync.WaitGroup
+	var sending parallel.Group
 	for node, group := range groups {
 		sending.Go(func() {
 			once := redirected[node.Options().Addr] == node
@@ -51,12 +58,11 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func(
 	}
 	sending.Wait()
 	if len(confirms) == 0 {
-		redirected.close()
 		return nil
 	}
 	return func() {
 		defer redirected.close()
-		var waiting sync.WaitGroup
+		var waiting parallel.Group
 		for _, confirm := range confirms {
 			waiting.Go(confirm)
 		}
