@@ -6,14 +6,19 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// maxSeveral is how many records one form resolves: all that a page of a listing shows.
-const maxSeveral = listShown + textLimit - 1
+const (
+	// maxSeveral is how many records one form resolves: all that a page of a listing shows.
+	maxSeveral = listShown + textLimit - 1
+	// severalTime is the time after which one form resolves no further record.
+	severalTime = 20 * time.Second
+)
 
 // severalView is the page that resolves several records by one form: the records that
 // were selected in a listing, then the result of each.
@@ -131,8 +136,10 @@ func (v *severalView) read(r *http.Request, inspector store.Inspector, guards []
 	return nil
 }
 
-// decideAll carries out the decision of the form about each record, until the store fails
-// or the browser leaves. A problem is one of the form, and leaves every record as it is.
+// decideAll carries out the decision of the form about each record. It stops after
+// severalTime, if failures took as long as the patience for one page, or if the browser
+// leaves: one record may be busy, but a store that hangs must not be asked 249 times. A
+// problem is one of the form, and leaves every record as it is.
 func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalView) (problem string) {
 	confirm := fmt.Sprintf("%s %d", v.Form.Action, v.Open)
 	decisions := make([]stored.Resolution, len(v.Records))
@@ -149,20 +156,20 @@ func (s *site) decideAll(r *http.Request, inspector store.Inspector, v *severalV
 		}
 	}
 	v.Done = true
-	failed := false
+	began, failing := time.Now(), time.Duration(0)
 	for i := range v.Records {
 		one := &v.Records[i]
 		if one.Problem != "" {
 			continue
 		}
-		if failed || r.Context().Err() != nil {
-			one.Problem = "It was not tried, because the store failed before."
+		asked := time.Now()
+		if failing >= patience || asked.Sub(began) >= severalTime || r.Context().Err() != nil {
+			one.Problem = "It was not tried, because the store took too long before."
 			continue
 		}
 		if err := s.decide(r, place{v.Store, inspector, one.ID}, decisions[i]); err != nil {
-			var status int
-			status, one.Problem = changeFailure(err)
-			failed = status == http.StatusBadGateway
+			failing += time.Since(asked)
+			_, one.Problem = changeFailure(err)
 			continue
 		}
 		v.Changed++

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/console"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -143,39 +144,70 @@ func TestOnlyShownRecordsAreResolved(t *testing.T) {
 	})
 }
 
-// hanging is a store that takes no decision.
-type hanging struct {
+// troubled is a store that answers decisions as fails says, after a delay.
+type troubled struct {
 	*memstore.Store
 
+	delay time.Duration
+	fails func(try int) error
 	tries int
 }
 
-func (h *hanging) Resolve(ctx context.Context, _ store.ID, _ store.Resolution) error {
-	h.tries++
-	<-ctx.Done()
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+func (st *troubled) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	st.tries++
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+	case <-time.After(st.delay):
+	}
+	if err := st.fails(st.tries); err != nil {
+		return err
+	}
+	return st.Store.Resolve(ctx, id, r)
 }
 
-// After a failure of the store the records that are left are not tried, so that a form
-// ends.
-func TestAStoreThatHangsIsAskedOnce(t *testing.T) {
-	inTime(t, func(b *bench) {
-		first, fence := b.lapsed("first")
-		second, secondFence := b.lapsed("second")
-		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
-		st := &hanging{Store: b.store}
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.handler = http.StripPrefix(mount, pages)
-		form := url.Values{
-			"store": {"main"}, "record": {fmt.Sprint(first, " lapsed ", fence), fmt.Sprint(second, " lapsed ", secondFence)},
-			"action": {"forget"}, "reason": {"x"}, "confirm": {"forget 2"},
-		}
-		b.want("several", b.post("/several", form), 200, "0 of 2 records were resolved", "It was not tried")
-		if st.tries != 1 {
-			b.Errorf("the store was asked %d times", st.tries)
-		}
-	})
+// One record may be busy, and the others are resolved anyway. A store that takes long is
+// not asked about all of them, so that the form ends.
+func TestSeveralRecordsAreTriedAsLongAsTheStoreHasTime(t *testing.T) {
+	const records = 40
+	always := func(err error) func(int) error { return func(int) error { return err } }
+	for name, c := range map[string]struct {
+		delay          time.Duration
+		fails          func(try int) error
+		tries, changed int
+		most           time.Duration
+	}{
+		"one is busy":       {0, func(try int) error { return map[int]error{1: store.ErrBusy}[try] }, records, records - 1, 0},
+		"all fail at once":  {0, always(store.ErrNotReplicated), records, 0, 0},
+		"it hangs":          {time.Hour, always(nil), 1, 0, 5 * time.Second},
+		"each fails late":   {2 * time.Second, always(store.ErrBusy), 3, 0, 6 * time.Second},
+		"each is slow":      {100 * time.Millisecond, always(nil), records, records, 4 * time.Second},
+		"each is very slow": {2 * time.Second, always(nil), 10, 10, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inTime(t, func(b *bench) {
+				form := url.Values{"store": {"main"}, "action": {"forget"}, "reason": {"x"}, "confirm": {fmt.Sprint("forget ", records)}}
+				for i := range records {
+					id, fence := b.lapsed(fmt.Sprint("key-", i))
+					form.Add("record", fmt.Sprint(id, " lapsed ", fence))
+				}
+				access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
+				st := &troubled{Store: b.store, delay: c.delay, fails: c.fails}
+				pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.handler = http.StripPrefix(mount, pages)
+				began := time.Now()
+				got := b.post("/several", form)
+				b.want("several", got, 200, fmt.Sprintf("%d of %d records were resolved", c.changed, records))
+				if tried := !strings.Contains(got.text, "It was not tried"); tried != (c.tries == records) || st.tries != c.tries {
+					b.Errorf("the store was asked %d times, want %d; the page says that all were tried: %t", st.tries, c.tries, tried)
+				}
+				if took := time.Since(began); took > c.most {
+					b.Errorf("the form took %v, want up to %v", took, c.most)
+				}
+			})
+		})
+	}
 }
