@@ -25,9 +25,10 @@
 // script, which refreshes them. They load no resource from another address, and the
 // console refuses writes from the page of another site.
 //
-// A page reads a store for less than a second, however many records it holds, and again
-// every 30 s while it refreshes. Finding a record by the beginning of its ID reads the
-// whole store, for up to 20 s and once at a time.
+// A page reads a store for about a second, however many records it holds, and for up to
+// 5 s if the store hangs. It reads it again every 30 s while it refreshes. Finding a
+// record by the beginning of its ID reads the whole store, for up to 20 s and once at a
+// time.
 package console
 
 import (
