@@ -35,6 +35,7 @@ func init() {
 	caddy.RegisterModule(&Handler{})
 	httpcaddyfile.RegisterHandlerDirective("reprise", parse)
 	httpcaddyfile.RegisterDirectiveOrder("reprise", httpcaddyfile.Before, "reverse_proxy")
+	caddy.OnExit(exit)
 }
 
 // Handler is the module. It is the last handler of its route.
@@ -50,7 +51,7 @@ type Handler struct {
 
 	mu      sync.Mutex
 	running int           // requests
-	idle    chan struct{} // closed by the last of them, after Cleanup
+	idle    chan struct{} // closed by the last of them, after the handler has lingered
 }
 
 // CaddyModule implements caddy.Module.
@@ -96,9 +97,18 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // exitTimeout bounds the background work of a process that exits.
 const exitTimeout = 10 * time.Second
 
+// linger is how long a replaced handler stays open. A request of the former configuration
+// may still be in an earlier handler, such as forward_auth.
+var linger = time.Minute
+
+var (
+	replaced sync.WaitGroup        // the goroutines of the replaced handlers that are open
+	exiting  = make(chan struct{}) // closed when the process exits
+)
+
 // Cleanup implements caddy.CleanerUpper. Caddy replaces a configuration while requests
-// run under it, so the handler is closed after the last of them. Before it exits, Caddy
-// waits for requests, and then for Cleanup.
+// run under it, so the handler stays open until linger has passed and none of them is in
+// it. A process that exits waits for requests, then for Cleanup, and then for exit.
 func (h *Handler) Cleanup() error {
 	if h.handler == nil {
 		return nil
@@ -108,16 +118,35 @@ func (h *Handler) Cleanup() error {
 		defer cancel()
 		return h.close(ctx)
 	}
-	idle := make(chan struct{})
-	h.mu.Lock()
-	h.idle = idle
-	h.mu.Unlock()
-	h.count(0)
-	go func() {
+	lingered := time.After(linger)
+	replaced.Go(func() {
+		select {
+		case <-lingered:
+		case <-exiting:
+		}
+		idle := make(chan struct{})
+		h.mu.Lock()
+		h.idle = idle
+		h.mu.Unlock()
+		h.count(0)
 		<-idle
 		_ = h.close(context.Background()) // its background work is bounded
-	}()
+	})
 	return nil
+}
+
+// exit waits until the replaced handlers are closed, and not until they have lingered:
+// Caddy has waited for their requests. It ends with ctx or after exitTimeout.
+func exit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, exitTimeout)
+	defer cancel()
+	close(exiting)
+	closed := make(chan struct{})
+	go func() { replaced.Wait(); close(closed) }()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
 }
 
 func (h *Handler) close(ctx context.Context) error {

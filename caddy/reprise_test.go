@@ -15,13 +15,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
-	_ "github.com/reprise-go/reprise/caddy"
+	reprisecaddy "github.com/reprise-go/reprise/caddy"
 )
 
 // load gives Caddy, in this process, a configuration in the notation of a Caddyfile.
@@ -120,9 +121,14 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 
 	write(t, file, config+"[default]\nrequired = true\n")
+	reprisecaddy.SetLinger(time.Millisecond)
 	if err := load(t, caddyfile); err != nil {
 		t.Fatal(err)
 	}
+	for reprisecaddy.Users("memory "+file) > 1 { // until the test times out
+		time.Sleep(time.Millisecond) //nolint:forbidigo // Caddy runs on the real clock
+	}
+	reprisecaddy.SetLinger(time.Hour)
 	if s, r, again := post(t, url, "k1"); s != status || !r || !bytes.Equal(again, body) {
 		t.Errorf("replay after a reload: %d %t %q", s, r, again)
 	}
@@ -175,6 +181,29 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 		t.Errorf("a request that arrived through a reload: %q, %v", line, err)
 	}
 
+	// A request of the former configuration may be in an earlier handler at a reload.
+	arrived, let := make(chan struct{}), make(chan struct{})
+	auth := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-let }))
+	t.Cleanup(func() { close(let); auth.Close() })
+	authorized := strings.Replace(caddyfile, " reprise", " forward_auth "+strings.TrimPrefix(auth.URL, "http://")+" {\n  uri /\n }\n reprise", 1)
+	late := make(chan int)
+	throughReload := func(key string) {
+		t.Helper()
+		if err := load(t, authorized); err != nil {
+			t.Fatal(err)
+		}
+		go func() { s, _, _ := post(t, url, key); late <- s }()
+		<-arrived
+		if err := load(t, caddyfile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	throughReload("k5")
+	let <- struct{}{}
+	if s := <-late; s != http.StatusCreated {
+		t.Errorf("a request that was in an earlier handler at a reload: %d, want 201", s)
+	}
+
 	for name, invalid := range map[string]string{
 		"a missing file name": "reprise memory", "an unknown store": "reprise mysql://secret " + file, "one argument more": "reprise memory " + file + " x",
 		"a missing file": "reprise memory " + file + ".no", "an unreachable store": "reprise redis://:secret@127.0.0.1:1 " + file,
@@ -186,5 +215,17 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 	}
 	if s, r, _ := post(t, url, "k1"); s != status || !r {
 		t.Errorf("after invalid configurations: %d %t", s, r)
+	}
+
+	// A process that exits does not wait until a replaced handler has lingered. Caddy
+	// waits for the requests before, and this one only shows that the handler is closed.
+	throughReload("k6")
+	reprisecaddy.Exit(t.Context())
+	let <- struct{}{}
+	if s := <-late; s != http.StatusServiceUnavailable {
+		t.Errorf("a request after the exit: %d, want 503", s)
+	}
+	if got := reprisecaddy.Users("memory " + file); got != 1 {
+		t.Errorf("%d handlers have the store after the exit, want the running one", got)
 	}
 }
