@@ -86,26 +86,40 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 		Rewrite:   func(r *httputil.ProxyRequest) { rewrite(r, &target, c.Trusted) },
 		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	if aware != "" {
-		p.ModifyResponse = func(resp *http.Response) error {
-			ctx := resp.Request.Context()
-			if resp.Header.Get(aware) == "true" && protocol.Release(ctx) {
-				responseOf(ctx).replayed = aware
-			}
-			if asksForRetry(resp) {
-				protocol.Release(ctx)
-			}
+	if aware == "" {
+		return reprisehttp.Proxy(p)
+	}
+	p.ModifyResponse = func(resp *http.Response) error {
+		ctx := resp.Request.Context()
+		marked := resp.Header.Get(aware) == "true"
+		if !marked && !leavesToRetry(resp.StatusCode) {
 			return nil
 		}
+		if protocol.Release(ctx) {
+			out := responseOf(ctx)
+			if out.released = true; marked {
+				out.replayed = aware
+			}
+		}
+		return nil
 	}
-	return reprisehttp.Proxy(p)
+	forward := reprisehttp.Proxy(p)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		defer func() {
+			if responseOf(ctx).released { // even if the body broke off, after which Proxy decides again
+				protocol.Release(ctx)
+			}
+		}()
+		forward.ServeHTTP(w, r)
+	})
 }
 
-// asksForRetry reports whether an upstream that guards the key itself refused a request,
-// because its first attempt runs, or its store is away: the retry is for the upstream.
-func asksForRetry(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusConflict || resp.StatusCode >= 500 && resp.Header.Get("Retry-After") != ""
-}
+// leavesToRetry reports whether a response with this status is not recorded if the
+// upstream guards the key itself. It is a refusal, or a failure that the upstream replays
+// if it has recorded it. A balancer may also have answered 5xx while the upstream runs
+// the request. In each case the record of the upstream decides about the retry.
+func leavesToRetry(status int) bool { return status == http.StatusConflict || status >= 500 }
 
 // rewrite addresses a request to the upstream and tells it about the client.
 func rewrite(r *httputil.ProxyRequest, target *url.URL, trusted []Prefix) {

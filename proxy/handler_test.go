@@ -251,25 +251,43 @@ func TestUpstreamThatReplaysIsHeard(t *testing.T) {
 	}
 }
 
-// An upstream that guards the key itself decides about its retries: its 409 in-progress
-// and its 503 are not the answer.
-func TestRefusalsOfAnUpstreamThatReplaysAreNotRecorded(t *testing.T) {
+// An upstream that guards the key itself decides about its retries: its refusals and
+// failures are not the answer, whole or not.
+func TestResponsesThatAnAwareUpstreamDecidesAboutAreNotRecorded(t *testing.T) {
 	t.Parallel()
-	for status, retry := range map[int]string{http.StatusConflict: "", http.StatusServiceUnavailable: "1"} {
-		b := setup(t, plain+"[default]\nupstream_aware = true\n")
-		refuses := true
-		b.handle(func(w http.ResponseWriter, _ *http.Request) {
-			if refuses {
-				w.Header().Set("Retry-After", retry)
-				w.WriteHeader(status)
+	for _, c := range []struct {
+		status int
+		marked bool
+	}{
+		{http.StatusConflict, false},
+		{http.StatusServiceUnavailable, false},
+		{http.StatusInternalServerError, false}, // such as record-corrupt, which has no Retry-After
+		{http.StatusCreated, true},
+	} {
+		for _, whole := range []bool{true, false} {
+			b := setup(t, plain+"[default]\nupstream_aware = true\n")
+			first := true
+			b.handle(func(w http.ResponseWriter, _ *http.Request) {
+				if !first {
+					return
+				}
+				if first = false; c.marked {
+					w.Header().Set("Idempotent-Replayed", "true")
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, "half")
+				if !whole {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			})
+			if got := b.post("/orders", "k1"); whole && (got.status != c.status || got.replayed() != c.marked) {
+				t.Errorf("%+v: got %d %v", c, got.status, got.header)
 			}
-		})
-		if first := b.post("/orders", "k1"); first.status != status {
-			t.Errorf("%d: got %d", status, first.status)
-		}
-		refuses = false
-		if again := b.post("/orders", "k1"); again.status != http.StatusOK || again.replayed() {
-			t.Errorf("%d: the retry got %d %v, want a run", status, again.status, again.header)
+			if again := b.post("/orders", "k1"); again.status != http.StatusOK || again.replayed() {
+				t.Errorf("%+v, whole %t: the retry got %d %v, want a run", c, whole, again.status, again.header)
+			}
+			b.wantRuns(2)
 		}
 	}
 }

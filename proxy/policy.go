@@ -60,8 +60,9 @@ type Policy struct {
 
 	// UpstreamAware is for an upstream that honours the header too: a response that it marks
 	// with Idempotent-Replayed: true reaches the client with that mark and is not recorded
-	// here, nor is a 409, or a 5xx with Retry-After. By default the proxy removes the mark,
-	// because the response of a first run has none.
+	// here, nor is a 409 or a 5xx. Its retry reaches the upstream, which alone keeps it from
+	// running twice. By default the proxy removes the mark, because the response of a first
+	// run has none.
 	UpstreamAware bool `toml:"upstream_aware"`
 }
 

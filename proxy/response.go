@@ -17,6 +17,7 @@ type response struct {
 	status   int // 0: no response
 	bytes    int64
 	replayed string // the name of the field to set; empty: none
+	released bool   // the key, because the upstream decides about the retry
 }
 
 type responseKey struct{}
