@@ -137,10 +137,12 @@ func detailsOf(err *connect.Error) []rpcstatus.Detail {
 func withCode(ctx context.Context, err error) error {
 	var coded *connect.Error
 	var not *repriseclient.NotSentError
+	cause := context.Cause(ctx)
+	ended := cause != nil && errors.Is(err, cause) // rather than the last attempt
 	switch {
 	case errors.Is(err, repriseclient.ErrAttemptTimeout) && !errors.Is(ctx.Err(), context.Canceled):
 		return connect.NewError(connect.CodeDeadlineExceeded, err) // Connect's own is Canceled
-	case errors.As(err, &coded):
+	case errors.As(err, &coded) && !ended:
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
 		return connect.NewError(connect.CodeCanceled, err)

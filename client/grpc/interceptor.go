@@ -100,13 +100,13 @@ func withStatus(ctx context.Context, err error) error {
 	if errors.Is(err, repriseclient.ErrAttemptTimeout) && !errors.Is(ctx.Err(), context.Canceled) {
 		return &callError{err, status.New(codes.DeadlineExceeded, err.Error())} // gRPC's own is Canceled
 	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) { // the call ended between attempts
+		return &callError{err, status.New(status.FromContextError(ctx.Err()).Code(), err.Error())}
+	}
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
 	s := status.FromContextError(err)
-	if s.Code() == codes.Unknown && ctx.Err() != nil { // with a cause of its own
-		s = status.New(status.FromContextError(ctx.Err()).Code(), err.Error())
-	}
 	var not *repriseclient.NotSentError
 	if s.Code() == codes.Unknown && errors.As(err, &not) { // the key was refused here
 		s = status.New(codes.InvalidArgument, err.Error())

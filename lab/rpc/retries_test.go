@@ -424,6 +424,23 @@ func TestCancelAfterAnAttemptTimeout(t *testing.T) {
 	})
 }
 
+// A caller that ends its call while it waits for the next attempt gets the code of that,
+// not the code of the attempt before.
+func TestCancelBetweenAttemptsHasItsCode(t *testing.T) {
+	t.Parallel()
+	eachCaller(t, func(t *testing.T, c caller) {
+		for _, cause := range []error{context.Canceled, errors.New("the program ends")} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			log := &attempts{each: func(int, repriseclient.AttemptEnd) { cancel(cause) }}
+			a := c.dial(t, "127.0.0.1:1", callerConfig{Client: repriseclient.Config{Observer: log}}).call(ctx, call{}) // it refuses
+			var not *repriseclient.NotSentError
+			if a.code != 1 || !errors.Is(a.err, cause) || !errors.As(a.err, &not) || not.Attempts != 1 {
+				t.Errorf("%v: the client got %+v", cause, a)
+			}
+		}
+	})
+}
+
 // Two calls with one message are two operations, and one key in the metadata and in the
 // context is one.
 func TestEachCallHasItsKey(t *testing.T) {
