@@ -122,10 +122,11 @@ func (s *Server) Reload(also func() error) error {
 	return nil
 }
 
-// ErrDrain says that requests with a key were still running when the drain time was over.
+// ErrDrain says that requests with a key were still running when the time to drain and
+// to finish was over.
 var ErrDrain = errors.New("requests with a key were still running")
 
-// finishTime is the least time for finish, although requests took the whole drain time.
+// finishTime is the least time for finish, even if requests took the whole drain time.
 const finishTime = 2 * time.Second
 
 // Run serves until ctx ends. Then it closes the listener, waits up to drain for the
@@ -154,16 +155,17 @@ func (s *Server) Run(ctx context.Context, drain time.Duration, finish func(conte
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	err := s.public.Shutdown(bounded)
-	cut := errors.Is(err, context.DeadlineExceeded)
-	if cut {
+	if errors.Is(err, context.DeadlineExceeded) {
 		_ = s.public.Close()
+		err = nil
+	}
+	if end, _ := bounded.Deadline(); time.Until(end) < finishTime {
 		var reserved context.CancelFunc
 		bounded, reserved = context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 		defer reserved()
-		err = nil
 	}
 	finished := finish(bounded)
-	if cut && finished != nil {
+	if errors.Is(finished, context.DeadlineExceeded) {
 		finished = ErrDrain
 	}
 	return errors.Join(ended, err, finished)
