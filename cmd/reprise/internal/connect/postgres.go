@@ -41,7 +41,8 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	}
 	reprisepg.ObserveNotices(c.ConnConfig)
 	// The pool settings in the URL are for the service; a command needs few connections.
-	// A pool opens only those that are used, so one of the service's size can be judged.
+	// Without minima a pool opens only those that are used, so one of the service's size
+	// can be judged. The proxy has no minima either.
 	if !s.ServicePool {
 		c.MaxConns = maxConns
 	}

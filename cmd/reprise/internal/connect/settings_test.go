@@ -171,17 +171,22 @@ func TestPostgresPoolIsSmall(t *testing.T) {
 	}
 }
 
-// The proxy is the service, and has the pool that its URL asks for.
+// The proxy is the service, and has as many connections as its URL allows. It opens none
+// before it is used.
 func TestPostgresPoolOfAService(t *testing.T) {
 	t.Parallel()
-	for pool, want := range map[string]int32{"": max(4, int32(runtime.NumCPU())), "?pool_max_conns=100": 100} {
+	for pool, want := range map[string]int32{
+		"":                    max(4, int32(runtime.NumCPU())),
+		"?pool_max_conns=100": 100,
+		"?pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50": 100,
+	} {
 		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop" + pool, ServicePool: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(st.close)
-		if got := st.Pool.Config().MaxConns; got != want {
-			t.Errorf("%q: up to %d connections, want %d", pool, got, want)
+		if c := st.Pool.Config(); c.MaxConns != want || c.MinConns != 0 || c.MinIdleConns != 0 {
+			t.Errorf("%q: %d to %d connections, %d idle; want up to %d", pool, c.MinConns, c.MaxConns, c.MinIdleConns, want)
 		}
 	}
 }
