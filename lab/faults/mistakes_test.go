@@ -3,6 +3,7 @@ package faults_test
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,23 +36,18 @@ func TestMistakesOfServersAreFound(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.mistake, func(t *testing.T) {
 			t.Parallel()
-			w := tt.make(t, setting{name: tt.mistake, mistake: tt.mistake})
-			w.soak, w.lanes = 0, []lane{{"mistake", tt.faults, tt.lane}}
-			found := make(map[string]violation)
-			for _, v := range w.run(t, seed(t)).violations {
-				found[v.rule] = v
+			// On a busy machine the servers may not get to their mistake in a few faults.
+			for try := range uint64(4) {
+				w := tt.make(t, setting{name: tt.mistake, mistake: tt.mistake})
+				w.soak, w.lanes = 0, []lane{{"mistake", tt.faults, tt.lane}}
+				for _, v := range w.run(t, seed(t)+try).violations {
+					if slices.Contains(tt.rules, v.rule) {
+						t.Log("found: ", v)
+						return
+					}
+				}
 			}
-			for _, v := range found {
-				t.Log("found: ", v)
-			}
-			broken := false
-			for _, rule := range tt.rules {
-				_, has := found[rule]
-				broken = broken || has
-			}
-			if !broken {
-				t.Errorf("none of %v was found broken", tt.rules)
-			}
+			t.Errorf("none of %v was found broken", tt.rules)
 		})
 	}
 }

@@ -166,6 +166,7 @@ func TestEveryCallGetsItsOwnAnswer(t *testing.T) {
 		}
 	}
 	var later sync.WaitGroup
+	t.Cleanup(later.Wait)
 	for name, c := range map[string]Config[value]{
 		"round trips": {Lanes: 3, PerLane: 2, Send: func(ctx context.Context, batch []Sent[value]) {
 			sends.Add(1)
@@ -183,7 +184,6 @@ func TestEveryCallGetsItsOwnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer later.Wait()
 			q := New(c)
 			var calling sync.WaitGroup
 			var answered, left atomic.Int64
