@@ -47,8 +47,7 @@ type Recorder struct {
 	taken    bool // the handler took the connection
 	cut      bool // the adapter says that the response was cut short
 	left     bool // its client left a body that is too long to be kept
-	failed   bool // a Write said so to the handler
-	deaf     bool // which wrote on: what ends it is something else
+	failed   int  // Writes that said so to the handler
 	finished bool
 }
 
@@ -131,7 +130,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	if r.live {
 		if n, err := r.wire.Write([]byte(p)); err != nil && r.useless() {
-			r.deaf, r.failed = r.failed, true
+			r.failed++
 			r.leave()
 			return n, err
 		}

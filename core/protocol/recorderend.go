@@ -94,5 +94,6 @@ func (r *Recorder) Close() {
 	r.Abandon()
 }
 
-// heard reports whether the handler can have ended because its client left.
-func (r *Recorder) heard() bool { return r.left && !r.deaf }
+// heard reports whether the handler can have ended because its client left: one that
+// writes on after a Write has failed ends for another reason.
+func (r *Recorder) heard() bool { return r.left && r.failed < 2 }
