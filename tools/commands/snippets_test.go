@@ -54,12 +54,12 @@ var beside = map[string]map[string]string{
 	"repriseecho":  {"middleware": "github.com/labstack/echo/v4/middleware", "echo": "github.com/labstack/echo/v4"},
 	"repriseecho5": {"middleware": "github.com/labstack/echo/v5/middleware", "echo": "github.com/labstack/echo/v5"},
 	"reprisefiber": {
-		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter",
+		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter", "logger": fiberV2 + "logger",
 		"idempotency": fiberV2 + "idempotency",
 	},
 	"reprisefiber3": {
 		"fiber": "github.com/gofiber/fiber/v3", "recover": fiberV3 + "recover", "requestid": fiberV3 + "requestid", "cors": fiberV3 + "cors", "compress": fiberV3 + "compress",
-		"limiter": fiberV3 + "limiter", "helmet": fiberV3 + "helmet", "encryptcookie": fiberV3 + "encryptcookie", "csrf": fiberV3 + "csrf",
+		"limiter": fiberV3 + "limiter", "logger": fiberV3 + "logger", "helmet": fiberV3 + "helmet", "encryptcookie": fiberV3 + "encryptcookie", "csrf": fiberV3 + "csrf",
 	},
 }
 

@@ -1,0 +1,31 @@
+package labecho5_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/labstack/echo/v5"
+	"github.com/labstack/echo/v5/middleware"
+
+	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+func TestPanicsAreInTheAccessLog(t *testing.T) {
+	t.Parallel()
+	guard := labtest.Guard(t)
+	var log bytes.Buffer
+	e := echo.New()
+	e.Logger = slog.New(slog.DiscardHandler)
+	e.Use(middleware.RequestLoggerWithConfig(middleware.RequestLoggerConfig{
+		LogStatus: true, HandleError: true,
+		LogValuesFunc: func(_ *echo.Context, v middleware.RequestLoggerValues) error {
+			_, err := fmt.Fprintln(&log, v.Status)
+			return err
+		},
+	}), middleware.Recover())
+	e.POST("/orders", func(*echo.Context) error { panic(labtest.PanicValue) }, repriseecho5.Middleware(guard, repriseecho5.Unscoped))
+	labtest.AccessLogOfPanic(t, &log, labtest.Recorded(e))
+}

@@ -1,0 +1,24 @@
+package labfiber_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/logger"
+	"github.com/gofiber/fiber/v2/middleware/recover"
+
+	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+func TestPanicsAreInTheAccessLog(t *testing.T) {
+	t.Parallel()
+	guard := labtest.Guard(t)
+	var log bytes.Buffer
+	app := fiber.New()
+	app.Use(logger.New(logger.Config{Output: &log, Format: "${status}\n"}), recover.New(), reprisefiber.Middleware(guard, reprisefiber.Unscoped))
+	app.Post("/orders", func(*fiber.Ctx) error { panic(labtest.PanicValue) })
+	labtest.AccessLogOfPanic(t, &log, func(r *http.Request) (*http.Response, error) { return app.Test(r) })
+}

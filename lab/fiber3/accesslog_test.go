@@ -1,0 +1,24 @@
+package labfiber3_test
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/logger"
+	"github.com/gofiber/fiber/v3/middleware/recover"
+
+	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+func TestPanicsAreInTheAccessLog(t *testing.T) {
+	t.Parallel()
+	guard := labtest.Guard(t)
+	var log bytes.Buffer
+	app := fiber.New()
+	app.Use(logger.New(logger.Config{Stream: &log, Format: "${status}\n"}), recover.New(), reprisefiber3.Middleware(guard, reprisefiber3.Unscoped))
+	app.Post("/orders", func(fiber.Ctx) error { panic(labtest.PanicValue) })
+	labtest.AccessLogOfPanic(t, &log, func(r *http.Request) (*http.Response, error) { return app.Test(r) })
+}

@@ -1,0 +1,22 @@
+package labgin_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	reprisegin "github.com/reprise-go/reprise/adapters/gin"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+)
+
+func TestPanicsAreInTheAccessLog(t *testing.T) {
+	t.Parallel()
+	guard := labtest.Guard(t)
+	var log bytes.Buffer
+	engine := gin.New()
+	engine.Use(gin.LoggerWithWriter(&log), gin.RecoveryWithWriter(io.Discard), reprisegin.Middleware(guard, reprisegin.Unscoped))
+	engine.POST("/orders", func(*gin.Context) { panic(labtest.PanicValue) })
+	labtest.AccessLogOfPanic(t, &log, labtest.Recorded(engine.Handler()))
+}

@@ -1,0 +1,59 @@
+package labtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+)
+
+// Guard returns a guard with the default policy over memory, closed when the test ends.
+func Guard(t *testing.T) *protocol.Guard {
+	t.Helper()
+	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Log: slog.New(slog.DiscardHandler)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
+	return guard
+}
+
+// AccessLogOfPanic fails the test unless a keyed request to serve, whose handler panics,
+// is answered 500 and has a line with that status in the log: the order of layers in
+// docs/guides/middlewares.md keeps it.
+func AccessLogOfPanic(t *testing.T, log *bytes.Buffer, serve func(*http.Request) (*http.Response, error)) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("body"))
+	r.Header.Set("Idempotency-Key", rand.Text())
+	response, err := serve(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusInternalServerError {
+		t.Errorf("the answer is %d, want 500", response.StatusCode)
+	}
+	if line := log.String(); !strings.Contains(line, "500") {
+		t.Errorf("the access log is %q, want a line with 500", line)
+	}
+}
+
+// Recorded serves a request by a handler of net/http.
+func Recorded(h http.Handler) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Result(), nil
+	}
+}
+
+// PanicValue is the panic of a handler in [AccessLogOfPanic].
+const PanicValue = "the handler panics"
