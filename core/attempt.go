@@ -41,10 +41,11 @@ type Attempt struct {
 	task       *task           // of the background, which guards it: that ends or marks it
 }
 
-// The states of an attempt.
+// The states of an attempt, in order.
 const (
-	stateRunning = iota
-	stateCompleting
+	stateRunning    = iota
+	stateReturned   // its handler has returned
+	stateCompleting // the first in which it has been ended
 	stateReleasing
 	stateUnknown
 )
@@ -59,7 +60,8 @@ func newAttempt(c *call) *Attempt {
 // Context returns the context to run the operation with. It has the values of Begin's,
 // and those that the store binds to the claim, such as a transaction. It is cancelled
 // with the cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
-// [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended.
+// [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended. See
+// [Attempt.Returned].
 func (a *Attempt) Context() context.Context { return a.bound }
 
 // View returns the handler's view of the attempt.
@@ -114,9 +116,21 @@ func (a *Attempt) releaseUnrun() {
 	_ = a.Release()        // it continues in the background if necessary
 }
 
+// Returned says that the handler has returned. Config.MaxRun ends there: what its caller
+// does before it ends the attempt, such as to upload a long body, may take as long as it
+// takes, and the lease is kept meanwhile. Complete, Release and Unknown imply it. It is a
+// no-op for an attempt that has returned or ended.
+func (a *Attempt) Returned() { a.state.CompareAndSwap(stateRunning, stateReturned) }
+
+// running reports whether the handler may still run.
+func (a *Attempt) running() bool { return a.state.Load() == stateRunning }
+
+// open reports whether the attempt has not been ended.
+func (a *Attempt) open() bool { return a.state.Load() < stateCompleting }
+
 // end makes sure that an attempt is ended once.
 func (a *Attempt) end(state uint32) error {
-	if !a.state.CompareAndSwap(stateRunning, state) {
+	if !a.state.CompareAndSwap(stateRunning, state) && !a.state.CompareAndSwap(stateReturned, state) {
 		return fmt.Errorf("%w: the attempt has already ended", store.ErrInvalid)
 	}
 	return nil
@@ -185,10 +199,9 @@ func (a *Attempt) loseLease() (notify bool) {
 }
 
 // runTooLong cancels a handler that exceeded Config.MaxRun, and reports whether the
-// observer is to be notified. MaxRun bounds the handler, not the completion that follows
-// it.
+// observer is to be notified. MaxRun bounds the handler, not what follows it.
 func (a *Attempt) runTooLong() (notify bool) {
-	if a.state.Load() != stateRunning {
+	if !a.running() {
 		return false
 	}
 	a.run.cancel(ErrRunTooLong)

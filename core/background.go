@@ -111,7 +111,7 @@ func (b *background) addOverrun(a *Attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := &task{kind: taskOverrun, attempt: a}
-	if a.task != nil || a.state.Load() != stateRunning || b.unknown >= b.unknownLimit(t) || b.held >= b.limits.Tasks {
+	if a.task != nil || !a.running() || b.unknown >= b.unknownLimit(t) || b.held >= b.limits.Tasks {
 		return
 	}
 	b.engine.work.retain()

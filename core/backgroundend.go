@@ -26,7 +26,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 	case taskUnknown:
 		err = a.sayUnknown(ctx, a.reason)
 	case taskOverrun:
-		if a.state.Load() != stateRunning {
+		if !a.running() {
 			return nil // its end says more
 		}
 		a.marking.Store(true)
@@ -51,7 +51,7 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 	why := ""
 	switch {
 	case t.kind == taskOverrun:
-		return b.overran(ctx, t, f.repeatEnd)
+		return b.overran(ctx, t, err)
 	case err == nil:
 	case errors.Is(err, store.ErrLeaseLost):
 		why = "the lease was lost"
@@ -98,14 +98,18 @@ func (b *background) apply(ctx context.Context, t *task, err error) (again bool)
 // overran applies the result of a try to mark the record of a handler that runs too long,
 // and reports whether to repeat it: for as long as the handler runs, because without the
 // mark another attempt could run beside it when the lease ends.
-func (b *background) overran(ctx context.Context, t *task, failed bool) (again bool) {
-	if a := t.attempt; a.state.Load() == stateRunning {
-		switch {
-		case a.over.Load():
-			a.overrun()
-		case failed && ctx.Err() == nil:
-			return true
+func (b *background) overran(ctx context.Context, t *task, err error) (again bool) {
+	f, _ := classify(err)
+	switch a := t.attempt; {
+	case !a.open():
+	case a.over.Load():
+		a.overrun()
+	case errors.Is(err, store.ErrLeaseLost):
+		if a.loseLease() {
+			a.report(Event{Kind: EventLeaseLost})
 		}
+	case a.running() && f.repeatEnd && ctx.Err() == nil:
+		return true
 	}
 	b.engine.work.done()
 	return false

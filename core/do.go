@@ -140,6 +140,7 @@ func (d *doing[T]) run(fn func(context.Context) (T, error)) (r DoResult[T], err 
 		}
 	}()
 	value, err := fn(d.attempt.Context())
+	d.attempt.Returned()
 	switch {
 	case d.attempt.Unprotected():
 		r, err = d.unprotected(value, err)

@@ -175,6 +175,8 @@ func (r *renewer) tick(out bool) (sleep time.Duration, batch []*Attempt) {
 			heap.Pop(&r.due)
 			lost = append(lost, a)
 			continue
+		case at.reached(l.runUntil) && !a.running():
+			l.runUntil = never
 		case at.reached(l.runUntil):
 			if l.overran(a, at, r.lease) {
 				overrun = append(overrun, a)
@@ -288,7 +290,7 @@ func (r *renewer) apply(a *Attempt, status store.RenewStatus, sent instant) (los
 	switch status {
 	case store.RenewLost, store.RenewCompleted: // the lease is over, and from now on the store decides
 		heap.Remove(&r.due, l.index)
-		return status == store.RenewLost
+		return status == store.RenewLost && !a.marking.Load() // the mark ends the lease too: the end of the attempt finds out
 	case store.Renewed:
 		l.deadline = sent.add(localDeadline(r.lease))
 		l.renewAt = renewalDue(sent, r.lease)

@@ -153,6 +153,7 @@ type Reply struct {
 // Finish resolves the attempt before its response leaves, and returns the reply to send:
 // the response is kept, or the claim is released. Call it once.
 func (x *Exchange) Finish(c Captured) Reply {
+	x.attempt.Returned()
 	x.flushSpool()
 	reply := x.finish(c)
 	if x.spool != nil && !c.Sent && !reply.Replace {

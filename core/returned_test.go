@@ -1,0 +1,147 @@
+package reprise_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// MaxRun ends with the handler, whatever its caller does before it ends the attempt, and
+// the lease is kept meanwhile. The second handler returned after it was cancelled, and
+// before its record was marked.
+func TestMaxRunEndsWithTheHandler(t *testing.T) {
+	for name, c := range map[string]struct {
+		runs  time.Duration
+		cause error
+	}{
+		"in time":  {runs: time.Second},
+		"too late": {runs: maxRun + lease - 1, cause: reprise.ErrRunTooLong},
+	} {
+		for _, preset := range presets {
+			inTimeNamed(t, name+", "+preset.String(), func(t *testing.T) {
+				b := setup(t, reprise.Config{MaxRun: maxRun})
+				b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
+					t.Error("marked")
+					return nil
+				}
+				op := order("k")
+				op.Preset = preset
+				a := b.claim(t, op)
+				time.Sleep(c.runs)
+				a.Returned()
+				time.Sleep(2*maxRun + 10*lease)
+				wantCause(t, a.Context(), c.cause)
+				b.want(t, op, reprise.InProgress)
+				setupOver(t, b.store.Store, reprise.Config{}).want(t, op, reprise.InProgress)
+				asked := time.Now()
+				if inside, err := b.Begin(a.Context(), wait(op, time.Hour)); err != nil || inside.Outcome != reprise.InProgress || time.Since(asked) > 0 {
+					t.Errorf("inside of itself: %v, %v after %v", inside.Outcome, err, time.Since(asked))
+				}
+				complete(t, a, "answer", reprise.EndRecorded)
+				b.want(t, op, reprise.Replayed)
+				a.Returned()
+				if n := b.events.count("run-too-long"); (n > 0) != (c.cause != nil) || b.events.count("lease-lost") != 0 {
+					t.Errorf("observed %v", b.events.names())
+				}
+			})
+		}
+	}
+}
+
+// An attempt whose handler has returned is ended once, as ever.
+func TestAttemptThatReturnedEndsOnce(t *testing.T) {
+	for name, end := range map[string]func(*reprise.Attempt) error{
+		"Complete": func(a *reprise.Attempt) error { _, err := a.Complete(reprise.Completion{}); return err },
+		"Release":  (*reprise.Attempt).Release,
+		"Unknown":  func(a *reprise.Attempt) error { return a.Unknown("the bank timed out") },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			a := b.claim(t, order("k"))
+			a.Returned()
+			wantError(t, name, end(a), nil)
+			a.Returned()
+			wantError(t, name+" again", end(a), store.ErrInvalid)
+		})
+	}
+}
+
+// The mark may be written, or was, when the handler returns. Its client gets its response,
+// since nothing ran beside it, also where what follows takes longer than the lease.
+func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
+	for name, c := range map[string]struct {
+		executed bool
+		err      error
+		end      reprise.AttemptEnd
+		retry    reprise.Outcome
+	}{
+		"marked":                     {true, nil, reprise.EndUnknown, reprise.Lapsed},
+		"marked, and the reply lost": {true, store.ErrUnknown, reprise.EndUnknown, reprise.Lapsed},
+		"not marked":                 {false, store.ErrUnavailable, reprise.EndRecorded, reprise.Replayed},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			tries := 0
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) (err error) {
+				tries++
+				if c.executed {
+					err = b.store.Store.Unknown(ctx, r)
+				}
+				time.Sleep(time.Second)
+				return errors.Join(err, c.err)
+			}
+			a := outrun(t, b, order("k"))
+			a.Returned()
+			time.Sleep(10 * lease)
+			complete(t, a, "late", c.end)
+			b.want(t, order("k"), c.retry)
+			if tries != 1 || b.events.count("lease-lost") != 0 {
+				t.Errorf("tried to mark it %d times, and observed %v", tries, b.events.names())
+			}
+		})
+	}
+}
+
+// Another owner's record is found by the mark before a renewal finds it.
+func TestMarkThatFindsTheLeaseLostReportsIt(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: maxRun})
+		b.store.onUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
+		a := outrun(t, b, order("k"))
+		time.Sleep(time.Second)
+		if n := b.events.count("lease-lost"); n != 1 {
+			t.Errorf("observed %v", b.events.names())
+		}
+		release(t, a)
+	})
+}
+
+// What Do makes of the value that fn returned does not count as its run.
+func TestDoMayEncodeForLongerThanMaxRun(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: maxRun})
+		slow := slowCodec{maxRun + 2*lease}
+		for range 2 {
+			got, err := reprise.Do(t.Context(), b.Engine, order("k"), slow, func(context.Context) (string, error) { return "paid", nil })
+			if err != nil || got.Value != "paid" || got.Unrecorded != nil {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+	})
+}
+
+// slowCodec takes a while to encode.
+type slowCodec struct{ takes time.Duration }
+
+// Encode implements [reprise.Codec].
+func (c slowCodec) Encode(value string) ([]byte, error) {
+	time.Sleep(c.takes)
+	return []byte(value), nil
+}
+
+// Decode implements [reprise.Codec].
+func (slowCodec) Decode(data []byte) (string, error) { return string(data), nil }
