@@ -110,6 +110,7 @@ const (
 	EventResolved                         // an operator resolved a record: see Engine.Report
 	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offloading
 	EventDescription                      // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
+	EventReported                         // an error stands beside a complete response that is no failure: see protocol.Ending
 	EventDeclared                         // a policy exists, which has served no request yet: see Engine.Declare
 )
 
@@ -119,7 +120,7 @@ func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
 var kindNames = [...]string{
 	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
 	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error", EventDescription: "description-withheld",
-	EventDeclared: "declared",
+	EventReported: "error-reported", EventDeclared: "declared",
 }
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over

@@ -89,6 +89,8 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelError, "reprise: a response body could not be written to, or read from, the blob store"
 	case EventDescription:
 		return slog.LevelWarn, "reprise: Config.Describe returned a text with the key in it, which the record does not keep"
+	case EventReported:
+		return slog.LevelWarn, "reprise: a handler reported an error beside a complete response, which is its result"
 	case EventStoreError:
 		return slog.LevelError, storeNotice(e.Err)
 	default: // its outcome or its end decides

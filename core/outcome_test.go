@@ -105,6 +105,7 @@ func TestNamesOfEvents(t *testing.T) {
 		"resolved":             {{Kind: EventResolved}},
 		"blob-error":           {{Kind: EventBlobError}},
 		"description-withheld": {{Kind: EventDescription}},
+		"error-reported":       {{Kind: EventReported}},
 		"invalid(200)":         {{Kind: 200}},
 	} {
 		for _, e := range events {

@@ -167,7 +167,7 @@ const unknownLost = "unknown-lost"
 var otherEvents = []string{
 	takeover, unknownLost, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
 	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
-	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(),
+	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(), reprise.EventReported.String(),
 }
 
 // Observe implements [reprise.Observer].

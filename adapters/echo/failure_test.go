@@ -45,11 +45,11 @@ func TestR32ReturnedErrorIsTheResponseOfEcho(t *testing.T) {
 	b.Ran(4)
 }
 
-// A body whose source breaks off is answered as without the middleware, and no replay
-// passes for it.
-func TestR33StreamThatBreaksOff(t *testing.T) {
+// A body whose source breaks off is a complete message without the middleware, and with
+// it: its error is beside the response.
+func TestR33dStreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
-	for preset, want := range map[reprise.Preset]string{reprise.Recoverable: "half", reprise.AtMostOnce: "result-unavailable"} {
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 		b := setup(t, protocol.Config{Preset: preset})
 		b.POST("/stream", func(c echo.Context) error {
 			return c.Stream(http.StatusOK, "text/plain", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)))
@@ -57,7 +57,7 @@ func TestR33StreamThatBreaksOff(t *testing.T) {
 		if bare, first := b.Send("POST", "/stream"), b.Send("POST", "/stream", "Idempotency-Key", "k"); first.Status != bare.Status || first.Body != bare.Body {
 			t.Errorf("%v: answered %+v, and %+v without a key", preset, first, bare)
 		}
-		if again := b.Send("POST", "/stream", "Idempotency-Key", "k"); again.Replayed() || !strings.Contains(again.Body, want) {
+		if again := b.Send("POST", "/stream", "Idempotency-Key", "k"); !again.Replayed() || again.Body != "half" {
 			t.Errorf("%v: the retry got %+v", preset, again)
 		}
 	}

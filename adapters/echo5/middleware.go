@@ -25,9 +25,9 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 //
 // The middleware turns the error that a handler returns into its response, with the error
 // handler of the Echo instance, so that the response can be recorded: layers outside see
-// the response and not the error. If a handler returns an error after it began a
-// successful response, that response broke off, and it is not replayed as if it were
-// complete, unless its client had left a body that is too long to be kept.
+// the response and not the error. If a handler returns an error after it began its
+// response, the response is what its client gets, and it is kept like any other; the log
+// has a warning.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	if guard == nil || scope == nil {
 		panic("repriseecho5: Middleware needs a guard and a scope")
@@ -75,8 +75,8 @@ func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	case reused(c, x, response):
 		w.Cut()
 		return
-	case err != nil && w.Status() != 0 && w.Status() < http.StatusBadRequest: // a stream broke off
-		w.Cut()
+	case err != nil && w.Status() != 0:
+		w.Report(err)
 	}
 	if err != nil {
 		c.Echo().HTTPErrorHandler(c, err)

@@ -18,7 +18,6 @@ package reprisegin
 
 import (
 	"mime/multipart"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -102,8 +101,8 @@ func run(c *gin.Context, x *protocol.Exchange) {
 		w.rec.Cut()
 		return
 	case w.answered():
-		if c.IsAborted() && len(c.Errors) > w.errors && w.Size() > 0 && w.Status() < http.StatusBadRequest {
-			w.rec.Cut() // as Gin ends a response that could not be rendered to its end
+		if len(c.Errors) > reported {
+			w.rec.Report(c.Errors[reported])
 		}
 	case outer.Written() && !started: // HandleContext gave the chain Gin's own writer
 		w.rec.Hijack()

@@ -23,16 +23,13 @@ type writer struct {
 	status  int
 	size    int
 	decided bool // the chain set a status
-
-	context *gin.Context // of the chain
-	errors  int          // that the chain had reported before its first byte
 }
 
 const notWritten = -1
 
 func newWriter(c *gin.Context, x *protocol.Exchange) *writer {
 	outer := c.Writer
-	w := &writer{ResponseWriter: outer, context: c, ctx: x.Context(), status: outer.Status(), size: notWritten}
+	w := &writer{ResponseWriter: outer, ctx: x.Context(), status: outer.Status(), size: notWritten}
 	w.wire.ResponseWriter = outer
 	w.rec.Start(x, outer.Header(), &w.wire, http.DetectContentType)
 	return w
@@ -92,7 +89,6 @@ func (w *writer) answered() bool {
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.countErrors()
 	w.commit()
 	n, err := w.rec.Write(p)
 	w.size += n
@@ -103,19 +99,10 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) WriteString(s string) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.countErrors()
 	w.commit()
 	n, err := w.rec.WriteString(s)
 	w.size += n
 	return n, err
-}
-
-// countErrors remembers the errors before the first byte: one that Gin reports after it
-// says that the response was not rendered to its end. The caller holds mu.
-func (w *writer) countErrors() {
-	if w.size <= 0 {
-		w.errors = len(w.context.Errors)
-	}
 }
 
 // Status returns the status that was, or will be, written.

@@ -92,8 +92,8 @@ var outcomeCases = []testCase{
 	{
 		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(status int, _ []byte) protocol.Decision {
-				switch status {
+			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+				switch e.Status {
 				case 404:
 					return protocol.ReleaseKey
 				case 500:
@@ -272,7 +272,7 @@ var outcomeCases = []testCase{
 		conformance.Case{ID: "R33c", Rule: "A policy function that panics after the handler blocks no key: the attempt ends as after a handler's panic.", Source: "profile"},
 		func(e *env) {
 			var calls atomic.Int32
-			panics := func(int, []byte) protocol.Decision {
+			panics := func(protocol.Ending) protocol.Decision {
 				if calls.Add(1) == 1 {
 					panic("the policy panics")
 				}
@@ -414,9 +414,9 @@ const keptBody = `{"errors":0}`
 // heads is the Decide function of a policy, with the last start of a body that it saw.
 type heads struct{ last atomic.Value }
 
-func (h *heads) decide(_ int, head []byte) protocol.Decision {
-	h.last.Store(string(head))
-	if string(head) == keptBody {
+func (h *heads) decide(e protocol.Ending) protocol.Decision {
+	h.last.Store(string(e.Head))
+	if string(e.Head) == keptBody {
 		return protocol.ByPreset
 	}
 	return protocol.ReleaseKey

@@ -68,8 +68,8 @@ func TestR31DecideSeesTheMessageOfACall(t *testing.T) {
 	t.Parallel()
 	for _, result := range []CallResult{{Type: "orders.v1.Order", Body: []byte("\x0a\x01a")}, {Code: 5, Message: "no such order"}} {
 		var head []byte
-		g := callGuard(t, Config{Keep: Keeping{Decide: func(_ int, h []byte) Decision {
-			head = bytes.Clone(h)
+		g := callGuard(t, Config{Keep: Keeping{Decide: func(e Ending) Decision {
+			head = bytes.Clone(e.Head)
 			return ReleaseKey
 		}}}, nil)
 		for range 2 {

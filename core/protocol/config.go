@@ -233,18 +233,11 @@ type Keeping struct {
 	// stored body cannot be read.
 	Headers []string
 
-	// Decide decides whether a complete response is kept, or its outcome is unknown, by its
-	// status and the start of its body. It is called for every keyed run whose response is
-	// complete, or whose client left a body that is too long to be kept. ByPreset leaves
-	// the decision to the status and the preset. For a response of gRPC, status is the HTTP
-	// status that its Grpc-Status stands for, such as 503 for UNAVAILABLE.
-	//
-	// head has up to the first 4 KiB of the body, and so all of a shorter one, as the
-	// handler wrote it: a layer inside may have compressed it. It is there whether or not
-	// the body is kept or has already been sent. Of a call it is the start of the encoded
-	// message, or of the google.rpc.Status in its place. It must be neither kept nor
-	// modified. It is empty when [Guard.Keeps] asks.
-	Decide func(status int, head []byte) Decision
+	// Decide decides whether a complete response is kept, or its outcome is unknown. It is
+	// called for every keyed run whose response is complete, or whose client left a body
+	// that is too long to be kept. ByPreset leaves the decision to the status and the
+	// preset.
+	Decide func(e Ending) Decision
 
 	// Annotate, if not nil, returns a short text that is kept beside a response, such as
 	// the traceparent of its trace. Replays give it to the observer (see

@@ -19,6 +19,25 @@ const (
 	OutcomeUnknown                 // neither: see Unknown
 )
 
+// Ending is how a run ended that has a complete response, for Config.Keep.Decide.
+type Ending struct {
+	// Status is the status of the response. For one of gRPC it is the HTTP status that its
+	// Grpc-Status stands for, such as 503 for UNAVAILABLE.
+	Status int
+
+	// Head has up to the first 4 KiB of the body, and so all of a shorter one, as the
+	// handler wrote it: a layer inside may have compressed it. It is there whether or not
+	// the body is kept or has already been sent. Of a call it is the start of the encoded
+	// message, or of the google.rpc.Status in its place. It must be neither kept nor
+	// modified. It is empty when [Guard.Keeps] asks.
+	Head []byte
+
+	// Reported is the error that stands beside the response, nil if there is none: the
+	// handler reported it to its framework, or returned it after its first byte, so that
+	// the framework made no response of it. It does not cut the response short (R33d).
+	Reported error
+}
+
 // A handler may decide for its own request (R36), with the context of the request or with
 // the one of its framework. Each function reports whether there is an exchange to decide
 // about: there is none for a request without a key, and none after the handler's response
@@ -205,7 +224,7 @@ func (g *Guard) Keeps(status int) (kept bool) {
 	}()
 	policy := ByPreset
 	if g.cfg.Keep.Decide != nil {
-		policy = g.cfg.Keep.Decide(status, nil)
+		policy = g.cfg.Keep.Decide(Ending{Status: status})
 	}
 	return resolve(returned, status, g.cfg.Preset, ByPreset, policy) == keep
 }

@@ -131,6 +131,9 @@ type Captured struct {
 	Panicked bool // the handler did not return, and had written no byte
 	Cut      bool // the response was cut short, or the handler took the connection
 
+	// Reported is an error that stands beside the response: see [Ending].Reported.
+	Reported error
+
 	// Unkeepable says that the response has a part which the framework cannot send again,
 	// such as trailers. It is not kept in part: its retries get 409 result-unavailable.
 	Unkeepable bool
@@ -179,6 +182,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		e = cut
 	}
 	policy := ByPreset
+	x.reportBeside(&c, e)
 	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Keep.Annotate != nil) {
 		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
@@ -187,7 +191,7 @@ func (x *Exchange) finish(c Captured) Reply {
 			}
 		}()
 		if decide := x.guard.cfg.Keep.Decide; decide != nil {
-			policy = decide(x.meaning(c.Status), x.head(&c))
+			policy = decide(Ending{Status: x.meaning(c.Status), Head: x.head(&c), Reported: c.Reported})
 		}
 		x.annotation = x.ownAnnotation(x.Context())
 		e = returned

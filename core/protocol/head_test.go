@@ -49,8 +49,8 @@ func TestR31DecideSeesTheStartOfTheBody(t *testing.T) {
 			var got []byte
 			cfg := protocol.Config{
 				Limits: protocol.Limits{ResponseBody: limit},
-				Keep: protocol.Keeping{Decide: func(status int, head []byte) protocol.Decision {
-					got = append(got[:0], head...)
+				Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+					got = append(got[:0], e.Head...)
 					return protocol.ReleaseKey
 				}},
 			}

@@ -109,6 +109,23 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 	return fp, readable(err)
 }
 
+// reportBeside notifies the observer of an error beside a complete response that is no
+// failure (R33d): retries get a replay of what may not be what the handler meant to send.
+// A response that is a failure says so itself.
+func (x *Exchange) reportBeside(c *Captured, e exit) {
+	if c.Reported == nil || e != returned || x.meaning(c.Status) >= 400 {
+		return
+	}
+	err := x.guard.besideText(c.Reported, string(x.scratch.key))
+	x.guard.report(x.Context(), reprise.Event{Kind: reprise.EventReported, ID: x.attempt.ID(), Err: err})
+}
+
+// besideText returns err for the observer. Its method may panic.
+func (g *Guard) besideText(err error, key string) (shown error) {
+	defer recovered("the Error method of a reported error", &shown)
+	return withoutKey(err, key)
+}
+
 // annotation returns the text to keep beside the response of a handler with ctx.
 func (g *Guard) annotation(ctx context.Context) string {
 	if g.cfg.Keep.Annotate == nil {

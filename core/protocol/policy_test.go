@@ -389,7 +389,7 @@ func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 		"after the end": {protocol.Captured{Status: 1000}, false, false},
 	} {
 		asked := false
-		b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { asked = true; return protocol.KeepResponse }}})
+		b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { asked = true; return protocol.KeepResponse }}})
 		x := b.admit("k", "body").Exchange
 		x.Finish(c.captured)
 		x.Close()

@@ -52,7 +52,7 @@ func TestGuardListsTheProblemsThatItCanGive(t *testing.T) {
 
 func TestKeepsAsksDecideAndSurvivesItsPanic(t *testing.T) {
 	t.Parallel()
-	panics := func(int, []byte) protocol.Decision { panic("a bug") }
+	panics := func(protocol.Ending) protocol.Decision { panic("a bug") }
 	for _, c := range []struct {
 		cfg    protocol.Config
 		status int
@@ -62,7 +62,7 @@ func TestKeepsAsksDecideAndSurvivesItsPanic(t *testing.T) {
 		{protocol.Config{}, 429, false},
 		{protocol.Config{}, 500, false},
 		{protocol.Config{Preset: reprise.AtMostOnce}, 500, true},
-		{protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { return protocol.KeepResponse }}}, 500, true},
+		{protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { return protocol.KeepResponse }}}, 500, true},
 		{protocol.Config{Keep: protocol.Keeping{Decide: panics}}, 201, false},
 		{protocol.Config{Keep: protocol.Keeping{Decide: panics}, Preset: reprise.AtMostOnce}, 201, true},
 	} {

@@ -46,6 +46,7 @@ type Recorder struct {
 	oversize bool
 	taken    bool // the handler took the connection
 	cut      bool // the adapter says that the response was cut short
+	reported error
 	left     bool // its client left a body that is too long to be kept
 	failed   int  // Writes that said so to the handler
 	finished bool
@@ -203,16 +204,26 @@ func (r *Recorder) Hijack() {
 	r.x.dropSpool() // the handler may hold the connection for hours
 }
 
-// Cut says that the response was cut short, which the framework knows and the Recorder
-// does not: a handler returned an error after it had written a part of the body. Such a
-// response is sent as far as it was written, and never replayed (R33), unless the handler
-// reacted to a client that had left a body too long to be kept (R35). A response whose
-// status allows no body is whole without one: a handler that writes to it gets an error,
-// and may return it.
+// Cut says that the response is not the handler's, or not all of it, which the framework
+// knows and the Recorder does not: a layer outside makes it, or the request of the handler
+// is over. Such a response is never replayed (R33). An error beside a response is no such
+// fact: see Report.
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cut = r.status == 0 || syntax.AllowsBody(r.status)
+	r.cut = true
+}
+
+// Report says that the handler reported err to its framework, or returned it after its
+// first byte. The response is what its client gets, so it is kept as it would be without
+// err (R33d). Config.Keep.Decide is told of the first error, and so is the observer, if
+// the response is no failure.
+func (r *Recorder) Report(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reported == nil {
+		r.reported = err
+	}
 }
 
 // Status returns the final status that the handler wrote, 0 if it has not written one.

@@ -460,7 +460,7 @@ func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*protocol.Recorder){
 		"with less than it declared": func(*protocol.Recorder) {},
-		"with an error":              func(w *protocol.Recorder) { w.Cut() },
+		"with an error":              func(w *protocol.Recorder) { w.Report(io.ErrClosedPipe) },
 		"with a panic":               func(*protocol.Recorder) { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -498,8 +498,8 @@ func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {
 func TestR33HandlerThatWritesOnAfterItsClientLeft(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*protocol.Recorder){
-		"with an error": func(w *protocol.Recorder) { w.Cut() },
-		"with a panic":  func(*protocol.Recorder) { panic("the transaction is rolled back") },
+		"with less than it declared": func(*protocol.Recorder) {},
+		"with a panic":               func(*protocol.Recorder) { panic("the transaction is rolled back") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -512,7 +512,7 @@ func TestR33HandlerThatWritesOnAfterItsClientLeft(t *testing.T) {
 				func() {
 					defer func() { _ = recover() }()
 					var w protocol.Recorder
-					w.Start(a.Exchange, http.Header{}, goneClient{}, nil)
+					w.Start(a.Exchange, http.Header{"Content-Length": {"100"}}, goneClient{}, nil)
 					defer w.Close()
 					w.Flush()
 					for range 3 {
@@ -531,7 +531,7 @@ func TestHandlersPanicOutlivesThatOfDecide(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{
 		Limits: protocol.Limits{ResponseBody: 10},
-		Keep:   protocol.Keeping{Decide: func(int, []byte) protocol.Decision { panic("a bug") }},
+		Keep:   protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { panic("a bug") }},
 	})
 	a := b.admit("k", "body")
 	defer func() {
@@ -575,7 +575,7 @@ type goneClient struct{}
 func (goneClient) WriteHeader(int)           {}
 func (goneClient) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// A handler's framework knows that its response was cut short.
+// A framework knows that a response is not all of the handler's.
 func TestR33ResponseThatTheAdapterCut(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
@@ -706,7 +706,7 @@ func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
 // handler's fields.
 func TestR33PanicOfThePolicyLeavesTheOuterHeader(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { panic("a bug") }}})
+	b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { panic("a bug") }}})
 	a := b.admit("k", "body")
 	header := http.Header{"X-Outer": {"1"}}
 	var w protocol.Recorder
@@ -892,28 +892,6 @@ func TestR16MediaTypeIsThatOfTheFirstBytes(t *testing.T) {
 			if got := first.Result().Header.Get("Content-Type"); got != c.want {
 				t.Errorf("%s, up to %d bytes: %q, want %q", name, limit, got, c.want)
 			}
-		}
-	}
-}
-
-// A response that was cut short before its status is no response to keep; one whose
-// status has no body is whole without one.
-func TestR33CutBeforeTheBody(t *testing.T) {
-	t.Parallel()
-	for status, kept := range map[int]bool{0: false, 200: false, 204: true, 304: true} {
-		b := setup(t, protocol.Config{})
-		runs := 0
-		for range 2 {
-			b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-				runs++
-				if status != 0 {
-					w.WriteHeader(status)
-				}
-				w.Cut()
-			})
-		}
-		if (runs == 1) != kept {
-			t.Errorf("status %d: the handler ran %d times", status, runs)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func (r *Recorder) Finish() {
 		}
 	}()
 	reply := r.x.Finish(Captured{
-		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Cut: r.taken || !r.heard() && (r.cut || r.wrongLength()),
+		Status: r.status, Body: s.response, Oversize: r.oversize, Sent: r.live, Reported: r.reported,
+		Cut: r.taken || r.cut || !r.heard() && r.wrongLength(),
 	})
 	decided = true
 	switch {
@@ -78,7 +79,7 @@ func (r *Recorder) Abandon() {
 	r.x.dropSpool()
 	if r.heard() && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
 		defer func() { _ = recover() }() // of Config.Keep.Decide: the end of the handler goes on
-		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true})
+		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true, Reported: r.reported})
 		return
 	}
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})

@@ -55,7 +55,7 @@ func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 	says := func(reason string) func(context.Context) { return decisions(unknownBecause(reason)) }
 	for name, c := range map[string]struct {
 		handler  func(context.Context)
-		decide   func(int, []byte) protocol.Decision
+		decide   func(protocol.Ending) protocol.Decision
 		captured protocol.Captured
 		reason   string
 	}{
@@ -67,9 +67,9 @@ func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 		"then a cut":            {says("timeout"), nil, protocol.Captured{Status: 200, Cut: true}, "timeout"},
 		"and too large":         {says("timeout"), nil, protocol.Captured{Status: 504, Oversize: true}, "timeout"},
 		"without a reason":      {says(""), nil, protocol.Captured{Status: 504}, "no reason given"},
-		"before Decide":         {says("timeout"), func(int, []byte) protocol.Decision { return protocol.KeepResponse }, protocol.Captured{Status: 504}, "timeout"},
-		"by Decide":             {decisions(), func(s int, _ []byte) protocol.Decision { return unknownAt(s, 504) }, protocol.Captured{Status: 504}, "Config.Keep.Decide, for a response with the status 504"},
-		"by Decide, too large":  {decisions(), func(s int, _ []byte) protocol.Decision { return unknownAt(s, 504) }, protocol.Captured{Status: 504, Oversize: true}, "Config.Keep.Decide, for a response with the status 504"},
+		"before Decide":         {says("timeout"), func(protocol.Ending) protocol.Decision { return protocol.KeepResponse }, protocol.Captured{Status: 504}, "timeout"},
+		"by Decide":             {decisions(), func(e protocol.Ending) protocol.Decision { return unknownAt(e.Status, 504) }, protocol.Captured{Status: 504}, "Config.Keep.Decide, for a response with the status 504"},
+		"by Decide, too large":  {decisions(), func(e protocol.Ending) protocol.Decision { return unknownAt(e.Status, 504) }, protocol.Captured{Status: 504, Oversize: true}, "Config.Keep.Decide, for a response with the status 504"},
 		"after keep":            {decisions(protocol.Keep, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},
 		"after release":         {decisions(protocol.Release, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},
 		"with an omitted body":  {decisions(protocol.OmitBody, unknownBecause("later")), nil, protocol.Captured{Status: 200}, "later"},

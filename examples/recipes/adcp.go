@@ -95,10 +95,10 @@ func buyer(r *http.Request) (string, error) {
 }
 
 // adcpDecision releases the key of a call that failed. The body of a failure is short;
-// one that is longer than head does not parse, and its response is kept.
-func adcpDecision(_ int, head []byte) protocol.Decision {
+// one that is longer than its head does not parse, and its response is kept.
+func adcpDecision(e protocol.Ending) protocol.Decision {
 	var out struct{ Result struct{ IsError bool } }
-	if json.Unmarshal(head, &out) == nil && out.Result.IsError {
+	if json.Unmarshal(e.Head, &out) == nil && out.Result.IsError {
 		return protocol.ReleaseKey
 	}
 	return protocol.ByPreset

@@ -65,7 +65,7 @@ func TestGraphQLDecision(t *testing.T) {
 		`{"data":{"a":null,"b":0},"errors":[{}]}`:    protocol.ByPreset,
 		`{"errors":[{}],"data":{"a":"` + strings.Repeat("x", 4000): protocol.ByPreset, // longer than the head
 	} {
-		if got := graphqlDecision(200, []byte(head)); got != want {
+		if got := graphqlDecision(protocol.Ending{Status: 200, Head: []byte(head)}); got != want {
 			t.Errorf("%.60s: %v, want %v", head, got, want)
 		}
 	}

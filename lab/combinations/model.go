@@ -161,7 +161,7 @@ func decides(c *protocol.Config, status int) (d protocol.Decision, panicked bool
 		return protocol.ByPreset, false
 	}
 	defer func() { panicked = recover() != nil }()
-	return c.Keep.Decide(status, nil), false
+	return c.Keep.Decide(protocol.Ending{Status: status}), false
 }
 
 // knownIn reports whether a process knows of the run: it has not ended there, or its

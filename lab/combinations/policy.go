@@ -121,21 +121,21 @@ var policyFields = []field{
 		named[protocol.Fingerprinting]{"/note of CanonicalJSON", protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/note"}}},
 		named[protocol.Fingerprinting]{"/note of no function", protocol.Fingerprinting{Omit: []string{"/note"}}}),
 	policyField("Keep.Headers", func(c *protocol.Config, v []string) { c.Keep.Headers = v }, []string{runField}),
-	policyField("Keep.Decide", func(c *protocol.Config, v func(int, []byte) protocol.Decision) { c.Keep.Decide = v },
-		named[func(int, []byte) protocol.Decision]{"keep all", func(int, []byte) protocol.Decision { return protocol.KeepResponse }},
-		named[func(int, []byte) protocol.Decision]{"release 422", func(status int, _ []byte) protocol.Decision {
-			if status == 422 {
+	policyField("Keep.Decide", func(c *protocol.Config, v func(protocol.Ending) protocol.Decision) { c.Keep.Decide = v },
+		named[func(protocol.Ending) protocol.Decision]{"keep all", func(protocol.Ending) protocol.Decision { return protocol.KeepResponse }},
+		named[func(protocol.Ending) protocol.Decision]{"release 422", func(e protocol.Ending) protocol.Decision {
+			if e.Status == 422 {
 				return protocol.ReleaseKey
 			}
 			return protocol.ByPreset
 		}},
-		named[func(int, []byte) protocol.Decision]{"unknown 503", func(status int, _ []byte) protocol.Decision {
-			if status == 503 {
+		named[func(protocol.Ending) protocol.Decision]{"unknown 503", func(e protocol.Ending) protocol.Decision {
+			if e.Status == 503 {
 				return protocol.OutcomeUnknown
 			}
 			return protocol.ByPreset
 		}},
-		named[func(int, []byte) protocol.Decision]{"panic", func(int, []byte) protocol.Decision { panic("drawn") }}),
+		named[func(protocol.Ending) protocol.Decision]{"panic", func(protocol.Ending) protocol.Decision { panic("drawn") }}),
 	policyField("Seal.Secret", func(c *protocol.Config, v protocol.Secret) { c.Seal.Secret, c.Seal.OtherSecrets = v, nil }, secret),
 	policyField("Seal.ClearHead", func(c *protocol.Config, v bool) { c.Seal.ClearHead = v }, true),
 	policyField("Seal.Strict", func(c *protocol.Config, v bool) { c.Seal.Strict = v }, true),

@@ -204,8 +204,8 @@ func statusCodes(e *env) {
 		}
 	}
 	decided := e.serve(setup{
-		Config: protocol.Config{Keep: protocol.Keeping{Decide: func(status int, _ []byte) protocol.Decision {
-			if status == 404 {
+		Config: protocol.Config{Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+			if e.Status == 404 {
 				return protocol.ReleaseKey
 			}
 			return protocol.ByPreset

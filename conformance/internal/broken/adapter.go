@@ -38,7 +38,7 @@ func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
 	other, err := guard.With(func(c *protocol.Config) {
 		if decide := c.Keep.Decide; flaw == decidesBlindly {
 			if decide != nil {
-				c.Keep.Decide = func(status int, _ []byte) protocol.Decision { return decide(status, nil) }
+				c.Keep.Decide = func(e protocol.Ending) protocol.Decision { return decide(protocol.Ending{Status: e.Status}) }
 			}
 			return
 		}

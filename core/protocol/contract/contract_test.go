@@ -41,8 +41,8 @@ var contracts = map[string]protocol.Config{
 	"own-errors": {
 		Endpoint: "orders", MaxAttempts: 3, Oversize: protocol.Unavailable, FailOpen: true, Limits: protocol.Limits{Key: 4096}, Retention: time.Hour,
 		Select: func(context.Context, *protocol.Request) *protocol.Guard { return nil },
-		Keep: protocol.Keeping{Decide: func(status int, _ []byte) protocol.Decision {
-			return map[bool]protocol.Decision{true: protocol.ReleaseKey, false: protocol.ByPreset}[status >= 400]
+		Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+			return map[bool]protocol.Decision{true: protocol.ReleaseKey, false: protocol.ByPreset}[e.Status >= 400]
 		}},
 		Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, _ []byte) (store.Fingerprint, error) {
 			return protocol.DefaultFingerprint(r, key, nil)
@@ -111,7 +111,7 @@ func TestPolicyAgreesWithTheGuard(t *testing.T) {
 			t.Errorf("%s: keeps 401: %v, 201: %v", name, policy.Keeps(401), policy.Keeps(201))
 		}
 	}
-	bad := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { panic("a bug") }}}))
+	bad := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { panic("a bug") }}}))
 	if bad.Keeps(200) {
 		t.Error("a policy whose Decide panics keeps 200")
 	}

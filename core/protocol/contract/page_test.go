@@ -56,7 +56,7 @@ type blobs struct{ protocol.BlobStore }
 func TestPageOfAPolicyThatKeepsEverything(t *testing.T) {
 	t.Parallel()
 	const line = "are not kept, and the next request with the key runs"
-	all := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision { return protocol.KeepResponse }}}))
+	all := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { return protocol.KeepResponse }}}))
 	if page := string(all.Markdown()); len(all.NotKept) != 0 || strings.Contains(page, line) {
 		t.Errorf("not kept are %v:\n%s", all.NotKept, page)
 	}

@@ -1,0 +1,126 @@
+package protocol_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// badError is an error whose text cannot be read.
+type badError struct{}
+
+func (badError) Error() string { panic("a bug") }
+
+// An error beside a complete response changes neither what is kept nor, over a store whose
+// effects commit with the response, what is committed. The operator reads of it once for a
+// run, Decide is told, and no key is in the text.
+func TestR33dErrorBesideACompleteResponse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		err    error
+		text   string // that is logged; empty: nothing is
+	}{
+		"a success":             {http.StatusCreated, errors.New("the mail was not sent"), "the mail was not sent"},
+		"a redirect":            {http.StatusSeeOther, errors.New("the mail was not sent"), "the mail was not sent"},
+		"a failure":             {http.StatusUnprocessableEntity, errors.New("no stock"), ""},
+		"no error":              {http.StatusCreated, nil, ""},
+		"with the key":          {http.StatusCreated, errors.New("duplicate key: k-of-the-client"), "(withheld: it contained the key)"},
+		"that cannot be read":   {http.StatusCreated, badError{}, "reported error panicked"},
+		"with a status of none": {http.StatusNoContent, http.ErrBodyNotAllowed, http.ErrBodyNotAllowed.Error()},
+	} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			for _, atomic := range []bool{false, true} {
+				records := &ledger{atomically: atomically{memstore.New()}}
+				var st store.Store = records.Store
+				if atomic {
+					st = records
+				}
+				var told []error
+				var out bytes.Buffer
+				log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				b := setupLogged(t, st, log, protocol.Config{Name: "orders", Preset: preset, Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+					told = append(told, e.Reported)
+					return protocol.ByPreset
+				}}})
+				var id store.ID
+				first := b.run("k-of-the-client", func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+					view, _ := reprise.AttemptFrom(x.Context())
+					id = view.ID()
+					w.WriteHeader(c.status)
+					if c.status != http.StatusNoContent {
+						_, _ = w.WriteString("done")
+					}
+					if c.err != nil {
+						w.Report(c.err)
+						w.Report(errors.New("a second one"))
+					}
+				})
+				again := b.replay("k-of-the-client")
+				if first.Code != c.status || again.Code != c.status || again.Body.String() != first.Body.String() {
+					t.Errorf("%s: %d %q, then %d %q", name, first.Code, first.Body, again.Code, again.Body)
+				}
+				if len(told) != 1 || told[0] != c.err { //nolint:errorlint // the value itself
+					t.Errorf("%s: Decide was told %v", name, told)
+				}
+				if atomic && !slices.Equal(records.discarded, []bool{c.status >= 400}) {
+					t.Errorf("%s: rolled back %v", name, records.discarded)
+				}
+				lines := strings.Count(out.String(), "an error beside a complete response")
+				switch {
+				case c.text == "" && lines == 0:
+				case lines != 1 || !strings.Contains(out.String(), c.text) || c.text == "":
+					t.Errorf("%s: logged %s", name, &out)
+				case !strings.Contains(out.String(), "label=orders id="+id.Short()):
+					t.Errorf("%s: the log does not name the record: %s", name, &out)
+				}
+				if strings.Contains(out.String(), "k-of-the-client") {
+					t.Errorf("%s: the log has the key: %s", name, &out)
+				}
+			}
+		}
+	}
+}
+
+// An error beside a response that was cut short is no error beside a complete one.
+func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := setupLogged(t, memstore.New(), slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})), protocol.Config{})
+	runs := 0
+	for range 2 {
+		b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+			runs++
+			h.Set("Content-Length", "100")
+			_, _ = w.WriteString("half")
+			w.Report(errors.New("the file ended"))
+		})
+	}
+	if runs != 2 || out.Len() > 0 {
+		t.Errorf("ran %d times, and logged %q", runs, &out)
+	}
+}
+
+func setupLogged(t *testing.T, st store.Store, log *slog.Logger, cfg protocol.Config) *bench {
+	t.Helper()
+	engine, err := reprise.New(st, reprise.Config{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.Over(engine, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t, guard}
+}
