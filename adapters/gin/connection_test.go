@@ -38,8 +38,8 @@ func TestHijackAfterTheHeaderIsNotKept(t *testing.T) {
 	}
 	b.POST("/plain", take)
 	b.POST("/guarded", b.guarded, b.counted(take))
-	talk := func(path string) string {
-		return b.Talk("POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	talk := func(path string) string { // the handler ends after its connection: a key for each path
+		return b.Talk("POST " + path + " HTTP/1.1\r\nHost: h\r\nIdempotency-Key: \"" + path + "\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	}
 	date := regexp.MustCompile("Date: .*\r\n")
 	for n, query := range []string{"", "?flushed=1"} {
@@ -47,7 +47,7 @@ func TestHijackAfterTheHeaderIsNotKept(t *testing.T) {
 		if got := date.ReplaceAllString(talk("/guarded"+query), ""); got != want || !strings.HasSuffix(want, "raw") {
 			t.Errorf("%q: got %q, without the middleware %q", query, got, want)
 		}
-		b.Eventually(func() bool { // the handler ends after its connection
+		b.Eventually(func() bool {
 			return strings.HasSuffix(talk("/guarded"+query), "raw")
 		})
 		b.Ran(int64(2 * (n + 1)))

@@ -31,7 +31,7 @@ func TestMaxRunBoundsTheHandlerAlone(t *testing.T) {
 			writes(body, 500)(rec, h, x)
 			rec.Flush()
 		}},
-		"a slow decision": {protocol.Config{Keep: protocol.Keeping{Decide: func(int, []byte) protocol.Decision {
+		"a slow decision": {protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision {
 			time.Sleep(takes)
 			return protocol.ByPreset
 		}}}, writes(body, 500)},
