@@ -123,6 +123,6 @@ func TestNothingRunsTwiceWhileTheClockJumps(t *testing.T) {
 		d.gap *= 5
 	}}}
 	for _, v := range w.run(t, seed(t)).violations {
-		t.Error(v)
+		t.Errorf("REPRISE_SEED=%d: %v", seed(t), v)
 	}
 }

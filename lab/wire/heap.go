@@ -55,8 +55,8 @@ func (s *subject) report() {
 	if most := int64(others + runs*perRun); grown > most {
 		s.t.Errorf("the heap has grown by %d KiB beside the records, want at most %d", grown>>10, most>>10)
 	}
-	s.t.Logf("seed %d: %d streams are malformed, of %d; %d failures; %d runs and %d claims of all streams; heap %+d KiB, goroutines %+d",
-		*seed, s.malformed, s.sent, s.wrong, s.ran, s.store.claims.Load(), grown>>10, runtime.NumGoroutine()-s.goroutines)
+	s.t.Logf("%d streams are malformed, of %d; %d failures; %d runs and %d claims of all streams; heap %+d KiB, goroutines %+d",
+		s.malformed, s.sent, s.wrong, s.ran, s.store.claims.Load(), grown>>10, runtime.NumGoroutine()-s.goroutines)
 	for _, tolerance := range slices.Sorted(maps.Keys(s.met)) {
 		l := s.met[tolerance]
 		s.t.Logf("tolerated: %-30s %6d streams, %5d runs and %5d claims beyond the oracle", tolerance, l.streams, l.runs, l.claims)

@@ -133,6 +133,7 @@ func malformedRequests(t *testing.T, adapter server) {
 	if _, known := tolerances[adapter.name]; !known {
 		t.Fatalf("what %s resolves before any handler is not listed", adapter.name)
 	}
+	t.Logf("seed %d", *seed)
 	s := hostile(t, adapter, memstore.New(), adaptertest.Options{})
 	s.begin()
 	g := generator{rand.New(rand.NewPCG(*seed, 0))}
