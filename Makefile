@@ -39,6 +39,14 @@ REPRISE_TEST_REQUIRE=$$(.ci/servers)
 export REPRISE_TEST_REQUIRE
 endef
 
+# $(suite) defines the shell's suite, through which CI runs go test: $(servers), and what fails is run once more, alone.
+define suite
+$(servers)
+(cd tools && GOWORK=off go build -o ../.cache/suite ./suite)
+suite() { "$(CURDIR)/.cache/suite" "make $@" "$$@"; }
+export -f suite
+endef
+
 # $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
 # (A loop that ends in a negated command never would.)
 define each
@@ -72,15 +80,15 @@ console: ## Serve the console over an example, with a stuck operation to resolve
 	cd examples
 	GOWORK=off go run ./operators -open $(if $(ADDR),-addr '$(ADDR)')
 
-test: SUITE := -name "make test" -short
+test: SUITE := -short
 test: ## Run every case on every adapter and every store, with the race detector, on real servers (installs them if it may)
-test/full: SUITE := -name "make test/full"
+test/full: SUITE :=
 test/full: ## Like test, with what repeats it for breadth: each pair of adapter and store, long histories, faults
+# The targets lint and isolated vet.
 test test/full:
 	@$(call use,go.work)
-	$(servers)
-	(cd tools && GOWORK=off go build -o ../.cache/suite ./suite)
-	.cache/suite $(SUITE) -servers "$$REPRISE_TEST_REQUIRE" $$packages
+	$(suite)
+	suite -race -vet=off $(SUITE) -timeout=20m $$packages
 
 race: ## Like test/full, with the servers that are there; what needs another is skipped
 	@.ci/toolchain race
@@ -92,33 +100,33 @@ race: ## Like test/full, with the servers that are there; what needs another is 
 FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Also|Universes$$|ASeedFixesItsUniverse$$|Combinations$$)
 figures: ## Run the gates on exact figures, 10,000 simulated universes and as many combinations, and the benchmarks for a second, without the race detector
 	@$(call use,go.work)
-	$(servers)
+	$(suite)
 	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes|Combinations)' $$modules | xargs -n 1 dirname | sort -u)
 	mapfile -t packages < <(go list -e -f '{{if not .Error}}{{.ImportPath}}{{end}}' "$${folders[@]/#/./}")
-	go test -count=1 -run '$(FIGURES)' "$${packages[@]}"
+	suite -count=1 -run='$(FIGURES)' "$${packages[@]}"
 
 # CI's runners have about three minutes for this. So lab/postgres, which takes as long alone, is left to its conformance
 # suite, and the breadth of lab/redis and of the stores' own tests to make check.
 newest: ## Run the suites, and the tests of the stores, on the newest frameworks and clients
 	@$(call use,lab/newest.work)
-	$(servers)
+	$(suite)
 	export REPRISE_NEWEST=yes
 	failed= suites=()
 	for module in $$modules; do
 		case $$module in
 			lab)
-				go test -run '^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' ./lab/redis ./lab/postgres || failed=yes
+				suite -run='^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' ./lab/redis ./lab/postgres || failed=yes
 				suites+=(./lab/redis) ;;
 			adapters/* | examples/* | lab/* | store/*) suites+=("./$$module/...") ;;
 		esac
 	done
-	[[ -z $${suites[*]} ]] || go test -short -p 4 -skip '^Test(Cost|P[0-9]|RedisStoreOn)' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
+	[[ -z $${suites[*]} ]] || suite -short -p=4 -skip='^Test(Cost|P[0-9]|RedisStoreOn)' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
 	[[ -z $$failed ]]
 
 TESTS ?= ^TestPostgres(Conformance|TransactionalConformance|MigrateAtOnce|AttemptsArePrepared|HalfOpen|TransactionalCrash|Promotion)$$
 postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 of the npm registry: TESTS=. runs all of lab/postgres
 	@$(call use,go.work)
-	$(servers)
+	$(suite)
 	.ci/postgres '$(TESTS)'
 
 # Each is a module of its own, so that what a proxy refuses takes down only itself: metrics, alerts and the dashboard on
@@ -126,18 +134,18 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 # fasthttp is newer than that of v2, and examples.
 outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, Fiber v3, some examples
 	@$(call use,off)
-	$(servers)
+	$(suite)
 	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|etcd/testserver|openapi)' || true) # check/test, etcd and contract run these
-	$(call each,$$modules,go test ./...)
+	$(call each,$$modules,suite ./...)
 
 # Both modules at once, because they wait for leases most of the time. What repeats the cases of an adapter over etcd on the
 # other adapters is left to go generate ./lab/matrix.
 etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
 	@$(call use,off lab/etcd lab/etcd/testserver)
-	$(servers)
+	$(suite)
 	failed= running=()
 	for module in $$modules; do
-		(cd "$$module" && go test -short -timeout 20m ./...) &
+		(cd "$$module" && suite -short -timeout=20m ./...) &
 		running+=($$!)
 	done
 	for tests in "$${running[@]}"; do wait "$$tests" || failed=yes; done
@@ -228,9 +236,9 @@ prose: ## Count the words of convoluted sentences in comments, and those wider t
 	@$(call tool,prose,)
 
 check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
-	@$(servers)
+	@$(suite)
 	cd tools
-	GOWORK=off go test -count=1 -timeout 25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
+	GOWORK=off suite -count=1 -timeout=25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
 
 bench: ## Measure over HTTP beside floors, in 40 minutes: SUITES=list BENCHFLAGS='-rounds 12'
 	@$(servers)

@@ -77,10 +77,11 @@ func TestChecksOfASourceArchive(t *testing.T) {
 	}
 }
 
-// The tests run with a URL for each server, and without getconf.
-func TestLastLineOfMakeTest(t *testing.T) {
-	t.Parallel()
-	dir := small(t, nil)
+// withSuite returns a small tree with the program that runs the tests, and the
+// environment of a machine that has a URL for each server, and no getconf.
+func withSuite(t *testing.T, files map[string]string) (dir string, env []string) {
+	t.Helper()
+	dir = small(t, files)
 	if err := os.CopyFS(filepath.Join(dir, "tools", "suite"), os.DirFS(filepath.Join(tree.Root(t), "tools", "suite"))); err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +90,64 @@ func TestLastLineOfMakeTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake(t, path, map[string]string{"id": "echo 1000", "pgbouncer": ""})
-	out, ok := tree.Run(t, dir, []string{
-		"PATH=" + path, "CC=gcc", "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x",
-	}, "make", "test")
-	if last := lastLine(out); !ok || !strings.HasPrefix(last, "make test: 1 tests of 1 packages passed in ") ||
+	return dir, []string{"PATH=" + path, "CC=gcc", "REPRISE_TEST_REDIS_URL=redis://127.0.0.1:1", "REPRISE_TEST_POSTGRES_URL=postgres://127.0.0.1:1/x"}
+}
+
+func TestLastLineOfMakeTest(t *testing.T) {
+	t.Parallel()
+	dir, env := withSuite(t, nil)
+	out, ok := tree.Run(t, dir, env, "make", "test")
+	if last := lastLine(out); !ok || !strings.HasPrefix(last, "make test: 1 passed, 0 failed, 0 skipped, of 1 packages in ") ||
 		!strings.Contains(last, " on ") || !strings.HasSuffix(last, "; left to make check: nothing") {
 		t.Errorf("passed=%t, the last line is %q:\n%s", ok, last, out)
+	}
+}
+
+// flaky is a test of package core that fails in its first run in each folder.
+const flaky = `package core
+
+import (
+	"os"
+	"testing"
+)
+
+func TestFlaky(t *testing.T) {
+	if os.Mkdir("ran", 0o700) == nil {
+		t.Error("late")
+	}
+}
+`
+
+// Of the checks it has one that runs tests outside of the workspace.
+func TestLastLineOfCI(t *testing.T) {
+	t.Parallel()
+	const line = "flaky: core (TestFlaky), core/a (TestFlaky)"
+	for name, row := range map[string]struct {
+		more map[string]string
+		ok   bool
+		want string
+	}{
+		"none":   {nil, true, ""},
+		"two":    {map[string]string{"core/f_test.go": flaky, "core/a/f_test.go": flaky}, true, line},
+		"three":  {map[string]string{"core/f_test.go": flaky, "core/a/f_test.go": flaky, "blob/f_test.go": flaky, "blob/go.mod": "module " + root + "blob\n\ngo 1.25.0\n"}, false, line + ", blob (TestFlaky)"},
+		"broken": {map[string]string{"core/f_test.go": flaky, "core/b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) { t.Error(1) }\n"}, false, "flaky: core (TestFlaky)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, env := withSuite(t, row.more)
+			text, err := os.ReadFile(filepath.Join(dir, "Makefile"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, after, _ := strings.Cut(string(text), "\nchecks: ")
+			_, after, _ = strings.Cut(after, "\n")
+			tree.Write(t, dir, "Makefile", before+"\nchecks: outside\n"+after)
+			out, ok := tree.Run(t, dir, env, "bash", ".ci/run")
+			_, missing, _ := strings.Cut(out, "\nno valkey-server")
+			if lastLine(out) != row.want && row.want != "" || ok != row.ok || row.want == "" && strings.Contains(out, "flaky: ") || !strings.Contains(missing, row.want) {
+				t.Errorf("passed=%t, the last line is %q, want %q:\n%s", ok, lastLine(out), row.want, out)
+			}
+		})
 	}
 }
 
