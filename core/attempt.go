@@ -122,6 +122,17 @@ func (a *Attempt) releaseUnrun() {
 // no-op for an attempt that has returned or ended.
 func (a *Attempt) Returned() { a.state.CompareAndSwap(stateRunning, stateReturned) }
 
+// Cancelled returns the cause with which the engine cancelled the context of an attempt
+// that has not ended: [ErrLeaseLost] or [ErrRunTooLong]. It is nil if it did not.
+func (a *Attempt) Cancelled() error {
+	if !a.open() {
+		return nil
+	}
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	return a.run.cause
+}
+
 // running reports whether the handler may still run.
 func (a *Attempt) running() bool { return a.state.Load() == stateRunning }
 

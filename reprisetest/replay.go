@@ -69,7 +69,7 @@ func whyNot(first, again *Response) string {
 		return "the middleware refused it"
 	case slices.Contains([]int{401, 407, 425, 429}, first.Status):
 		return fmt.Sprintf("a response with status %d is never kept, unless the handler calls protocol.Keep", first.Status)
-	case first.Status >= 500, slices.Contains([]int{307, 308, 408}, first.Status):
+	case first.Status >= 500, slices.Contains([]int{307, 308, 408, 499}, first.Status):
 		return fmt.Sprintf("a response with status %d is not kept with the preset Recoverable", first.Status)
 	case first.Header.Get(control.Status) != "":
 		return "the first response says that it is " + first.Header.Get(control.Status)

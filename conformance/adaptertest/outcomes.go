@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 
@@ -113,14 +114,36 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31g", Rule: "307, 308 and 408, after which something may have run, are released: the next request runs. With AtMostOnce they are kept and replayed.", Source: "profile"},
+		conformance.Case{ID: "R31g", Rule: "307, 308, 408 and 499, after which something may have run, are released: the next request runs. With AtMostOnce they are kept and replayed.", Source: "profile"},
 		func(e *env) {
 			released, kept := e.serve(Options{}), e.serve(Options{Guard: atMostOnce})
-			statuses := []int{307, 308, 408}
+			statuses := []int{307, 308, 408, 499}
 			for _, status := range statuses {
 				c := e.post(Program{Status: status, Headers: []Pair{{"Location", "/t/elsewhere"}}, Body: "again"}).freshKey()
 				for range 2 {
 					if a := released.run(c); a.status != status || a.body != "again" {
+						e.Errorf("answered %v", a)
+					}
+				}
+				c = c.freshKey()
+				kept.replays(c, kept.run(c))
+			}
+			released.ran(2 * len(statuses))
+			kept.ran(len(statuses))
+		},
+	},
+	{
+		conformance.Case{ID: "R31j", Rule: "A 4xx of a run that the engine had cancelled ends as a 5xx does: the next request runs. With AtMostOnce it is kept and replayed.", Source: "profile"},
+		func(e *env) {
+			options := Options{Engine: reprise.Config{MaxRun: time.Millisecond}}
+			released := e.serve(options)
+			options.Guard = atMostOnce
+			kept := e.serve(options)
+			statuses := []int{400, 404, 409, 429, 499}
+			for _, status := range statuses {
+				c := e.post(Program{DelayMS: int(MaxDelay.Milliseconds()), Echo: true, Status: status}).freshKey() // the delay ends when the context is cancelled
+				for range 2 {
+					if a := released.run(c); a.status != status || released.echo(a).ContextCause != reprise.ErrRunTooLong.Error() {
 						e.Errorf("answered %v", a)
 					}
 				}

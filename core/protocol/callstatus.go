@@ -157,7 +157,7 @@ func cutWireField(b []byte) (f wireField, rest []byte, ok bool) {
 // grpcStatuses maps the codes of gRPC to the HTTP statuses with the same meaning, as the
 // Connect protocol and gRPC's own gateways do, except for CANCELLED: a client that
 // cancels does not cancel a run, so a handler that returns it was stopped by the server,
-// and did not finish. As 499 it would be kept.
+// and did not finish.
 var grpcStatuses = [...]int{
 	0:  200, // OK
 	1:  503, // CANCELLED

@@ -149,10 +149,29 @@ func (c *exchangeContext) Value(key any) any {
 type exit uint8
 
 const (
-	returned exit = iota // it returned; its response is whole
-	panicked             // it panicked before it wrote anything
-	cut                  // its response was cut short, or it took the connection
+	returned  exit = iota // it returned; its response is whole
+	cancelled             // likewise, with a 4xx after the engine had cancelled it
+	panicked              // it panicked before it wrote anything
+	cut                   // its response was cut short, or it took the connection
 )
+
+// whole reports whether the client got a whole response.
+func (e exit) whole() bool { return e == returned || e == cancelled }
+
+// exitOf returns how a handler left whose response means the given status. Its client may
+// have left before, which cancels nothing: the causes are those of the engine.
+func (x *Exchange) exitOf(c *Captured, meaning int) exit {
+	switch {
+	case c.Panicked:
+		return panicked
+	case c.Cut, c.Status < 200, c.Status > 999:
+		return cut
+	case meaning >= 400 && meaning <= 499 && x.attempt.Cancelled() != nil:
+		return cancelled
+	default:
+		return returned
+	}
+}
 
 // resolution is how an attempt is resolved.
 type resolution uint8
@@ -173,11 +192,15 @@ const (
 //	any                    the handler: unknown  → unknown
 //	panicked               the preset            → release | keepEmpty
 //	cut                    the preset            → release | keepCut
-//	returned               the handler: keep     → keep
-//	returned               Config.Keep.Decide    → keep | release | unknown
+//	returned, cancelled    the handler: keep     → keep
+//	returned, cancelled    Config.Keep.Decide    → keep | release | unknown
+//	cancelled              the preset            → release | keep
 //	401 407 425 429        –                     → release
-//	307 308 408 5xx        the preset            → release | keep
+//	307 308 408 499 5xx    the preset            → release | keep
 //	everything else        –                     → keep
+//
+// 499 says that the server cancelled the operation, and a 4xx of a run that was cancelled
+// may say what the cancellation made of it: something may have been processed.
 func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision) resolution {
 	byPreset := func(atMostOnce resolution) resolution {
 		if preset == reprise.AtMostOnce {
@@ -204,9 +227,11 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 		return unknown
 	}
 	switch {
+	case e == cancelled:
+		return byPreset(keep)
 	case status == 401, status == 407, status == 425, status == 429: // nothing was processed
 		return release
-	case status == 307, status == 308, status == 408, status >= 500 && status <= 599: // something may have been
+	case status == 307, status == 308, status == 408, status == 499, status >= 500 && status <= 599: // something may have been
 		return byPreset(keep)
 	default:
 		return keep
@@ -214,7 +239,7 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 }
 
 // Keeps reports whether a whole response with this status and no body is kept, unless its
-// handler decides otherwise. If Config.Keep.Decide panics, the attempt ends as if the
+// handler decides otherwise or was cancelled by the engine. If Config.Keep.Decide panics, the attempt ends as if the
 // handler did.
 func (g *Guard) Keeps(status int) (kept bool) {
 	defer func() {

@@ -16,9 +16,16 @@ func TestR31FateOfAResponse(t *testing.T) {
 		handler, policy         Decision
 		recoverable, atMostOnce resolution
 	}{
-		{"kept by default", returned, []int{200, 201, 204, 302, 303, 304, 400, 404, 409, 422, 499, 600}, ByPreset, ByPreset, keep, keep},
+		{"kept by default", returned, []int{200, 201, 204, 302, 303, 304, 400, 404, 409, 422, 498, 600}, ByPreset, ByPreset, keep, keep},
 		{"nothing was processed", returned, []int{401, 407, 425, 429}, ByPreset, ByPreset, release, release},
 		{"the client resends the key, and something may have run", returned, []int{307, 308, 408}, ByPreset, ByPreset, release, keep},
+		{"the server cancelled it", returned, []int{499}, ByPreset, ByPreset, release, keep},
+		{"the engine cancelled it", cancelled, []int{400, 401, 404, 409, 425, 429, 499}, ByPreset, ByPreset, release, keep},
+		{"the engine cancelled it, and the handler keeps it", cancelled, []int{404, 499}, KeepResponse, ByPreset, keep, keep},
+		{"the engine cancelled it, and the handler releases it", cancelled, []int{404, 499}, ReleaseKey, ByPreset, release, release},
+		{"the engine cancelled it, and the handler does not know", cancelled, []int{404, 499}, OutcomeUnknown, ByPreset, unknown, unknown},
+		{"the engine cancelled it, and the policy keeps it", cancelled, []int{404, 499}, ByPreset, KeepResponse, keep, keep},
+		{"the engine cancelled it, and the policy does not know", cancelled, []int{404, 499}, ByPreset, OutcomeUnknown, unknown, unknown},
 		{"failed", returned, []int{500, 502, 503, 504, 599}, ByPreset, ByPreset, release, keep},
 		{"failed, and the handler keeps it", returned, []int{500}, KeepResponse, ByPreset, keep, keep},
 		{"failed, and the policy keeps it", returned, []int{500}, ByPreset, KeepResponse, keep, keep},

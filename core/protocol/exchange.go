@@ -174,27 +174,22 @@ func (x *Exchange) finish(c Captured) Reply {
 		_ = x.attempt.Release() // no response is recorded
 		return Reply{Mark: x.Mark(), Added: x.Announce()}
 	}
-	e := returned
-	switch {
-	case c.Panicked:
-		e = panicked
-	case c.Cut, c.Status < 200, c.Status > 999:
-		e = cut
-	}
-	policy := ByPreset
-	x.reportBeside(&c, e)
-	if e == returned && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Keep.Annotate != nil) {
+	meaning := x.meaning(c.Status)
+	left := x.exitOf(&c, meaning)
+	x.reportBeside(&c, left)
+	e, policy := left, ByPreset
+	if left.whole() && (x.guard.cfg.Keep.Decide != nil || x.guard.cfg.Keep.Annotate != nil) {
 		e = panicked // if they do, the attempt is resolved as for a panic of the handler (R33b)
 		defer func() {
 			if e == panicked {
-				x.resolve(c, e, decision, policy, omit)
+				x.resolve(c, e, meaning, decision, policy, omit)
 			}
 		}()
 		if decide := x.guard.cfg.Keep.Decide; decide != nil {
-			policy = decide(Ending{Status: x.meaning(c.Status), Head: x.head(&c), Reported: c.Reported})
+			policy = decide(Ending{Status: meaning, Head: x.head(&c), Reported: c.Reported})
 		}
 		x.annotation = x.ownAnnotation(x.Context())
-		e = returned
+		e = left
 	}
 	if x.attempt.Atomic() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
@@ -203,13 +198,13 @@ func (x *Exchange) finish(c Captured) Reply {
 		}
 		return x.blobNotWritten()
 	}
-	return x.resolve(c, e, decision, policy, omit)
+	return x.resolve(c, e, meaning, decision, policy, omit)
 }
 
-// resolve keeps or releases, and returns the reply to send.
-func (x *Exchange) resolve(c Captured, e exit, handler, policy Decision, omit bool) Reply {
+// resolve keeps or releases a response that means the given status, and returns the reply
+// to send.
+func (x *Exchange) resolve(c Captured, e exit, meaning int, handler, policy Decision, omit bool) Reply {
 	s := stored{Status: c.Status}
-	meaning := x.meaning(c.Status)
 	switch resolve(e, meaning, x.guard.cfg.Preset, handler, policy) {
 	case unknown:
 		return x.unknown(handler, meaning)

@@ -152,7 +152,7 @@ func (r *run) releases() bool {
 	case decision == protocol.ReleaseKey, slices.Contains([]int{401, 407, 425, 429}, p.status):
 		return true
 	default:
-		return recoverable && (p.status >= 500 || slices.Contains([]int{307, 308, 408}, p.status))
+		return recoverable && (p.status >= 500 || slices.Contains([]int{307, 308, 408, 499}, p.status))
 	}
 }
 

@@ -64,5 +64,5 @@ func ExamplePolicy() {
 	}
 	// Output:
 	// <p>Send <code>Idempotency-Key</code>. Responses are kept for 24 hours.</p>
-	// <p>Not kept: 307–308 401 407–408 425 429 500–599</p>
+	// <p>Not kept: 307–308 401 407–408 425 429 499–599</p>
 }

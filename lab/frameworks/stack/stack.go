@@ -225,7 +225,7 @@ func compare(c *client, f *Framework, r Route, encoding string, runs *counter) [
 
 // released reports whether a response is released by the default policy.
 func released(a answer, cut bool) bool {
-	return a.status >= 500 || slices.Contains([]int{401, 407, 408, 425, 429, 307, 308}, a.status) || cut && a.err != nil
+	return a.status >= 500 || slices.Contains([]int{401, 407, 408, 425, 429, 499, 307, 308}, a.status) || cut && a.err != nil
 }
 
 // counter counts by name.
