@@ -39,8 +39,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.size > 0 {
 		return nil, nil, errWritten
 	}
-	if w.size != notWritten {
-		w.wire.now = true
+	if w.rec.Status() != 0 {
 		w.rec.Flush()
 	}
 	conn, rw, err := w.ResponseWriter.Hijack()

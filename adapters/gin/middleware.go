@@ -10,7 +10,9 @@
 //
 // A handler may pass its gin.Context wherever Reprise takes a context: to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
-// [reprise.AttemptFrom].
+// [reprise.AttemptFrom]. For that, and to know its own request again in a context that
+// Gin reuses, the middleware keeps the context of the run in c.Keys, under
+// [store.ContextKey], which belongs to it.
 //
 // The tests here cover the peculiarities of Gin. Those of the protocol's rules, over
 // every store, and of real middleware stacks are in lab/gin.
@@ -82,11 +84,11 @@ func (p *parsed) ParsedBytes() []byte {
 func run(c *gin.Context, x *protocol.Exchange) {
 	outer, request, reported := c.Writer, c.Request, len(c.Errors)
 	started := outer.Written()
-	w := newWriter(c, x)
+	w := newWriter(outer, x)
 	outside, _ := c.Get(store.ContextKey)
 	defer func() { // also where the chain panics: a recovery outside finds its own writer
 		w.rec.Close()
-		if !reused(c, x, w) {
+		if serves(c, x) {
 			stdhttp.ReturnForm(request, c.Request)
 			c.Writer, c.Request = outer, request
 			c.Set(store.ContextKey, outside)
@@ -97,7 +99,7 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	c.Set(store.ContextKey, x.Context())
 	c.Next()
 	switch {
-	case reused(c, x, w):
+	case !serves(c, x): // its later writes through c went to another request
 		w.rec.Cut()
 		return
 	case w.answered():
@@ -116,9 +118,11 @@ func run(c *gin.Context, x *protocol.Exchange) {
 	w.finish()
 }
 
-// reused reports whether c serves another request: the chain outlived a timeout outside,
-// and its later writes through c went to that request. A chain that left its own request
-// in c with another context still has the writer.
-func reused(c *gin.Context, x *protocol.Exchange, w *writer) bool {
-	return c.Writer != w && !x.Runs(c.Request.Context())
+// serves reports whether c still serves the request of the exchange, which a chain that
+// outlived a timeout outside may find replaced by another one. The run was put into both
+// places that Gin clears for that: the keys of c, which handlers seldom replace, and the
+// context of its request, which stays where [gin.Engine.HandleContext] drops the keys.
+func serves(c *gin.Context, x *protocol.Exchange) bool {
+	run, _ := c.Get(store.ContextKey)
+	return run == x.Context() || x.Runs(c.Request.Context())
 }

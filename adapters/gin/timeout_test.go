@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // timeout responds while the chain still runs in a goroutine, as the layer of gin-contrib
@@ -111,38 +112,52 @@ func TestRunOutlivesATimeoutOutside(t *testing.T) {
 }
 
 // Gin reuses its contexts: a chain that outlived its timeout may find another request in
-// its own. Its writes went to that request, so it has no response to keep, and the
-// context is not restored.
+// its own, with its own keys or none. Its writes went to that request, so it has no
+// response to keep, and the context is not restored.
 func TestContextThatServesAnotherRequest(t *testing.T) {
 	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.POST("/orders", func(c *gin.Context) {
-		request, w := c.Request, c.Writer
-		c.Next()
-		if c.Request == request || c.Writer == w {
-			t.Error("what belongs to another request was replaced")
-		}
-		c.Request, c.Writer = request, w
-		c.AbortWithStatus(http.StatusRequestTimeout)
-	}, b.guarded, b.counted(func(c *gin.Context) {
-		c.Request = c.Request.Clone(t.Context()) // as Gin's pool does for the next request
-		c.Writer = &lateWriter{ResponseWriter: c.Writer, header: http.Header{}}
-		created(c)
-	}))
-	b.Afresh("POST", "/orders")
-	b.Ran(2)
+	for name, keys := range map[string]map[string]any{"no keys": nil, "other keys": {"user": "ann"}, "another run": {store.ContextKey: t.Context()}} {
+		b := setup(t, protocol.Config{})
+		b.POST("/orders", func(c *gin.Context) {
+			request, w := c.Request, c.Writer
+			c.Next()
+			if c.Request == request || c.Writer == w || len(c.Keys) != len(keys) {
+				t.Errorf("%s: what belongs to another request was replaced", name)
+			}
+			c.Request, c.Writer = request, w
+			c.AbortWithStatus(http.StatusRequestTimeout)
+		}, b.guarded, b.counted(func(c *gin.Context) {
+			c.Request = c.Request.Clone(t.Context()) // as Gin's pool does for the next request
+			c.Writer = &lateWriter{ResponseWriter: c.Writer, header: http.Header{}}
+			c.Keys = keys
+			created(c)
+		}))
+		b.Afresh("POST", "/orders")
+		b.Ran(2)
+	}
 }
 
-// A handler may leave its request in the context with a derived context.
-func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
+// What a handler leaves in the context of its own request, one of the two places of its
+// run included, makes it no other one.
+func TestContextThatServesItsOwnRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	b.POST("/orders", b.guarded, b.counted(func(c *gin.Context) {
-		c.Request = c.Request.Clone(t.Context())
-		created(c)
-	}))
-	if first, _ := b.Twice("POST", "/orders"); first.Body != createdBody {
-		t.Errorf("answered %+v", first)
+	for path, leaves := range map[string]gin.HandlerFunc{
+		"/request": func(c *gin.Context) { c.Request = c.Request.Clone(t.Context()) },
+		"/keys":    func(c *gin.Context) { c.Keys = nil },
+		"/foreign": func(c *gin.Context) { c.Set(store.ContextKey, "ours") },
+		"/both": func(c *gin.Context) {
+			c.Request = c.Request.Clone(t.Context())
+			c.Writer = struct{ gin.ResponseWriter }{c.Writer}
+		},
+	} {
+		b.POST(path, b.guarded, b.counted(func(c *gin.Context) {
+			leaves(c)
+			created(c)
+		}))
+		if first, _ := b.Twice("POST", path); first.Body != createdBody {
+			t.Errorf("%s: answered %+v", path, first)
+		}
 	}
-	b.Ran(1)
+	b.Ran(4)
 }

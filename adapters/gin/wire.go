@@ -11,7 +11,7 @@ import (
 type wire struct {
 	gin.ResponseWriter
 
-	now bool // the header was written explicitly, which Gin's WriteHeader leaves to the first byte
+	now bool // the chain wrote the header, which Gin's WriteHeader leaves to the first byte
 }
 
 // WriteHeader implements [protocol.Wire].

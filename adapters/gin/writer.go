@@ -27,21 +27,15 @@ type writer struct {
 
 const notWritten = -1
 
-func newWriter(c *gin.Context, x *protocol.Exchange) *writer {
-	outer := c.Writer
+func newWriter(outer gin.ResponseWriter, x *protocol.Exchange) *writer {
 	w := &writer{ResponseWriter: outer, ctx: x.Context(), status: outer.Status(), size: notWritten}
 	w.wire.ResponseWriter = outer
 	w.rec.Start(x, outer.Header(), &w.wire, http.DetectContentType)
 	return w
 }
 
-// WriteHeader sets the status until the header is written. An informational one goes out
-// at once.
+// WriteHeader sets the status until the header is written.
 func (w *writer) WriteHeader(status int) {
-	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
-		w.rec.WriteHeader(status)
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if status > 0 && w.size == notWritten {
@@ -56,24 +50,27 @@ func (w *writer) WriteHeaderNow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.decided = true
-	if w.size == notWritten && !w.ResponseWriter.Written() {
-		w.wire.now = true
+	if !w.ResponseWriter.Written() {
 		w.commit()
 	}
 }
 
-// commit gives the recorder status and header. The caller holds mu.
+// commit writes status and header, once. An informational status goes out, and the first
+// byte then follows a 200, as net/http has it. The caller holds mu.
 func (w *writer) commit() {
 	if w.size == notWritten {
-		w.size = 0
+		w.size, w.wire.now = 0, true
 		w.rec.WriteHeader(w.status)
 	}
 }
 
-// finish ends the exchange with the response as it is.
+// finish ends the exchange with the response as it is. Of a chain that wrote none of it,
+// Gin holds the header until the layers outside have returned.
 func (w *writer) finish() {
 	w.mu.Lock()
+	explicit := w.size != notWritten
 	w.commit()
+	w.wire.now = explicit
 	w.mu.Unlock()
 	w.rec.Finish()
 }

@@ -82,6 +82,24 @@ type ginCall struct {
 	c *gin.Context
 }
 
+// Inform sends an informational response past Gin's writers, whose final status would be
+// 200 after one.
+func (g *ginCall) Inform(status int, fields []adaptertest.Pair) {
+	var behind http.ResponseWriter = g.W
+	for {
+		w, own := behind.(interface {
+			gin.ResponseWriter
+			Unwrap() http.ResponseWriter
+		})
+		if !own {
+			break
+		}
+		behind = w.Unwrap()
+	}
+	call := testapp.NetHTTPCall{W: behind, R: g.R}
+	call.Inform(status, fields)
+}
+
 func (g *ginCall) SetStatus(status int) { g.c.Status(status) }
 
 func (g *ginCall) SetStatusOnly(status int) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // patience is how long a response may take.
@@ -132,7 +134,12 @@ func differences(got, want answer) map[string]string {
 // newGuard returns a guard over a memory store, with the default policy.
 func newGuard(t *testing.T) *protocol.Guard {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
+	return guardOver(t, memstore.New(), reprise.Recoverable)
+}
+
+func guardOver(t *testing.T, st store.Store, preset reprise.Preset) *protocol.Guard {
+	t.Helper()
+	engine, err := reprise.New(st, reprise.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +148,7 @@ func newGuard(t *testing.T) *protocol.Guard {
 			t.Error(err)
 		}
 	})
-	guard, err := protocol.Over(engine, protocol.Config{})
+	guard, err := protocol.Over(engine, protocol.Config{Preset: preset})
 	if err != nil {
 		t.Fatal(err)
 	}
