@@ -58,8 +58,10 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 // with a context of that: it would wait for itself, or take over from itself. It is zero
 // anywhere else.
 func (c *call) outcomeInside(ctx context.Context) Outcome {
-	for v, ok := AttemptFrom(ctx); ok && v.a.open(); v, ok = AttemptFrom(v.a.values) { //nolint:contextcheck // of the run around it
-		switch a := v.a; {
+	view, _ := AttemptFrom(ctx)
+	c.around = view.a
+	for a := c.around; a != nil && a.open(); a = a.around {
+		switch {
 		case a.engine != c.engine || a.id != c.id:
 		case a.fingerprint != c.fingerprint:
 			return Mismatch

@@ -31,6 +31,7 @@ type call struct {
 	scopeSum    [6]byte         // the start of its SHA-256; zero where no observer wants it
 	began       time.Duration   // by the monotonic clock
 	values      context.Context // of the request, for its values only: its end is not the attempt's
+	around      *Attempt        // whose handler began this one, nil for none
 }
 
 // scopeSeed makes the scopes of [store.ClaimRequest] unpredictable outside of this

@@ -103,11 +103,17 @@ func (c *runContext) Value(key any) any {
 
 type attemptKey struct{}
 
-// AttemptView is a handler's view of its attempt.
+// ErrNoAttempt says that a context is not that of a run: see [AttemptView.Key].
+var ErrNoAttempt = errors.New("reprise: no attempt in this context: the request has no key, or nothing of this module runs its handler, or the context is not the handler's")
+
+// AttemptView is a handler's view of its attempt. It stays valid after the attempt. The
+// zero value is a view of none: each method says what it returns then. It is safe for
+// concurrent use.
 type AttemptView struct{ a *Attempt }
 
-// AttemptFrom returns the attempt of the handler with this context, and false outside of
-// an attempt. ctx may be the context of the handler's framework, see [store.ContextKey].
+// AttemptFrom returns the attempt of the handler with this context, and false, with a
+// view of none, outside of an attempt: such a handler runs once for each request. ctx may
+// be the context of the handler's framework, see [store.ContextKey].
 func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 	a, ok := ctx.Value(attemptKey{}).(*Attempt)
 	if !ok {
@@ -122,32 +128,61 @@ func AttemptFrom(ctx context.Context) (AttemptView, bool) {
 // than 1, an earlier attempt may have applied its effects. 1 does not prove that none
 // has: a takeover that was released, because its handler failed or because the reply to
 // its claim was lost, leaves no record of the attempt before it. Give downstream calls
-// that must not be repeated a [AttemptView.Key]. It is 0 for an unprotected attempt.
-func (v AttemptView) Number() int { return v.a.number }
+// that must not be repeated a [AttemptView.Key]. It is 0 for an unprotected attempt, and
+// for none.
+func (v AttemptView) Number() int {
+	if v.a == nil {
+		return 0
+	}
+	return v.a.number
+}
 
 // Fence returns a number that grows with every attempt on the operation while the store
 // keeps its record. A resource that remembers the highest it saw can refuse a stale
-// attempt. It is 0 for an unprotected attempt.
+// attempt. It is 0 for an unprotected attempt, and for none.
 //
 // On Redis and PostgreSQL it comes from the clock of the server. Where that is set back
 // after the record was released or purged, the next fence of the key can be lower, and
 // such a resource refuses the attempt until the clock has caught up.
-func (v AttemptView) Fence() uint64 { return v.a.fence }
+func (v AttemptView) Fence() uint64 {
+	if v.a == nil {
+		return 0
+	}
+	return v.a.fence
+}
 
-// ID returns the operation's ID, for logs.
-func (v AttemptView) ID() store.ID { return v.a.id }
+// ID returns the operation's ID, for logs. It is the zero ID for no attempt.
+func (v AttemptView) ID() store.ID {
+	if v.a == nil {
+		return store.ID{}
+	}
+	return v.a.id
+}
 
-// Policy returns the policy of the attempt, as its record keeps it.
-func (v AttemptView) Policy() store.Policy { return v.a.policy }
+// Policy returns the policy of the attempt, as its record keeps it, and the zero policy
+// for no attempt.
+func (v AttemptView) Policy() store.Policy {
+	if v.a == nil {
+		return store.Policy{}
+	}
+	return v.a.policy
+}
 
 // Key returns the idempotency key for one downstream call of this operation, the same in
-// every attempt. Give each call its own name. It is a UUID (version 8) derived from the
-// operation and its request, and does not reveal the client's key. Layout, version 1: the
-// first 16 bytes of
+// every attempt, an unprotected one included. Give each call its own name. It is a UUID
+// (version 8) derived from the operation and its request, and does not reveal the
+// client's key. Layout, version 1: the first 16 bytes of
 //
 //	SHA-256("reprise/downstream/1\0" ‖ ID ‖ fingerprint ‖ u64(len name) ‖ name)
 //
 // with the UUID's version and variant bits set.
-func (v AttemptView) Key(name string) string {
-	return digest.DownstreamKey(v.a.id, v.a.fingerprint, name)
+//
+// Without an attempt no two requests are known to be the same, so that there is no key to
+// derive: the error is [ErrNoAttempt]. Where the key is optional, such a handler makes a
+// new key for each request.
+func (v AttemptView) Key(name string) (string, error) {
+	if v.a == nil {
+		return "", ErrNoAttempt
+	}
+	return digest.DownstreamKey(v.a.id, v.a.fingerprint, name), nil
 }

@@ -328,6 +328,29 @@ func TestAttemptFromTheContextOfAFramework(t *testing.T) {
 	})
 }
 
+// The run of a context that its own framework's context leads back to: the search for the
+// runs around an operation ends all the same.
+func TestBeginInsideOfACircleOfContexts(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		own := frameworkContext{t.Context(), map[string]any{}}
+		a, err := b.Begin(own, order("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own.values[store.ContextKey] = a.Attempt.Context()
+		if got, err := b.Begin(own, order("other")); got.Outcome != reprise.Claimed || err != nil {
+			t.Errorf("another operation: %v, %v", got.Outcome, err)
+		} else {
+			release(t, got.Attempt)
+		}
+		if got, err := b.Begin(own, order("k")); got.Outcome != reprise.InProgress {
+			t.Errorf("the same operation: %v, %v", got.Outcome, err)
+		}
+		release(t, a.Attempt)
+	})
+}
+
 // valueReader is a decorator that embeds a store which ignores the values of contexts,
 // and reads them itself: the ability of the embedded store is not the decorator's.
 type valueReader struct {

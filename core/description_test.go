@@ -80,7 +80,7 @@ func TestRecordHasTheKeysOfItsAttempts(t *testing.T) {
 		a := b.claim(t, op)
 		r := b.stored(t, op)
 		for _, name := range []string{"", "payment", "e-mail"} {
-			if got, want := r.Key(name), a.View().Key(name); got != want {
+			if got, want := r.Key(name), keyOf(t, a, name); got != want {
 				t.Errorf("%q: %s, want %s", name, got, want)
 			}
 		}

@@ -24,7 +24,11 @@ func ExampleReconcile() {
 		op := reprise.Operation{Scope: "payments", Key: "order-1"}
 		paid, err := reprise.Do(context.Background(), engine, op, nil, func(ctx context.Context) (int, error) {
 			attempt, _ := reprise.AttemptFrom(ctx)
-			booked[attempt.Key("charge")] = 8812
+			key, err := attempt.Key("charge")
+			if err != nil {
+				return 0, err
+			}
+			booked[key] = 8812
 			return 0, reprise.Unknown(errors.New("no answer from the bank"))
 		})
 		fmt.Println(paid.Value, paid.Replayed, err)

@@ -109,9 +109,12 @@ func ExampleAttemptFrom() {
 		return
 	}
 	handler := func(ctx context.Context) {
-		if attempt, ok := reprise.AttemptFrom(ctx); ok {
-			fmt.Println(attempt.Number(), attempt.Key("payment"))
+		attempt, _ := reprise.AttemptFrom(ctx)
+		key, err := attempt.Key("payment")
+		if errors.Is(err, reprise.ErrNoAttempt) { // a request without a key, where that is optional
+			key = "made for this request"
 		}
+		fmt.Println(attempt.Number(), key)
 	}
 	begun, err := engine.Begin(context.Background(), reprise.Operation{Scope: "tenant-7", Key: "key-1"})
 	if err != nil {
@@ -119,10 +122,12 @@ func ExampleAttemptFrom() {
 		return
 	}
 	handler(begun.Attempt.Context())
+	handler(context.Background())
 	result, err := begun.Attempt.Complete(reprise.Completion{})
 	fmt.Println(result.End, err)
 	// Output:
 	// 1 3f91e303-411a-87ee-a3c2-f305856eabf5
+	// 0 made for this request
 	// recorded <nil>
 }
 

@@ -63,8 +63,9 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				time.Sleep(2 * lease)
 				wantCause(t, a.Context(), nil)
 				b.want(t, open(order("k")), reprise.InProgress)
-				if v, ok := reprise.AttemptFrom(a.Context()); !ok || v.Key("call") == "" {
-					t.Error("the handler has no attempt")
+				v, ok := reprise.AttemptFrom(a.Context())
+				if key, err := v.Key("call"); !ok || key == "" || err != nil {
+					t.Errorf("the handler has no attempt, or no key: %v", err)
 				}
 				if round%2 == 0 {
 					release(t, a)

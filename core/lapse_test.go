@@ -23,7 +23,7 @@ func TestLapsedAttemptIsTakenOver(t *testing.T) {
 		if first.View().Fence() >= second.View().Fence() {
 			t.Errorf("fences %d and %d do not grow", first.View().Fence(), second.View().Fence())
 		}
-		if first.View().Key("payment") != second.View().Key("payment") {
+		if keyOf(t, first, "payment") != keyOf(t, second, "payment") {
 			t.Error("the attempts pass different keys downstream")
 		}
 		wantCause(t, first.Context(), store.ErrLeaseLost)

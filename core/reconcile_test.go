@@ -91,7 +91,7 @@ func TestReconcileAsksWithTheDownstreamKeyOfTheAttempt(t *testing.T) {
 		a := b.claim(t, order("k"))
 		_ = a.Unknown("the bank timed out")
 		_, err := reprise.Reconcile(t.Context(), b.store.Store, func(ctx context.Context, r store.Record) (*store.Resolution, error) {
-			if want := a.View().Key("payment"); r.Key("payment") != want {
+			if want := keyOf(t, a, "payment"); r.Key("payment") != want {
 				t.Errorf("it asks for %s, and the attempt sent %s", r.Key("payment"), want)
 			}
 			if r.Reason != "the bank timed out" || r.State != store.StateUnknown {

@@ -70,7 +70,12 @@ func ExampleMiddleware_decisions() {
 			return
 		}
 		attempt, _ := reprise.AttemptFrom(r.Context())
-		fmt.Fprintf(w, "attempt %d, a key for the payment service: %v", attempt.Number(), len(attempt.Key("charge")) > 0)
+		key, err := attempt.Key("charge") // an error for a request that came without a key
+		if err != nil {
+			http.Error(w, "send an Idempotency-Key", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, "attempt %d, a key for the payment service: %v", attempt.Number(), len(key) > 0)
 	}
 	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(createOrder))
 
@@ -107,8 +112,9 @@ func ExampleProxy() {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			if attempt, ok := reprise.AttemptFrom(r.In.Context()); ok {
-				r.Out.Header.Set("Idempotency-Key", attempt.Key("bank")) // the same in every attempt
+			attempt, _ := reprise.AttemptFrom(r.In.Context())
+			if key, err := attempt.Key("bank"); err == nil { // the request has a key
+				r.Out.Header.Set("Idempotency-Key", key) // the same in every attempt
 			}
 		},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // an example is quiet

@@ -149,7 +149,11 @@ func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	})
 	n.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
 		view, _ := reprise.AttemptFrom(x.Context())
-		a := n.inner.admitIn(x.Context(), view.Key("ledger"), strings.NewReader(""))
+		key, err := view.Key("ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := n.inner.admitIn(x.Context(), key, strings.NewReader(""))
 		if a.Exchange == nil {
 			t.Fatalf("answered %d %s", a.Response.Status, a.Response.Body)
 		}

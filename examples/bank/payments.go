@@ -67,8 +67,13 @@ func (s *service) pay(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.limits.call)
 	defer cancel()
-	attempt, _ := reprise.AttemptFrom(ctx) // there is one: the policy requires a key and never fails open
-	got, err := s.bank.pay(ctx, attempt.Key(chargeCall), p)
+	attempt, _ := reprise.AttemptFrom(ctx)
+	key, err := attempt.Key(chargeCall)
+	if err != nil { // the middleware is missing: the policy requires a key
+		http.Error(w, "this service is set up wrongly", http.StatusInternalServerError)
+		return
+	}
+	got, err := s.bank.pay(ctx, key, p)
 	switch {
 	case err == nil: // booked or declined: kept
 		w.Header().Set("Content-Type", "application/json")

@@ -31,17 +31,18 @@ func (o orders) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tx, inTx := reprisepg.Tx(ctx)
-	attempt, running := reprise.AttemptFrom(ctx)
-	if !inTx || !running {
+	attempt, _ := reprise.AttemptFrom(ctx)
+	key, err := attempt.Key("charge") // the same in all attempts
+	if !inTx || err != nil {
 		http.Error(w, "no transaction", http.StatusInternalServerError)
 		return
 	}
 	name, _ := customer(r)
 	var id int64
-	err := tx.QueryRow(ctx, `INSERT INTO orders (customer, amount, note) VALUES ($1, $2, $3) RETURNING id`,
+	err = tx.QueryRow(ctx, `INSERT INTO orders (customer, amount, note) VALUES ($1, $2, $3) RETURNING id`,
 		name, wanted.Amount, wanted.Note).Scan(&id)
 	if err == nil {
-		_, err = o.jobs.InsertTx(ctx, tx, charge{Order: id, Amount: wanted.Amount, Key: attempt.Key("charge")}, nil)
+		_, err = o.jobs.InsertTx(ctx, tx, charge{Order: id, Amount: wanted.Amount, Key: key}, nil)
 	}
 	if err != nil {
 		slog.ErrorContext(ctx, "order", slog.Any("error", err))

@@ -41,9 +41,11 @@ func (o *orders) create(w http.ResponseWriter, r *http.Request) {
 	// The call to the bank gets a key that is the same in every attempt on this
 	// operation, and is not the client's own. If this process dies after the call, the
 	// next attempt repeats it, and the bank recognises the key.
-	var key string
-	if attempt, ok := reprise.AttemptFrom(r.Context()); ok {
-		key = attempt.Key("charge")
+	attempt, _ := reprise.AttemptFrom(r.Context())
+	key, err := attempt.Key("charge")
+	if err != nil { // the middleware is missing: the policy requires a key
+		answer(w, http.StatusInternalServerError, map[string]string{"error": "this service is set up wrongly"})
+		return
 	}
 	if err := o.bank(r.Context(), key, 1000*wanted.Quantity); err != nil {
 		answer(w, http.StatusBadGateway, map[string]string{"error": "the bank does not answer"}) // a 5xx is not kept: the retry runs again

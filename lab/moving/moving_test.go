@@ -138,11 +138,12 @@ func TestFromSetNX(t *testing.T) {
 
 // claimOld claims a key as the old release does, once for all attempts of an operation.
 func claimOld(ctx context.Context, client redis.Cmdable, key string) (bool, error) {
-	attempt, ok := reprise.AttemptFrom(ctx)
-	if !ok {
-		return false, errors.New("the middleware is missing")
+	attempt, _ := reprise.AttemptFrom(ctx)
+	mine, err := attempt.Key("set-nx")
+	if err != nil {
+		return false, err // the middleware is missing
 	}
-	return setOld(ctx, client, key, attempt.Key("set-nx"))
+	return setOld(ctx, client, key, mine)
 }
 
 func setOld(ctx context.Context, client redis.Cmdable, key, mine string) (bool, error) {

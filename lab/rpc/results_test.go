@@ -353,7 +353,7 @@ func attempt(e *env) {
 	causes := make(chan error, 1)
 	s := e.serve(setup{store: st, engine: reprise.Config{Lease: time.Second}, handler: func(ctx context.Context, _ *request) outcome {
 		view, ok := reprise.AttemptFrom(ctx)
-		if !ok || view.Number() != 1 || view.Key("charge") == "" {
+		if key, err := view.Key("charge"); !ok || view.Number() != 1 || key == "" || err != nil {
 			return outcome{code: internal}
 		}
 		lose()

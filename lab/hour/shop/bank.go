@@ -33,7 +33,12 @@ func pay(bank string) http.Handler {
 		}
 		ctx := r.Context()
 		attempt, _ := reprise.AttemptFrom(ctx)
-		out, err := http.NewRequestWithContext(ctx, http.MethodPost, bank+"/payments/"+attempt.Key("charge"), strings.NewReader(string(body)))
+		key, err := attempt.Key("charge")
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		out, err := http.NewRequestWithContext(ctx, http.MethodPost, bank+"/payments/"+key, strings.NewReader(string(body)))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
