@@ -187,7 +187,7 @@ func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
 			c.observe(Event{Kind: EventStoreError, Err: err})
 			f, _ := classify(err)
 			mayHold = mayHold || f.mayHold
-			opens = opens && f.unreachable && g.Outcome == 0
+			opens = opens && f.unreachable
 			again = f.repeatClaim && try < claimTries && pause(ctx, firstPause<<(2*(try-1)))
 			sent = now()
 		}
@@ -214,8 +214,7 @@ func found(r store.ClaimResult) Result {
 }
 
 // claimOnce asks the store once, and renews its claim if too little of the lease is left
-// to run on. The lease it is granted counts from sent, which is not after the call. A
-// grant with an error is that of a claim that was not renewed.
+// to run on. The lease it is granted counts from sent, which is not after the call.
 func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	e := c.engine
 	r, err := e.store.claim(ctx, c.claimRequest(true))
@@ -234,11 +233,11 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	sent = now()
 	statuses, err := e.store.renew(ctx, []store.RenewRequest{{ID: c.id, Owner: c.owner, Lease: e.cfg.Lease}})
 	if err != nil {
-		return g, fmt.Errorf("%w: claimed, but the renewal failed: %v", store.ErrUnknown, err) //nolint:errorlint // whatever it was, the claim is held
+		return grant{}, fmt.Errorf("%w: claimed, but the renewal failed: %v", errReached, err) //nolint:errorlint // whatever it was, the claim is held
 	}
 	g.count(sent, e.cfg.Lease)
 	if statuses[0] != store.Renewed || now().reached(g.deadline) {
-		return g, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", store.ErrUnknown)
+		return grant{}, fmt.Errorf("%w: claimed, but the lease ran out before it was renewed", errReached)
 	}
 	return g, nil
 }

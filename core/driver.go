@@ -9,7 +9,7 @@ import (
 
 // driver calls the store for the engine with two guarantees: every error wraps a
 // sentinel, and a store that panics has an unknown outcome instead of ending the process
-// from a background goroutine.
+// from a background goroutine. See [errReached].
 type driver struct {
 	store  store.Store
 	binder store.ContextBinder // nil where the store has none
@@ -45,7 +45,7 @@ func (d *driver) claim(ctx context.Context, r store.ClaimRequest) (res store.Cla
 	defer classified(&err)
 	res, err = d.store.Claim(ctx, r)
 	if err == nil && (res.Outcome < store.Claimed || res.Outcome > store.Expired) {
-		return store.ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", store.ErrUnknown, res.Outcome)
+		return store.ClaimResult{}, fmt.Errorf("%w: the store answered a claim with the outcome %v", errReached, res.Outcome)
 	}
 	return res, err
 }
@@ -54,7 +54,7 @@ func (d *driver) renew(ctx context.Context, rs []store.RenewRequest) (statuses [
 	defer classified(&err)
 	statuses, err = d.store.Renew(ctx, rs)
 	if err == nil && len(statuses) != len(rs) {
-		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", store.ErrUnknown, len(statuses), len(rs))
+		return nil, fmt.Errorf("%w: the store answered %d of %d renewals", errReached, len(statuses), len(rs))
 	}
 	return statuses, err
 }
@@ -82,7 +82,7 @@ func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (boun
 	defer classified(&err)
 	bound = d.binder.Bind(ctx, id, owner)
 	if bound == nil {
-		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", store.ErrUnknown)
+		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", errReached)
 	}
 	return bound, nil
 }
@@ -119,7 +119,7 @@ func (d *driver) watch(ctx context.Context, id store.ID) (changed <-chan struct{
 // deferred.
 func classified(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: the store panicked: %v", store.ErrUnknown, p)
+		*err = fmt.Errorf("%w: the store panicked: %v", errReached, p)
 		return
 	}
 	if *err == nil {

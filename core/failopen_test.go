@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -137,6 +138,45 @@ func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
 				t.Error("counted as unprotected")
 			}
 		})
+	}
+}
+
+// A store that answers what its contract does not have, or panics, was reached: it ran
+// every request unprotected. One such try among others that fail is enough.
+func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
+	for name, claim := range map[string]func(store.ClaimRequest) (store.ClaimResult, error){
+		"no outcome":           func(store.ClaimRequest) (store.ClaimResult, error) { return store.ClaimResult{}, nil },
+		"an outcome of others": func(store.ClaimRequest) (store.ClaimResult, error) { return store.ClaimResult{Outcome: 99}, nil },
+		"a panic":              func(store.ClaimRequest) (store.ClaimResult, error) { panic("a bug in a decorator") },
+		"a claim without a lease": func(store.ClaimRequest) (store.ClaimResult, error) {
+			return store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1}, nil
+		},
+	} {
+		for _, firstTry := range []bool{false, true} {
+			inTimeNamed(t, fmt.Sprint(name, ", at first only ", firstTry), func(t *testing.T) {
+				b := setup(t, reprise.Config{})
+				var tries atomic.Int64
+				b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+					if tries.Add(1) > 1 && firstTry {
+						return store.ClaimResult{}, store.ErrUnavailable
+					}
+					return claim(r)
+				}
+				b.store.onRenew = func(_ context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+					return nil, store.ErrUnavailable
+				}
+				res, err := b.Begin(t.Context(), open(order("k")))
+				wantNoRun(t, res, err, reprise.Unavailable)
+				if tries.Load() != 4 {
+					t.Errorf("asked %d times, want that it is asked again", tries.Load())
+				}
+				if !firstTry {
+					wantError(t, "Begin", err, store.ErrUnknown)
+				}
+				b.store.heal()
+				time.Sleep(budget)
+			})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package reprise
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -17,10 +18,15 @@ type failure struct {
 	refused     bool // the store works and refuses: repeat in the background only, while the lease lasts
 }
 
+// errReached is [store.ErrUnknown] of a store that was reached: it panicked, answered what
+// its contract does not have, or granted a claim that cannot be relied on.
+var errReached = fmt.Errorf("%w, although the store was reached", store.ErrUnknown)
+
 // failures is searched in order, the careful readings first: an error that wraps two may
 // have been executed. An error that wraps none is ErrUnknown before it gets here (see
 // driver).
 var failures = []failure{
+	{err: errReached, repeatClaim: true, mayHold: true, repeatEnd: true},
 	{err: store.ErrUnknown, repeatClaim: true, mayHold: true, repeatEnd: true, unreachable: true},
 	{err: store.ErrNotReplicated, repeatClaim: true, mayHold: true, repeatEnd: true},
 	{err: store.ErrBusy, repeatClaim: true, repeatEnd: true},

@@ -59,7 +59,8 @@ type Operation struct {
 	// duplicates, and the operation may run twice. Begin returns InProgress instead beside
 	// an attempt of this process that has not ended, a completion or release in the
 	// background, and an attempt that the call saw in progress before. An exhausted pool or
-	// queue (ErrBusy) is no reason to run. FailOpen cannot be combined with AtMostOnce, a
+	// queue (ErrBusy) is no reason to run, and neither is a store that panics or breaks its
+	// contract: it was reached. FailOpen cannot be combined with AtMostOnce, a
 	// Horizon, or a store that binds effects (see [Engine.Binds]).
 	FailOpen bool
 

@@ -128,6 +128,8 @@ var storeFaultCases = []testCase{
 			for _, class := range []error{store.ErrFull, store.ErrNotReplicated, store.ErrMisconfigured, store.ErrBusy} {
 				refuses(class, protocol.CodeStoreUnavailable)
 			}
+			srv.faults.Always(faultstore.Claim, faultstore.Panic("a bug in a decorator")) // the store was reached
+			srv.refuses(e.post(created), protocol.CodeStoreUnavailable)
 			srv.ran(0)
 		},
 	},
