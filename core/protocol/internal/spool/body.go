@@ -73,17 +73,24 @@ func (b *body) unread() time.Time {
 	return b.since
 }
 
-// take counts n bytes more, and reports whether there is room for them.
+// take counts n bytes more, and reports whether there is room for them. The room is
+// compared before it is taken: bytes that find none are never counted, and refuse no
+// others meanwhile.
 func (d *Files) take(n int64) bool {
-	for d.used.Add(n) > d.Max {
-		d.used.Add(-n)
+	for {
+		used := d.used.Load()
+		if n <= d.Max-used {
+			if d.used.CompareAndSwap(used, used+n) {
+				return true
+			}
+			continue
+		}
 		b := d.longestUnread()
 		if b == nil {
 			return false
 		}
 		b.end(errUnread)
 	}
-	return true
 }
 
 // longestUnread returns the body that was not read for the longest time, nil if that is

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -113,6 +114,33 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 	if len(files.sent) != 0 || files.used.Load() != 0 {
 		t.Errorf("a body that was closed counts: %d bytes", files.used.Load())
 	}
+}
+
+// A body that finds no room takes none, for however short a time: others that have it were
+// refused meanwhile.
+func TestBodyWithoutRoomRefusesNoOther(t *testing.T) {
+	t.Parallel()
+	files := &Files{Max: 100}
+	var done atomic.Bool
+	var greedy sync.WaitGroup
+	for range 4 {
+		greedy.Go(func() {
+			for !done.Load() {
+				if files.take(101) {
+					t.Error("more than there is")
+				}
+			}
+		})
+	}
+	for range 200_000 {
+		if !files.take(100) {
+			t.Error("refused, although all of it is free")
+			break
+		}
+		files.used.Add(-100)
+	}
+	done.Store(true)
+	greedy.Wait()
 }
 
 // A spool removes its own file and no other: where its file has no name any more, the
