@@ -235,8 +235,8 @@ type Keeping struct {
 
 	// Decide decides whether a complete response is kept, or its outcome is unknown. It is
 	// called for every keyed run whose response is complete, or whose client left a body
-	// that is too long to be kept. ByPreset leaves the decision to the status and the
-	// preset.
+	// that is too long to be kept, except for those without a claim (FailOpen), which leave
+	// no record to decide about. ByPreset leaves the decision to the status and the preset.
 	Decide func(e Ending) Decision
 
 	// Annotate, if not nil, returns a short text that is kept beside a response, such as
