@@ -8,6 +8,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// errMoot says that the store was not asked: the handler whose record was to be marked has
+// returned, and its end says more.
+var errMoot = errors.New("reprise: nothing to do")
+
 // run makes one try.
 //
 //nolint:contextcheck // a callContext inherits
@@ -27,7 +31,7 @@ func (b *background) run(ctx context.Context, t *task) error {
 		err = a.sayUnknown(ctx, a.reason)
 	case taskOverrun:
 		if !a.running() {
-			return nil // its end says more
+			return errMoot
 		}
 		a.marking.Store(true)
 		if err = a.sayUnknown(ctx, overrunReason); err == nil {

@@ -3,6 +3,7 @@ package reprise
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"time"
 )
 
@@ -117,15 +118,17 @@ func (b *background) poke() {
 }
 
 // reschedule moves the backoff by the result of a try, and puts the task back if it is to
-// be done again. b.mu is held.
+// be done again. Only a definite answer of the store ends the pause: a task that is given
+// up after a failure leaves it to the next one. b.mu is held.
 func (b *background) reschedule(t *task, err error, again bool) {
 	probe := t.probe
 	if probe {
 		t.probe, b.probing = false, false
 	}
 	at := now()
-	switch {
-	case again && err != nil:
+	switch f, _ := classify(err); {
+	case errors.Is(err, errMoot):
+	case f.repeatEnd:
 		if probe || b.pause == 0 { // a try from before the pause is no news about the store
 			b.pause = nextPause(b.pause)
 			b.resume = at.add(jitter(b.pause))
