@@ -9,7 +9,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
-	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -48,7 +47,7 @@ func TestPooledContextsAreClean(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
 	b.POST("/orders", func(c echo.Context) error {
-		if _, own := c.Response().Writer.(*stdhttp.Writer); own != (c.Request().Header.Get("Idempotency-Key") != "") {
+		if _, own := c.Response().Writer.(*writer); own != (c.Request().Header.Get("Idempotency-Key") != "") {
 			t.Errorf("recorded: %v", own)
 		}
 		if c.Response().Committed || c.Response().Size != 0 || len(c.Response().Header()) != 0 {

@@ -10,12 +10,15 @@
 // describes the behaviour for clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
-// error that a handler of Echo returns, and would keep an empty 200 in its place. It
-// detects that, and panics.
+// error that a handler of Echo returns, and keeps an empty 200 in its place.
 //
 // echo.Context is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
 // reprise.AttemptFrom.
+//
+// To know its own request again in a context that Echo reuses, the middleware keeps the
+// context of the run in the store of the context, under [store.ContextKey], which belongs
+// to it.
 //
 // The tests here cover the peculiarities of Echo. Those of the protocol's rules, over
 // every store, and of real middleware stacks are in lab/echo.
@@ -29,6 +32,7 @@ import (
 
 	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Scope returns the name of the authenticated principal that a request's key belongs to:
@@ -73,25 +77,23 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 // run runs the handler in an exchange, with a separate response: the hooks of outer
 // layers belong to the outer response, and run when that is sent.
 func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
-	outer, request := c.Response(), c.Request()
-	w := &stdhttp.Writer{Behind: outer.Writer}
-	w.Start(x, outer.Header(), wire{outer}, http.DetectContentType)
-	response := echo.NewResponse(w, c.Echo())
-	response.Status = outer.Status
+	outer, request, outside := c.Response(), c.Request(), c.Get(store.ContextKey)
+	w := newWriter(c, x)
 	defer func() { // also where the handler panics: a recovery outside finds its own response
 		w.Close()
-		if reused(c, x, response, w) {
-			return
+		if serves(c, x) {
+			stdhttp.ReturnForm(request, c.Request())
+			c.SetResponse(outer)
+			c.SetRequest(request)
+			c.Set(store.ContextKey, outside)
 		}
-		stdhttp.ReturnForm(request, c.Request())
-		c.SetResponse(outer)
-		c.SetRequest(request)
 	}()
-	c.SetResponse(response)
+	c.SetResponse(&w.response)
 	c.SetRequest(stdhttp.Inner(request, x))
+	c.Set(store.ContextKey, x.Context())
 	err := next(c)
 	switch {
-	case reused(c, x, response, w):
+	case !serves(c, x): // its later writes through c went to another request
 		w.Cut()
 		return
 	case err != nil && w.Status() != 0:
@@ -103,12 +105,12 @@ func run(c echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	w.Finish()
 }
 
-// reused reports whether c serves another request: the handler outlived
-// middleware.Timeout outside, and its later writes through c went to that request. For
-// that, Echo resets any response of c. A handler that left its own request in c with
-// another context still has its response.
-func reused(c echo.Context, x *protocol.Exchange, response *echo.Response, w *stdhttp.Writer) bool {
-	return (c.Response() != response || response.Writer != w) && !x.Runs(c.Request().Context())
+// serves reports whether c still serves the request of the exchange, which a handler that
+// outlived middleware.Timeout outside may find replaced by another one. The run was put
+// into both places that Echo clears for that: the store of c, and the context of its
+// request.
+func serves(c echo.Context, x *protocol.Exchange) bool {
+	return c.Get(store.ContextKey) == x.Context() || x.Runs(c.Request().Context())
 }
 
 // tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the

@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Echo reuses its contexts: a handler that outlived middleware.Timeout may find another
@@ -24,6 +25,9 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 		b.POST(path, b.counted(func(c echo.Context) error {
 			w := httptest.NewRecorder()
 			c.Reset(c.Request().Clone(t.Context()), w) // as Echo does for the next request
+			if path == "/writes" {
+				c.Set(store.ContextKey, t.Context()) // whose run is another
+			}
 			err := handler(c)
 			if path == "/fails" && w.Body.Len() > 0 {
 				t.Error("the error was handled before the handler returned")
@@ -52,16 +56,26 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(6)
 }
 
-// A handler may leave its request in the context with a derived context.
-func TestRequestOfTheHandlerStaysInTheContext(t *testing.T) {
+// What a handler leaves in the context of its own request, one of the two places of its
+// run included, makes it no other one.
+func TestContextThatServesItsOwnRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	b.POST("/orders", b.counted(func(c echo.Context) error {
-		c.SetRequest(c.Request().Clone(t.Context()))
-		return created(c)
-	}), b.guarded)
-	if first, _ := b.Twice("POST", "/orders"); first.Body != createdBody {
-		t.Errorf("answered %+v", first)
+	for path, leaves := range map[string]func(echo.Context){
+		"/request": func(c echo.Context) { c.SetRequest(c.Request().Clone(t.Context())) },
+		"/foreign": func(c echo.Context) { c.Set(store.ContextKey, "ours") },
+		"/both": func(c echo.Context) {
+			c.SetRequest(c.Request().Clone(t.Context()))
+			c.SetResponse(echo.NewResponse(c.Response(), c.Echo()))
+		},
+	} {
+		b.POST(path, b.counted(func(c echo.Context) error {
+			leaves(c)
+			return created(c)
+		}), b.guarded)
+		if first, _ := b.Twice("POST", path); first.Body != createdBody {
+			t.Errorf("%s: answered %+v", path, first)
+		}
 	}
-	b.Ran(1)
+	b.Ran(3)
 }

@@ -10,12 +10,15 @@
 // for clients.
 //
 // Do not wrap the net/http adapter with echo.WrapMiddleware instead: it cannot see the
-// error that a handler of Echo returns, and would keep an empty 200 in its place. It
-// detects that, and panics.
+// error that a handler of Echo returns, and keeps an empty 200 in its place.
 //
 // An [echo.Context] is not a context: a handler passes c.Request().Context() to
 // [protocol.Keep], [protocol.Release], [protocol.OmitBody], [protocol.Unknown], and
 // reprise.AttemptFrom.
+//
+// To know its own request again in a context that Echo reuses, the middleware keeps the
+// context of the run in the store of the context, under store.ContextKey, which belongs
+// to it.
 //
 // The tests here cover the peculiarities of Echo. Those of the protocol's rules, over
 // every store, and of real middleware stacks are in lab/echo5.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Scope returns the name of the authenticated principal that a request's key belongs to:
@@ -52,27 +53,23 @@ func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 // run runs the handler in an exchange, with a separate response: the hooks of outer
 // layers belong to the outer response, and run when that is sent.
 func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
-	outer, request := c.Response(), c.Request()
-	w := &writer{Writer: stdhttp.Writer{Behind: outer}, wire: wire{outer}}
-	w.Start(x, outer.Header(), &w.wire, http.DetectContentType)
-	response := echo.NewResponse(w, c.Logger())
-	if preset, err := echo.UnwrapResponse(outer); err == nil {
-		response.Status = preset.Status
-	}
+	outer, request, outside := c.Response(), c.Request(), c.Get(store.ContextKey)
+	w := newWriter(c, x)
 	defer func() { // also where the handler panics: a recovery outside finds its own response
 		w.Close()
-		if reused(c, x, response) {
-			return
+		if serves(c, x) {
+			stdhttp.ReturnForm(request, c.Request())
+			c.SetResponse(outer)
+			c.SetRequest(request)
+			c.Set(store.ContextKey, outside)
 		}
-		stdhttp.ReturnForm(request, c.Request())
-		c.SetResponse(outer)
-		c.SetRequest(request)
 	}()
-	c.SetResponse(response)
+	c.SetResponse(&w.response)
 	c.SetRequest(stdhttp.Inner(request, x))
+	c.Set(store.ContextKey, x.Context())
 	err := next(c)
 	switch {
-	case reused(c, x, response):
+	case !serves(c, x): // its later writes through c went to another request
 		w.Cut()
 		return
 	case err != nil && w.Status() != 0:
@@ -84,12 +81,11 @@ func run(c *echo.Context, x *protocol.Exchange, next echo.HandlerFunc) {
 	w.Finish()
 }
 
-// reused reports whether c serves another request: the handler outlived a layer outside
-// that did not wait for it, and its later writes through c went to that request. A layer
-// inside may leave its own response or its own request in c, such as Gzip and
-// ContextTimeout do; it does not leave both without the context of the exchange.
-func reused(c *echo.Context, x *protocol.Exchange, response http.ResponseWriter) bool {
-	return c.Response() != response && !x.Runs(c.Request().Context())
+// serves reports whether c still serves the request of the exchange, which a handler that
+// outlived a layer outside may find replaced by another one. The run was put into both
+// places that Echo clears for that: the store of c, and the context of its request.
+func serves(c *echo.Context, x *protocol.Exchange) bool {
+	return c.Get(store.ContextKey) == x.Context() || x.Runs(c.Request().Context())
 }
 
 // tooLarge reports whether BodyLimit, [http.MaxBytesHandler] or the like stopped the

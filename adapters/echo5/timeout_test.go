@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Echo reuses its contexts and their responses: a handler that outlived a layer which did
@@ -23,6 +24,9 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	} {
 		b.POST(path, b.counted(func(c *echo.Context) error {
 			c.Reset(c.Request().Clone(t.Context()), httptest.NewRecorder()) // as Echo does for the next request
+			if path == "/writes" {
+				c.Set(store.ContextKey, t.Context()) // whose run is another
+			}
 			return handler(c)
 		}), func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(c *echo.Context) error {
@@ -47,23 +51,26 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(6)
 }
 
-// A handler may leave its request in the context with a derived context, and its response
-// behind a layer.
-func TestRequestAndResponseOfTheHandlerStayInTheContext(t *testing.T) {
+// What a handler leaves in the context of its own request, one of the two places of its
+// run included, makes it no other one.
+func TestContextThatServesItsOwnRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	b.POST("/request", b.counted(func(c *echo.Context) error {
-		c.SetRequest(c.Request().Clone(t.Context()))
-		return created(c)
-	}), b.guarded)
-	b.POST("/response", b.counted(func(c *echo.Context) error {
-		c.SetResponse(echo.NewResponse(c.Response(), c.Logger()))
-		return created(c)
-	}), b.guarded)
-	for _, path := range []string{"/request", "/response"} {
+	for path, leaves := range map[string]func(*echo.Context){
+		"/request": func(c *echo.Context) { c.SetRequest(c.Request().Clone(t.Context())) },
+		"/foreign": func(c *echo.Context) { c.Set(store.ContextKey, "ours") },
+		"/both": func(c *echo.Context) {
+			c.SetRequest(c.Request().Clone(t.Context()))
+			c.SetResponse(echo.NewResponse(c.Response(), c.Logger()))
+		},
+	} {
+		b.POST(path, b.counted(func(c *echo.Context) error {
+			leaves(c)
+			return created(c)
+		}), b.guarded)
 		if first, _ := b.Twice("POST", path); first.Body != createdBody {
 			t.Errorf("%s: answered %+v", path, first)
 		}
 	}
-	b.Ran(2)
+	b.Ran(3)
 }

@@ -6,13 +6,27 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/reprise-go/reprise/adapters/internal/stdhttp"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is the response of a recorded handler, with the wire in the same allocation.
+// writer is the response of a recorded handler, with that of Echo and the wire in the same
+// allocation.
 type writer struct {
 	stdhttp.Writer
 
-	wire wire
+	response echo.Response
+	wire     wire
+}
+
+func newWriter(c *echo.Context, x *protocol.Exchange) *writer {
+	outer := c.Response()
+	w := &writer{Writer: stdhttp.Writer{Behind: outer}, wire: wire{outer}}
+	w.response = *echo.NewResponse(w, c.Logger())
+	if preset, err := echo.UnwrapResponse(outer); err == nil {
+		w.response.Status = preset.Status
+	}
+	w.Start(x, outer.Header(), &w.wire, http.DetectContentType)
+	return w
 }
 
 // wire is the response of the layers outside, which runs their hooks and counts the
