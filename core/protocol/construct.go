@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
@@ -45,7 +46,7 @@ func Over(engine *reprise.Engine, cfg Config) (*Guard, error) {
 }
 
 func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
-	given := cfg.Offload
+	given := dependent{cfg.Retention, cfg.Fingerprint.Func, cfg.Offload}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	engine.Declare(cfg.Name)
 	return &Guard{
-		engine: engine, cfg: cfg, offload: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		engine: engine, cfg: cfg, given: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
 		omit:     omit,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key, announce.link),
@@ -84,10 +85,22 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	}, nil
 }
 
+// dependent is the fields of a [Config] whose defaults follow from other fields, as they
+// were given: a guard made of another one must not take those defaults for choices.
+type dependent struct {
+	retention time.Duration // of KeyContent: the window
+	digest    Fingerprinter // of KeyContent: CanonicalJSON
+	offload   Offloading
+}
+
 // With returns another guard over the same engine. Its policy is that of g with the
 // fields that change sets:
 //
 //	refunds, err := orders.With(func(c *protocol.Config) { c.Retention = 30 * 24 * time.Hour })
+//
+// The new guard is the same as one that [New] makes with those fields. change finds the
+// defaults filled in, except the Retention and the Fingerprint.Func that follow from
+// [KeyContent], which do not outlive another Key.
 //
 // It is how routes, tenants or API versions get their own policies; [Config.Select]
 // chooses between guards by the request. The new guard counts its own Stats. Make guards
@@ -95,11 +108,9 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 // so, because the engine is shared. The error is that of [New].
 func (g *Guard) With(change func(*Config)) (*Guard, error) {
 	cfg := g.cfg.clone()
-	if cfg.Key.window > 0 {
-		cfg.Retention = 0 // withDefaults set it
-	}
+	cfg.Retention, cfg.Fingerprint.Func = g.given.retention, g.given.digest
 	change(&cfg)
-	cfg.Offload.unfill(&g.cfg.Offload, &g.offload)
+	cfg.Offload.unfill(&g.cfg.Offload, &g.given.offload)
 	other, err := newGuard(g.engine, cfg)
 	if err != nil {
 		return nil, err

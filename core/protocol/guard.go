@@ -17,7 +17,7 @@ type Guard struct {
 	engine   *reprise.Engine
 	owned    bool // New made the engine, for this guard or the one that With began with
 	cfg      Config
-	offload  Offloading          // as it was given, without defaults
+	given    dependent
 	omit     []canonical.Pointer // Config.Fingerprint.Omit
 	grammar  keyGrammar
 	fields   fieldPolicy
