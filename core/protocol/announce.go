@@ -33,7 +33,7 @@ func (a *announcement) fields(own []Field, recorded bool, at time.Time) []Field 
 		return nil
 	}
 	fields := make([]Field, 0, 2)
-	if a.expires && recorded && !slices.ContainsFunc(own, func(f Field) bool { return strings.EqualFold(f.Name, record.FieldExpires) }) {
+	if a.expires && recorded && !slices.ContainsFunc(own, func(f Field) bool { return !f.Remove && strings.EqualFold(f.Name, record.FieldExpires) }) {
 		fields = append(fields, Field{Name: record.FieldExpires, Value: sfDate(at.Add(a.retention))})
 	}
 	if a.link.Name != "" && !(Header{fields: own}).has(a.link) {

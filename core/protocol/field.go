@@ -23,6 +23,11 @@ type Field struct {
 	// Remove says that the field removes the values that the response has under Name, and
 	// adds none. Value is empty then.
 	Remove bool
+
+	// Suppress, beside Remove, says that the server fills in none either, as it does for
+	// Date and Content-Type: a field of net/http with a name and no values. A framework
+	// that has no such fields only removes it.
+	Suppress bool
 }
 
 // Header is an ordered, immutable list of fields. The zero value is empty. It is safe for

@@ -15,9 +15,12 @@ import (
 // handler finds its changes.
 
 // appendMap appends the fields of header. A name without values, which tells net/http to
-// leave a field out, adds none.
+// leave a field out, is one that is suppressed.
 func appendMap(dst []Field, header map[string][]string) []Field {
 	for name, values := range header {
+		if len(values) == 0 {
+			dst = append(dst, Field{Name: name, Remove: true, Suppress: true})
+		}
 		for i, value := range values {
 			dst = append(dst, Field{Name: name, Value: value, Add: i > 0})
 		}
@@ -60,7 +63,11 @@ func groupLen(list []Field) int {
 // value is the same.
 func appendPlaces(dst []*string, header map[string][]string, list []Field) []*string {
 	for len(list) > 0 {
-		dst = append(dst, &header[list[0].Name][0])
+		var place *string
+		if values := header[list[0].Name]; len(values) > 0 {
+			place = &values[0]
+		}
+		dst = append(dst, place)
 		list = list[groupLen(list):]
 	}
 	return dst
@@ -108,14 +115,17 @@ func sameFields(a, b []Field) bool {
 
 // restore gives header the fields of list, which it had before.
 func restore(header map[string][]string, list []Field) {
-	for name, values := range header {
-		if len(values) > 0 && group(list, name) == nil {
+	for name := range header {
+		if group(list, name) == nil {
 			delete(header, name)
 		}
 	}
 	for len(list) > 0 {
 		n := groupLen(list)
-		if !sameValues(header[list[0].Name], list[:n]) {
+		switch {
+		case list[0].Suppress:
+			header[list[0].Name] = nil
+		case !sameValues(header[list[0].Name], list[:n]):
 			values := make([]string, n)
 			for i := range values {
 				values[i] = list[i].Value
@@ -200,6 +210,8 @@ func (r Response) Write(header map[string][]string, wire Wire) {
 	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {
 		switch {
+		case f.Suppress:
+			header[f.Name] = nil
 		case f.Remove:
 			delete(header, f.Name)
 		case f.Add:

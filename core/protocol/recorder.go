@@ -321,7 +321,7 @@ func (r *Recorder) sendsTrailers() bool {
 	if r.x.http2 {
 		return true
 	}
-	known := func(f Field) bool { return f.Name == "Trailer" || strings.HasPrefix(f.Name, trailerPrefix) }
+	known := func(f Field) bool { return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix) }
 	return r.declared < 0 && (r.live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
 }
 
@@ -338,9 +338,6 @@ func (r *Recorder) nameType(start []byte) {
 		if own := group(s.committed, name); len(own) > 0 && own[0].Value != "" && !sameFields(own, group(s.outer, name)) {
 			return
 		}
-	}
-	if values, there := r.header["Content-Type"]; there && len(values) == 0 {
-		return // the handler asked for none
 	}
 	s.committed = append(s.committed, Field{Name: "Content-Type", Value: r.sniff(start)})
 }

@@ -79,6 +79,8 @@ func encodable(s *response) error {
 		switch {
 		case !syntax.ValidField(f.Name, f.Value):
 			return refuseResponse("the field %q has a name or a value that cannot be sent", f.Name)
+		case f.Suppress && !f.Remove:
+			return refuseResponse("the field %s is suppressed and not removed", f.Name)
 		case f.Remove && f.Value != "":
 			return refuseResponse("the field %s is removed and has a value", f.Name)
 		case f.Remove && i >= len(s.Fields):

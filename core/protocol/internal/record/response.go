@@ -52,15 +52,15 @@ const (
 
 // Field is one line of a header section, as protocol.Field is.
 type Field struct {
-	Name, Value string
-	Add, Remove bool
+	Name, Value           string
+	Add, Remove, Suppress bool
 }
 
 // AnyField is a type with the members of [Field], which the codec converts to it.
 type AnyField interface {
 	~struct {
-		Name, Value string
-		Add, Remove bool
+		Name, Value           string
+		Add, Remove, Suppress bool
 	}
 }
 
@@ -125,6 +125,7 @@ const (
 	kindRemove     = 2 // without a value
 	kindTrailer    = 3
 	kindTrailerAdd = 4
+	kindSuppress   = 5 // a removal, after which the server fills in none
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -234,6 +235,8 @@ func Append[F AnyField](dst []byte, s *Response[F]) []byte {
 // appendField appends a field of the kind, or of the one after it if the field is added.
 func appendField(dst []byte, f Field, kind byte) []byte {
 	switch {
+	case f.Suppress:
+		kind = kindSuppress
 	case f.Remove:
 		kind = kindRemove
 	case f.Add:
@@ -336,7 +339,7 @@ func checkFields(section string, n int) (header, trailers int, err error) {
 		return 0, 0, errLimit
 	}
 	for range n {
-		isTrailer := section != "" && section[0] >= kindTrailer
+		isTrailer := section != "" && (section[0] == kindTrailer || section[0] == kindTrailerAdd)
 		f, rest, ok := cutField(section)
 		switch {
 		case !ok:
@@ -380,7 +383,7 @@ func isForged(name string) bool {
 // cutField reads the first field of section and returns the rest. ok is false if section
 // does not start with a complete field.
 func cutField(section string) (f Field, rest string, ok bool) {
-	if len(section) < fieldSize || section[0] > kindTrailerAdd {
+	if len(section) < fieldSize || section[0] > kindSuppress {
 		return Field{}, "", false
 	}
 	kind := section[0]
@@ -392,6 +395,6 @@ func cutField(section string) (f Field, rest string, ok bool) {
 	}
 	return Field{
 		Name: rest[:name], Value: rest[name : name+value],
-		Add: kind == kindAdd || kind == kindTrailerAdd, Remove: kind == kindRemove,
+		Add: kind == kindAdd || kind == kindTrailerAdd, Remove: kind == kindRemove || kind == kindSuppress, Suppress: kind == kindSuppress,
 	}, rest[name+value:], true
 }

@@ -56,6 +56,11 @@ var goldenStored = []struct {
 		"010000c80005000000590000000200000c0010436f6e74656e742d547970656170706c69636174696f6e2f6772706302000c" +
 			"0000582d506f77657265642d427903000b0001477270632d537461747573300300050001582d53756d610400050001582d53756d620001cb7db16b",
 	},
+	{
+		"a field that the server leaves out",
+		stored{Status: 204, Fields: []Field{{Name: "Date", Remove: true, Suppress: true}}},
+		"010000cc00010000000900000000050004000044617465ea194051",
+	},
 	{"cut short", stored{Status: 500, Flags: Cut}, "010201f40000000000000000000056e4b6ef"},
 	{
 		"offloaded body",
@@ -275,8 +280,9 @@ func refused() map[string][]byte {
 		"a section that is large":   with(1, field("X", strings.Repeat("v", MaxHeaderBytes))),
 		"half a field head":         with(1, field("X", "")[:fieldSize-1]),
 		"half a field":              with(1, field("X", "value")[:fieldSize+3]),
-		"a field of another kind":   with(1, "\x05"+field("X", "")[1:]),
+		"a field of another kind":   with(1, "\x06"+field("X", "")[1:]),
 		"a removal with a value":    with(1, "\x02"+field("X", "v")[1:]),
+		"one that is left out":      with(1, "\x05"+field("X", "v")[1:]),
 		"a field after a trailer":   with(2, "\x03"+field("X", "")[1:]+field("Y", "")),
 		"a name that is empty":      with(1, field("", "value")),
 		"a name that ends the line": with(1, field("X\r\nY", "value")),
@@ -405,7 +411,7 @@ func FuzzStored(f *testing.F) {
 			s.Flags = Offloaded
 			s.Blob = Blob{SHA256: sha256.Sum256(body), Size: 1 + int64(at%MaxBlob), Day: int(at % (lastDay + 1))}
 		}
-		s.Fields = storable(Field{Name: name1, Value: value1}, Field{Name: name2, Value: value2, Add: add}, Field{Name: name2, Remove: true})
+		s.Fields = storable(Field{Name: name1, Value: value1}, Field{Name: name2, Value: value2, Add: add}, Field{Name: name2, Remove: true}, Field{Name: name1, Remove: true, Suppress: true})
 		if s.Flags != Offloaded {
 			s.Trailers = storable(Field{Name: name2, Value: value1}, Field{Name: name1, Value: value2, Add: add})
 		}
