@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
@@ -58,4 +62,48 @@ func TestFilesOfAFormAreRemoved(t *testing.T) {
 func TestR50ConsumedBody(t *testing.T) {
 	t.Parallel()
 	paying(t, harness.DecodeJSON).CheckConsumed("/payments", false)
+}
+
+// R21c: curl chooses a new boundary for each upload, and a retry is the same request.
+func TestR21cUploadsOfCurl(t *testing.T) {
+	t.Parallel()
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not installed; TestR21cBoundariesDoNotCount of core/protocol draws boundaries too")
+	}
+	path := filepath.Join(t.TempDir(), "x.bin")
+	if err := os.WriteFile(path, harness.Pattern(5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]bool{}
+	app := setup(t, protocol.Config{Required: true}, func(r *http.Request) (string, error) {
+		types[r.Header.Get("Content-Type")] = true
+		return "tenant", nil
+	}, func(w http.ResponseWriter, r *http.Request) {
+		_, header, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Fprint(w, header.Size)
+	})
+	upload := func(fields ...string) string {
+		args := []string{"-s", "-S", "-i", "-H", "Idempotency-Key: curl", app.Request("POST", "/upload", "").URL.String()}
+		for _, field := range fields {
+			args = append(args, "-F", field)
+		}
+		out, err := exec.CommandContext(t.Context(), curl, args...).CombinedOutput() //nolint:gosec // the arguments are those of the test
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	file := "file=@" + path
+	first, again, other := upload(file, "title=tea"), upload(file, "title=tea"), upload(file, "title=milk")
+	if !strings.Contains(first, "200 OK") || !strings.Contains(again, "Idempotent-Replayed: true") || !strings.HasSuffix(again, "5000") || !strings.Contains(other, "422 ") {
+		t.Errorf("the upload: %s\nits retry: %s\nanother one: %s", first, again, other)
+	}
+	if len(types) != 3 {
+		t.Errorf("curl sent the types %v, want three boundaries", types)
+	}
 }

@@ -176,7 +176,6 @@ var keySourceCases = []testCase{
 			if own.exec() != 4 {
 				srv.Errorf("a request with a key of its own got the response of run %d", own.exec())
 			}
-			srv.refuses(e.post(created).withKeys().with("Content-Type", "multipart/form-data; boundary=b").withBody(formBody), protocol.CodeKeyInvalid)
 			srv.ran(4) // and one of the other scope
 			brief := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyContent(window)}})
 			again := c.withTarget("/t/op/again")

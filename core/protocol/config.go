@@ -219,9 +219,10 @@ type Fingerprinting struct {
 	// Headers names the request fields that are added to the fingerprint, with any Func. An
 	// example is an API version. List "Host" if one process serves several hosts: without
 	// it, and with one key space for all of them, a request to the live host may get the
-	// replay of the sandbox host's response. After a change of the list, retries of
-	// requests that are in flight or recorded get 422. The headers of the key are refused:
-	// one key has several notations.
+	// replay of the sandbox host's response. Content-Type counts with its parameters if it
+	// is listed, such as the boundary of a form, which clients choose anew for each attempt.
+	// After a change of the list, retries of requests that are in flight or recorded get
+	// 422. The headers of the key are refused: one key has several notations.
 	Headers []string
 }
 

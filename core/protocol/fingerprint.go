@@ -24,7 +24,8 @@ import (
 // the records could guess short bodies. An error refuses the request with 400
 // request-invalid. A Fingerprinter is safe for concurrent use, and returns the same for
 // the same request in every process and version: a rolling deploy with two different ones
-// answers honest retries with 422.
+// answers honest retries with 422. So does a function that digests the bytes of a
+// multipart form, because clients choose a new boundary for each attempt.
 //
 // [DefaultFingerprint], [CanonicalJSON] and [NoFingerprint] are ready to use. Your own
 // function is best built on one of them: call it with a copy of the request in which the
@@ -34,22 +35,35 @@ type Fingerprinter func(r *Request, key string, body []byte) (store.Fingerprint,
 // fingerprintLabel separates the digests of this version and purpose from all others. A
 // change to it, or to anything else in the layout, answers 422 to the retry of every
 // request in flight.
-const fingerprintLabel = "reprise/fingerprint/1\x00"
+const fingerprintLabel = "reprise/fingerprint/2\x00"
 
 // DefaultFingerprint is the [Fingerprinter] of a guard that configures none. It never
-// fails. It digests the method, the escaped path, the raw query, the media type and
-// charset, the content coding and the bytes of the body. Case, white space and quoting in
-// media type, charset and coding do not count, nor do other parameters of the media type
-// or other fields. Layout, version 1:
+// fails. It digests the method, the escaped path, the raw query, the media type, the
+// content coding and the body: the bytes, or the parts of a multipart form. The case of
+// media type and coding does not count, nor do the parameters of the media type, such as
+// a charset, or other fields. Layout, version 2:
 //
-//	SHA-256("reprise/fingerprint/1\0" ‖ part("bytes") ‖ part(key) ‖ part(method) ‖ part(path) ‖ part(query)
-//		‖ part(media types) ‖ part(charsets) ‖ part(content codings) ‖ part(body))
+//	SHA-256("reprise/fingerprint/2\0" ‖ part("bytes") ‖ part(key) ‖ part(method) ‖ part(path) ‖ part(query)
+//		‖ part(media types) ‖ part(content codings) ‖ part(body))
 //
-// where part(s) is u64(len s) ‖ s, lengths are big-endian, media types and charsets have
-// one element for each Content-Type line, the codings one for each listed, and elements
-// are in lower case and joined by commas.
+// where part(s) is u64(len s) ‖ s, lengths are big-endian, media types have one element
+// for each Content-Type line, the codings one for each listed, and elements are in lower
+// case and joined by commas.
+//
+// The body of a request whose only Content-Type is multipart/form-data, without a
+// content coding, is digested as a form (R21c): its parts in order, each with its name,
+// file name, media type, other fields and bytes, but not the boundary. Layout:
+// "form" for "bytes", and the notation of docs/reference/formats.md for part(body). A
+// body that cannot be read as a form, or that could be read as two, is digested byte by
+// byte.
+//
+// Of a form that another layer parsed before, and whose bytes are gone, only the names,
+// values and files are known: see [Request.Form]. They are digested as a form that has
+// them in the order of their names, the values first. A retry whose bytes are there, such
+// as one that another instance serves, is the same request if its parts have that order
+// and its values have no fields but their names. It otherwise gets 422.
 func DefaultFingerprint(r *Request, key string, body []byte) (store.Fingerprint, error) {
-	return fingerprint("bytes", r, key, body), nil
+	return contentFingerprint(r, key, body), nil
 }
 
 // CanonicalJSON is a [Fingerprinter] for clients that encode the JSON of a retry again.
@@ -62,7 +76,8 @@ func DefaultFingerprint(r *Request, key string, body []byte) (store.Fingerprint,
 // A body that can be read in more than one way is digested byte by byte, as by
 // DefaultFingerprint: one that is not JSON in UTF-8, or has two members with one name,
 // half of a surrogate pair, more than 100 levels, or an exponent of more than 15 digits.
-// It never fails.
+// A multipart form is digested by its parts, and JSON in one of them byte by byte. It
+// never fails.
 //
 // The layout is that of DefaultFingerprint with "json" for "bytes", and the canonical
 // form for the body. The parts of Config.Fingerprint.Omit are missing in that form.
@@ -74,10 +89,22 @@ func CanonicalJSON(r *Request, key string, body []byte) (store.Fingerprint, erro
 func canonicalJSON(r *Request, key string, body []byte, omit []canonical.Pointer) store.Fingerprint {
 	if isJSON(r) {
 		if text, ok := canonical.AppendJSON(make([]byte, 0, len(body)+len(body)/2), body, omit...); ok {
-			return fingerprint("json", r, key, text)
+			return fingerprint("json", r, key, text, nil)
 		}
 	}
-	return fingerprint("bytes", r, key, body)
+	return contentFingerprint(r, key, body)
+}
+
+// contentFingerprint digests a request with its body as a form, or else as bytes.
+func contentFingerprint(r *Request, key string, body []byte) store.Fingerprint {
+	if r.notation {
+		return fingerprint("form", r, key, body, nil)
+	}
+	var form canonical.Form
+	if parseForm(r, body, &form) {
+		return fingerprint("form", r, key, nil, &form)
+	}
+	return fingerprint("bytes", r, key, body, nil)
 }
 
 // is reports whether f is the function other, and not one that calls it.
@@ -118,7 +145,7 @@ func (c *Fingerprinting) omitted() ([]canonical.Pointer, error) {
 // NoFingerprint is a [Fingerprinter] that does not bind a key to its request: every later
 // request with the key gets the response to the first. It is for clients that cannot
 // repeat a request exactly, and it gives up the protection against reused keys. It never
-// fails. The layout is SHA-256("reprise/fingerprint/1\0" ‖ part("none") ‖ part(key)).
+// fails. The layout is SHA-256("reprise/fingerprint/2\0" ‖ part("none") ‖ part(key)).
 func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) {
 	var stack [512]byte
 	b := append(stack[:0], fingerprintLabel...)
@@ -128,9 +155,9 @@ func NoFingerprint(_ *Request, key string, _ []byte) (store.Fingerprint, error) 
 }
 
 // withFields adds request fields to a fingerprint. names are in lower case and sorted.
-// Layout, version 1:
+// Layout, version 2:
 //
-//	SHA-256("reprise/fingerprint/1\0" ‖ part("fields") ‖ part(fingerprint)
+//	SHA-256("reprise/fingerprint/2\0" ‖ part("fields") ‖ part(fingerprint)
 //		‖ for each name: part(name) ‖ u64(number of lines) ‖ part(line) …)
 //
 // with spaces and tabs around each line removed. "host" is the request's Host, in lower
@@ -172,15 +199,15 @@ func sortedNames(names []string) []string {
 
 // digester has the buffers that a fingerprint needs. They are reused.
 type digester struct {
-	hash     hash.Hash
-	parts    []byte // all but the content
-	charsets []byte // a separate part, because it is read together with the media types
+	hash  hash.Hash
+	parts []byte // all but the content
 }
 
 var digesters = sync.Pool{New: func() any { return &digester{hash: sha256.New()} }}
 
-// fingerprint digests the parts of r and content, which is its body in the given form.
-func fingerprint(form string, r *Request, key string, content []byte) store.Fingerprint {
+// fingerprint digests the parts of r and its body: parsed, if that is not nil, or else
+// content, which is the body in the given form.
+func fingerprint(form string, r *Request, key string, content []byte, parsed *canonical.Form) store.Fingerprint {
 	d := digesters.Get().(*digester)
 	b := d.parts[:0]
 	b = append(b, fingerprintLabel...)
@@ -191,25 +218,27 @@ func fingerprint(form string, r *Request, key string, content []byte) store.Fing
 	b = appendPart(b, r.RawQuery)
 
 	b, at := canonical.OpenPart(b)
-	d.charsets = d.charsets[:0]
 	for i, line := range r.values("Content-Type") {
-		media, charset := splitMediaType(line)
-		b = appendElement(b, i, media)
-		d.charsets = appendElement(d.charsets, i, charset)
+		b = appendElement(b, i, syntax.MediaType(line))
 	}
 	canonical.ClosePart(b, at)
-	b = appendPart(b, d.charsets)
 
 	b, at = canonical.OpenPart(b)
 	b = appendCodings(b, r.values("Content-Encoding"))
 	canonical.ClosePart(b, at)
 
-	b = binary.BigEndian.AppendUint64(b, uint64(len(content)))
+	if form != "form" { // whose notation ends where the digest does
+		b = binary.BigEndian.AppendUint64(b, uint64(len(content)))
+	}
 	d.hash.Reset()
 	d.hash.Write(b) // a digest takes everything
-	d.hash.Write(content)
+	if parsed != nil {
+		b = parsed.Write(d.hash, b)
+	} else {
+		d.hash.Write(content)
+	}
 	sum := store.Fingerprint(d.hash.Sum(b[:0]))
-	d.parts, d.charsets = again(b), again(d.charsets)
+	d.parts = again(b)
 	digesters.Put(d)
 	return sum
 }
@@ -243,68 +272,4 @@ func appendCodings(b []byte, lines []string) []byte {
 		}
 	}
 	return b
-}
-
-// isJSON reports whether r has a Content-Type, and every line of it is a JSON type.
-func isJSON(r *Request) bool {
-	lines := r.values("Content-Type")
-	for _, line := range lines {
-		var stack [64]byte
-		media, _ := splitMediaType(line)
-		lower := string(syntax.AppendLower(stack[:0], media))
-		if lower != "application/json" && lower != "text/json" && !strings.HasSuffix(lower, "+json") {
-			return false
-		}
-	}
-	return len(lines) > 0
-}
-
-// isMultipart reports whether a Content-Type of r is one of forms in parts.
-func isMultipart(r *Request) bool {
-	for _, line := range r.values("Content-Type") {
-		const prefix = "multipart/"
-		if media, _ := splitMediaType(line); len(media) >= len(prefix) && strings.EqualFold(media[:len(prefix)], prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// splitMediaType returns the media type of a Content-Type line and the value of its first
-// charset parameter without quotes, both as they are written. A malformed line is split,
-// too, and always in the same way.
-func splitMediaType(line string) (media, charset string) {
-	media, parameters, _ := strings.Cut(line, ";")
-	for parameters != "" {
-		var parameter string
-		parameter, parameters = cutParameter(parameters)
-		if name, value, _ := strings.Cut(parameter, "="); strings.EqualFold(syntax.TrimSpace(name), "charset") {
-			return syntax.TrimSpace(media), unquote(syntax.TrimSpace(value))
-		}
-	}
-	return syntax.TrimSpace(media), ""
-}
-
-// cutParameter cuts at the first semicolon that is not in a quoted string.
-func cutParameter(s string) (parameter, rest string) {
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == '\\' && quoted:
-			i++
-		case s[i] == ';' && !quoted:
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
-}
-
-// unquote removes the quotes of a quoted string. Escapes stay: no charset needs one.
-func unquote(s string) string {
-	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
-		return s[1 : len(s)-1]
-	}
-	return s
 }

@@ -57,6 +57,7 @@ const (
 	errKeyObject  keyError = "cannot be read: a value on the way to it is not an object"
 	errKeyText    keyError = "is not a string"
 	errKeyForm    keyError = "cannot be read: the body is a multipart form, or was parsed as a form before"
+	errKeyParts   keyError = "cannot be compared: the body has a boundary, and is not a well-formed multipart form"
 	errKeyOwn     keyError = "cannot be read"
 	errKeyDiffers keyError = "are not the same key"
 )

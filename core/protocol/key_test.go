@@ -115,6 +115,7 @@ func TestR5MaximumIsConfigurable(t *testing.T) {
 // keyErrors are all errors of parse, and those that a guard adds.
 var keyErrors = []keyError{
 	errKeyEmpty, errKeyTooLong, errKeyBytes, errKeyBare, errKeyUnquoted, errKeyString, errKeyRepeated,
+	errKeyParts,
 }
 
 func TestKeyErrorsAreInvalidArguments(t *testing.T) {

@@ -98,9 +98,10 @@ func KeyFunc(name string, find KeyFinder) KeySource {
 // are one operation, for as long as the window, which is the policy's Retention. A later
 // request with the same content is a new operation. Requests are equal if their
 // fingerprint is, which is [CanonicalJSON] by default; [NoFingerprint] is refused, and so
-// is a Horizon, which would never let the content run again. A multipart form has another
-// boundary in each request, and is refused without a key in the header. So is the scope
-// of [ErrUnscoped], in which equal requests of two clients would be one operation: 403.
+// is a Horizon, which would never let the content run again. Multipart forms are equal if
+// their parts are. Any other body in parts has another boundary in each request, and is
+// refused without a key in the header. So is the scope of [ErrUnscoped], in which equal
+// requests of two clients would be one operation: 403.
 //
 // The window bounds every promise about the content: AtMostOnce, too, holds no longer,
 // and a request whose outcome is unknown runs again after it.
@@ -223,6 +224,8 @@ func (k *KeySource) lines(req *Request) (line string, n int) {
 // cannot. It looks at the header only.
 func (k *KeySource) misread(req *Request) error {
 	switch {
+	case k.origin == ofContent:
+		return nil // its parts decide
 	case k.readsBody() && isMultipart(req):
 		return errKeyForm
 	case k.origin == ofMember && !req.isCall() && !isJSON(req):
@@ -257,6 +260,9 @@ func (g *Guard) sourceKey(req *Request, body []byte) (key string, found bool, er
 		key, err = g.ownKey(*req, req.forHandler(body))
 		found = key != ""
 	default:
+		if hasUncomparedParts(req, body) {
+			return "", false, errKeyParts
+		}
 		fp, err := g.fingerprint(req, "", body)
 		return contentKey + hex.EncodeToString(fp[:]), true, err
 	}

@@ -47,7 +47,9 @@ type Request struct {
 	Bytes []byte
 
 	// Form returns the multipart form that a framework parsed while it read the body,
-	// whose bytes are gone. Its parts are compared, in any order of their names.
+	// whose bytes are gone. Its parts are compared, in any order of their names, and
+	// without what a parser drops: the fields of values, parts without a name, preamble
+	// and epilogue (see [DefaultFingerprint]).
 	Form func() (*multipart.Form, error)
 
 	// Parsed has what the framework kept of a Body that an outer layer or the scope

@@ -226,7 +226,7 @@ func (q *request) contentKey(c *protocol.Config) string {
 	fp := q.fingerprint(new(settings), c, "")
 	if len(c.Fingerprint.Headers) > 0 {
 		part := func(b []byte, s string) []byte { return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...) }
-		b := part(part([]byte("reprise/fingerprint/1\x00"), "fields"), string(fp[:]))
+		b := part(part([]byte("reprise/fingerprint/2\x00"), "fields"), string(fp[:]))
 		b = part(b, strings.ToLower(versionField))
 		fp = sha256.Sum256(part(binary.BigEndian.AppendUint64(b, 1), q.version))
 	}

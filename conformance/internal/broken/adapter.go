@@ -131,6 +131,12 @@ func (a *adapter) request(r *http.Request) protocol.Request {
 	switch a.flaw {
 	case forgetsHost:
 		req.Host = ""
+	case forgetsBoundary:
+		h := r.Header.Clone()
+		for i, line := range h["Content-Type"] {
+			h["Content-Type"][i], _, _ = strings.Cut(line, ";")
+		}
+		req.Header = h
 	case forgetsLength:
 		req.Length = 0
 	case hidesFields:

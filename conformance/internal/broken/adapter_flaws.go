@@ -24,6 +24,7 @@ const (
 	defaultsScope     Flaw = "defaults-scope"
 	cleansScope       Flaw = "cleans-scope"
 	forgetsHost       Flaw = "forgets-host"
+	forgetsBoundary   Flaw = "forgets-boundary"
 	forgetsLimit      Flaw = "forgets-limit"
 	forgetsLength     Flaw = "forgets-length"
 	hidesFields       Flaw = "hides-fields"
@@ -45,6 +46,7 @@ var requestFlaws = []Mutant{
 	{defaultsScope, "shares a key space among those that it cannot name", "R44"},
 	{cleansScope, "drops the control bytes of a principal's name", "R43d"},
 	{forgetsHost, "does not tell which host was asked", "R24g"},
+	{forgetsBoundary, "does not tell the parameters of the media type", "R24h"},
 	{forgetsLimit, "takes the limit of an outer layer for a broken body", "R26e"},
 	{forgetsLength, "does not tell which length was declared", "R50a"},
 	{hidesFields, "shows the policy no field but the protocol's own", "R45d"},

@@ -6,33 +6,61 @@ import (
 	"maps"
 	"mime/multipart"
 	"slices"
+	"strings"
 )
 
-// AppendForm appends the values and files of a multipart form in a notation that is the
-// same for the same parts: it is compared, never parsed. Names are sorted, because a
-// framework that parses a form early keeps no order between them. Every part has its
-// length before it, so that no two forms look alike.
+// AppendForm appends the notation of a form that a framework parsed, as [Form.Write]
+// writes that of its bytes, as far as a [multipart.Form] tells it: the values come
+// first, and values and files are sorted by their names, because the order between names
+// is unknown. So are the preamble, the epilogue, the parts without a name, and the fields
+// of a value other than its name.
 func AppendForm(dst []byte, form *multipart.Form) ([]byte, error) {
+	dst = appendPart(appendPart(dst, ""), "")
 	for _, name := range slices.Sorted(maps.Keys(form.Value)) {
 		for _, value := range form.Value[name] {
-			dst = appendFormPart(appendFormPart(append(dst, 'v'), name), value)
+			dst = appendNames(dst, name)
+			dst = binary.BigEndian.AppendUint64(dst, 0)
+			dst = appendPart(dst, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(form.File)) {
 		for _, file := range form.File[name] {
-			dst = appendFormPart(append(dst, 'f'), name)
-			for _, field := range slices.Sorted(maps.Keys(file.Header)) {
-				for _, value := range file.Header[field] {
-					dst = appendFormPart(appendFormPart(append(dst, 'h'), field), value)
-				}
-			}
+			dst = appendFileHeader(dst, name, file)
 			var err error
-			if dst, err = appendFile(append(dst, 'c'), file); err != nil {
+			if dst, err = appendFile(dst, file); err != nil {
 				return dst, err
 			}
 		}
 	}
 	return dst, nil
+}
+
+// escaped writes a name as it stands between quotes.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// appendNames appends the disposition of a part with a name and maybe a file name.
+func appendNames(dst []byte, name string, files ...string) []byte {
+	dst = appendPart(dst, "form-data")
+	dst = binary.BigEndian.AppendUint64(dst, uint64(1+len(files))) //nolint:gosec // a number of names
+	dst = appendPart(appendPart(dst, "name"), escaped.Replace(name))
+	for _, file := range files {
+		dst = appendPart(appendPart(dst, "filename"), escaped.Replace(file))
+	}
+	return dst
+}
+
+func appendFileHeader(dst []byte, name string, file *multipart.FileHeader) []byte {
+	var fields []partField
+	for _, field := range slices.Sorted(maps.Keys(file.Header)) {
+		for _, value := range file.Header[field] {
+			fields = append(fields, partField{[]byte(field), []byte(value)})
+		}
+	}
+	if len(fields) == 0 { // the framework keeps no header
+		return binary.BigEndian.AppendUint64(appendNames(dst, name, file.Filename), 0)
+	}
+	slices.SortStableFunc(fields, comparePartFields)
+	return appendHeader(dst, fields)
 }
 
 func appendFile(dst []byte, file *multipart.FileHeader) ([]byte, error) {
@@ -41,16 +69,11 @@ func appendFile(dst []byte, file *multipart.FileHeader) ([]byte, error) {
 		return dst, err
 	}
 	defer content.Close()
-	dst = binary.BigEndian.AppendUint32(dst, uint32(file.Size)) //nolint:gosec // the limit of a request bounds it
+	dst = binary.BigEndian.AppendUint64(dst, uint64(file.Size)) //nolint:gosec // the limit of a request bounds it
 	start := len(dst)
 	dst = slices.Grow(dst, int(file.Size))[:start+int(file.Size)]
 	_, err = io.ReadFull(content, dst[start:])
 	return dst, err
-}
-
-func appendFormPart(dst []byte, part string) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(part))) //nolint:gosec // the limit of a request bounds it
-	return append(dst, part...)
 }
 
 // FormSize returns how long the notation of form is at least, so that a form over the

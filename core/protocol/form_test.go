@@ -1,0 +1,412 @@
+package protocol
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
+	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// formPart is a part of a form: its header lines without the last line end, and its
+// content.
+type formPart struct{ header, content string }
+
+// value is a part as clients send a value, and file one as they send a file.
+func value(name, content string) formPart {
+	return formPart{`Content-Disposition: form-data; name="` + name + `"`, content}
+}
+
+func file(name, file, media, content string) formPart {
+	return formPart{fmt.Sprintf("Content-Disposition: form-data; name=%q; filename=%q\r\nContent-Type: %s", name, file, media), content}
+}
+
+// body returns the bytes of a form.
+func formBody(boundary string, parts ...formPart) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString("--" + boundary + "\r\n")
+		if p.header != "" {
+			b.WriteString(p.header + "\r\n")
+		}
+		b.WriteString("\r\n" + p.content + "\r\n")
+	}
+	b.WriteString("--" + boundary + "--\r\n")
+	return b.String()
+}
+
+// upload is a request whose body has a boundary.
+func upload(boundary string, fields ...string) Request {
+	h := lines{"Content-Type": {"multipart/form-data; boundary=" + boundary}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		h[fields[i]] = []string{fields[i+1]}
+	}
+	return Request{Method: "POST", Path: "/upload", Header: h}
+}
+
+// R21c: clients choose a new boundary for each attempt, and the parts are the same.
+func TestR21cBoundariesDoNotCount(t *testing.T) {
+	t.Parallel()
+	sums := map[store.Fingerprint]bool{}
+	for range 5 {
+		var body strings.Builder
+		w := multipart.NewWriter(&body) // a random boundary
+		if err := w.WriteField("title", "tea"); err != nil {
+			t.Fatal(err)
+		}
+		part, err := w.CreateFormFile("file", `a "b" ü.txt`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(part, "--\r\n--x\r\n\x00"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, f := range map[string]Fingerprinter{"default": DefaultFingerprint, "JSON": CanonicalJSON} {
+			r := upload(w.Boundary())
+			sum := digest(t, f, r, "k", body.String())
+			if sums[sum] = true; len(sums) > 1 {
+				t.Fatalf("%s: another boundary is another request", name)
+			}
+		}
+	}
+}
+
+// Each of these forms is another one than the first, and than the others.
+func TestR21cEveryPartOfAFormCounts(t *testing.T) {
+	t.Parallel()
+	a, b, f := value("a", "1"), value("b", "2"), file("f", "x.txt", "text/plain", "file")
+	seen := map[store.Fingerprint]string{}
+	for name, parts := range map[string][]formPart{
+		"base":                       {a, b, f},
+		"another order":              {b, a, f},
+		"the file first":             {f, a, b},
+		"a part less":                {a, f},
+		"a part twice":               {a, a, b, f},
+		"no parts":                   {},
+		"another name":               {value("A", "1"), b, f},
+		"another value":              {value("a", "2"), b, f},
+		"an empty value":             {value("a", ""), b, f},
+		"a longer value":             {value("a", "1\r\n"), b, f},
+		"the value in the name":      {value("a1", ""), b, f},
+		"values exchanged":           {value("a", "2"), value("b", "1"), f},
+		"another file name":          {a, b, file("f", "y.txt", "text/plain", "file")},
+		"an empty file name":         {a, b, file("f", "", "text/plain", "file")},
+		"no file name":               {a, b, {"Content-Disposition: form-data; name=\"f\"\r\nContent-Type: text/plain", "file"}},
+		"another type":               {a, b, file("f", "x.txt", "text/html", "file")},
+		"no type":                    {a, b, {`Content-Disposition: form-data; name="f"; filename="x.txt"`, "file"}},
+		"a value with a type":        {{a.header + "\r\nContent-Type: text/plain", "1"}, b, f},
+		"other bytes":                {a, b, file("f", "x.txt", "text/plain", "life")},
+		"a coding":                   {a, b, {f.header + "\r\nContent-Transfer-Encoding: base64", f.content}},
+		"another coding":             {a, b, {f.header + "\r\nContent-Transfer-Encoding: quoted-printable", f.content}},
+		"another field":              {a, b, {f.header + "\r\nX-A: 1", f.content}},
+		"a second disposition":       {a, b, {f.header + "\r\nContent-Disposition: form-data; name=\"g\"", f.content}},
+		"two dispositions exchanged": {a, b, {"Content-Disposition: form-data; name=\"g\"\r\n" + f.header, f.content}},
+		"another disposition":        {a, b, {strings.Replace(f.header, "form-data", "attachment", 1), f.content}},
+		"a name without quotes":      {{`Content-Disposition: form-data; name="a\"`, "1"}, b, f},
+		"a file name of RFC 5987":    {a, b, {strings.Replace(f.header, "filename=", "filename*=utf-8''x.txt; filename=", 1), f.content}},
+		"a part without a name":      {{"", "1"}, b, f},
+		"another one without a name": {{"Content-Disposition: form-data", "1"}, b, f},
+	} {
+		got := digest(t, DefaultFingerprint, upload("b0undary"), "k", formBody("b0undary", parts...))
+		if other, double := seen[got]; double {
+			t.Errorf("%s and %s have one fingerprint", name, other)
+		}
+		seen[got] = name
+		if again := digest(t, DefaultFingerprint, upload("another"), "k", formBody("another", parts...)); again != got {
+			t.Errorf("%s: another boundary is another request", name)
+		}
+	}
+}
+
+// These notations of one form are one request.
+func TestR21cSpellingOfAFormDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	want := digest(t, DefaultFingerprint, upload("b"), "k", formBody("b", file("f", "x", "text/plain", "c")))
+	for name, body := range map[string]string{
+		"case, order and space":     "--b\r\ncontent-TYPE:  Text/Plain;charset=utf-8 \r\nCONTENT-disposition:FORM-data;NAME=f ;\tfilename=\"x\" \r\n\r\nc\r\n--b--\r\n",
+		"no last line end":          strings.TrimSuffix(formBody("b", file("f", "x", "text/plain", "c")), "\r\n"),
+		"an empty preamble":         "\r\n" + formBody("b", file("f", "x", "text/plain", "c")),
+		"padding of the delimiters": strings.NewReplacer("--b\r\n", "--b \t\r\n", "--b--\r\n", "--b-- \r\n").Replace(formBody("b", file("f", "x", "text/plain", "c"))),
+	} {
+		if got := digest(t, DefaultFingerprint, upload("b"), "k", body); got != want {
+			t.Errorf("%s: another fingerprint", name)
+		}
+	}
+	for _, line := range []string{`Multipart/Form-Data;boundary="b"`, `multipart/form-data; charset=utf-8; BOUNDARY = b`} {
+		r := Request{Method: "POST", Path: "/upload", Header: lines{"Content-Type": {line}}}
+		if got := digest(t, DefaultFingerprint, r, "k", formBody("b", file("f", "x", "text/plain", "c"))); got != want {
+			t.Errorf("%s: another fingerprint", line)
+		}
+	}
+}
+
+// What is not a form, or may be two, is compared by its bytes: another boundary is
+// another request. What only looks unusual is compared by its parts.
+func TestR21cUnusualForms(t *testing.T) {
+	t.Parallel()
+	whole := func(b string) string { return formBody(b, value("a", "1"), value("b", "2")) }
+	edit := func(f func(b, body string) string) func(string) string {
+		return func(b string) string { return f(b, whole(b)) }
+	}
+	tooMany := strings.Repeat("X-A: 1\r\n", 16)
+	for name, c := range map[string]struct {
+		body  func(boundary string) string
+		parts bool // compared by its parts
+	}{
+		"a form":        {whole, true},
+		"no parts":      {func(b string) string { return formBody(b) }, true},
+		"unnamed parts": {func(b string) string { return formBody(b, formPart{"", "x"}, formPart{"X-A: 1", "y"}) }, true},
+		"10,000 parts":  {func(b string) string { return formBody(b, bytesRepeat(value("a", "1"), 10_000)...) }, true},
+		"a preamble":    {edit(func(_, s string) string { return "preamble\r\n" + s }), true},
+		"an epilogue":   {edit(func(_, s string) string { return s + "epilogue" }), true},
+		"a field twice": {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n", "\r\nX-A: 1\r\nX-A: 2\r\n\r\n", 1) }), true},
+		"a nested form": {func(b string) string { return formBody(b, nested("inner"), value("a", "1")) }, true},
+		"a coded part": {edit(func(_, s string) string {
+			return strings.Replace(s, "\r\n\r\n", "\r\nContent-Transfer-Encoding: base64\r\n\r\n", 1)
+		}), true},
+		"a bare file name": {edit(func(_, s string) string { return strings.Replace(s, `name="a"`, `name="a"; filename=a b.txt`, 1) }), true},
+
+		"empty":                      {func(string) string { return "" }, true}, // the boundary of a body that has none does not count
+		"no delimiter":               {func(string) string { return "a=1" }, true},
+		"another boundary":           {func(string) string { return whole("of-another") }, true},
+		"no last delimiter":          {edit(func(b, s string) string { return strings.TrimSuffix(s, "--"+b+"--\r\n") }), false},
+		"a last one without dashes":  {edit(func(_, s string) string { return strings.TrimSuffix(s, "--\r\n") + "\r\n" }), false},
+		"text behind a delimiter":    {edit(func(b, s string) string { return strings.Replace(s, "--"+b+"\r\n", "--"+b+" x\r\n", 1) }), false},
+		"text behind the last one":   {edit(func(_, s string) string { return strings.TrimSuffix(s, "\r\n") + "x\r\n" }), false},
+		"a preamble without an end":  {edit(func(_, s string) string { return "preamble" + s }), false},
+		"another form behind it":     {edit(func(_, s string) string { return s + s }), false},
+		"a boundary in the content":  {func(b string) string { return formBody(b, value("a", "x--"+b+"x")) }, false},
+		"a boundary behind one LF":   {func(b string) string { return formBody(b, value("a", "x\n--"+b)) }, false},
+		"lines that end in LF":       {edit(func(_, s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }), false},
+		"a header without an end":    {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n1", "", 1) }), false},
+		"a folded line":              {edit(func(_, s string) string { return strings.Replace(s, "form-data; ", "form-data;\r\n ", 1) }), false},
+		"a line without a colon":     {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n", "\r\nX-A\r\n\r\n", 1) }), false},
+		"a line with a NUL":          {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n", "\r\nX-A: \x00\r\n\r\n", 1) }), false},
+		"a line with a CR":           {edit(func(_, s string) string { return strings.Replace(s, "\r\n\r\n", "\r\nX-A: \r\r\n\r\n", 1) }), false},
+		"more fields than are sent":  {edit(func(_, s string) string { return strings.Replace(s, "Content", tooMany+"Content", 1) }), false},
+		"nested with its own choice": {func(b string) string { return formBody(b, nested(b+"inner")) }, false},
+	} {
+		first, second := digest(t, DefaultFingerprint, upload("first"), "k", c.body("first")), digest(t, DefaultFingerprint, upload("second"), "k", c.body("second"))
+		if (first == second) != c.parts {
+			t.Errorf("%s: another boundary is the same request: %t, want %t", name, first == second, c.parts)
+		}
+	}
+}
+
+func bytesRepeat(p formPart, n int) []formPart {
+	list := make([]formPart, n)
+	for i := range list {
+		list[i] = p
+	}
+	return list
+}
+
+// nested is a part that is itself in parts.
+func nested(boundary string) formPart {
+	return formPart{"Content-Disposition: form-data; name=\"n\"\r\nContent-Type: multipart/mixed; boundary=" + boundary, formBody(boundary, value("x", "1"))}
+}
+
+// The boundary is 1 to 70 bytes of those of RFC 2046, and it is the only one.
+func TestR21cBoundaries(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		boundary string
+		line     string // %s is the boundary
+		coding   string
+		parts    bool
+	}{
+		"1 byte":               {boundary: "b", parts: true},
+		"70 bytes":             {boundary: strings.Repeat("b", 70), parts: true},
+		"71 bytes":             {boundary: strings.Repeat("b", 71)},
+		"every byte of a name": {boundary: "0aZ'()+_-./:=?", line: `multipart/form-data; boundary="%s"`, parts: true},
+		"an = without quotes":  {boundary: "----=_Part_1_2.3", parts: true},
+		"a space inside":       {boundary: "a b", line: `multipart/form-data; boundary="%s"`, parts: true},
+		"a space at the end":   {boundary: "a ", line: `multipart/form-data; boundary="%s"`},
+		"a space, no quotes":   {boundary: "a b"},
+		"another byte":         {boundary: "a*b"},
+		"none":                 {boundary: "b", line: "multipart/form-data"},
+		"an empty one":         {boundary: "", line: `multipart/form-data; boundary="%s"`},
+		"two":                  {boundary: "b", line: "multipart/form-data; boundary=%[1]s; boundary=%[1]s"},
+		"two, one in parts":    {boundary: "b", line: "multipart/form-data; boundary=%[1]s; boundary*0=x"},
+		"an open quote":        {boundary: "b", line: `multipart/form-data; boundary=%s; x="`},
+		"a second parameter":   {boundary: "b", line: `multipart/form-data; x="; boundary=x"; boundary=%s`, parts: true},
+		"no value":             {boundary: "b", line: `multipart/form-data; boundary=%s; x`},
+		"another type":         {boundary: "b", line: "multipart/mixed; boundary=%s"},
+		"a longer type":        {boundary: "b", line: "multipart/form-data2; boundary=%s"},
+		"a coding":             {boundary: "b", coding: "gzip"},
+		"no coding":            {boundary: "b", coding: "identity", parts: true},
+	} {
+		r := upload(c.boundary)
+		if c.line != "" {
+			line := c.line
+			if strings.Contains(line, "%") {
+				line = fmt.Sprintf(line, c.boundary)
+			}
+			r.Header.(lines)["Content-Type"] = []string{line}
+		}
+		if c.coding != "" {
+			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
+		}
+		spaced := strings.Replace(formBody(c.boundary, value("a", "1")), ": ", ":", 1) // of one form
+		if same := digest(t, DefaultFingerprint, r, "k", spaced) == digest(t, DefaultFingerprint, r, "k", formBody(c.boundary, value("a", "1"))); same != c.parts {
+			t.Errorf("%s: compared by its parts: %t, want %t", name, same, c.parts)
+		}
+	}
+	r := upload("b")
+	r.Header.(lines)["Content-Type"] = append(r.Header.(lines)["Content-Type"], "multipart/form-data; boundary=b")
+	if digest(t, DefaultFingerprint, r, "k", formBody("b")) == digest(t, DefaultFingerprint, r, "k", "\r\n"+formBody("b")) {
+		t.Error("two types: compared by its parts")
+	}
+}
+
+// A body never has the fingerprint of a form, even if it is the notation of the form.
+func TestR21cFormsAndBodiesAreDifferent(t *testing.T) {
+	t.Parallel()
+	form := &multipart.Form{Value: map[string][]string{"a": {"1"}}}
+	notation, err := canonical.AppendForm(nil, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := upload("b")
+	parsed.notation = true
+	want := digest(t, DefaultFingerprint, parsed, "k", string(notation))
+	if got := digest(t, DefaultFingerprint, upload("b"), "k", formBody("b", value("a", "1"))); got != want {
+		t.Error("a form whose bytes are there has another fingerprint than the parsed one")
+	}
+	if got := digest(t, DefaultFingerprint, upload("b"), "k", string(notation)); got == want {
+		t.Error("the notation of a form, sent as a body, has the fingerprint of the form")
+	}
+}
+
+// A framework that parsed a form tells its names, values and files: one whose parts have
+// the order of their names, the values first, is the same request as its bytes.
+func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	odd := formPart{`Content-Disposition: form-data; name="q\"\\"`, "3"}
+	for name, c := range map[string]struct {
+		parts []formPart
+		same  bool
+	}{
+		"a file":                       {[]formPart{file("f", "x.txt", "text/plain", "file")}, true},
+		"a file with fields":           {[]formPart{{file("f", `a\b"`, "text/plain; charset=utf-8", "").header + "\r\nContent-Transfer-Encoding: base64\r\nX-B: 1\r\nX-A: 2\r\nX-B: 3", "file"}}, true},
+		"values and a file":            {[]formPart{value("a", "1"), value("a", "2"), odd, file("b", "x", "text/plain", "file")}, true},
+		"no parts":                     {nil, true},
+		"another order of names":       {[]formPart{value("b", "1"), value("a", "2")}, false},
+		"the file first":               {[]formPart{file("a", "x", "text/plain", "file"), value("b", "1")}, false},
+		"a value with a type":          {[]formPart{{value("a", "").header + "\r\nContent-Type: application/json", "1"}}, false},
+		"a part without a name":        {[]formPart{{"", "1"}, value("a", "1")}, false},
+		"an empty file name":           {[]formPart{file("f", "", "text/plain", "file")}, false},
+		"a coding that Go has decoded": {[]formPart{{file("f", "x", "text/plain", "").header + "\r\nContent-Transfer-Encoding: quoted-printable", "a=3Db"}}, false},
+	} {
+		body := formBody("b", c.parts...)
+		form, err := multipart.NewReader(strings.NewReader(body), "b").ReadForm(1 << 20)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		notation, err := canonical.AppendForm(nil, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed := upload("b")
+		parsed.notation = true
+		same := digest(t, DefaultFingerprint, parsed, "k", string(notation)) == digest(t, DefaultFingerprint, upload("b"), "k", body)
+		if same != c.same {
+			t.Errorf("%s: parsed and as bytes are one request: %t, want %t", name, same, c.same)
+		}
+	}
+}
+
+// A fingerprint of one's own, and fields beside it, meet a form as its bytes.
+func TestR21cOtherFingerprintsOfForms(t *testing.T) {
+	t.Parallel()
+	form := func(boundary string) string { return formBody(boundary, value("a", "1")) }
+	own := func(r *Request, key string, body []byte) (store.Fingerprint, error) {
+		if !bytes.Contains(body, []byte("--"+strings.TrimPrefix(r.Header.Values("Content-Type")[0], "multipart/form-data; boundary="))) {
+			t.Errorf("a function of the policy got %q", body)
+		}
+		other := *r
+		other.Path = ""
+		return DefaultFingerprint(&other, key, body)
+	}
+	fields := func(names ...string) Fingerprinter {
+		return func(r *Request, key string, body []byte) (store.Fingerprint, error) {
+			fp, err := DefaultFingerprint(r, key, body)
+			return withFields(fp, r, names), err
+		}
+	}
+	for name, c := range map[string]struct {
+		f    Fingerprinter
+		same bool
+	}{
+		"a function over the default": {own, true},
+		"JSON without a part":         {omitting("/a"), true},
+		"other fields":                {fields("X-Version"), true},
+		"the Content-Type as a field": {fields("Content-Type"), false}, // with its boundary, as documented
+		"none":                        {NoFingerprint, true},
+	} {
+		first, second := digest(t, c.f, upload("first"), "k", form("first")), digest(t, c.f, upload("second"), "k", form("second"))
+		if (first == second) != c.same {
+			t.Errorf("%s: another boundary is the same request: %t, want %t", name, first == second, c.same)
+		}
+	}
+}
+
+// FuzzFormsInjective draws two forms, each from a text whose lines are its parts, and
+// gives each a boundary of its own: they have one fingerprint if their parts are equal.
+func FuzzFormsInjective(f *testing.F) {
+	f.Add("a\x1f\x1f\x1f1\x1eb\x1fx\x1ftext/plain\x1f2", "a\x1f\x1f\x1f1\x1eb\x1fx\x1ftext/plain\x1f2", "one", "two")
+	f.Add("a\x1f\x1f\x1f1", "a\x1f\x1f\x1f", "one", "one")
+	f.Add("a\x1f\x1f\x1f\r\n--two\r\n", "a\x1f\x1f\x1f", "one", "two")
+	f.Add("ab\x1fc\x1f\x1f", "a\x1fbc\x1f\x1f", "b", "bb")
+	f.Add("\x1f\x1f\x1f\x00\x00\x00\x00\x00\x00\x00\x01", "", "-", "--")
+	f.Fuzz(func(t *testing.T, first, second, boundary1, boundary2 string) {
+		a, b := drawForm(first), drawForm(second)
+		if !drawable(boundary1, a) || !drawable(boundary2, b) {
+			t.Skip()
+		}
+		same := digest(t, DefaultFingerprint, quotedUpload(boundary1), "k", formBody(boundary1, a...)) ==
+			digest(t, DefaultFingerprint, quotedUpload(boundary2), "k", formBody(boundary2, b...))
+		if want := fmt.Sprint(a) == fmt.Sprint(b); same != want {
+			t.Fatalf("%q and %q: one fingerprint is %t", a, b, same)
+		}
+	})
+}
+
+// drawForm makes parts of the lines of a text: each has a name, a file name, a type and a
+// content.
+func drawForm(text string) []formPart {
+	var parts []formPart
+	for _, line := range strings.Split(text, "\x1e") {
+		list := append(strings.SplitN(line, "\x1f", 4), "", "", "")
+		name, fileName, media, content := list[0], list[1], list[2], list[3]
+		header := fmt.Sprintf("Content-Disposition: form-data; name=%q", name)
+		if fileName != "" {
+			header += fmt.Sprintf("; filename=%q", fileName)
+		}
+		if media = strings.ToLower(syntax.MediaType(strings.ToValidUTF8(media, ""))); media != "" && syntax.Printable(media) {
+			header += "\r\nContent-Type: " + media
+		}
+		parts = append(parts, formPart{header, content})
+	}
+	return parts
+}
+
+// drawable reports whether the parts can be sent with this boundary.
+func drawable(boundary string, parts []formPart) bool {
+	for _, p := range parts {
+		if strings.Contains(p.header+"\r\n\r\n"+p.content, "--"+boundary) || strings.HasSuffix(p.content, "-") {
+			return false
+		}
+	}
+	return validBoundary(boundary)
+}
+
+func quotedUpload(boundary string) Request { return upload(`"` + boundary + `"`) }
