@@ -34,17 +34,16 @@ func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 // guard. It panics if guard or scope is nil.
 //
 // Do not wrap it around handlers of Gin, Echo or Fiber, which have adapters of their own:
-// it would not see their responses, or would see them too early. A chain made by
-// echo.WrapMiddleware or by Fiber's adaptor.HTTPMiddleware panics at its first request,
-// and so does a handler of Gin that bypasses the middleware. It may protect an
-// http.Handler below a framework (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), or a
-// whole Echo or Gin instance, which is an http.Handler.
+// in a chain made by echo.WrapMiddleware or by Fiber's adaptor.HTTPMiddleware, and around
+// a handler of Gin that writes to c.Writer, it sees no response, which is an empty 200,
+// and that is what retries get. It may protect an http.Handler below a framework
+// (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), or a whole Echo or Gin instance,
+// which is an http.Handler.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")
 	}
 	return func(next http.Handler) http.Handler {
-		checkCallers()
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			admission := guard.Admit(r.Context(), stdhttp.Request(r, stdhttp.TooLarge), func() (string, error) { return scope(r) })
 			switch {
@@ -63,13 +62,11 @@ func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Hand
 // run runs the handler in an exchange.
 func run(w http.ResponseWriter, r *http.Request, x *protocol.Exchange, next http.Handler) {
 	rec := &stdhttp.Writer{Behind: w}
-	gin := ginStateOf(w)
 	rec.Start(x, w.Header(), w, http.DetectContentType)
 	defer rec.Close() // also if next panics
 	inner := stdhttp.Inner(r, x)
 	defer copyBack(r, inner)
 	next.ServeHTTP(rec, inner)
-	gin.check(rec)
 	rec.Finish()
 }
 

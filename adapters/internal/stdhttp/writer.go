@@ -14,8 +14,7 @@ import (
 type Writer struct {
 	protocol.Recorder // WriteHeader, Write, WriteString, ReadFrom
 
-	Behind   http.ResponseWriter
-	Hijacked bool // the handler took the connection
+	Behind http.ResponseWriter
 }
 
 // Header returns the map that all layers share.
@@ -47,7 +46,6 @@ func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	conn, rw, err := http.NewResponseController(w.Behind).Hijack()
 	if err == nil {
-		w.Hijacked = true
 		w.Recorder.Hijack()
 	}
 	return conn, rw, err
