@@ -2,6 +2,8 @@ package reprisefiber_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,7 +40,16 @@ type options struct {
 	engine reprise.Config
 	guard  protocol.Config
 	scope  reprisefiber.Scope
+	on     func(*fiber.App) host // Fiber's own server
 }
+
+// host serves an app.
+type host struct {
+	serve    func(net.Listener) error
+	shutdown func(context.Context) error
+}
+
+func fibers(app *fiber.App) host { return host{app.Listener, app.ShutdownWithContext} }
 
 // serve serves the routes that are added by route, until the test ends.
 func serve(tb testing.TB, o options, route func(*service)) *service {
@@ -48,6 +59,9 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	}
 	if o.scope == nil {
 		o.scope = reprisefiber.Unscoped
+	}
+	if o.on == nil {
+		o.on = fibers
 	}
 	engine, err := reprise.New(o.store, o.engine)
 	if err != nil {
@@ -65,13 +79,15 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 		tb.Fatal(err)
 	}
 	s.addr = ln.Addr().String()
-	ended := make(chan error, 1)
-	go func() { ended <- s.app.Listener(ln) }()
+	h, ended := o.on(s.app), make(chan error, 1)
+	go func() { ended <- h.serve(ln) }()
 	tb.Cleanup(func() {
-		if err := s.app.ShutdownWithTimeout(patience); err != nil {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
+		defer cancel()
+		if err := h.shutdown(closing); err != nil {
 			tb.Error(err)
 		}
-		if err := <-ended; err != nil {
+		if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
 			tb.Error(err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // A stream that a handler sent itself by End was read without the adapter: it has no
@@ -68,6 +69,35 @@ func TestR23EndForAClientThatLeftFailsNoOperation(t *testing.T) {
 			t.Errorf("%s: the retry got %d, %.100q", name, again.status, again.body)
 		}
 		s.ran(1)
+	}
+}
+
+// A handler that returns an error after it sent its response has one: the error is beside
+// it.
+func TestR33dErrorsBehindEndChangeNoResponse(t *testing.T) {
+	t.Parallel()
+	for name, send := range map[string]func(fiber.Ctx) error{
+		"text":    func(c fiber.Ctx) error { return c.Status(fiber.StatusCreated).SendString("made") },
+		"nothing": func(c fiber.Ctx) error { return c.Status(fiber.StatusCreated).SendString("") },
+	} {
+		for kind, open := range stores {
+			var told error
+			policy := protocol.Config{Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+				told = e.Reported
+				return protocol.ByPreset
+			}}}
+			s := serveOn(t, fibers, fiber.New(), open(), policy, chain(nil, nil, func(c fiber.Ctx) error {
+				return errors.Join(send(c), c.End(), errors.New("too late to say"))
+			}))
+			first, again := s.post("k"), s.retry("k")
+			if first.err != nil || first.status != fiber.StatusCreated || !again.replayed || again.status != first.status || again.body != first.body {
+				t.Errorf("%s, %s: got %+v and then %+v", name, kind, first, again)
+			}
+			if told == nil || told.Error() != "too late to say" {
+				t.Errorf("%s, %s: the policy is told of %v", name, kind, told)
+			}
+			s.ran(1)
+		}
 	}
 }
 

@@ -84,6 +84,31 @@ func TestR27RequestsThatWereNotReadDoNotRun(t *testing.T) {
 	}
 }
 
+// fasthttp tells the trailer section that it refused from one that it read for the first
+// request of a connection only. No route gets such a request, so its key stays free.
+func TestR27bRefusedTrailersBehindAnotherRequestStoreNothing(t *testing.T) {
+	t.Parallel()
+	app := fiber.New()
+	s := serve(t, app, reprise.Config{}, protocol.Config{}, func(s *service, protect fiber.Handler) {
+		app.Use("/x", protect)
+		app.Post("/x", func(c fiber.Ctx) error {
+			s.runs.Add(1)
+			return c.SendString("ran")
+		})
+	})
+	const head = "POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: "
+	got := s.talk(head + "first\r\nContent-Length: 4\r\n\r\nbody" +
+		head + "k\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nContent-Length: 4\r\n\r\n")
+	if first, second, ok := strings.Cut(got, "ran"); !ok || !strings.HasPrefix(first, "HTTP/1.1 200") || !strings.HasPrefix(second, "HTTP/1.1 400") {
+		t.Errorf("got %q", got)
+	}
+	s.ran(1)
+	if got := s.post("k"); got.status != http.StatusOK || got.replayed {
+		t.Errorf("the correct request got %+v", got)
+	}
+	s.ran(2)
+}
+
 // A handler that drops the connection made no response that a retry could get.
 func TestR33DroppedConnectionsAreNotReplayed(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package reprisefiber3_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -17,14 +18,29 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // patience limits how long a test waits for an event.
 const patience = 10 * time.Second
 
+// host serves an app.
+type host struct {
+	serve    func(net.Listener) error
+	shutdown func(context.Context) error
+}
+
+// fibers is Fiber's own server.
+func fibers(app *fiber.App) host {
+	return host{func(ln net.Listener) error {
+		return app.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true})
+	}, app.ShutdownWithContext}
+}
+
 // service is a Fiber app on a real listener, over a new memory store.
 type service struct {
 	tb   testing.TB
+	app  *fiber.App
 	addr string
 	runs atomic.Int64
 }
@@ -33,7 +49,13 @@ type service struct {
 func serve(tb testing.TB, app *fiber.App, engine reprise.Config, policy protocol.Config, route func(s *service, protect fiber.Handler)) *service {
 	tb.Helper()
 	policy.Engine = engine
-	guard, err := protocol.New(memstore.New(), policy)
+	return serveOn(tb, fibers, app, memstore.New(), policy, route)
+}
+
+// serveOn is serve on a host, over a store.
+func serveOn(tb testing.TB, on func(*fiber.App) host, app *fiber.App, st store.Store, policy protocol.Config, route func(s *service, protect fiber.Handler)) *service {
+	tb.Helper()
+	guard, err := protocol.New(st, policy)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,19 +63,19 @@ func serve(tb testing.TB, app *fiber.App, engine reprise.Config, policy protocol
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &service{tb: tb, addr: ln.Addr().String()}
-	route(s, reprisefiber3.Middleware(guard, reprisefiber3.Unscoped))
-	ended := make(chan error, 1)
-	go func() { ended <- app.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true}) }()
+	s := &service{tb: tb, app: app, addr: ln.Addr().String()}
+	route(s, middlewareOf(guard))
+	h, ended := on(app), make(chan error, 1)
+	go func() { ended <- h.serve(ln) }()
 	tb.Cleanup(func() {
-		if err := app.ShutdownWithTimeout(patience); err != nil {
-			tb.Error(err)
-		}
-		if err := <-ended; err != nil {
-			tb.Error(err)
-		}
 		closing, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
 		defer cancel()
+		if err := h.shutdown(closing); err != nil {
+			tb.Error(err)
+		}
+		if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
+			tb.Error(err)
+		}
 		if err := guard.Close(closing); err != nil {
 			tb.Error(err)
 		}
@@ -65,15 +87,24 @@ func serve(tb testing.TB, app *fiber.App, engine reprise.Config, policy protocol
 // middleware, and in front of it the layers inside.
 func serveOne(tb testing.TB, preset reprise.Preset, outside, inside []any, h fiber.Handler) *service {
 	tb.Helper()
-	app := fiber.New()
-	return serve(tb, app, reprise.Config{}, protocol.Config{Preset: preset}, func(s *service, protect fiber.Handler) {
-		chain := append(append(append([]any{}, outside...), protect), inside...)
-		chain = append(chain, func(c fiber.Ctx) error {
+	return serve(tb, fiber.New(), reprise.Config{}, protocol.Config{Preset: preset}, chain(outside, inside, h))
+}
+
+// chain routes to a handler, which is counted, as serveOne does.
+func chain(outside, inside []any, h fiber.Handler) func(*service, fiber.Handler) {
+	return func(s *service, protect fiber.Handler) {
+		all := append(append(append([]any{}, outside...), protect), inside...)
+		all = append(all, func(c fiber.Ctx) error {
 			s.runs.Add(1)
 			return h(c)
 		})
-		app.Post("/x", chain[0], chain[1:]...)
-	})
+		s.app.Post("/x", all[0], all[1:]...)
+	}
+}
+
+// middlewareOf is the middleware over a guard.
+func middlewareOf(guard *protocol.Guard) fiber.Handler {
+	return reprisefiber3.Middleware(guard, reprisefiber3.Unscoped)
 }
 
 // response is a response that was read to its end.

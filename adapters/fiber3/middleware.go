@@ -23,6 +23,8 @@
 package reprisefiber3
 
 import (
+	"errors"
+
 	"github.com/gofiber/fiber/v3"
 	"github.com/valyala/fasthttp"
 
@@ -69,5 +71,7 @@ var framework = reprisefasthttp.Framework[fiber.Ctx]{
 		}
 	},
 	Abandoned: fiber.Ctx.IsAbandoned,
-	GaveUp:    "github.com/gofiber/fiber/v3.(*App).serverErrorHandler",
+	Unrouted: func(c fiber.Ctx, err error) bool {
+		return !c.Matched() && (errors.Is(err, fiber.ErrNotFound) || errors.Is(err, fiber.ErrMethodNotAllowed))
+	},
 }

@@ -1,11 +1,9 @@
 package reprisefiber3_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/timeout"
@@ -13,52 +11,41 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 )
 
-// short is the timeout of a handler that waits for longer than that.
-const short = 20 * time.Millisecond
-
-// Fiber's timeout writes its response where the handler writes, so a handler that
-// outlives it has none to keep: outside, and inside, where its 408 is the response.
+// Fiber's timeout outside writes its response where the handler writes, so a handler that
+// outlives it has none to keep.
 func TestR33HandlersThatOutliveATimeoutAreCut(t *testing.T) {
 	t.Parallel()
 	if raceEnabled {
 		t.Skip("Fiber's timeout races with any handler that outlives it")
 	}
-	next := timeout.New(func(c fiber.Ctx) error { return c.Next() }, timeout.Config{Timeout: short})
-	for _, outside := range []bool{true, false} {
-		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
-			proceed, ended := make(chan struct{}), make(chan struct{}, 2)
-			ends := func(c fiber.Ctx) error {
-				defer func() { ended <- struct{}{} }()
-				return c.Next()
+	next := timeout.New(fiber.Ctx.Next, timeout.Config{Timeout: short})
+	for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+		proceed, ended := make(chan struct{}), make(chan struct{}, 2)
+		ends := func(c fiber.Ctx) error {
+			defer func() { ended <- struct{}{} }()
+			return c.Next()
+		}
+		s := serveOne(t, preset, []any{next, ends}, nil, func(c fiber.Ctx) error {
+			if c.Get("X-Late") != "" {
+				<-proceed
 			}
-			before, after := []any{next, ends}, []any{}
-			if !outside {
-				before, after = []any{}, []any{next, ends}
-			}
-			s := serveOne(t, preset, before, after, func(c fiber.Ctx) error {
-				if c.Get("X-Late") != "" {
-					<-proceed
-				}
-				return c.Status(fiber.StatusCreated).SendString("done")
-			})
-			if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
-				t.Errorf("the client of the late handler got %+v", first)
-			}
-			if outside {
-				if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "in-progress") {
-					t.Errorf("the retry got %+v while the handler runs", again)
-				}
-				<-ended
-			}
-			close(proceed)
-			<-ended
-			again := s.post("k")
-			switch {
-			case preset == reprise.Recoverable && (again.status != http.StatusCreated || again.body != "done" || again.replayed):
-				t.Errorf("outside %t: the retry of a released key got %+v", outside, again)
-			case preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")):
-				t.Errorf("outside %t: the retry got %+v", outside, again)
-			}
+			return c.Status(fiber.StatusCreated).SendString("done")
+		})
+		if first := s.post("k", "X-Late", "yes"); first.status != http.StatusRequestTimeout {
+			t.Errorf("the client of the late handler got %+v", first)
+		}
+		if again := s.post("k"); again.status != http.StatusConflict || !strings.Contains(again.body, "in-progress") {
+			t.Errorf("the retry got %+v while the handler runs", again)
+		}
+		<-ended
+		close(proceed)
+		<-ended
+		again := s.post("k")
+		switch {
+		case preset == reprise.Recoverable && (again.status != http.StatusCreated || again.body != "done" || again.replayed):
+			t.Errorf("the retry of a released key got %+v", again)
+		case preset == reprise.AtMostOnce && (again.status != http.StatusConflict || !strings.Contains(again.body, "result-unavailable")):
+			t.Errorf("the retry got %+v", again)
 		}
 	}
 }
@@ -140,27 +127,6 @@ func TestR33StreamsThatATimeoutReplacesEnd(t *testing.T) {
 	<-ended
 	if again := s.retry("k"); !again.replayed && !strings.Contains(again.body, "result-unavailable") || again.replayed && again.body != "streamed" {
 		t.Errorf("the retry got %+v", again)
-	}
-	s.ran(1)
-}
-
-// A deadline of a layer outside that waits for the chain has no effect.
-func TestDeadlinesOutsideHaveNoEffect(t *testing.T) {
-	t.Parallel()
-	s := serveOne(t, reprise.Recoverable, []any{func(c fiber.Ctx) error {
-		ctx, cancel := context.WithTimeout(c.Context(), short)
-		defer cancel()
-		c.SetContext(ctx)
-		c.Locals("deadline", ctx)
-		return c.Next()
-	}}, nil, func(c fiber.Ctx) error {
-		<-fiber.Locals[context.Context](c, "deadline").Done()
-		return c.SendString("late")
-	})
-	for _, want := range []bool{false, true} {
-		if got := s.post("k"); got.body != "late" || got.replayed != want {
-			t.Errorf("got %+v, want a replay: %t", got, want)
-		}
 	}
 	s.ran(1)
 }

@@ -7,7 +7,6 @@ package reprisefasthttp
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/valyala/fasthttp"
 
@@ -34,22 +33,21 @@ type Framework[C any] struct {
 	Next    func(C) error
 	Respond func(C, error)
 
-	// Abandoned reports whether the request got its response from a layer that did not wait
-	// for the rest of its chain, and that may write the response meanwhile. Nil for a
-	// framework without such a layer.
+	// Abandoned reports whether a layer did not wait for the rest of the chain, and may
+	// write the response meanwhile. Nil for a framework without such a layer.
 	Abandoned func(C) bool
 
-	// GaveUp names the function, as a stack trace does, with which the framework runs its
-	// layers for a request that fasthttp could not read to its end and answers with an
-	// error. It is empty for a framework that runs no layers then.
-	GaveUp string
+	// Unrouted reports whether the chain ended in err because no route answers. It is set for
+	// a framework that runs its layers, but no route, for a request that fasthttp could not
+	// read to its end, and nil for others.
+	Unrouted func(c C, err error) bool
 }
 
 // Middleware returns a handler that runs the rest of its chain once for each key.
 func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, error)) func(C) error {
 	return func(c C) error {
 		ctx := f.RequestCtx(c)
-		in := read(ctx, f.Server(c), f.GaveUp)
+		in := read(ctx, f.Server(c), f.Unrouted != nil)
 		defer in.release() // not before the response: a problem may still read the request
 		given := f.Context(c)
 		if f.Pooled {
@@ -62,31 +60,13 @@ func (f *Framework[C]) Middleware(guard *protocol.Guard, scope func(C) (string, 
 			in.putBack(admission.Body)
 			return f.Next(c)
 		case admission.Exchange != nil:
-			return f.run(c, ctx, admission.Exchange)
+			return f.run(c, in, ctx, admission.Exchange)
 		default:
 			if !in.discard(admission.Response) {
 				ctx.SetConnectionClose()
 			}
 			write(&ctx.Response, admission.Response)
 			return nil
-		}
-	}
-}
-
-// calls reports whether the function of that name is on the stack of the goroutine.
-func calls(function string) bool {
-	var pcs [64]uintptr
-	for skip := 2; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs[:])
-		frames := runtime.CallersFrames(pcs[:n])
-		for more := n > 0; more; {
-			var frame runtime.Frame
-			if frame, more = frames.Next(); frame.Function == function {
-				return true
-			}
-		}
-		if n < len(pcs) {
-			return false
 		}
 	}
 }

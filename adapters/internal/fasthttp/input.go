@@ -34,8 +34,10 @@ const (
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
 
-// read returns the input of a request. gaveUp is [Framework.GaveUp].
-func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp string) *input {
+// read returns the input of a request. unread says that it may be one that fasthttp could
+// not read to its end. If it is the first on its connection, it has no connection then:
+// fasthttp sets that when it has read a request.
+func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, unread bool) *input {
 	in := inputs.Get().(*input)
 	in.req, in.exact = &ctx.Request, server.DisableHeaderNamesNormalizing
 	switch {
@@ -43,7 +45,7 @@ func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, gaveUp string) *inp
 		in.body = inStream
 	case isParsed(&in.req.Header, server):
 		in.body = inForm
-	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, gaveUp != "" && in.hasTrailers() && calls(gaveUp):
+	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, unread && in.hasTrailers() && ctx.ConnID() == 0:
 		in.body = missing
 	default:
 		in.body = inMemory

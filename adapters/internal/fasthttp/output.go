@@ -29,14 +29,13 @@ func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	}
 }
 
-// trailers iterates over the trailer fields, as views.
+// trailers iterates over the trailer fields as fasthttp sends them, as views: one line for
+// each announcement, with the first value of its field.
 func trailers(h *fasthttp.ResponseHeader) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true
-		h.VisitAll(func(name, value []byte) {
-			if more && isTrailer(h, name) {
-				more = yield(view(name), view(value))
-			}
+		h.VisitAllTrailer(func(name []byte) {
+			more = more && yield(view(name), view(h.PeekBytes(name)))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 
@@ -77,11 +76,9 @@ func (r *recording[C]) goLive(capture *protocol.Capture) {
 	r.x.After(fields(&s.from.Header, true))
 	add(&r.resp.Header, r.x.Mark(), r.x.Announce())
 	s.declared = s.from.Header.ContentLength()
-	r.resp.SetBodyStream(s, s.declared)
-	if r.mayBeAbandoned() { // another response may take its place, and this one then is neither read nor closed
-		s.ended = new(atomic.Bool)
-		runtime.AddCleanup(s, func(f forgotten) { f.finish() }, forgotten{s.x, s.ended})
-	}
+	sent := &sending{s}
+	runtime.AddCleanup(sent, (*stream).forget, s)
+	r.resp.SetBodyStream(sent, s.declared)
 }
 
 // move copies src to dst, and empties src.
@@ -89,6 +86,11 @@ func move[T any](dst, src *T) {
 	var empty T
 	*dst, *src = *src, empty
 }
+
+// sending is a stream as its host has it. A host may forget it, neither read to its end
+// nor closed: adaptor.FiberApp when the client leaves, fasthttp when a timeout outside
+// answers in its place.
+type sending struct{ *stream }
 
 // stream is the body of a response that is recorded while it is sent. The goroutine that
 // sends the response reads and closes it, and thereby finishes the exchange.
@@ -99,24 +101,13 @@ type stream struct {
 	declared int                // its length, negative if none was declared
 	finished bool
 	closed   bool
-	ended    *atomic.Bool // finished, for a stream that may be forgotten
 }
 
-// forgotten finishes the exchange of a stream that was neither read to its end nor
-// closed.
-type forgotten struct {
-	x     *protocol.Exchange
-	ended *atomic.Bool
-}
-
-func (f forgotten) finish() {
-	if f.ended.Swap(true) {
-		return
+// forget closes a stream that its host forgot.
+func (s *stream) forget() {
+	if !s.closed {
+		go s.Close() // it reads the rest, and waits for the store
 	}
-	go func() { // it waits for the store
-		defer f.x.Close()
-		f.x.Finish(protocol.Captured{Cut: true, Sent: true})
-	}()
 }
 
 // Read implements [io.Reader]. The body is kept before the client gets the end of it.
@@ -159,9 +150,6 @@ func (s *stream) finish(err error) {
 		return
 	}
 	s.finished = true
-	if s.ended != nil {
-		s.ended.Store(true)
-	}
 	s.x.After(fields(&s.from.Header, true))
 	if s.declared < 0 { // fasthttp sends trailers after chunks only
 		s.x.Trailers(trailers(&s.from.Header))

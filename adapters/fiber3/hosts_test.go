@@ -1,0 +1,305 @@
+package reprisefiber3_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+	"github.com/gofiber/fiber/v3/middleware/adaptor"
+	"github.com/gofiber/fiber/v3/middleware/timeout"
+	"github.com/valyala/fasthttp"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// hosts are the ways in which an app is served.
+var hosts = map[string]func(*fiber.App) host{
+	"Fiber's server": fibers,
+	"fasthttp": func(app *fiber.App) host {
+		server := &fasthttp.Server{Handler: app.Handler()}
+		return host{server.Serve, server.ShutdownWithContext}
+	},
+	"net/http": func(app *fiber.App) host { return overNetHTTP(adaptor.FiberApp(app)) },
+	"net/http, bounded": func(app *fiber.App) host {
+		return overNetHTTP(http.TimeoutHandler(adaptor.FiberApp(app), patience, "too late"))
+	},
+}
+
+func overNetHTTP(h http.Handler) host {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: patience}
+	return host{server.Serve, server.Shutdown}
+}
+
+// atomicStore is a store whose claims commit with their effects, as far as an adapter can
+// tell.
+type atomicStore struct{ store.Store }
+
+func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	res, err := s.Store.Claim(ctx, r)
+	res.Atomic = res.Outcome == store.Claimed
+	return res, err
+}
+
+// stores are the two kinds of them.
+var stores = map[string]func() store.Store{
+	"leased":        func() store.Store { return memstore.New() },
+	"transactional": func() store.Store { return atomicStore{memstore.New()} },
+}
+
+// A request is the same until its response is sent: a handler that clears the values of
+// its request, or outlives a deadline of a layer that waits for it, has one run on every
+// host.
+func TestRunsAreFoundAgainOnEveryHost(t *testing.T) {
+	t.Parallel()
+	made := func(c fiber.Ctx) error { return c.Status(fiber.StatusCreated).SendString("made") }
+	for name, tt := range map[string]struct {
+		outside []any
+		h       fiber.Handler
+	}{
+		"plain": {h: made},
+		"values that the handler clears": {h: func(c fiber.Ctx) error {
+			c.RequestCtx().ResetUserValues()
+			return made(c)
+		}},
+		"another value in the place of the run": {h: func(c fiber.Ctx) error {
+			c.RequestCtx().SetUserValue(store.ContextKey, "another")
+			return made(c)
+		}},
+		"a deadline that the handler outlives": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
+			<-fiber.Locals[context.Context](c, "deadline").Done()
+			return made(c)
+		}},
+		"both": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
+			<-fiber.Locals[context.Context](c, "deadline").Done()
+			c.RequestCtx().ResetUserValues()
+			return made(c)
+		}},
+		"a timeout outside, in time": {outside: []any{timeout.New(fiber.Ctx.Next, timeout.Config{Timeout: patience})}, h: made},
+		"a stream under a deadline": {outside: []any{expiring}, h: func(c fiber.Ctx) error {
+			<-fiber.Locals[context.Context](c, "deadline").Done()
+			return c.Status(fiber.StatusCreated).SendStreamWriter(func(w *bufio.Writer) { _, _ = w.WriteString("made") })
+		}},
+		"a context that the handler keeps from the pool": {h: func(c fiber.Ctx) error {
+			c.Abandon() // as the server-sent events of newer releases
+			return made(c)
+		}},
+	} {
+		for on, host := range hosts {
+			for kind, open := range stores {
+				t.Run(strings.Join([]string{name, on, kind}, "/"), func(t *testing.T) {
+					t.Parallel()
+					s := serveOn(t, host, fiber.New(), open(), protocol.Config{}, chain(tt.outside, nil, tt.h))
+					for _, replayed := range []bool{false, true, true} {
+						if got := s.post("k"); got.status != fiber.StatusCreated || got.body != "made" || got.replayed != replayed || got.err != nil {
+							t.Errorf("got %+v, want a replay: %t", got, replayed)
+						}
+					}
+					s.ran(1)
+				})
+			}
+		}
+	}
+}
+
+// expiring bounds the context and waits for the rest of the chain.
+func expiring(c fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(c.Context(), short)
+	defer cancel()
+	c.SetContext(ctx)
+	c.Locals("deadline", ctx)
+	return c.Next()
+}
+
+// Hosts that serve an app without its listener have their own entry: Test makes a
+// connection for each request.
+func TestRunsAreFoundAgainInTest(t *testing.T) {
+	t.Parallel()
+	guard, err := protocol.New(memstore.New(), protocol.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close(t.Context())
+	app, runs := fiber.New(), 0
+	app.Post("/x", expiring, middlewareOf(guard), func(c fiber.Ctx) error {
+		runs++
+		<-fiber.Locals[context.Context](c, "deadline").Done()
+		c.RequestCtx().ResetUserValues()
+		return c.SendStatus(fiber.StatusCreated)
+	})
+	for _, replayed := range []string{"", "true"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "k")
+		res, err := app.Test(r, fiber.TestConfig{Timeout: patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != fiber.StatusCreated || res.Header.Get("Idempotent-Replayed") != replayed {
+			t.Errorf("got %d, %v", res.StatusCode, res.Header)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+// A timeout around the whole app answers early, and the retry gets the response of the
+// handler that went on.
+func TestTimeoutsAroundTheAppLoseNoRun(t *testing.T) {
+	t.Parallel()
+	for kind, open := range stores {
+		proceed := make(chan struct{})
+		s := serveOn(t, func(app *fiber.App) host {
+			return overNetHTTP(http.TimeoutHandler(adaptor.FiberApp(app), short, "too late"))
+		}, fiber.New(), open(), protocol.Config{}, chain([]any{expiring}, nil, func(c fiber.Ctx) error {
+			<-proceed
+			return c.Status(fiber.StatusCreated).SendString("made")
+		}))
+		if first := s.post("k"); first.status != http.StatusServiceUnavailable || first.body != "too late" {
+			t.Errorf("%s: the client of the late handler got %+v", kind, first)
+		}
+		close(proceed)
+		if again := s.retry("k"); again.status != fiber.StatusCreated || again.body != "made" || !again.replayed {
+			t.Errorf("%s: the retry got %+v", kind, again)
+		}
+		s.ran(1)
+	}
+}
+
+// adaptor.FiberApp neither clears the response of a timeout nor a hijacking from the
+// contexts that it uses again: they are not those of the next request.
+func TestContextsThatAHostUsesAgainStartAnew(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*fasthttp.RequestCtx){
+		"the response of a timeout": func(ctx *fasthttp.RequestCtx) { ctx.TimeoutError("too late") },
+		"a hijacking":               func(ctx *fasthttp.RequestCtx) { ctx.Hijack(func(net.Conn) {}) },
+	} {
+		s := serveOn(t, hosts["net/http"], fiber.New(), memstore.New(), protocol.Config{}, chain([]any{func(c fiber.Ctx) error {
+			before(c.RequestCtx())
+			return c.Next()
+		}}, nil, func(c fiber.Ctx) error { return c.Status(fiber.StatusCreated).SendString("made") }))
+		for _, replayed := range []bool{false, true} {
+			if got := s.post("k"); got.status != fiber.StatusCreated || got.body != "made" || got.replayed != replayed {
+				t.Errorf("%s: got %+v", name, got)
+			}
+		}
+		s.ran(1)
+	}
+}
+
+// adaptor.FiberApp forgets a stream when its client leaves. It is recorded anyway.
+func TestR23StreamsThatTheirHostForgetsAreRecorded(t *testing.T) {
+	t.Parallel()
+	left, completed := make(chan struct{}), make(chan struct{}, 1)
+	observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+		if e.Name() == "completed" {
+			completed <- struct{}{}
+		}
+	})
+	policy := protocol.Config{Engine: reprise.Config{Observer: observer}}
+	s := serveOn(t, hosts["net/http"], fiber.New(), memstore.New(), policy, chain(nil, nil, func(c fiber.Ctx) error {
+		return c.SendStreamWriter(func(w *bufio.Writer) {
+			_, _ = w.WriteString("first")
+			_ = w.Flush()
+			<-left
+			for range 100 {
+				_, _ = w.WriteString(strings.Repeat("x", 5_000))
+				_ = w.Flush()
+			}
+		})
+	}))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("POST /x HTTP/1.1\r\nHost: test\r\nIdempotency-Key: k\r\nContent-Length: 4\r\n\r\nbody")); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 200") {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	if err := errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+	close(left)
+	for deadline, ended := time.Now().Add(time.Minute), false; !ended; { // no request uses the context again
+		runtime.GC()
+		select {
+		case <-completed:
+			ended = true
+		default:
+			if time.Now().After(deadline) {
+				t.Fatal("the run never ends")
+			}
+		}
+	}
+	if again := s.post("k"); !again.replayed || len(again.body) != len("first")+500_000 {
+		t.Errorf("the retry got %d, %d bytes, replayed: %t", again.status, len(again.body), again.replayed)
+	}
+	s.ran(1)
+}
+
+// A timeout inside whose handler goes on answers for it: what fasthttp sends in place of
+// the handler's response is the response, and is kept as any other.
+func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
+	t.Parallel()
+	if raceEnabled {
+		t.Skip("Fiber's timeout races with any handler that outlives it")
+	}
+	for name, tt := range map[string]struct {
+		config timeout.Config
+		preset reprise.Preset
+		status int
+		body   string
+		runs   int64
+	}{
+		"a 408 that releases":   {preset: reprise.Recoverable, status: fiber.StatusRequestTimeout, body: "Request Timeout", runs: 2},
+		"a 408 that is kept":    {preset: reprise.AtMostOnce, status: fiber.StatusRequestTimeout, body: "Request Timeout", runs: 1},
+		"a response of its own": {config: timeout.Config{OnTimeout: accepted}, preset: reprise.Recoverable, status: fiber.StatusAccepted, body: "later", runs: 1},
+	} {
+		for kind, open := range stores {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				tt.config.Timeout = short
+				proceed, ended := make(chan struct{}), make(chan struct{}, 2)
+				s := serveOn(t, fibers, fiber.New(), open(), protocol.Config{Preset: tt.preset},
+					chain([]any{func(c fiber.Ctx) error { c.Set("X-Outer", "1"); return c.Next() }},
+						[]any{timeout.New(fiber.Ctx.Next, tt.config)}, func(c fiber.Ctx) error {
+							defer func() { ended <- struct{}{} }()
+							<-proceed
+							return c.Status(fiber.StatusCreated).SendString("done")
+						}))
+				for _, replayed := range []bool{false, tt.runs == 1} {
+					if got := s.post("k"); got.status != tt.status || got.body != tt.body || got.replayed != replayed {
+						t.Errorf("got %+v, want a replay: %t", got, replayed)
+					}
+				}
+				s.ran(tt.runs)
+				close(proceed)
+				for range tt.runs {
+					<-ended
+				}
+			})
+		}
+	}
+}
+
+func accepted(c fiber.Ctx) error {
+	return c.Status(fiber.StatusAccepted).SendString("later")
+}
+
+// short is the timeout of a handler that waits for longer than that.
+const short = 20 * time.Millisecond
