@@ -83,7 +83,8 @@ import (
 //  3. Write Claim as one atomic step that decides in the order of its comment: the
 //     fingerprint before the progress, the caller's own claim before that of others.
 //  4. Write Complete, Release and Unknown as compare-and-set on owner and state. Never
-//     create a record in them.
+//     create a record in them. Say that a record has ended only while no other call can
+//     write it: one that found it before its end may commit after it.
 //  5. Write Renew for a batch. A locked record must not delay the renewal of the others.
 //  6. Map every failure of the driver to a sentinel, and every doubtful one to
 //     ErrUnknown.
@@ -114,6 +115,9 @@ type Store interface {
 	// fall when it is claimed anew. A claim ignores a record that is gone by the time it
 	// writes.
 	//
+	// While another call is writing a lapsed record, a claim may answer InProgress: it
+	// cannot know the result of that call without waiting for it.
+	//
 	// Claim fails with ErrFull when the store has no room for a new record, with
 	// ErrNotReplicated when the claim was written but too few replicas confirmed it, and
 	// with the sentinels of the interface comment. After an error the engine repeats the
@@ -125,7 +129,8 @@ type Store interface {
 	// progress and its owner's, even if its lease has run out, unless it was taken over.
 	// Validity does not change. Entries are independent of each other: only a failure of the
 	// whole batch is an error, and then any part of it may have been renewed. An empty batch
-	// is a no-op. RenewLost and RenewCompleted are statuses, not errors.
+	// is a no-op. RenewLost and RenewCompleted are statuses, not errors. Where another call
+	// is writing the record, the status is RenewBusy, which says nothing about the record.
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
 	// Complete ends the attempt of r.Owner and keeps r.Payload, for exactly r.Retention from
@@ -143,8 +148,9 @@ type Store interface {
 
 	// Release deletes the record that owner claimed, so that the next claim finds a free ID.
 	// It also returns nil when this owner has no claim to release: no record, a completed
-	// one, or another owner's. If the claim was Atomic, the effects of the handler are
-	// rolled back.
+	// one, or another owner's. It does not return nil while the server still executes a
+	// claim of this owner, whose caller gave up: it waits for that claim, or fails. If the
+	// claim was Atomic, the effects of the handler are rolled back.
 	Release(ctx context.Context, id ID, owner Owner) error
 
 	// Unknown ends the attempt of r.Owner, about whose effects nothing is known, and keeps
@@ -233,7 +239,7 @@ type RenewStatus uint8
 // The statuses of a renewal. The zero value is not one of them.
 const (
 	Renewed        RenewStatus = iota + 1 // the lease runs again from now
-	RenewBusy                             // not known to be renewed: locked by its own completion, or its renewal failed; ask again
+	RenewBusy                             // not known to be renewed, nor to have ended: another call is writing the record, or the renewal failed; ask again
 	RenewCompleted                        // this owner completed the record
 	RenewLost                             // the record is not this owner's any more
 )

@@ -42,7 +42,7 @@ type clock struct {
 	tick     time.Duration // a lease or a validity counts from a tick of the clock
 	late     time.Duration // and ends up to so much later
 	fenced   fenceClock    // nil where fences only count
-	unknown  time.Duration // a Remaining that was not measured
+	unknown  time.Duration // the Remaining of a claim that found a lapsed record locked; zero: none does
 	measured bool          // Remaining is that of the record
 	waits    bool          // a claim that waited sets its lease a second time
 }
@@ -64,8 +64,8 @@ var redisClock = clock{
 }
 
 // pgClock: a claim counts from its fence, unless it waited for 10 ms or more: then its
-// lease is made whole. Where another claim writes a lapsed record at this moment, the
-// Remaining of a third is a millisecond, regardless of its lease.
+// lease is made whole. Where another call is writing a lapsed record, the Remaining of a
+// claim is a millisecond, regardless of its lease.
 var pgClock = clock{
 	measured: true, unknown: time.Millisecond, waits: true,
 	fenced: func(fence, answered int64) (from, to int64) {
@@ -97,5 +97,10 @@ func (c *clock) began(epoch time.Time, fence uint64, answered time.Duration) win
 // tells reports whether Remaining says when the lease ends that the claim met. That of a
 // new lease is a lower bound, which says less than the instant of the claim.
 func (c *clock) tells(res store.ClaimResult, lapsed bool) bool {
-	return c.measured && (lapsed || res.Outcome == store.InProgress && res.Remaining != c.unknown)
+	return c.measured && (lapsed || res.Outcome == store.InProgress && !c.written(res))
+}
+
+// written reports whether a claim found a lapsed record that another call was writing.
+func (c *clock) written(res store.ClaimResult) bool {
+	return c.unknown != 0 && res.Outcome == store.InProgress && res.Remaining == c.unknown
 }

@@ -29,7 +29,7 @@
 //
 // # Weaker properties
 //
-// Two kinds of results may be slightly stale. They never cause a second run, and a retry
+// Three kinds of results may be slightly stale. They never cause a second run, and a retry
 // gets the current state:
 //
 //   - An engine answers duplicates that come while a claim is on its way with the result
@@ -37,6 +37,8 @@
 //   - An engine and the transactional store answer duplicates of an attempt in their
 //     process from memory until its completion or release is answered, which other
 //     processes may have seen before.
+//   - A claim of the leased store on PostgreSQL that finds a lapsed record locked answers
+//     that an attempt is in progress, though what is being written may be its end.
 //
 // A claim whose result takes longer than its lease may be executed twice: Redis asks
 // again, and PostgreSQL sets the lease again. Both executions are in the history.

@@ -33,6 +33,12 @@ func step(state, call, answered any) []any {
 	}
 	var after []any
 	for _, r := range before.elsewhere() {
+		if out.renewal == store.RenewBusy {
+			if r.mayBeBusy(in) {
+				after = append(after, r)
+			}
+			continue
+		}
 		if out.unknown { // it did not take place
 			idle := r
 			idle.fleeting = r.fleeting || in.fleeting && r.runs() && r.owner == in.owner
@@ -101,12 +107,32 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 	return []any{next}
 }
 
+// mayBeBusy reports whether a renewal may be answered by RenewBusy. It is the strict
+// answer to a renewal that finds the row locked, and says nothing about the record, which
+// may also have ended: the call that holds the row may have found it before its end, or
+// begin it anew. RenewLost would end an attempt that has a lease, and to wait would let
+// the other leases of the batch lapse. The record of another owner is never busy.
+func (r record) mayBeBusy(in input) bool { return !r.held || r.owner == in.owner }
+
+// mayBeWritten reports whether a claim may be answered by InProgress because another call
+// holds the row of a lapsed record. That call is a renewal, a takeover, or the end of the
+// attempt, and the claim cannot tell them apart without waiting, which it never does: the
+// transaction of a handler (InTx) may hold the row for as long as it wants. ErrBusy would be
+// as true. But it says that the store is in trouble, and its client gets 503 after two
+// seconds instead of 409 at once, for an attempt that is in fact being ended. A record that
+// is over is claimed anew and not taken over: there the answer is ErrBusy.
+//
+// It is no order of the two calls, so lonely demands that there is another one.
+func (r record) mayBeWritten(in input) bool {
+	return r.runs() && r.owner != in.owner && r.print == in.print
+}
+
 // mayAnswer says where a store may return another result than the model, if it changes no
 // record.
 func (r record) mayAnswer(in input, want answer, out output) bool {
 	switch {
-	case out.renewal == store.RenewBusy:
-		return r.held && r.owner == in.owner
+	case out.written:
+		return r.mayBeWritten(in)
 	case in.atomic && in.kind == claim && out.outcome == store.InProgress && !r.held:
 		return true // another claim holds the lock of the ID while it looks at the record
 	case in.atomic && want.outcome == store.Mismatch && !r.completed && r.owner != in.owner:

@@ -110,6 +110,10 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 		tb.Errorf("a call answered what no model knows: %v", err)
 	}
 	for id, operations := range h.byID {
+		if lonely(operations) {
+			tb.Logf("seed %d: a claim found the record of %v locked, and no other call was on its way", seed, id)
+			return false
+		}
 		result, info := porcupine.CheckOperationsVerbose(model(), operations, deadline)
 		switch result {
 		case porcupine.Ok:
@@ -128,6 +132,16 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 		}
 	}
 	return true
+}
+
+// lonely reports whether a claim found a record that another call was writing, and there
+// was no other call at that time.
+func lonely(operations []porcupine.Operation) bool {
+	return slices.ContainsFunc(operations, func(o porcupine.Operation) bool {
+		return o.Output.(output).written && !slices.ContainsFunc(operations, func(other porcupine.Operation) bool {
+			return other != o && other.Call <= o.Return && other.Return >= o.Call
+		})
+	})
 }
 
 // checked runs histories on a deployment until its time is up, and demands that each has

@@ -155,6 +155,7 @@ type output struct {
 	refused string // why it did not take place
 	fence   uint64
 	lapsed  bool // a claim was granted to its owner without a new lease
+	written bool // a claim found a lapsed record that another call was writing
 
 	at        window // the time between call and answer
 	began     window // of a claim that was granted, by its fence

@@ -111,7 +111,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		"completion, expires late":  {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
 		"completion with a horizon": {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
 		"batch with a horizon":      {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"completion again":          {done + early, texts["complete again"], []any{mine.ID[:], mine.Owner[:]}, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
+		"completion again":          {done + early, texts["complete again"], []any{mine.ID[:], mine.Owner[:], mine.Owner[:]}, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
 		"completion in a batch": {
 			live + early, batched,
 			inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(0)), 0, retention, retention, asItWas,
@@ -135,6 +135,13 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			live + early, texts["renew"],
 			[]any{[][]byte{mine.ID[:]}, [][]byte{mine.Owner[:]}, []int64{int64(lease) / us}},
 			lease, asItWas, asItWas, asItWas,
+			time.Time{},
+			false,
+		},
+		"renewal of what is over": {
+			over + early, texts["renew"],
+			[]any{[][]byte{mine.ID[:]}, [][]byte{mine.Owner[:]}, []int64{int64(lease) / us}},
+			asItWas, asItWas, asItWas, asItWas,
 			time.Time{},
 			false,
 		},

@@ -11,6 +11,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -75,7 +76,13 @@ func (a *attempt) complete(r *store.CompleteRequest, query func(text string, arg
 	statements, args := &a.store.table.Statements, table.CompletionArgs(r)
 	err := query(statements.CompleteOwn.SQL, args...).Scan(&state)
 	if errors.Is(err, sql.ErrNoRows) { // pgx.ErrNoRows wraps it
-		err = query(statements.CompleteAgain.SQL, args[:2]...).Scan(&state)
+		err = query(statements.Again.SQL, args[0], args[1], args[1]).Scan(&state)
+		if err == nil && state == record.Running { // the transaction holds the record now
+			err = query(statements.CompleteOwn.SQL, args...).Scan(&state)
+		}
+		if err == nil && state != record.Completed {
+			err = sql.ErrNoRows
+		}
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -7,11 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Complete ends an attempt whose record is in the table, in one statement, or in two if
-// the owner has completed it already. The caller has validated the request.
+// that finds no running record of the owner. The caller has validated the request.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	var done bool
 	err := t.On(ctx, "complete", func(conn *pgx.Conn) (err error) {
@@ -28,24 +29,39 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 }
 
 // completeOn completes r once. The first statement completes a record of the owner that
-// is in progress. The second finds one that the owner has completed already: the first
-// may not see a change for which it had to wait.
+// is in progress. Where it completes none, the second finds out why.
 func (t *Table) completeOn(ctx context.Context, conn *pgx.Conn, r *store.CompleteRequest) (done bool, err error) {
-	answered := func(*wire.Row) { done = true }
-	scan := func(rows pgx.Rows) error { done = rows.Next(); return nil }
-	err = t.Ask(ctx, conn, t.Statements.CompleteOwn.Call(answered,
+	err = t.Ask(ctx, conn, t.Statements.CompleteOwn.Call(func(*wire.Row) { done = true },
 		r.ID[:], r.Owner[:], NotNull(r.Payload), wire.AppendInt8(nil, Microseconds(r.Retention)), wire.AppendInt8(nil, Microseconds(r.Horizon))),
-		func() []any { return CompletionArgs(r) }, scan)
+		func() []any { return CompletionArgs(r) },
+		func(rows pgx.Rows) error { done = rows.Next(); return nil })
 	if err != nil || done {
 		return done, err
 	}
-	err = t.Ask(ctx, conn, t.Statements.CompleteAgain.Call(answered, r.ID[:], r.Owner[:]),
-		func() []any { return CompletionArgs(r)[:2] }, scan)
-	return done, err
+	return t.again(ctx, conn, r.ID, r.Owner, r.Owner[:])
 }
 
-// CompletionArgs are the parameters of complete_own.sql; complete_again.sql has the first
-// two of them.
+// again reports, for a call of owner that ended no record, whether the owner has
+// completed the record. The error is ErrLostRace if the record still runs: the statement
+// before it judged by a snapshot that is older than a renewal. left is the owner that an
+// earlier call of the same owner may have left in the record.
+func (t *Table) again(ctx context.Context, conn *pgx.Conn, id store.ID, owner store.Owner, left []byte) (completed bool, err error) {
+	var state int16
+	err = t.Ask(ctx, conn, t.Statements.Again.Call(func(row *wire.Row) { state = row.Smallint() }, id[:], owner[:], left),
+		func() []any { return []any{id[:], owner[:], left} },
+		func(rows pgx.Rows) error {
+			if !rows.Next() {
+				return nil
+			}
+			return rows.Scan(&state)
+		})
+	if err == nil && state == record.Running {
+		err = ErrLostRace
+	}
+	return state == record.Completed, err
+}
+
+// CompletionArgs are the parameters of complete_own.sql.
 func CompletionArgs(r *store.CompleteRequest) []any {
 	return []any{r.ID[:], r.Owner[:], NotNull(r.Payload), Microseconds(r.Retention), Microseconds(r.Horizon)}
 }

@@ -11,7 +11,7 @@ var sqlFiles embed.FS
 
 // statements are the texts of sql/*.sql that both stores and operators use.
 type statements struct {
-	ClaimLook, Seen, CompleteOwn, CompleteAgain *wire.Statement
+	ClaimLook, Seen, CompleteOwn, Again *wire.Statement
 
 	renew                           string
 	purge, purgeable, inspect, list string
@@ -25,7 +25,7 @@ func newStatements(n *Names) statements {
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
 		ClaimLook: prepared("claim_look"), Seen: prepared("seen"),
-		CompleteOwn: prepared("complete_own"), CompleteAgain: prepared("complete_again"),
+		CompleteOwn: prepared("complete_own"), Again: prepared("again"),
 		renew: load("renew"),
 		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
 		resolve: load("resolve"), forget: load("forget"),

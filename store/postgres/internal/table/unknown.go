@@ -10,14 +10,21 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// Unknown ends an attempt whose record is in the table, in one statement. The caller has
-// validated the request.
+// Unknown ends an attempt whose record is in the table, in one statement, or in two if
+// that finds no running record of the owner. The caller has validated the request.
 func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
-	var done bool
-	err := t.Run(ctx, "unknown", t.Statements.unknown, func(rows pgx.Rows) error {
-		done = rows.Next()
-		return nil
-	}, r.ID[:], r.Owner[:], record.EndedOwner(r.Owner), r.Reason)
+	done, left := false, record.EndedOwner(r.Owner)
+	args := []any{t.Options.ExecMode, r.ID[:], r.Owner[:], left, r.Reason}
+	err := t.On(ctx, "unknown", func(conn *pgx.Conn) error {
+		err := Query(ctx, conn, t.Statements.unknown, args, func(rows pgx.Rows) error {
+			done = rows.Next()
+			return nil
+		})
+		if err == nil && !done {
+			_, err = t.again(ctx, conn, r.ID, r.Owner, left)
+		}
+		return err
+	})
 	if err != nil || done {
 		return err
 	}

@@ -1,0 +1,93 @@
+package lincheck
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresThatCommitsSlowlyIsLinearizable: a commit that waits for a disk or a
+// standby puts much time between the decision of a statement and its effect. A third of
+// the commits take up to 25 ms: the server runs deferred triggers in them.
+func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	for name, mode := range map[string]pgx.QueryExecMode{"prepared": 0, "exec": pgx.QueryExecModeExec} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := reprisepg.Config{ExecMode: mode}
+			d := newPgDeployment(t, server, &c, false)
+			setup := labtest.NewPool(t, server.URL(), labtest.MaxConns(2))
+			schema, table := pgx.Identifier{c.Schema}.Sanitize(), pgx.Identifier{c.Schema, reprisepg.DefaultTable}.Sanitize()
+			if _, err := setup.Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+					IF random() < 0.33 THEN PERFORM pg_sleep(0.025 * random()); END IF;
+					RETURN NULL;
+				END $$;
+				CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON %[2]s DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION %[1]s.late()`,
+				schema, table), pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				f := &labtest.Postgres{Pool: labtest.NewPool(t, server.URL(), labtest.MaxConns(clients+4)), Config: c}
+				d.stores = append(d.stores, f.Leased(t))
+			}
+			checked(t, d, everything...)
+		})
+	}
+}
+
+// TestWaitlessAnswersAreExplained: a renewal finds the row of its owner's record, which
+// has ended, locked by the claim that begins it anew; and a claim finds the row of a
+// lapsed record locked by its completion. Neither waits. Another owner's record explains
+// no busy renewal, and a claim that nobody disturbs finds no locked record.
+func TestWaitlessAnswersAreExplained(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	a, b := store.Owner{1}, store.Owner{2}
+	op := func(client int, in input, out output, from, to time.Duration) porcupine.Operation {
+		out.at = window{from * ms, to * ms}
+		return porcupine.Operation{ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to)}
+	}
+	brief, long := store.Policy{Retention: 5 * ms}, store.Policy{Retention: time.Hour}
+	claims := func(owner store.Owner, p store.Policy) input {
+		return input{kind: claim, owner: owner, lease: 5 * ms, policy: p, takeover: true}
+	}
+	granted := func(fence uint64) output {
+		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence}
+	}
+	busy, renewal := output{answer: answer{renewal: store.RenewBusy}}, input{kind: renew, owner: a, lease: 5 * ms}
+	written := output{answer: answer{outcome: store.InProgress}, written: true}
+	completes, accepted := input{kind: complete, owner: a, policy: long}, output{answer: answer{accepted: true}}
+	for name, test := range map[string]struct {
+		history   []porcupine.Operation
+		explained bool
+	}{
+		"busy beside the next claim": {[]porcupine.Operation{
+			op(0, claims(a, brief), granted(1), 0, 1), op(1, claims(b, brief), granted(2), 20, 30), op(0, renewal, busy, 22, 24),
+		}, true},
+		"busy after the next claim": {[]porcupine.Operation{
+			op(0, claims(a, brief), granted(1), 0, 1), op(1, claims(b, long), granted(2), 20, 30), op(0, renewal, busy, 31, 32),
+		}, false},
+		"in progress beside its completion": {[]porcupine.Operation{
+			op(0, claims(a, long), granted(1), 0, 1), op(0, completes, accepted, 20, 30), op(1, claims(b, long), written, 22, 24),
+		}, true},
+		"in progress after its completion": {[]porcupine.Operation{
+			op(0, claims(a, long), granted(1), 0, 1), op(0, completes, accepted, 20, 30), op(1, claims(b, long), written, 31, 32),
+		}, false},
+		"in progress with nothing beside it": {[]porcupine.Operation{
+			op(0, claims(a, long), granted(1), 0, 1), op(1, claims(b, long), written, 22, 24), op(0, completes, accepted, 25, 30),
+		}, false},
+	} {
+		if got := !lonely(test.history) && porcupine.CheckOperations(model(), test.history); got != test.explained {
+			t.Errorf("%s: explained %t", name, got)
+		}
+	}
+}
