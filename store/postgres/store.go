@@ -100,7 +100,8 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	return s.store.Unknown(ctx, r)
 }
 
-// Release implements [store.Store] in one statement.
+// Release implements [store.Store] in one statement, or in three if it finds no record of
+// the owner: it then waits for the owner's claim, which may still be committing.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return s.store.Release(ctx, id, owner)
 }

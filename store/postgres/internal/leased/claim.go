@@ -148,9 +148,14 @@ func claimValues(r *store.ClaimRequest) [][]byte {
 // claimArgs are the same parameters as Go values, for pgx to encode.
 func claimArgs(r *store.ClaimRequest) []any {
 	return []any{
-		r.ID[:], r.Owner[:], r.Fingerprint[:], int64(binary.BigEndian.Uint64(r.ID[:8])), r.Lease, //nolint:gosec // any 64 bits do
+		r.ID[:], r.Owner[:], r.Fingerprint[:], lockKey(r.ID), r.Lease,
 		table.Microseconds(r.Retention), table.Microseconds(r.Horizon), r.Label, r.AtMostOnce, r.Description,
 	}
+}
+
+// lockKey identifies the lock that a claim which begins an attempt on id holds.
+func lockKey(id store.ID) int64 {
+	return int64(binary.BigEndian.Uint64(id[:8])) //nolint:gosec // any 64 bits do
 }
 
 // waited reports whether the statement that wrote a row waited for a lock after it read

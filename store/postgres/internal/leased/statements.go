@@ -14,7 +14,8 @@ var sqlFiles embed.FS
 type statements struct {
 	claimNew, claimParsed, rewrite *wire.Statement
 	claims, completes              *wire.Statement
-	claimWaited, release           string
+	claimWaited                    string
+	release, waitForClaim          string
 }
 
 func newStatements(n *table.Names) statements {
@@ -23,6 +24,7 @@ func newStatements(n *table.Names) statements {
 	return statements{
 		claimNew: prepared("claim_new"), claimParsed: prepared("claim_parsed"), rewrite: prepared("rewrite"),
 		claims: prepared("claims"), completes: prepared("completes"),
-		claimWaited: load("claim_waited"), release: load("release"),
+		claimWaited: load("claim_waited"),
+		release:     load("release"), waitForClaim: load("wait_for_claim"),
 	}
 }

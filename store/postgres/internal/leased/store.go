@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
-	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -81,21 +78,4 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	}
 	s.inTxOwners.forget(r.Owner)
 	return s.table.Unknown(ctx, &r)
-}
-
-// Release implements [store.Store] in one statement.
-func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	s.inTxOwners.forget(owner)
-	return s.table.Run(ctx, "release", s.statements.release, func(rows pgx.Rows) error {
-		readable := true // also where there is no record
-		if rows.Next() {
-			if err := rows.Scan(&readable); err != nil {
-				return err
-			}
-		}
-		if !readable {
-			return record.Corrupt("postgres", "release")
-		}
-		return nil
-	}, id[:], owner[:])
 }
