@@ -326,11 +326,18 @@ var headerCases = []testCase{
 			first, again := w.ask(c), w.ask(c)
 			srv.wantRun(first)
 			srv.wantReplay(again, first)
+			older := srv.dial()
+			older.write(strings.Replace(c.bytes(), "HTTP/1.1", "HTTP/1.0", 1))
+			old := older.read()
+			srv.wantReplay(old, first)
+			if len(old.values("Transfer-Encoding"))+len(old.values("Trailer"))+len(old.trailers) > 0 {
+				srv.Errorf("a replay in HTTP/1.0 has trailers: %v, %v", old, old.trailers)
+			}
 			if got := valuesOf(first.trailers, "X-Checksum"); !slices.Equal(got, []string{"abc"}) {
 				srv.Errorf("the first answer has the trailers %q", first.trailers)
 			}
 			for _, name := range []string{"X-Checksum", "X-Signature"} {
-				if len(first.values(name))+len(again.values(name)) > 0 {
+				if len(first.values(name))+len(again.values(name))+len(old.values(name)) > 0 {
 					srv.Errorf("%s is a field of the header: %v, %v", name, first, again)
 				}
 				if got := valuesOf(again.trailers, name); len(got) > 0 && !slices.Equal(got, valuesOf(first.trailers, name)) {

@@ -33,7 +33,7 @@ type Exchange struct {
 	spool   *spool.Spool // of a body that is longer than Config.Limits.ResponseBody; nil if it is not kept
 	unkept  error        // why such a body could not be kept; nil if that was not tried, or not in vain
 
-	http2        bool // the request has HTTP/2 or later
+	version      version
 	trailersLost bool // the client of this run does not get the trailers, and no other one should
 
 	annotation string  // of Config.Keep.Annotate

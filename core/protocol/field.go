@@ -98,7 +98,7 @@ type Response struct {
 	Status  int
 	Header  Header
 	Body    []byte
-	Trailer Header // sent after the body; usually empty
+	Trailer Header // sent after the body; usually empty, and so where the client would get none, as in HTTP/1.0
 
 	// Stream, if it is not nil, is the body in place of Body, and Length its length, which
 	// is declared. The writer of the response reads Stream once, and closes it in any case,

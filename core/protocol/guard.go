@@ -146,7 +146,7 @@ func (g *Guard) admit(ctx context.Context, req *Request, scope func() (string, e
 	if res.Attempt != nil {
 		s.key = append(s.key[:0], op.Key...)
 		x := newExchange(res.Attempt.Context(), g, res.Attempt, s, body) //nolint:contextcheck // the attempt has its own
-		x.http2 = req.HTTP2
+		x.version = req.version()
 		if g.cfg.Problems.Write != nil || req.isCall() {
 			own := *req
 			x.request = &own
@@ -181,7 +181,7 @@ func (g *Guard) refuseLines(ctx context.Context, req *Request, line string, line
 // counted it.
 func (g *Guard) answer(ctx context.Context, req *Request, res *reprise.Result, replay *stored) Response {
 	if res.Outcome == reprise.Replayed {
-		return g.replay(ctx, req, replay)
+		return g.replay(ctx, req, replay, req.version())
 	}
 	if res.Outcome == reprise.InProgress {
 		if wait := retryInProgress(res.Remaining, g.engine.Config().Lease); wait != retryRunning {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"io"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,13 +158,28 @@ func (x *Exchange) dropControlFields(header map[string][]string) {
 	}
 }
 
-// appendTrailers appends the trailer fields that header has after the handler: those that
-// the values announced of a Trailer field name, and those with net/http's prefix, without
-// it.
-func appendTrailers(dst []Field, header map[string][]string, announced []string) []Field {
-	for _, f := range appendLate(dst[len(dst):], header, announced) {
-		f.Name, f.Value = strings.TrimPrefix(f.Name, trailerPrefix), cleanValue(f.Value)
-		dst = append(dst, f)
+// appendTrailers appends to an empty list the trailer fields that net/http sends for the
+// header that a handler leaves: those with its prefix, without it, and those that the
+// values announced of a Trailer field name. In HTTP/1.1 a name that is announced twice is
+// sent twice; in HTTP/2 it is sent once, with the values that have the prefix, if any.
+func appendTrailers(dst []Field, header map[string][]string, announced []string, v version) []Field {
+	add := func(name string, values []string) {
+		for _, value := range values {
+			dst = appendGrouped(dst, name, cleanValue(value))
+		}
+	}
+	for name, values := range header {
+		if undeclared, ok := strings.CutPrefix(name, trailerPrefix); ok {
+			add(textproto.CanonicalMIMEHeaderKey(undeclared), values)
+		}
+	}
+	for _, line := range announced {
+		for element := range strings.SplitSeq(line, ",") {
+			name := textproto.CanonicalMIMEHeaderKey(syntax.TrimSpace(element))
+			if v != http2 || group(dst, name) == nil {
+				add(name, header[name])
+			}
+		}
 	}
 	return dst
 }
@@ -226,7 +242,7 @@ func (r Response) Write(header map[string][]string, wire Wire) {
 	}
 	bodied := syntax.AllowsBody(r.Status)
 	switch {
-	case bodied && r.Trailer.Len() > 0:
+	case r.Trailer.Len() > 0:
 		header["Trailer"] = trailerNames(r.Trailer)
 	case bodied && length > 0:
 		values = append(values, strconv.FormatInt(length, 10))
@@ -239,9 +255,6 @@ func (r Response) Write(header map[string][]string, wire Wire) {
 		_ = copyStream(wire, r.Stream) // less than the declared length ends the connection
 	case length > 0:
 		_, _ = wire.Write(r.Body)
-	}
-	if !bodied {
-		return
 	}
 	for f := range r.Trailer.All() {
 		if !f.Add {

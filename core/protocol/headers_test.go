@@ -67,7 +67,7 @@ func TestR17TrailersAreAnnounced(t *testing.T) {
 		"Trailer": {"X-Sum, x-other"}, "X-Sum": {"1"}, "X-Other": {"2"}, "Trailer:X-Late": {"3"}, "X-Plain": {"4"},
 	}
 	var names []string
-	for _, f := range appendTrailers(nil, header, header["Trailer"]) {
+	for _, f := range appendTrailers(nil, header, header["Trailer"], http11) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)

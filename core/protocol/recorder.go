@@ -276,7 +276,10 @@ func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
 		defer stream.Close()
 	}
 	s := r.x.scratch
-	late := appendLate(s.kept[:0], r.header, r.announced())
+	late := s.kept[:0]
+	if r.x.version.sendsTrailers(r.status) {
+		late = appendLate(late, r.header, r.announced())
+	} // else a wire that holds its header back would send them as fields
 	restore(r.header, s.committed)
 	if mark.Name != "" {
 		r.header[mark.Name] = []string{mark.Value}
@@ -318,10 +321,12 @@ const waits = 2 << 10
 // they only follow a body in chunks, which is one without a declared length that was
 // flushed, or is long, or has trailers that were known before it.
 func (r *Recorder) sendsTrailers() bool {
-	if r.x.http2 {
-		return true
+	if r.x.version != http11 || !syntax.AllowsBody(r.status) {
+		return r.x.version.sendsTrailers(r.status)
 	}
-	known := func(f Field) bool { return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix) }
+	known := func(f Field) bool {
+		return f.Name == "Trailer" && !f.Suppress || strings.HasPrefix(f.Name, trailerPrefix)
+	}
 	return r.declared < 0 && (r.live || r.written > waits || slices.ContainsFunc(r.x.scratch.committed, known))
 }
 

@@ -24,7 +24,7 @@ func (r *Recorder) Finish() {
 	if !r.live && !r.taken {
 		r.nameType(s.response)
 	}
-	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced())
+	s.trailers = appendTrailers(s.trailers[:0], r.header, r.announced(), r.x.version)
 	r.x.trailersLost = !r.sendsTrailers()
 	decided := false
 	defer func() {

@@ -18,11 +18,11 @@ func (x *Exchange) replayPayload(payload []byte) Response {
 		g.report(ctx, reprise.Event{Kind: reprise.EventStoreError, Err: err})
 		return g.problem(ctx, x.request, CodeRecordCorrupt)
 	}
-	return g.replay(context.WithoutCancel(ctx), x.request, &s) // the attempt, and its context, have ended
+	return g.replay(context.WithoutCancel(ctx), x.request, &s, x.version) // the attempt, and its context, have ended
 }
 
-// replay returns the response from a record (R12 to R19, R35).
-func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
+// replay returns the response from a record (R12 to R19, R35) to a request of a version.
+func (g *Guard) replay(ctx context.Context, req *Request, s *stored, v version) Response {
 	switch g.formOf(req, s) {
 	case formUnavailable:
 		return g.problem(ctx, req, CodeResultUnavailable)
@@ -31,7 +31,11 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored) Response {
 	case formBlob:
 		return g.replayBlob(ctx, req, s)
 	default:
-		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body, Trailer: Header{stored: s.Trailer}}
+		r := Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body}
+		if v.sendsTrailers(s.Status) {
+			r.Trailer = Header{stored: s.Trailer}
+		}
+		return r
 	}
 }
 

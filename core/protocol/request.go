@@ -37,8 +37,8 @@ type Request struct {
 	// request that its recipients may read in different ways is refused (R27b). It stays
 	// empty where the server refuses such requests itself.
 	Section HeaderSection
-	HTTP10  bool // the request has HTTP/1.0; only the check of Section asks
-	HTTP2   bool // the request has HTTP/2 or later, where trailers may follow any body
+	HTTP10  bool // the request has HTTP/1.0, where no trailers follow a body
+	HTTP2   bool // the request has HTTP/2 or later, where trailers may follow any response
 
 	// Body is the body as it was sent. It is read only after the checks on the header. A
 	// framework that has read the body already sets Bytes instead, and one that has
@@ -76,6 +76,34 @@ type Request struct {
 
 	message func() ([]byte, error) // of a Call: its encoded message; nil for a request of HTTP
 	field   func(name string) any  // of a Call: see Call.Field
+}
+
+// version is a version of HTTP, as far as trailers depend on it.
+type version uint8
+
+// The versions. The zero value is that of a [Call], too.
+const (
+	http11 version = iota
+	http10
+	http2 // and later
+)
+
+// version returns the version of the request.
+func (r *Request) version() version {
+	switch {
+	case r.HTTP2:
+		return http2
+	case r.HTTP10:
+		return http10
+	default:
+		return http11
+	}
+}
+
+// sendsTrailers reports whether a response with a status can have trailers (R17): in
+// HTTP/1.1 they follow a body in chunks.
+func (v version) sendsTrailers(status int) bool {
+	return v == http2 || v == http11 && syntax.AllowsBody(status)
 }
 
 // isCall reports whether r is a call of [Guard.AdmitCall]. A nil request is not.

@@ -17,7 +17,7 @@ import (
 func Request(r *http.Request, tooLarge func(error) bool) protocol.Request {
 	return protocol.Request{
 		Method: r.Method, Target: r.RequestURI, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
-		Host: r.Host, Header: r.Header, HTTP2: r.ProtoMajor >= 2, Body: r.Body, Parsed: (*Parsed)(r), TooLarge: tooLarge, Length: declared(r),
+		Host: r.Host, Header: r.Header, HTTP10: r.ProtoMajor == 1 && r.ProtoMinor == 0, HTTP2: r.ProtoMajor >= 2, Body: r.Body, Parsed: (*Parsed)(r), TooLarge: tooLarge, Length: declared(r),
 	}
 }
 

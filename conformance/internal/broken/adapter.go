@@ -122,7 +122,7 @@ func (a *adapter) response(r protocol.Response) protocol.Response {
 func (a *adapter) request(r *http.Request) protocol.Request {
 	req := protocol.Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Target: r.RequestURI,
-		Host: r.Host, Header: r.Header, Body: r.Body, Length: r.ContentLength,
+		Host: r.Host, Header: r.Header, HTTP10: !r.ProtoAtLeast(1, 1), Body: r.Body, Length: r.ContentLength,
 		TooLarge: func(err error) bool {
 			var limit *http.MaxBytesError
 			return errors.As(err, &limit) && !a.has(forgetsLimit)
