@@ -21,6 +21,9 @@ type writer struct {
 func newWriter(c *echo.Context, x *protocol.Exchange) *writer {
 	outer := c.Response()
 	w := &writer{Writer: stdhttp.Writer{Behind: outer}, wire: wire{outer}}
+	if own, ok := outer.(*echo.Response); ok {
+		w.Behind = own.ResponseWriter // whose flush panics where it is not supported
+	}
 	w.response = *echo.NewResponse(w, c.Logger())
 	if preset, err := echo.UnwrapResponse(outer); err == nil {
 		w.response.Status = preset.Status

@@ -15,7 +15,7 @@ var errWritten = errors.New("reprisegin: the response body was written before th
 // Flush implements [http.Flusher]. It is a no-op if the effects commit with the response.
 func (w *writer) Flush() {
 	w.mu.Lock()
-	w.commit()
+	w.commitNow()
 	w.mu.Unlock()
 	if w.rec.Flush() {
 		w.ResponseWriter.Flush()

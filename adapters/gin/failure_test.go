@@ -16,7 +16,8 @@ import (
 )
 
 // Where a chain only reports errors, a layer makes the response of them. Behind the
-// middleware it is recorded; outside of it, the first response is right but not kept.
+// middleware it is recorded; outside of it, the first response is right, with the fields
+// of the chain, but not kept.
 func TestErrorsWithoutAResponse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
@@ -46,7 +47,7 @@ func TestErrorsWithoutAResponse(t *testing.T) {
 	}
 	first, again := b.Afresh("POST", "/outside")
 	for _, a := range []harness.Response{first, again} {
-		if a.Status != http.StatusUnprocessableEntity || a.Body != body || a.Header.Get("X-Failed") != "" {
+		if a.Status != http.StatusUnprocessableEntity || a.Body != body || a.Header.Get("X-Failed") != "1" {
 			t.Errorf("outside: %+v", a)
 		}
 	}

@@ -60,7 +60,10 @@ func Middleware(guard *protocol.Guard, scope Scope) gin.HandlerFunc {
 		case admission.Exchange != nil:
 			run(c, admission.Exchange)
 		default:
-			admission.Response.Write(c.Writer.Header(), &wire{ResponseWriter: c.Writer, now: c.FullPath() == ""})
+			admission.Response.Write(c.Writer.Header(), &wire{ResponseWriter: c.Writer})
+			if c.FullPath() == "" {
+				c.Writer.WriteHeaderNow() // or Gin adds its own body to an empty one
+			}
 			c.Abort()
 		}
 	}

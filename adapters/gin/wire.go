@@ -2,16 +2,16 @@ package reprisegin
 
 import (
 	"net/http"
-	"reflect"
 
 	"github.com/gin-gonic/gin"
 )
 
-// wire writes to the writer of the layers outside.
+// wire writes to the writer of the layers outside, in the way in which the chain wrote.
 type wire struct {
 	gin.ResponseWriter
 
-	now bool // the chain wrote the header, which Gin's WriteHeader leaves to the first byte
+	now   bool // the chain wrote the header, which Gin's WriteHeader leaves to the first byte
+	empty bool // it wrote a body without a byte
 }
 
 // WriteHeader implements [protocol.Wire].
@@ -21,25 +21,16 @@ func (w *wire) WriteHeader(status int) {
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
-	if w.now && passesHeader(w.ResponseWriter) {
+	switch {
+	case w.now:
 		w.WriteHeaderNow()
+	case w.empty:
+		_, _ = w.Write(nil)
 	}
 }
 
-// ginWriter is the type of Gin's own writer, which Gin does not export.
-var ginWriter = reflect.TypeOf(new(gin.Context).Copy().Writer)
-
-// passesHeader reports whether WriteHeaderNow of w does no more than its name says. A
-// layer's writer, such as one that compresses, usually inherits the method from the
-// writer behind it: calling it would send the header before that layer has decided about
-// it.
-func passesHeader(w gin.ResponseWriter) bool {
-	_, nested := w.(*writer)
-	return nested || reflect.TypeOf(w) == ginWriter
-}
-
-// inform sends an informational status past Gin's writers, which take any status as the
-// final one. It is lost where a writer cannot be passed.
+// inform sends an informational status past Gin's writers, whose final status would be 200
+// from then on, whatever the reply becomes. It is lost where a writer cannot be passed.
 func (w *wire) inform(status int) {
 	var behind http.ResponseWriter = w.ResponseWriter
 	for {

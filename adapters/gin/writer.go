@@ -51,6 +51,14 @@ func (w *writer) WriteHeaderNow() {
 	defer w.mu.Unlock()
 	w.decided = true
 	if !w.ResponseWriter.Written() {
+		w.commitNow()
+	}
+}
+
+// commitNow is commit for a header that is written before any byte. The caller holds mu.
+func (w *writer) commitNow() {
+	if w.size == notWritten {
+		w.wire.now = true
 		w.commit()
 	}
 }
@@ -59,7 +67,7 @@ func (w *writer) WriteHeaderNow() {
 // byte then follows a 200, as net/http has it. The caller holds mu.
 func (w *writer) commit() {
 	if w.size == notWritten {
-		w.size, w.wire.now = 0, true
+		w.size = 0
 		w.rec.WriteHeader(w.status)
 	}
 }
@@ -68,9 +76,8 @@ func (w *writer) commit() {
 // Gin holds the header until the layers outside have returned.
 func (w *writer) finish() {
 	w.mu.Lock()
-	explicit := w.size != notWritten
+	w.wire.empty = w.size == 0
 	w.commit()
-	w.wire.now = explicit
 	w.mu.Unlock()
 	w.rec.Finish()
 }

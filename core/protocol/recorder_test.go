@@ -908,6 +908,7 @@ func TestR33HeaderOfAHandlerThatDidNotReturn(t *testing.T) {
 		"after its status":  {func(w *protocol.Recorder) { w.WriteHeader(http.StatusCreated) }, false},
 		"as a stream":       {func(w *protocol.Recorder) { w.Flush() }, true},
 		"after a hijack":    {func(w *protocol.Recorder) { w.Hijack() }, true},
+		"for another layer": {func(w *protocol.Recorder) { w.Cut() }, true},
 	} {
 		header := http.Header{"X-Outer": {"1"}}
 		rec, _ := setup(t, protocol.Config{}).record("k", header)

@@ -65,7 +65,7 @@ func (r *Recorder) wrongLength() bool {
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
 // its goroutine. The panic continues. If no byte has been sent, the header is as it was
-// before the handler. A handler that ended because its client left a body that is too
+// before the handler, unless Cut says that it is not the handler's alone. A handler that ended because its client left a body that is too
 // long to be kept has finished (R35). After Finish it is a no-op, so that it can be
 // deferred; Close calls it.
 func (r *Recorder) Abandon() {
@@ -83,7 +83,7 @@ func (r *Recorder) Abandon() {
 		return
 	}
 	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
-	if !r.live && !r.taken {
+	if !r.live && !r.taken && !r.cut {
 		restore(r.header, r.x.scratch.outer)
 	}
 }

@@ -2,7 +2,6 @@ package stdhttp
 
 import (
 	"bufio"
-	"errors"
 	"net"
 	"net/http"
 
@@ -25,16 +24,35 @@ func (w *Writer) Flush() { _ = w.FlushError() }
 
 // FlushError is called by [http.ResponseController.Flush]. It is a no-op if the effects
 // commit with the response. As Write does, it succeeds although the client has left,
-// unless the rest of the body has no use.
+// unless the rest of the body has no use. Where the writers outside cannot flush, it
+// changes nothing, as [http.ResponseController] does.
 func (w *Writer) FlushError() error {
+	if !flushes(w.Behind) {
+		return http.ErrNotSupported
+	}
 	if !w.Recorder.Flush() {
 		return nil
 	}
-	err := http.NewResponseController(w.Behind).Flush()
-	if err == nil || errors.Is(err, http.ErrNotSupported) {
-		return err
+	if err := http.NewResponseController(w.Behind).Flush(); err != nil {
+		return w.FlushFailed(err)
 	}
-	return w.FlushFailed(err)
+	return nil
+}
+
+// flushes reports whether [http.ResponseController] finds a way to flush a writer.
+func flushes(w http.ResponseWriter) bool {
+	for {
+		switch behind := w.(type) {
+		case *Writer:
+			w = behind.Behind // which has the method, and may have no use for it
+		case interface{ FlushError() error }, http.Flusher:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = behind.Unwrap()
+		default:
+			return false
+		}
+	}
 }
 
 // Hijack implements [http.Hijacker]. As net/http does, it first sends the response as far

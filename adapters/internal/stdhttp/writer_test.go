@@ -53,6 +53,22 @@ func TestWriterReachesTheConnection(t *testing.T) {
 	}).Twice("POST", "/")
 }
 
+// A flush where the writers outside have none is no start of the response.
+func TestFlushThatIsNotSupportedChangesNothing(t *testing.T) {
+	t.Parallel()
+	app := serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
+		control := http.NewResponseController(w)
+		w.Behind = struct{ http.ResponseWriter }{w.Behind}
+		if err := control.Flush(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("error %v", err)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	if first, _ := app.Twice("POST", "/"); first.Status != http.StatusAccepted {
+		t.Errorf("answered %+v", first)
+	}
+}
+
 func TestWriterKnowsThatTheConnectionWasTaken(t *testing.T) {
 	t.Parallel()
 	app := serve(t, func(w *Writer, _ *http.Request, _ *protocol.Exchange) {
