@@ -130,6 +130,37 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 	})
 }
 
+// TestReleaseWaitsForTheTakeoverOfItsOwner: so may a claim that takes a lapsed record
+// over, which shows another owner until then.
+func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
+	t.Parallel()
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t) + params
+		st, r := mysqlserver.Leased(t, raw), request()
+		r.Lease = time.Millisecond
+		wantClaim(t, st, r, store.Claimed)
+		next := duplicate(r)
+		claim, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claim.ExecContext(t.Context(), "UPDATE reprise_records SET owner = ?, attempt = 2, fence = fence + 1, revision = revision + 1, "+
+			"lease_until = lease_until + 3600000000 WHERE id = ?", next.Owner[:], r.ID[:]); err != nil {
+			t.Fatal(err)
+		}
+		released := make(chan error, 1)
+		go func() { released <- st.Release(t.Context(), next.ID, next.Owner) }()
+		waiting(t, raw)
+		if err := claim.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+		wantClaim(t, st, duplicate(r), store.Claimed)
+	})
+}
+
 // TestRenewalDoesNotWaitForARow: of a record that another transaction has locked, because
 // the leases of the others in its batch would run out.
 func TestRenewalDoesNotWaitForARow(t *testing.T) {

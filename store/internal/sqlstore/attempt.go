@@ -98,7 +98,7 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 // Release deletes the record of an owner's attempt.
 func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	return t.write(ctx, "release", func(ctx context.Context, on Conn) error {
-		found, err := t.lookBehind(ctx, on, id)
+		found, err := t.lookBehind(ctx, on, id, owner)
 		if found, err = t.judge("release", found, err); err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
 		}

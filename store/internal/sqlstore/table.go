@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -112,11 +113,11 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 }
 
 // lookBehind is lookTwice for the release of a claim whose caller may not have waited for
-// its answer: it looks again even if there is no record, after waiting for a claim that
-// is writing it.
-func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID) (*row, error) {
+// its answer: it looks again if the record is not the owner's, after waiting for a claim
+// that is writing it.
+func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID, owner store.Owner) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
-	if err != nil || found.Found || t.Dialect.Embedded {
+	if err != nil || t.Dialect.Embedded || found.Found && bytes.Equal(found.Owner, owner[:]) {
 		return found, err
 	}
 	return t.query(ctx, on, t.statements.wait, id)
