@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -202,7 +203,7 @@ func (s *service) wantReplay(tb testing.TB, raw string) (first answer) {
 			tb.Errorf("%s is %q first and %q in the replay", name, a, b)
 		}
 	}
-	if a, b := first.trailer.Get("X-Made"), second.trailer.Get("X-Made"); a != b {
+	if a, b := first.trailer.Values("X-Made"), second.trailer.Values("X-Made"); !slices.Equal(a, b) {
 		tb.Errorf("the trailer X-Made is %q first and %q in the replay", a, b)
 	}
 	return first

@@ -76,6 +76,11 @@ func TestR16ReplayHasTheMediaTypeOfTheFirstResponse(t *testing.T) {
 		"of the handler":      {h: func(c *fiber.Ctx) error { return c.Type("json").Send([]byte("1")) }, want: "application/json"},
 		"the default, set":    {h: func(c *fiber.Ctx) error { c.Set("Content-Type", standard); return nil }, want: standard},
 		"and none with a 204": {h: func(c *fiber.Ctx) error { return c.Status(204).Send([]byte("x")) }},
+		"a 204 with a length": {h: func(c *fiber.Ctx) error {
+			c.Set("Content-Length", "1")
+			return c.SendStatus(204)
+		}, want: standard},
+		"and none with a 304": {h: func(c *fiber.Ctx) error { return c.Status(304).Send([]byte("x")) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

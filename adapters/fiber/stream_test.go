@@ -94,6 +94,17 @@ func TestR12StreamsAreReplayed(t *testing.T) {
 			return errors.Join(c.SendStream(strings.NewReader("b")), c.SendString("body"))
 		},
 		"with trailer": func(c *fiber.Ctx) error { return errors.Join(withTrailer(c), c.SendStream(strings.NewReader("body"))) },
+		"with a trailer that is announced twice": func(c *fiber.Ctx) error {
+			return errors.Join(withTrailer(c), c.Response().Header.AddTrailer("X-Made"), c.SendStream(strings.NewReader("body")))
+		},
+		"with a trailer of two values": func(c *fiber.Ctx) error {
+			err := withTrailer(c)
+			c.Response().Header.Add("X-Made", "too")
+			return errors.Join(err, c.SendStream(strings.NewReader("body")))
+		},
+		"with a trailer without a value": func(c *fiber.Ctx) error {
+			return errors.Join(c.Response().Header.AddTrailer("X-Made"), c.SendStream(strings.NewReader("body")))
+		},
 		"with a length, and a trailer that is not sent": func(c *fiber.Ctx) error {
 			return errors.Join(withTrailer(c), c.SendStream(strings.NewReader("body"), 4))
 		},

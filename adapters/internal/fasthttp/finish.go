@@ -16,12 +16,14 @@ import (
 func (r *recording[C]) finish() {
 	tidy(r.x, &r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
+	typed := false
 	switch {
 	case r.lostStream():
 		captured.Unkeepable = true
 	case r.ctx.Hijacked() && !r.hijacked, r.dropped():
 		captured.Cut, captured.Sent = true, true // another response, or none
 	case captured.Status == fasthttp.StatusNoContent, captured.Status == fasthttp.StatusNotModified:
+		typed = r.resp.Header.ContentLength() != 0 // fasthttp sends its media type then
 		_ = r.resp.CloseBodyStream() // as fasthttp does, which sends no body
 	case !r.resp.IsBodyStream():
 		captured.Body = r.resp.Body()
@@ -40,7 +42,7 @@ func (r *recording[C]) finish() {
 		return
 	}
 	r.finished = true
-	r.x.After(fields(header, len(captured.Body) > 0))
+	r.x.After(fields(header, typed || len(captured.Body) > 0))
 	if r.resp.IsBodyStream() && r.resp.Header.ContentLength() < 0 { // fasthttp sends trailers after chunks only
 		r.x.Trailers(trailers(header))
 	}
