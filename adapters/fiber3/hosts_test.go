@@ -252,6 +252,18 @@ func TestR23StreamsThatTheirHostForgetsAreRecorded(t *testing.T) {
 	s.ran(1)
 }
 
+// A host may send the media type of fasthttp with an empty body. The replay has it then.
+func TestR16ReplayHasTheMediaTypeThatTheHostSends(t *testing.T) {
+	t.Parallel()
+	for on, host := range hosts {
+		s := serveOn(t, host, fiber.New(), memstore.New(), protocol.Config{}, chain(nil, nil, func(fiber.Ctx) error { return nil }))
+		first, again := s.post("k"), s.post("k")
+		if first.header.Get("Content-Type") != again.header.Get("Content-Type") || !again.replayed {
+			t.Errorf("%s: got %v, and then %v", on, first.header, again.header)
+		}
+	}
+}
+
 // A timeout inside whose handler goes on answers for it: what fasthttp sends in place of
 // the handler's response is the response, and is kept as any other.
 func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {

@@ -16,15 +16,15 @@ import (
 func (r *recording[C]) finish() {
 	tidy(r.x, &r.resp.Header)
 	captured := protocol.Captured{Status: r.resp.StatusCode()}
-	typed := false
+	typed := r.owner.number == 0 // a host that copies the header, as adaptor.FiberApp, sends its media type anyway
 	switch {
 	case r.lostStream():
 		captured.Unkeepable = true
 	case r.ctx.Hijacked() && !r.hijacked, r.dropped():
 		captured.Cut, captured.Sent = true, true // another response, or none
 	case captured.Status == fasthttp.StatusNoContent, captured.Status == fasthttp.StatusNotModified:
-		typed = r.resp.Header.ContentLength() != 0 // fasthttp sends its media type then
-		_ = r.resp.CloseBodyStream() // as fasthttp does, which sends no body
+		typed = typed || r.resp.Header.ContentLength() != 0 // fasthttp sends its media type then
+		_ = r.resp.CloseBodyStream()                        // as fasthttp does, which sends no body
 	case !r.resp.IsBodyStream():
 		captured.Body = r.resp.Body()
 	default:

@@ -98,8 +98,8 @@ func write(resp *fasthttp.Response, r protocol.Response) {
 		return
 	}
 	for f := range r.Trailer.All() {
-		_ = h.AddTrailer(f.Name) // it was one in the first response
-		h.Add(f.Name, f.Value)
+		_ = h.AddTrailer(f.Name) // it was one in the first response, once for each line
+		h.Set(f.Name, f.Value)
 	}
 	resp.SetBodyStream(bytes.NewReader(bytes.Clone(r.Body)), -1) // fasthttp sends trailers after chunks only
 }
