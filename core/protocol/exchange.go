@@ -153,6 +153,13 @@ type Reply struct {
 	Length int64
 }
 
+// Close closes the streams of a reply, of which there is one at most: a [Recorder] does
+// after it has sent the reply, and an adapter whose framework sends no part of it.
+func (r Reply) Close() {
+	r.Response.Close()
+	Response{Stream: r.Stream}.Close()
+}
+
 // Finish resolves the attempt before its response leaves, and returns the reply to send:
 // the response is kept, or the claim is released. Call it once.
 func (x *Exchange) Finish(c Captured) Reply {

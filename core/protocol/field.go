@@ -102,12 +102,20 @@ type Response struct {
 
 	// Stream, if it is not nil, is the body in place of Body, and Length its length, which
 	// is declared. The writer of the response reads Stream once, and closes it in any case,
-	// as [Response.Write] does. A Stream that ends early, with an error, breaks off the
-	// response. It is not safe for concurrent use.
+	// as [Response.Write] does; a response that is not written is closed by
+	// [Response.Close]. A Stream that ends early, with an error, breaks off the response. It
+	// is not safe for concurrent use.
 	Stream io.ReadCloser
 	Length int64
 
 	problem *Problem // of a refusal of a [Call]; the other fields are empty then
+}
+
+// Close closes the Stream, if there is one, of a response that is not written.
+func (r Response) Close() {
+	if r.Stream != nil {
+		_ = r.Stream.Close() // it was only read
+	}
 }
 
 // cleanValue returns a field value with every CR, LF and NUL replaced by a space, as the

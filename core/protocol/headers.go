@@ -219,9 +219,12 @@ func namesField(lines []string, name string) bool {
 // one is left to the server, since an outer layer may make a body for responses that have
 // none. A Stream is closed.
 func (r Response) Write(header map[string][]string, wire Wire) {
-	if r.Stream != nil {
-		defer r.Stream.Close()
-	}
+	defer r.Close()
+	r.write(header, wire)
+}
+
+// write is Write without the close.
+func (r Response) write(header map[string][]string, wire Wire) {
 	length := r.length()
 	values := make([]string, 0, r.Header.Len()+1)
 	for f := range r.Header.All() {

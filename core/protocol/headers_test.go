@@ -102,3 +102,43 @@ func (w *tape) Write(p []byte) (int, error) {
 	w.body = append(w.body, p...)
 	return len(p), nil
 }
+
+// held is a wire that sends its header with the first byte, or at its end, as Gin's does.
+type held struct {
+	tape
+
+	status int
+}
+
+func (w *held) WriteHeader(status int) { w.status = status }
+
+func (w *held) Write(p []byte) (int, error) {
+	w.end()
+	return w.tape.Write(p)
+}
+
+func (w *held) end() {
+	if w.sent == nil {
+		w.tape.WriteHeader(w.status)
+	}
+}
+
+// R17: a response that has no body has no trailers in HTTP/1, also where its header has
+// not left yet.
+func TestR17TrailersAreNoFieldsOfAHeaderThatIsHeld(t *testing.T) {
+	t.Parallel()
+	for _, v := range []version{http10, http11} {
+		for _, status := range []int{204, 304} {
+			header := map[string][]string{"Trailer": {"X-Sum"}}
+			wire := &held{tape: tape{header: header}}
+			x := &Exchange{guard: new(Guard), scratch: new(scratch), version: v}
+			rec := &Recorder{x: x, header: header, wire: wire}
+			rec.WriteHeader(status)
+			header["X-Sum"], header["Trailer:X-Other"] = []string{"1"}, []string{"2"}
+			rec.send(Field{}, nil, nil)
+			if wire.end(); len(wire.sent) != 1 || wire.sent["Trailer"] == nil || rec.sendsTrailers() {
+				t.Errorf("%d: the header is %v", status, wire.sent)
+			}
+		}
+	}
+}

@@ -270,11 +270,8 @@ func (r *Recorder) goLive() {
 
 // send sends the handler's own response, with the header as it was when the handler wrote
 // it, and then the trailers that the handler has set until now. The body is stream, if
-// that is not nil, and closed then.
-func (r *Recorder) send(mark Field, added []Field, stream io.ReadCloser) {
-	if stream != nil {
-		defer stream.Close()
-	}
+// that is not nil.
+func (r *Recorder) send(mark Field, added []Field, stream io.Reader) {
 	s := r.x.scratch
 	late := s.kept[:0]
 	if r.x.version.sendsTrailers(r.status) {

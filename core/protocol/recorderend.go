@@ -37,11 +37,12 @@ func (r *Recorder) Finish() {
 		Cut: r.taken || r.cut || !r.heard() && r.wrongLength(),
 	})
 	decided = true
+	defer reply.Close()
 	switch {
 	case r.live, r.taken:
 	case reply.Replace:
 		restore(r.header, s.outer)
-		reply.Response.Write(r.header, r.wire)
+		reply.Response.write(r.header, r.wire)
 	default:
 		r.hold(&reply)
 		r.send(reply.Mark, reply.Added, reply.Stream)
@@ -79,10 +80,10 @@ func (r *Recorder) Abandon() {
 	r.x.dropSpool()
 	if r.heard() && !r.taken { // as frameworks end a copy that fails: the operation was done before its response
 		defer func() { _ = recover() }() // of Config.Keep.Decide: the end of the handler goes on
-		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true, Reported: r.reported})
+		r.x.Finish(Captured{Status: r.status, Sent: r.live, Oversize: true, Reported: r.reported}).Close()
 		return
 	}
-	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started})
+	r.x.Finish(Captured{Status: r.status, Sent: r.live, Panicked: !started, Cut: started}).Close()
 	if !r.live && !r.taken && !r.cut {
 		restore(r.header, r.x.scratch.outer)
 	}

@@ -53,9 +53,7 @@ func (r *recording[C]) finish() {
 func (r *recording[C]) reply(reply protocol.Reply, cut bool) {
 	switch {
 	case !r.owns(): // the response is no longer sent
-		if reply.Stream != nil {
-			_ = reply.Stream.Close()
-		}
+		reply.Close()
 		return
 	case reply.Replace:
 		r.outer.Header.CopyTo(&r.resp.Header)
