@@ -23,6 +23,7 @@ type Attempt struct {
 	reason      string // why its outcome is unknown
 	late        bool   // an earlier try of the claim may still arrive
 	unrun       bool   // Begin did not return it, so that its end is not counted
+	settled     bool   // it has ended, or the background ends it; of the goroutine that ends it
 
 	started time.Duration // when Begin returned it, by the monotonic clock; 0 if no observer asks
 	ending  time.Duration // when its end was asked for; 0 before
@@ -160,10 +161,24 @@ func (a *Attempt) close() {
 // conclude closes an attempt, counts how it ended, and notifies the observer, from the
 // goroutine of the request.
 func (a *Attempt) conclude(end AttemptEnd, err error) {
+	a.settled = true
+	defer a.engine.work.done() // also when the observer ends the goroutine
 	if event, ok := a.ended(end, err); ok {
 		a.engine.observing.notify(a.values, event)
 	}
-	a.engine.work.done()
+}
+
+// endLater leaves an end that failed with t.err to the background. An Atomic attempt has
+// ended: what the store did not decide is not decided by repeating.
+func (a *Attempt) endLater(t *task) {
+	switch {
+	case !a.atomic:
+		a.engine.background.add(t)
+	case t.kind == taskRelease: // the lost connection rolls back
+		a.conclude(EndReleased, t.err)
+	default:
+		a.conclude(endOfAtomic(t.err), t.err)
+	}
 }
 
 // concludeLater is conclude for work that no request waits for.

@@ -67,6 +67,7 @@ const (
 // add takes over the end of an attempt. Over the limits it drops the task: the lease is
 // not renewed any more, and the claim lapses.
 func (b *background) add(t *task) {
+	t.attempt.settled = true
 	size := int64(len(t.request.Payload))
 	f, _ := classify(t.err)
 	b.mu.Lock()

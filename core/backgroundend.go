@@ -12,10 +12,19 @@ import (
 // returned, and its end says more.
 var errMoot = errors.New("reprise: nothing to do")
 
-// run makes one try.
+// run makes one try, and reports its failure.
+func (b *background) run(ctx context.Context, t *task) error {
+	err := apart(func() error { return b.try(ctx, t) })
+	if err != nil && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrClosed) && !errors.Is(err, errMoot) {
+		t.attempt.report(Event{Kind: EventStoreError, Err: err})
+	}
+	return err
+}
+
+// try asks the store once.
 //
 //nolint:contextcheck // a callContext inherits
-func (b *background) run(ctx context.Context, t *task) error {
+func (b *background) try(ctx context.Context, t *task) error {
 	if err := ctx.Err(); err != nil {
 		return store.ErrClosed
 	}
@@ -23,29 +32,26 @@ func (b *background) run(ctx context.Context, t *task) error {
 	ctx, cancel := context.WithTimeout(ctx, b.engine.cfg.CompleteTimeout)
 	defer cancel()
 	ctx = &callContext{Context: ctx, values: a.after}
-	var err error
 	switch t.kind {
 	case taskComplete:
-		err = st.complete(ctx, t.request)
+		return st.complete(ctx, t.request)
 	case taskUnknown:
-		err = a.sayUnknown(ctx, a.reason)
+		return a.sayUnknown(ctx, a.reason)
 	case taskOverrun:
 		if !a.running() {
 			return errMoot
 		}
 		a.marking.Store(true)
-		if err = a.sayUnknown(ctx, overrunReason); err == nil {
+		err := a.sayUnknown(ctx, overrunReason)
+		if err == nil {
 			a.over.Store(true)
 		}
+		return err
 	case taskRelease:
-		err = a.releaseOnce(ctx)
+		return a.releaseOnce(ctx)
 	default:
-		err = st.release(ctx, a.id, a.owner)
+		return st.release(ctx, a.id, a.owner)
 	}
-	if err != nil && !errors.Is(err, store.ErrLeaseLost) {
-		a.report(Event{Kind: EventStoreError, Err: err})
-	}
-	return err
 }
 
 // apply applies the result of a try, and reports whether to repeat the task.

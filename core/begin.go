@@ -20,15 +20,19 @@ const (
 func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	at := now()
 	c := newCall(ctx, e, op, at)
-	answered := false
-	defer func() {
-		if !answered { // the store ended the goroutine
-			c.answer(Unavailable, nil, Event{Err: store.ErrUnknown})
-		}
-	}()
+	answered, returned := false, false
 	var event Event
 	var res Result
 	var err error
+	defer func() { //nolint:contextcheck // the release is bounded by the engine, not by its client
+		switch {
+		case !answered: // the store or the observer ended the goroutine
+			c.answer(Unavailable, nil, Event{Err: errNoReturn})
+		case !returned && res.Attempt != nil: // the observer did, and nothing will run
+			e.work.retain() // the attempt ends, and Begin ends too
+			_ = res.Attempt.Release()
+		}
+	}()
 	if res.Outcome = c.outcomeInside(ctx); res.Outcome == 0 {
 		res, err = c.look(at) //nolint:contextcheck // bounded by the engine, not by its client
 		if err == nil && res.Outcome == InProgress && op.Wait > 0 {
@@ -51,6 +55,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	answered = true
 	event.Err = err
 	c.answer(res.Outcome, res.Attempt, event)
+	returned = true
 	return res, err
 }
 
@@ -142,8 +147,8 @@ func (c *call) look(at instant) (Result, error) {
 func (c *call) lead(budget context.Context, claim *sharedClaim, at instant) (Result, error) {
 	published := false
 	defer func() {
-		if !published { // the store ended the goroutine
-			c.engine.table.publish(claim, Result{}, store.ErrUnknown)
+		if !published { // the store or the observer ended the goroutine
+			c.engine.table.publish(claim, Result{}, errNoReturn)
 		}
 	}()
 	res, err := c.claim(budget, at)
@@ -170,9 +175,22 @@ func (c *call) await(budget context.Context, claim *sharedClaim) error {
 // claim asks the store, from sent on, until it has a definite result, the budget is used
 // up, or asking again is of no use. A claim that may be written but will not run is
 // released in the background.
+func (c *call) claim(ctx context.Context, sent instant) (res Result, err error) {
+	returned := false
+	defer func() {
+		if !returned { // the store or the observer ended the goroutine
+			c.releaseLater(errNoReturn)
+		}
+	}()
+	res, err = c.ask(ctx, sent)
+	returned = true
+	return res, err
+}
+
+// ask is claim while the goroutine lives.
 //
 //nolint:contextcheck // what the claim leaves behind does not end with it
-func (c *call) claim(ctx context.Context, sent instant) (Result, error) {
+func (c *call) ask(ctx context.Context, sent instant) (Result, error) {
 	if c.hasValues() {
 		ctx = &callContext{Context: ctx, values: c.values}
 	}

@@ -77,6 +77,11 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		Fingerprint: a.fingerprint, Description: a.description, Attempt: a.number, Fence: a.fence,
 		DiscardEffects: c.DiscardEffects,
 	}
+	defer func() {
+		if !a.settled { // the store or an observer ended the goroutine
+			a.endLater(&task{kind: taskComplete, attempt: a, request: r, err: errNoReturn})
+		}
+	}()
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 	switch {
 	case err == nil:

@@ -10,6 +10,11 @@ import (
 // driver calls the store for the engine with two guarantees: every error wraps a
 // sentinel, and a store that panics has an unknown outcome instead of ending the process
 // from a background goroutine. See [errReached].
+//
+// A store may also end the goroutine that calls it, as FailNow does in a test double. A
+// goroutine of the engine calls it through apart; one of a request ends, and the deferred
+// functions of Begin and of the ends of an attempt leave their work to the background.
+// The same goes for observers, whose queue goes on in another goroutine.
 type driver struct {
 	store  store.Store
 	binder store.ContextBinder // nil where the store has none
@@ -108,11 +113,26 @@ func (d *driver) watch(ctx context.Context, id store.ID) (changed <-chan struct{
 			changed, stop = nil, none
 		}
 	}()
-	changed, stop, err := d.waiter.Watch(ctx, id)
+	changed, end, err := d.waiter.Watch(ctx, id)
 	if err != nil {
 		return nil, none
 	}
-	return changed, stop
+	return changed, func() {
+		defer func() { _ = recover() }()
+		end()
+	}
+}
+
+// apart returns the error of call, which it runs in a goroutine of its own, and
+// errNoReturn if that goroutine has ended instead.
+func apart(call func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errNoReturn
+		defer func() { result <- err }()
+		err = call()
+	}()
+	return <-result
 }
 
 // classified makes ErrUnknown of an error that wraps no sentinel, and of a panic. It is

@@ -29,13 +29,23 @@ type ObserverFunc func(ctx context.Context, e Event)
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
 // Observers joins several observers into one, called in order. A nil one is skipped, and
-// one that panics does not keep the others from being called. Without any it is silent.
+// one that panics, or ends its goroutine, does not keep the others from being called.
+// Without any it is silent.
 func Observers(list ...Observer) Observer {
-	return ObserverFunc(func(ctx context.Context, e Event) {
-		for _, o := range list {
-			notify(ctx, o, e)
+	return ObserverFunc(func(ctx context.Context, e Event) { notifyAll(ctx, list, e) })
+}
+
+func notifyAll(ctx context.Context, list []Observer, e Event) {
+	called := 0
+	defer func() {
+		if called < len(list) { // the last one ended the goroutine
+			notifyAll(ctx, list[called:], e)
 		}
-	})
+	}()
+	for called < len(list) {
+		called++
+		notify(ctx, list[called-1], e)
+	}
 }
 
 // notify calls one observer and swallows its panic.

@@ -22,6 +22,9 @@ type failure struct {
 // its contract does not have, or granted a claim that cannot be relied on.
 var errReached = fmt.Errorf("%w, although the store was reached", store.ErrUnknown)
 
+// errNoReturn is the failure of a call that ended its goroutine ([runtime.Goexit]).
+var errNoReturn = fmt.Errorf("%w: the call ended its goroutine", errReached)
+
 // failures is searched in order, the careful readings first: an error that wraps two may
 // have been executed. An error that wraps none is ErrUnknown before it gets here (see
 // driver).

@@ -68,14 +68,23 @@ func (o *observing) queue(ctx context.Context, e Event) {
 	}
 }
 
-// serve passes on queued events until there are none.
+// serve passes on queued events until there are none. When an observer ends its goroutine,
+// another one goes on.
 func (o *observing) serve(idle chan struct{}) {
-	defer close(idle)
+	drained := false
+	defer func() {
+		if drained {
+			close(idle)
+		} else {
+			go o.serve(idle)
+		}
+	}()
 	for {
 		o.mu.Lock()
 		if len(o.events) == 0 {
 			o.events, o.idle = nil, nil
 			o.mu.Unlock()
+			drained = true
 			return
 		}
 		next := o.events[0]

@@ -24,12 +24,16 @@ func (r *recurring) start(ctx context.Context, log *operatorLog, work func(conte
 
 func (r *recurring) run(ctx context.Context, log *operatorLog, work func(context.Context)) {
 	defer close(r.done)
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store panicked and has ended", slog.Any("panic", p))
+		} else if !returned {
+			log.logger().ErrorContext(ctx, "reprise: the maintenance of the store ended its goroutine")
 		}
 	}()
 	work(ctx)
+	returned = true
 }
 
 // wait returns when the goroutine, whose context has ended, has gone, or when ctx ends.

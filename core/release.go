@@ -28,6 +28,11 @@ func (a *Attempt) Release() error {
 		a.conclude(EndUnrecorded, a.claimErr)
 		return nil
 	}
+	defer func() {
+		if !a.settled { // the store or an observer ended the goroutine
+			a.endLater(&task{kind: taskRelease, attempt: a, err: errNoReturn})
+		}
+	}()
 	err := a.repeat(a.completionContext(), a.releaseOnce)
 	f, _ := classify(err)
 	switch {
@@ -37,12 +42,10 @@ func (a *Attempt) Release() error {
 	case err == nil:
 		a.releaseLateTry()
 		a.conclude(EndReleased, nil)
-	case a.atomic: // the lost connection rolls back
-		a.conclude(EndReleased, err)
-	case !f.repeatEnd:
+	case !f.repeatEnd && !a.atomic:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
-		a.engine.background.add(&task{kind: taskRelease, attempt: a, err: err})
+		a.endLater(&task{kind: taskRelease, attempt: a, err: err})
 	}
 	return err
 }

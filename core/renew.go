@@ -256,7 +256,11 @@ func (r *renewer) renew(ctx context.Context, batch []*Attempt) {
 		requests[i] = store.RenewRequest{ID: a.id, Owner: a.owner, Lease: r.lease}
 	}
 	sent := now()
-	statuses, err := r.store.renew(ctx, requests)
+	var statuses []store.RenewStatus
+	err := apart(func() (err error) {
+		statuses, err = r.store.renew(ctx, requests)
+		return err
+	})
 	var lost []*Attempt
 	for i, a := range batch {
 		status := store.RenewBusy // not renewed, and not known to be lost: ask again until the deadline

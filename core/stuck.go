@@ -163,20 +163,29 @@ func (c *stuckCounter) init(st store.Store, e *Engine) {
 func (c *stuckCounter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := stuckPoll
-		if c.isRead() && c.lock(ctx) {
-			if err := c.countAll(ctx); err != nil && ctx.Err() == nil {
-				c.uncounted.Store(true)
-				c.failed(ctx, err)
-				wait = stuckEvery // another process may do better
-				if errors.Is(err, store.ErrMisconfigured) {
-					wait = stuckDenied
-				}
+		if err := apart(func() error { return c.turn(ctx) }); err != nil && ctx.Err() == nil {
+			c.uncounted.Store(true)
+			c.failed(ctx, err)
+			wait = stuckEvery // another process may do better
+			if errors.Is(err, store.ErrMisconfigured) {
+				wait = stuckDenied
 			}
-			c.found.Store(nil)
-			c.unlock(ctx)
 		}
 		sleep(ctx, wait)
 	}
+}
+
+// turn counts while it has the lock, if somebody reads the count and it gets the lock. The
+// error is that of a count.
+func (c *stuckCounter) turn(ctx context.Context) error {
+	if !c.isRead() || !c.lock(ctx) {
+		return nil
+	}
+	defer func() {
+		c.found.Store(nil)
+		c.unlock(ctx)
+	}()
+	return c.countAll(ctx)
 }
 
 // isRead reports whether somebody reads the count.

@@ -33,6 +33,11 @@ func (a *Attempt) Unknown(reason string) error {
 	if a.reason = bounds.Printable(reason, store.MaxReason); reason == "" {
 		a.reason = "no reason given"
 	}
+	defer func() {
+		if !a.settled { // the store or an observer ended the goroutine
+			a.endLater(&task{kind: taskUnknown, attempt: a, err: errNoReturn})
+		}
+	}()
 	ctx := a.completionContext()
 	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
 	err := a.repeat(ctx, say)
@@ -49,12 +54,10 @@ func (a *Attempt) Unknown(reason string) error {
 	switch {
 	case err == nil:
 		a.conclude(EndUnknown, nil)
-	case a.atomic:
-		a.conclude(endOfAtomic(err), err)
-	case !f.repeatEnd:
+	case !f.repeatEnd && !a.atomic:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
-		a.engine.background.add(&task{kind: taskUnknown, attempt: a, err: err})
+		a.endLater(&task{kind: taskUnknown, attempt: a, err: err})
 	}
 	return err
 }
