@@ -320,7 +320,7 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33g", Rule: "A response shorter or longer than its declared Content-Length is never replayed as if it were whole.", Source: "RFC 9112 8"},
+		conformance.Case{ID: "R33g", Rule: "A response that does not fill its declared Content-Length is never replayed as if it were whole.", Source: "RFC 9112 8"},
 		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
 				srv := e.serve(Options{Guard: policy})

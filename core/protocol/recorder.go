@@ -42,6 +42,7 @@ type Recorder struct {
 	status   int   // 0: the handler has not written its header
 	declared int64 // the Content-Length that the handler set; negative: none
 	written  int64 // how much body the handler wrote
+	refused  int64 // how much of it is beyond declared
 	live     bool  // the header has left, and the body follows as it is written
 	oversize bool
 	taken    bool // the handler took the connection
@@ -118,6 +119,7 @@ func write[T []byte | string](r *Recorder, p T) (int, error) {
 	}
 	r.written += int64(len(p))
 	if r.declared >= 0 && r.written > r.declared {
+		r.refused += int64(len(p))
 		return 0, errLength
 	}
 	s := r.x.scratch

@@ -59,9 +59,11 @@ func (r *Recorder) hold(reply *Reply) {
 	s.committed = append(s.committed, Field{Name: "Content-Length", Value: strconv.FormatInt(reply.Length, 10)})
 }
 
-// wrongLength reports whether the body is shorter or longer than the handler declared.
+// wrongLength reports whether the body is shorter than the handler declared. One that was
+// to be longer is whole without the writes that were refused, unless one of them had its
+// end in it.
 func (r *Recorder) wrongLength() bool {
-	return r.declared >= 0 && r.written != r.declared && syntax.AllowsBody(r.status)
+	return r.declared >= 0 && r.written-r.refused != r.declared && syntax.AllowsBody(r.status)
 }
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
