@@ -48,6 +48,9 @@ import (
 // Unless the upstream honours the key, remove the field in p.Rewrite and do not wrap the
 // [http.Transport].
 //
+// The upstream gets a body that is in memory, as that of every run is, with its length,
+// even if the client sent it in chunks, unless it has trailers.
+//
 // Put an [http.TimeoutHandler] outside the middleware, not between it and Proxy: its 503
 // would be the response of the run, recorded before Proxy knows the outcome.
 //
@@ -59,6 +62,7 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &forward{proxy: p, run: r.Context()}
 		_, f.keyed = reprise.AttemptFrom(r.Context())
+		r = declareLength(r)
 		duplex := !f.keyed && readWhileWriting(w, r) // with a key, the body is in memory
 		defer f.end()
 		own := *p
@@ -79,6 +83,19 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 			_ = r.Body.Close()
 		}
 	})
+}
+
+// declareLength returns r with the length of its body, if that is in memory: an upstream
+// behind another proxy, or one that takes no chunks, gets what a client sent in chunks.
+// Trailers need chunks.
+func declareLength(r *http.Request) *http.Request {
+	body, held := r.Body.(*protocol.Body)
+	if !held || r.ContentLength >= 0 || len(r.Trailer) > 0 {
+		return r
+	}
+	sized := *r
+	sized.ContentLength, sized.TransferEncoding = int64(len(body.Bytes())), nil
+	return &sized
 }
 
 // readWhileWriting lets the transport read the body of a request while its response is

@@ -760,3 +760,29 @@ func TestProxyWithoutAKeyAnswersLikeAGateway(t *testing.T) {
 	b.got(t, 1)
 	harness.Panics(t, func() { Proxy(nil) })
 }
+
+// The body of a run is in memory, so the upstream gets its length, also where the client
+// sent it in chunks. Trailers follow chunks only.
+func TestProxyDeclaresTheLengthOfABodyThatItHolds(t *testing.T) {
+	t.Parallel()
+	var got string
+	bank := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		got = fmt.Sprintf("%d %v %q %v %v", r.ContentLength, r.TransferEncoding, body, err, r.Trailer)
+	}))
+	t.Cleanup(bank.Close)
+	g := newGateway(t, reprise.Recoverable, proxyTo(t, bank.Listener.Addr().String()))
+	const chunks = "\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 7\r\n\r\n"
+	for request, want := range map[string]string{
+		"Idempotency-Key: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n": `4 [] "body" <nil> map[]`,
+		"Idempotency-Key: b\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":              `0 [] "" <nil> map[]`,
+		"Idempotency-Key: c\r\nContent-Length: 4\r\n\r\nbody":                            `4 [] "body" <nil> map[]`,
+		"Idempotency-Key: d" + chunks:                                                    `-1 [chunked] "body" <nil> map[X-Sum:[7]]`,
+		"X-No-Key: e\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n":        `-1 [chunked] "body" <nil> map[]`,
+	} {
+		answer := g.Talk("POST /payments HTTP/1.1\r\nHost: bank\r\nConnection: close\r\n" + request)
+		if !strings.HasPrefix(answer, "HTTP/1.1 200 ") || got != want {
+			t.Errorf("%q: the upstream got %s, want %s; the answer is %q", request, got, want, answer)
+		}
+	}
+}
