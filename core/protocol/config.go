@@ -115,7 +115,8 @@ type Config struct {
 	// to 255 bytes of printable US-ASCII: a longer text is cut and ends in "...", and each
 	// other character becomes a "?". In the place of a text with the key in it, the record
 	// says that it was withheld, and if Describe panics, it has none; the observer is
-	// notified of both (see [reprise.EventDescription] and [reprise.EventPanic]).
+	// notified of both (see [reprise.EventDescription] and [reprise.EventPanic]). A key of
+	// less than 8 bytes is not withheld: it is in many texts that are not about it.
 	Describe func(ctx context.Context, r *Request) string
 
 	// Announce adds fields to responses that tell clients about the policy.

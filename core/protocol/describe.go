@@ -68,9 +68,16 @@ func withoutValue(value any) any {
 // quoted escapes a key as a quoted string of RFC 9651 has it.
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// holdsKey reports whether a text has a key in it: decoded, or as the header, the path or
-// the query of its request may have it.
+// leastWithheld is the length of the shortest key that is withheld, in bytes. A shorter
+// one is in many texts that are not about it.
+const leastWithheld = 8
+
+// holdsKey reports whether a text has a key in it that is to be withheld: decoded, or as
+// the header, the path or the query of its request may have it.
 func holdsKey(text, key string) bool {
+	if len(key) < leastWithheld {
+		return false
+	}
 	return strings.Contains(text, key) || strings.Contains(text, quoted.Replace(key)) ||
 		strings.Contains(unescaped(text), key) || strings.Contains(unescaped(strings.ReplaceAll(text, "+", " ")), key)
 }

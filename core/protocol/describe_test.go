@@ -85,8 +85,8 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 	header := func(line string) protocol.Request {
 		return protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {line}}}
 	}
-	query := protocol.Request{Method: "POST", Path: "/orders", RawQuery: "id=a%2Fb%2Bc"}
-	body := protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Content-Type": {"application/json"}}, Bytes: []byte(`{"id":"key-17"}`)}
+	query := protocol.Request{Method: "POST", Path: "/orders", RawQuery: "id=a%2Fb%2Bc-17"}
+	body := protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Content-Type": {"application/json"}}, Bytes: []byte(`{"id":"key-1718"}`)}
 	says := func(text string) describer { return func(context.Context, *protocol.Request) string { return text } }
 	panics := func(value any) describer { return func(context.Context, *protocol.Request) string { panic(value) } }
 	sent := func(_ context.Context, r *protocol.Request) string {
@@ -101,20 +101,20 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 		want     string
 		event    string
 	}{
-		"another text":       {says("POST /orders"), protocol.KeySource{}, header("key-17"), "key-17", "POST /orders", ""},
-		"a long text":        {says(strings.Repeat("y", 300)), protocol.KeySource{}, header("key-17"), "key-17", strings.Repeat("y", 252) + "...", ""},
-		"bare":               {sent, protocol.KeySource{}, header("key-17"), "key-17", withheld, "description-withheld"},
-		"quoted":             {sent, protocol.KeySource{}, header(`"key 17"`), "key 17", withheld, "description-withheld"},
-		"with escapes":       {sent, protocol.KeySource{}, header(`"a\"b\\c"`), `a"b\c`, withheld, "description-withheld"},
-		"decoded":            {says(`of a"b\c`), protocol.KeySource{}, header(`"a\"b\\c"`), `a"b\c`, withheld, "description-withheld"},
-		"behind what is cut": {says(strings.Repeat("x", 250) + "key-17"), protocol.KeySource{}, header("key-17"), "key-17", withheld, "description-withheld"},
-		"in a query":         {whole, protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
-		"beside a stray %":   {says("/orders?id=a%2Fb%2Bc&x=100%"), protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
-		"in a path":          {says("/orders/a%2Fb+c"), protocol.KeyParam("id"), query, "a/b+c", withheld, "description-withheld"},
-		"of the body":        {says("id key-17"), protocol.KeyField("/id"), body, "key-17", withheld, "description-withheld"},
-		"panic":              {panics("a bug"), protocol.KeySource{}, header("key-17"), "key-17", "", "panic"},
-		"panic with it":      {panics("a bug at key-17"), protocol.KeySource{}, header("key-17"), "key-17", "", "panic"},
-		"error with it":      {panics(quoting{"key-17"}), protocol.KeySource{}, header("key-17"), "key-17", "", "panic"},
+		"another text":       {says("POST /orders"), protocol.KeySource{}, header("key-1718"), "key-1718", "POST /orders", ""},
+		"a long text":        {says(strings.Repeat("y", 300)), protocol.KeySource{}, header("key-1718"), "key-1718", strings.Repeat("y", 252) + "...", ""},
+		"bare":               {sent, protocol.KeySource{}, header("key-1718"), "key-1718", withheld, "description-withheld"},
+		"quoted":             {sent, protocol.KeySource{}, header(`"key 1718"`), "key 1718", withheld, "description-withheld"},
+		"with escapes":       {sent, protocol.KeySource{}, header(`"a\"b\\c-17"`), `a"b\c-17`, withheld, "description-withheld"},
+		"decoded":            {says(`of a"b\c-17`), protocol.KeySource{}, header(`"a\"b\\c-17"`), `a"b\c-17`, withheld, "description-withheld"},
+		"behind what is cut": {says(strings.Repeat("x", 250) + "key-1718"), protocol.KeySource{}, header("key-1718"), "key-1718", withheld, "description-withheld"},
+		"in a query":         {whole, protocol.KeyParam("id"), query, "a/b+c-17", withheld, "description-withheld"},
+		"beside a stray %":   {says("/orders?id=a%2Fb%2Bc-17&x=100%"), protocol.KeyParam("id"), query, "a/b+c-17", withheld, "description-withheld"},
+		"in a path":          {says("/orders/a%2Fb+c-17"), protocol.KeyParam("id"), query, "a/b+c-17", withheld, "description-withheld"},
+		"of the body":        {says("id key-1718"), protocol.KeyField("/id"), body, "key-1718", withheld, "description-withheld"},
+		"panic":              {panics("a bug"), protocol.KeySource{}, header("key-1718"), "key-1718", "", "panic"},
+		"panic with it":      {panics("a bug at key-1718"), protocol.KeySource{}, header("key-1718"), "key-1718", "", "panic"},
+		"error with it":      {panics(quoting{"key-1718"}), protocol.KeySource{}, header("key-1718"), "key-1718", "", "panic"},
 	} {
 		got, events, lines := described(t, protocol.Config{Key: c.source, Describe: c.describe}, c.req, c.key)
 		if got != c.want {
@@ -148,13 +148,13 @@ func TestDescribeSeesACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := guard.AdmitCall(t.Context(), protocol.Call{
-		Procedure: "/shop.v1.Orders/Create", Host: "api.example", Metadata: http.Header{"Idempotency-Key": {"key-17"}},
+		Procedure: "/shop.v1.Orders/Create", Host: "api.example", Metadata: http.Header{"Idempotency-Key": {"key-1718"}},
 		Message: func() ([]byte, error) { return []byte("message"), nil },
 	}, scope)
 	if a.Exchange == nil {
 		t.Fatalf("answered %+v", a.Result)
 	}
-	r, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "key-17"))
+	r, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "key-1718"))
 	if err != nil || r.Description != "POST /shop.v1.Orders/Create at api.example" {
 		t.Errorf("%+v, %v", r, err)
 	}

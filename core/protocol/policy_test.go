@@ -154,7 +154,7 @@ func TestPolicyThatPanicsBeforeTheHandler(t *testing.T) {
 // No error of a function of the policy brings the key to the observer.
 func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 	t.Parallel()
-	const key = "key-17"
+	const key = "key-1718"
 	quotes := fmt.Errorf("order %q is wrong", key)
 	post := protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {key}}}
 	find := func(end func(error) error) protocol.KeySource {
