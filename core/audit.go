@@ -12,7 +12,7 @@ func auditLevel(e *Event) slog.Level {
 	switch e.Kind {
 	case EventRenewed, EventDeclared:
 		return slog.LevelDebug
-	case EventLeaseLost, EventRunTooLong, EventDescription, EventReported:
+	case EventLeaseLost, EventRunTooLong, EventDescription, EventReported, EventBodyConsumed, EventBodyOmitted:
 		return slog.LevelWarn
 	case EventStoreError, EventPanic, EventBlobError:
 		return slog.LevelError

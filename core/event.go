@@ -97,7 +97,7 @@ type Event struct {
 	RunTime, CompleteTime time.Duration
 
 	Annotation string // of Replayed: the annotation of the response; see protocol.Keeping.Annotate
-	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun. With another End no record has it
+	Reason     string // of EventResolved: the operator's reason; of EndUnknown: the handler's, or that of Config.MaxRun; of EventBodyConsumed and EventBodyOmitted. With another End no record has it
 
 	// State, of EventResolved, is the one in which the operator found the record, and
 	// Forgotten says that it was forgotten, so that its next request runs. Otherwise it got
@@ -112,16 +112,18 @@ type EventKind uint8
 
 // The kinds. The zero value is not one of them.
 const (
-	EventRenewed     EventKind = iota + 1 // a lease was renewed
-	EventLeaseLost                        // an attempt lost its lease, or could not renew it in time
-	EventRunTooLong                       // an attempt ran longer than Config.MaxRun
-	EventStoreError                       // a call to the store failed
-	EventPanic                            // a function of the policy panicked beside the outcome of its request
-	EventResolved                         // an operator resolved a record: see Engine.Report
-	EventBlobError                        // a response body could not be written to, or read from, the blob store: see protocol.Offloading
-	EventDescription                      // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
-	EventReported                         // an error stands beside a complete response that is no failure: see protocol.Ending
-	EventDeclared                         // a policy exists, which has served no request yet: see Engine.Declare
+	EventRenewed      EventKind = iota + 1 // a lease was renewed
+	EventLeaseLost                         // an attempt lost its lease, or could not renew it in time
+	EventRunTooLong                        // an attempt ran longer than Config.MaxRun
+	EventStoreError                        // a call to the store failed
+	EventPanic                             // a function of the policy panicked beside the outcome of its request
+	EventResolved                          // an operator resolved a record: see Engine.Report
+	EventBlobError                         // a response body could not be written to, or read from, the blob store: see protocol.Offloading
+	EventDescription                       // the description of a request has its key in it, and is not kept: see protocol.Config.Describe
+	EventReported                          // an error stands beside a complete response that is no failure: see protocol.Ending
+	EventBodyConsumed                      // a layer outside consumed the body of a request, which was refused: once for each policy, with the likely mistake as the Reason
+	EventBodyOmitted                       // a response body was not kept, because it is too large: once for each policy, with the limit to raise as the Reason
+	EventDeclared                          // a policy exists, which has served no request yet: see Engine.Declare
 )
 
 // String returns the kind as it appears in logs.
@@ -130,7 +132,8 @@ func (k EventKind) String() string { return text.Name(kindNames[:], int(k)) }
 var kindNames = [...]string{
 	EventRenewed: "renewed", EventLeaseLost: "lease-lost", EventRunTooLong: "run-too-long", EventStoreError: "store-error",
 	EventPanic: "panic", EventResolved: "resolved", EventBlobError: "blob-error", EventDescription: "description-withheld",
-	EventReported: "error-reported", EventDeclared: "declared",
+	EventReported: "error-reported", EventBodyConsumed: "body-consumed", EventBodyOmitted: "body-omitted",
+	EventDeclared: "declared",
 }
 
 // Name returns the name of the event in logs, metrics and traces. A claim that took over

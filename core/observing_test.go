@@ -325,7 +325,7 @@ func TestOperatorLogKnowsEveryEvent(t *testing.T) {
 			t.Errorf("%s is logged as %q", name, text)
 		}
 	}
-	if len(names) != 28 {
+	if len(names) != 30 {
 		t.Errorf("%d names of events: %v", len(names), names)
 	}
 	if text := logged(reprise.Event{End: reprise.EndNotApplied, Reason: "the bank timed out"}); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "the bank timed out") {

@@ -35,7 +35,7 @@ func (l *operatorLog) logger() *slog.Logger {
 }
 
 // report logs an event that an operator must know, unless its message was logged a moment
-// ago. The resolution of a record is always logged. A panic of the logger's handler is
+// ago. The resolution of a record is always logged, and so is what a policy reports once. A panic of the logger's handler is
 // swallowed, as that of an observer is.
 func (l *operatorLog) report(ctx context.Context, e *Event) {
 	defer func() { _ = recover() }()
@@ -45,7 +45,7 @@ func (l *operatorLog) report(ctx context.Context, e *Event) {
 		return
 	}
 	skipped := 0
-	if e.Kind != EventResolved {
+	if e.Kind != EventResolved && e.Kind != EventBodyConsumed && e.Kind != EventBodyOmitted { // the latter are once for each policy
 		var due bool
 		if skipped, due = l.due(message); !due {
 			return
@@ -91,6 +91,10 @@ func notice(e *Event) (slog.Level, string) {
 		return slog.LevelWarn, "reprise: Config.Describe returned a text with the key in it, which the record does not keep"
 	case EventReported:
 		return slog.LevelWarn, "reprise: a handler reported an error beside a complete response, which is its result"
+	case EventBodyConsumed:
+		return slog.LevelWarn, "reprise: a request was refused because nothing, or only a rest, is left of its body"
+	case EventBodyOmitted:
+		return slog.LevelWarn, "reprise: a response body is not kept, because it is too large; its retries do not get it"
 	case EventStoreError:
 		return slog.LevelError, storeNotice(e.Err)
 	default: // its outcome or its end decides

@@ -106,6 +106,8 @@ func TestNamesOfEvents(t *testing.T) {
 		"blob-error":           {{Kind: EventBlobError}},
 		"description-withheld": {{Kind: EventDescription}},
 		"error-reported":       {{Kind: EventReported}},
+		"body-consumed":        {{Kind: EventBodyConsumed}},
+		"body-omitted":         {{Kind: EventBodyOmitted}},
 		"invalid(200)":         {{Kind: 200}},
 	} {
 		for _, e := range events {

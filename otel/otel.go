@@ -168,6 +168,7 @@ var otherEvents = []string{
 	takeover, unknownLost, reprise.EndUnrecorded.String(), reprise.EndUnknown.String(), reprise.EventRenewed.String(), reprise.EventLeaseLost.String(),
 	reprise.EventRunTooLong.String(), reprise.EventStoreError.String(), reprise.EventPanic.String(),
 	reprise.EventResolved.String(), reprise.EventBlobError.String(), reprise.EventDescription.String(), reprise.EventReported.String(),
+	reprise.EventBodyConsumed.String(), reprise.EventBodyOmitted.String(),
 }
 
 // Observe implements [reprise.Observer].

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -187,13 +189,32 @@ func TestR50ConsumedStreamsAreRefused(t *testing.T) {
 	}}, handle(echo))
 	for _, size := range []int{100, 513, 1537} { // the decoder leaves the last byte of the latter two
 		body := `"` + strings.Repeat("x", size-3) + "\"\n"
-		for _, raw := range []string{request(body, key("k")), chunked([]string{body}, nil, key("k"))} {
+		for _, raw := range []string{request(body, key("k"), "Content-Type: application/json"), chunked([]string{body}, nil, key("k"), "Content-Type: application/json")} {
 			if a := s.do(t, raw); a.status != 400 || !strings.Contains(a.body, "request-invalid") {
 				t.Errorf("%d bytes: %d %s", size, a.status, a.body)
 			}
 		}
 	}
 	s.wantRuns(t, 0)
+}
+
+// R50: a body in memory that a layer outside took away is refused, and the log says so.
+func TestR50ConsumedBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	s := serve(t, options{engine: reprise.Config{Log: slog.New(slog.NewTextHandler(&lines, nil)), MaxRun: -1}}, handle(echo, func(c *fiber.Ctx) error {
+		c.Request().ResetBody()
+		return c.Next()
+	}))
+	for range 2 {
+		if a := s.do(t, request("body", key("k"))); a.status != 400 || !strings.Contains(a.body, "request-invalid") {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	s.wantRuns(t, 0)
+	if text := lines.String(); strings.Count(text, "read the body and did not put it back") != 1 {
+		t.Errorf("logged\n%s", text)
+	}
 }
 
 // For fasthttp a body is whole that lacks no more than the empty line after its last

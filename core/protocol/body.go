@@ -97,9 +97,13 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 // isWhole reports whether body, which was read to its end, is known to be the whole body
 // (R50). A layer outside may have consumed a part of it. That shows where the declared
 // length is missed. Where no length is known, or a content coding changes it, a body of
-// which only white space is left was consumed: a decoder of JSON leaves such a rest.
+// which only white space is left was consumed: a decoder of JSON leaves such a rest. If
+// nothing is left, no length is known, and neither a Content-Type nor a coding says that
+// there was a body, it is an empty one: proxies send those in chunks.
 func (r *Request) isWhole(body []byte) bool {
 	switch {
+	case r.Length < 0 && len(body) == 0 && len(r.values("Content-Type")) == 0 && !r.isCoded():
+		return !r.isKept()
 	case r.Length > 0 && !r.isCoded():
 		return int64(len(body)) >= r.Length
 	case hasParts(r.parsedForm()):
@@ -118,6 +122,11 @@ func (r *Request) isCoded() bool {
 		}
 	}
 	return false
+}
+
+// isKept reports whether the framework keeps a form or the bytes of a body.
+func (r *Request) isKept() bool {
+	return r.Parsed != nil && (hasParts(r.Parsed.ParsedForm()) || len(r.Parsed.ParsedBytes()) > 0)
 }
 
 // parsedForm returns the form that another layer parsed, nil without one.

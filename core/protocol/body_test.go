@@ -220,12 +220,22 @@ func TestR50BodyThatWasReadBefore(t *testing.T) {
 		{"a decoded body that is longer than the coded one", "123456789", parsed{}, 1, "gzip", ""},
 		{"no body", "", parsed{}, 0, "", ""},
 		{"no body in a coding", "", parsed{}, 0, "gzip", ""},
+		{"a body that is gone, without a Content-Type", "", parsed{}, 1, "", protocol.CodeRequestInvalid},
+		{"a blank rest without a declared length, without a Content-Type", "\n", parsed{}, -1, "", protocol.CodeRequestInvalid},
+		{"no body in a coding without a declared length, without a Content-Type", "", parsed{}, -1, "gzip", protocol.CodeRequestInvalid},
+		{"no body without a declared length, without a Content-Type", "", parsed{}, -1, "", ""},
+		{"no body of a framework that keeps none, without a Content-Type", "", nil, -1, "", ""},
+		{"kept bytes that are too many, without a Content-Type", "", parsed{bytes: make([]byte, 101)}, -1, "", protocol.CodeRequestTooLarge},
+		{"a form that is too large, without a Content-Type", "", parsed{form: values("a", strings.Repeat("x", 101))}, -1, "", protocol.CodeRequestTooLarge},
 		{"a body", "b", asked{t}, 1, "", ""},
 		{"a blank body", "\n", asked{t}, 1, "", ""},
 		{"a body without a declared length", "b", parsed{}, -1, "", ""},
 	} {
 		r := post(strings.NewReader(c.body))
 		r.Parsed, r.Length = c.parsed, c.length
+		if !strings.HasSuffix(c.name, ", without a Content-Type") {
+			r.Header.(lines)["Content-Type"] = []string{"application/json"}
+		}
 		if c.coding != "" {
 			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
 		}

@@ -164,6 +164,9 @@ func (c *checking) content(ctx context.Context, req *Request) bool {
 	c.scratch = scratches.Get().(*scratch)
 	body, code, err := c.scratch.readBody(req, c.g.cfg.Limits.RequestBody)
 	if code != "" {
+		if err == errBodyGone { //nolint:errorlint // it is never wrapped
+			c.g.warnConsumed(ctx, req, len(c.scratch.request) > 0)
+		}
 		return c.decided(c.g.refuse(ctx, req, code, err))
 	}
 	c.body = body

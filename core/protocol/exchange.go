@@ -326,6 +326,9 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	default:
 		s.Fields, s.Trailers, s.Body = kept[:fields], kept[fields:], c.Body
 	}
+	if c.Oversize && !omit && ok && s.Flags == record.Omitted {
+		x.warnOmitted()
+	}
 	if g.formOf(x.request, s) == formUnavailable {
 		x.announced = withoutExpiry(x.announced)
 	}

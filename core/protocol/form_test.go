@@ -384,7 +384,7 @@ func FuzzFormsInjective(f *testing.F) {
 // content.
 func drawForm(text string) []formPart {
 	var parts []formPart
-	for _, line := range strings.Split(text, "\x1e") {
+	for line := range strings.SplitSeq(text, "\x1e") {
 		list := append(strings.SplitN(line, "\x1f", 4), "", "", "")
 		name, fileName, media, content := list[0], list[1], list[2], list[3]
 		header := fmt.Sprintf("Content-Disposition: form-data; name=%q", name)

@@ -25,6 +25,7 @@ type Guard struct {
 	announce announcement
 	marks    marks
 	counts   counts
+	warned   warnings
 	spools   spool.Files // of first responses
 	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
 }

@@ -67,8 +67,8 @@ type Request struct {
 
 	// Length is the length that the client declared for Body, so that a body over the
 	// limit is refused before it is read, and one of which another layer consumed a part
-	// is noticed. Negative: not known. An empty Body of unknown length is refused, because
-	// it looks like one that was consumed.
+	// is noticed. Negative: not known. An empty Body of unknown length is refused if there
+	// is a Content-Type or a content coding, because it looks like one that was consumed.
 	Length int64
 
 	notation bool   // the body that was read is the notation of a form

@@ -29,7 +29,8 @@ const (
 	inMemory source = iota
 	inStream
 	inForm
-	missing // in part or whole: the server gave up reading, or a layer outside took it (R27, R50)
+	missing  // in part or whole: the server gave up reading (R27)
+	consumed // a layer outside took it (R50)
 )
 
 var inputs = sync.Pool{New: func() any { return new(input) }}
@@ -45,7 +46,9 @@ func read(ctx *fasthttp.RequestCtx, server *fasthttp.Server, unread bool) *input
 		in.body = inStream
 	case isParsed(&in.req.Header, server):
 		in.body = inForm
-	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0, unread && in.hasTrailers() && ctx.ConnID() == 0:
+	case in.req.Header.ContentLength() > 0 && len(in.req.Body()) == 0:
+		in.body = consumed
+	case unread && in.hasTrailers() && ctx.ConnID() == 0:
 		in.body = missing
 	default:
 		in.body = inMemory
@@ -74,6 +77,8 @@ func (in *input) request(method string) protocol.Request {
 		req.Body, req.Length = in, int64(r.Header.ContentLength())
 	case missing:
 		req.Body, req.Length = failure{io.ErrUnexpectedEOF}, -1
+	case consumed:
+		req.Body, req.Length = failure{io.EOF}, int64(r.Header.ContentLength())
 	default:
 		req.Bytes = r.Body() // as it was sent: Fiber's Body would decompress it
 	}

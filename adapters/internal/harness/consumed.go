@@ -40,7 +40,7 @@ func (a *App) CheckConsumed(path string, kept bool) {
 				for version, client := range map[string]*http.Client{"HTTP/1.1": Client, "HTTP/2": client2} {
 					where := fmt.Sprintf("%s of %d bytes, declared: %v, coding %q", version, n, declared, coding)
 					a.checkConsumed(client, where, kept, func(key string, amount byte) *http.Request {
-						r := a.Request("POST", path, Payment(amount, n), "Idempotency-Key", key)
+						r := a.Request("POST", path, Payment(amount, n), "Idempotency-Key", key, "Content-Type", "application/json")
 						if coding != "" {
 							r.Header.Set("Content-Encoding", coding)
 						}

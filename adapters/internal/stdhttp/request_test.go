@@ -89,6 +89,7 @@ func TestR50EveryLengthOfABodyThatWasDecoded(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(harness.Payment('1', n)))
 			r.Header.Set("Idempotency-Key", "k")
 			r.Header.Set("Content-Length", strconv.Itoa(n))
+			r.Header.Set("Content-Type", "application/json")
 			r.ContentLength = length
 			harness.DecodeJSON(r)
 			a := guard.Admit(t.Context(), Request(r, TooLarge), func() (string, error) { return "", protocol.ErrUnscoped })

@@ -41,7 +41,7 @@ var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 // appendNames appends the disposition of a part with a name and maybe a file name.
 func appendNames(dst []byte, name string, files ...string) []byte {
 	dst = appendPart(dst, "form-data")
-	dst = binary.BigEndian.AppendUint64(dst, uint64(1+len(files))) //nolint:gosec // a number of names
+	dst = binary.BigEndian.AppendUint64(dst, uint64(1+len(files)))
 	dst = appendPart(appendPart(dst, "name"), escaped.Replace(name))
 	for _, file := range files {
 		dst = appendPart(appendPart(dst, "filename"), escaped.Replace(file))

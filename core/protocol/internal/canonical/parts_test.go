@@ -3,6 +3,7 @@ package canonical
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"mime/multipart"
 	"slices"
@@ -51,7 +52,7 @@ func standardParts(body []byte) ([]string, error) {
 	var list []string
 	for r := multipart.NewReader(bytes.NewReader(body), "b"); ; {
 		part, err := r.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list, nil
 		}
 		if err != nil {
