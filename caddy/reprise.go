@@ -1,7 +1,7 @@
 // Package reprisecaddy is the Caddy module http.handlers.reprise: it runs each
 // Idempotency-Key once, and forwards requests to the upstream that a configuration file
 // of package proxy names. In a Caddyfile, use the directive in place of reverse_proxy,
-// with a store and that file: "reprise redis://127.0.0.1:6379 /etc/caddy/reprise.toml".
+// with a store and that file: "reprise redis://127.0.0.1:6379?prefix=orders: /etc/caddy/reprise.toml".
 //
 // A reload of Caddy reads the file again. With the store "memory", each file has its own
 // store, which outlives a reload. Services that use one database share their keys: give
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -79,11 +80,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	url := caddy.NewReplacer().ReplaceAll(h.Store, "")
-	if h.opened = url; url == "memory" {
+	at := caddy.NewReplacer().ReplaceAll(h.Store, "")
+	if h.opened = at; at == "memory" {
 		h.opened += " " + h.Config // each file has its own store
 	}
-	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, url, ctx.Slogger()) })
+	opened, _, err := stores.LoadOrNew(h.opened, func() (caddy.Destructor, error) { return open(ctx, at, ctx.Slogger()) })
 	if err != nil {
 		return err
 	}
@@ -164,29 +165,29 @@ func (h *Handler) count(n int) {
 	}
 }
 
-var errStore = errors.New("reprise: the store must be memory, redis[s]://[user:password@]host[:port][/db] or postgres://user@host:port/database?parameters")
+var errStore = errors.New("reprise: the store must be memory, redis[s]://[user:password@]host[:port][/db]?prefix=NAME: or postgres://user@host:port/database?parameters")
 
 // open opens a store and runs each of its operations once. Errors do not quote the URL.
-func open(ctx context.Context, url string, log *slog.Logger) (connection, error) {
+func open(ctx context.Context, at string, log *slog.Logger) (connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
-	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
+	switch scheme, _, _ := strings.Cut(at, "://"); scheme {
 	case "memory":
 		return connection{memstore.New(), func() {}}, nil
 	case "redis", "rediss":
-		options, err := redis.ParseURL(url)
+		options, prefix, err := parseRedis(at)
 		if err != nil {
 			break
 		}
 		options.ContextTimeoutEnabled = true
 		client := redis.NewClient(options)
-		st, err := repriseredis.Open(ctx, client, repriseredis.Config{Logger: log})
+		st, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: prefix, Logger: log})
 		if err != nil {
 			return connection{}, errors.Join(err, client.Close())
 		}
 		return connection{st, func() { _, _ = st.Close(), client.Close() }}, nil
 	case "postgres", "postgresql":
-		config, err := pgxpool.ParseConfig(url)
+		config, err := pgxpool.ParseConfig(at)
 		if err != nil {
 			break
 		}
@@ -203,6 +204,21 @@ func open(ctx context.Context, url string, log *slog.Logger) (connection, error)
 		return connection{st, pool.Close}, nil
 	}
 	return connection{}, errStore
+}
+
+// parseRedis reads the URL of a Redis server, and the prefix of its records from the
+// query.
+func parseRedis(text string) (options *redis.Options, prefix string, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, "", err
+	}
+	query := u.Query()
+	prefix = query.Get("prefix")
+	query.Del("prefix")
+	u.RawQuery = query.Encode()
+	options, err = redis.ParseURL(u.String())
+	return options, prefix, err
 }
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler.

@@ -206,7 +206,8 @@ func TestCaddyRunsAKeyOnce(t *testing.T) {
 
 	for name, invalid := range map[string]string{
 		"a missing file name": "reprise memory", "an unknown store": "reprise mysql://secret " + file, "one argument more": "reprise memory " + file + " x",
-		"a missing file": "reprise memory " + file + ".no", "an unreachable store": "reprise redis://:secret@127.0.0.1:1 " + file,
+		"a missing file": "reprise memory " + file + ".no", "an unreachable store": "reprise redis://:secret@127.0.0.1:1?prefix=orders: " + file,
+		"a Redis without a prefix": "reprise redis://:secret@127.0.0.1:1 " + file,
 	} {
 		err := load(t, strings.Replace(caddyfile, "reprise /shop/* {env.REPRISE_STORE} "+file, invalid, 1))
 		if err == nil || strings.Contains(err.Error(), "secret") {

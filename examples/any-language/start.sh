@@ -6,7 +6,8 @@
 #	examples/any-language/start.sh
 #	curl -d 'seat 1' -H 'Idempotency-Key: "7c1f"' localhost:8080/orders   # twice: one charge
 #
-# With STORE=redis://localhost:6379 the answers outlive the proxy too. With DELAY=10000 there
+# With STORE=redis://localhost:6379 REPRISE_PREFIX=orders: the answers outlive the proxy too.
+# With DELAY=10000 there
 # is time to kill the service while it works on an order: its retry is refused, because the
 # money may have been taken, and reprise stuck shows the order.
 set -euo pipefail

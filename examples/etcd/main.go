@@ -50,7 +50,7 @@ func serve(ctx context.Context, members []string, addr string) error {
 		return err
 	}
 	defer client.Close()
-	store, err := repriseetcd.Open(ctx, client, repriseetcd.Config{})
+	store, err := repriseetcd.Open(ctx, client, repriseetcd.Config{Prefix: "payments/"})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { servers.Main{M: m}.Run() }
 func process(t *testing.T, addr string, sent *atomic.Int64) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr})
-	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: "messages:"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func serve() error {
 		ContextTimeoutEnabled: true, // else go-redis ignores the deadlines of the engine
 	})
 	defer client.Close()
-	store, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
+	store, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: "tickets:"}) // refuses a Redis on which a guarantee does not hold
 	if err != nil {
 		return fmt.Errorf("%w; the program needs Redis 7.0 or newer at REDIS_ADDR (Debian and Ubuntu: apt-get install redis-server)", err)
 	}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 func process(t *testing.T, redisAddr string) string {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: redisAddr})
-	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+	store, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: "tickets:"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func serve() error {
 		ContextTimeoutEnabled: true, // else go-redis ignores the deadlines of the engine
 	})
 	defer client.Close()
-	st, err := repriseredis.Open(ctx, client, repriseredis.Config{}) // refuses a Redis on which a guarantee does not hold
+	st, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: "transfers:"}) // refuses a Redis on which a guarantee does not hold
 	if err != nil {
 		return fmt.Errorf("%w; the program needs Redis 7.0 or newer at REDIS_ADDR (Debian and Ubuntu: apt-get install redis-server)", err)
 	}

@@ -72,7 +72,7 @@ func openStore(ctx context.Context, redisURL, file string) (store.Store, error) 
 		return nil, fmt.Errorf("-redis-url: %w", err)
 	}
 	options.ContextTimeoutEnabled = true // else go-redis ignores the deadlines of the engine
-	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{})
+	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{Prefix: "orders:"})
 	if err != nil {
 		return nil, fmt.Errorf("-redis-url: %w", err)
 	}

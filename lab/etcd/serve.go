@@ -56,7 +56,7 @@ func open(ctx context.Context, b *serve.Backend, o serve.StoreOptions) (func(), 
 		return nil, err
 	}
 	closes := func() { _ = client.Close() }
-	st, err := repriseetcd.Open(ctx, client, repriseetcd.Config{})
+	st, err := repriseetcd.Open(ctx, client, repriseetcd.Config{Prefix: "reprise/"})
 	b.Store = st
 	return closes, err
 }

@@ -224,7 +224,7 @@ func TestServerThatIsAwayIsUnknown(t *testing.T) {
 	}
 	addr := closed.Addr().String()
 	_ = closed.Close()
-	st, err := repriseetcd.New(etcdcluster.Connect(t, addr), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, addr), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func lonely(t *testing.T) *servers.EtcdMember {
 
 func TestMemberWithoutALeaderIsUnavailable(t *testing.T) {
 	t.Parallel()
-	st, err := repriseetcd.New(etcdcluster.Connect(t, lonely(t).Addr()), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, lonely(t).Addr()), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 	t.Parallel()
 	away := lonely(t)
 	healthy := etcdcluster.Start(t, 1)
-	alone, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr()), repriseetcd.Config{})
+	alone, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr()), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestMemberBehindAPartitionIsAvoided(t *testing.T) {
 		}
 		return nil
 	})
-	st, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{})
+	st, err := repriseetcd.New(etcdcluster.Connect(t, away.Addr(), healthy.Addrs()[0]), repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := repriseetcd.New(client, repriseetcd.Config{})
+	st, err := repriseetcd.New(client, repriseetcd.Config{Prefix: etcdcluster.Prefix()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,11 +132,11 @@ func TestRedisMemoryOfACompletedKey(t *testing.T) {
 	r := redisClaim()
 	granted := redisMustClaim(t, st, r, store.Claimed)
 	redisWant(t, "complete", st.Complete(t.Context(), redisCompletion(r, granted, strings.Repeat("p", payload))), nil)
-	record, err := client.Get(t.Context(), labtest.RedisKey(repriseredis.DefaultPrefix, r.ID)).Result()
+	record, err := client.Get(t.Context(), labtest.RedisKey(labtest.ServicePrefix, r.ID)).Result()
 	redisWant(t, "get", err, nil)
 	keys := step + 1
 	for _, more := range []int{2 * step, 100_000, 1_000_000} {
-		redisPut(t, client, repriseredis.DefaultPrefix, record, more-keys)
+		redisPut(t, client, labtest.ServicePrefix, record, more-keys)
 		keys = more
 		measure(keys)
 	}

@@ -62,7 +62,7 @@ func TestRedisEvictionIsFoundBeforeItForgets(t *testing.T) {
 			t.Parallel()
 			server := servers.Redis.Start(t, "maxmemory-policy="+c.policy, "maxmemory=3mb", "appendonly=yes", "appendfsync=no")
 			client := labtest.RedisClient(t, server.Addr())
-			opened, err := repriseredis.Open(t.Context(), client, repriseredis.Config{})
+			opened, err := repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: labtest.ServicePrefix})
 			if refused := errors.Is(err, store.ErrMisconfigured); refused != (c.want != "") || refused == (opened != nil) {
 				t.Errorf("open: %v", err)
 			}

@@ -74,8 +74,8 @@ func TestRedisTheLapsedOneIsFoundAmongMany(t *testing.T) {
 	const completed = 300_000
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisFillRaw(t, client, repriseredis.DefaultPrefix, completed)
-	lapsed := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
+	redisFillRaw(t, client, labtest.ServicePrefix, completed)
+	lapsed := redisGolden(t, client, labtest.ServicePrefix, redisGoldenClaimed, time.Minute)
 	running := redisClaim()
 	running.Lease, running.Label = time.Hour, "pay"
 	redisMustClaim(t, st, running, store.Claimed)
@@ -142,17 +142,17 @@ func TestRedisAListingWhileRecordsComeAndGo(t *testing.T) {
 	t.Parallel()
 	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	stays := redisFillRaw(t, client, repriseredis.DefaultPrefix, 1000)
+	stays := redisFillRaw(t, client, labtest.ServicePrefix, 1000)
 	var more []store.ID
 	steps := 0
 	records, _ := redisPages(t, st, store.Query{Limit: 50}, func(store.Page) {
 		if steps++; steps%2 == 0 {
 			for _, id := range more {
-				redisWant(t, "delete", client.Del(t.Context(), labtest.RedisKey(repriseredis.DefaultPrefix, id)).Err(), nil)
+				redisWant(t, "delete", client.Del(t.Context(), labtest.RedisKey(labtest.ServicePrefix, id)).Err(), nil)
 			}
 			more = nil
 		} else if steps < 20 {
-			more = redisFillRaw(t, client, repriseredis.DefaultPrefix, 300*steps)
+			more = redisFillRaw(t, client, labtest.ServicePrefix, 300*steps)
 		}
 	})
 	for _, id := range stays {
@@ -217,12 +217,12 @@ func TestRedisACursorKnowsItsServer(t *testing.T) {
 	one := servers.Redis.Start(t, "appendonly=no")
 	client := labtest.RedisClient(t, one.Addr())
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisFillRaw(t, client, repriseredis.DefaultPrefix, 2000)
+	redisFillRaw(t, client, labtest.ServicePrefix, 2000)
 	page, err := st.List(t.Context(), store.Query{Limit: 100})
 	redisWant(t, "list", err, nil)
 
 	other := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	redisFillRaw(t, other, repriseredis.DefaultPrefix, 2000)
+	redisFillRaw(t, other, labtest.ServicePrefix, 2000)
 	_, err = labtest.RedisStore(t, other, repriseredis.Config{}).List(t.Context(), store.Query{Limit: 100, After: page.Next})
 	redisWant(t, "go on at another server", err, store.ErrInvalid)
 	_, err = labtest.RedisStore(t, client, repriseredis.Config{Prefix: "other:"}).List(t.Context(), store.Query{Limit: 100, After: page.Next})
@@ -237,7 +237,7 @@ func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	t.Parallel()
 	pair := servers.Redis.StartReplicated(t, 1)
 	client := labtest.RedisClient(t, pair.Primary.Addr())
-	want := redisFillRaw(t, client, repriseredis.DefaultPrefix, 3000)
+	want := redisFillRaw(t, client, labtest.ServicePrefix, 3000)
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	page, err := st.List(t.Context(), store.Query{Limit: 1000})
 	redisWant(t, "list", err, nil)
@@ -383,7 +383,7 @@ func TestRedisAListingWithoutItsServer(t *testing.T) {
 	server := servers.Redis.Start(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	direct := labtest.RedisClient(t, server.Addr())
-	redisFillRaw(t, direct, repriseredis.DefaultPrefix, 1000)
+	redisFillRaw(t, direct, labtest.ServicePrefix, 1000)
 	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), repriseredis.Config{})
 	page, err := st.List(t.Context(), store.Query{Limit: 100})
 	redisWant(t, "list", err, nil)

@@ -93,6 +93,7 @@ func TestRedisTheDocumentedPermissionsSuffice(t *testing.T) {
 				st := labtest.RedisStore(t, client, user.config)
 				if user.name != "bare" {
 					var err error
+					user.config.Prefix = labtest.ServicePrefix
 					st, err = repriseredis.Open(t.Context(), client, user.config)
 					redisWant(t, "open", err, nil)
 					t.Cleanup(func() { _ = st.Close() })
@@ -148,7 +149,7 @@ func TestRedisOpenFindsAMissingPermission(t *testing.T) {
 		rules, extra := redisACL(t)
 		rules = append(rules, "+info", "+config|get")
 		for _, missing := range []string{"evalsha", "eval", "get", "set", "getrange", "pexpiretime", "del", "time", "wait"} {
-			config := repriseredis.Config{Durability: repriseredis.Acked(1)}
+			config := repriseredis.Config{Prefix: labtest.ServicePrefix, Durability: repriseredis.Acked(1)}
 			client := redisUser(t, server, "no-"+missing, append(slices.Clip(rules), "+wait", "-"+missing)...)
 			if missing == "eval" { // which is needed once for each script that the server does not know
 				redisAdmin(t, server, "SCRIPT", "FLUSH")
@@ -177,7 +178,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 			{"disabled user", []string{"off"}, []string{"on"}},
 			{"revoked commands", []string{"-evalsha", "-eval", "-set"}, []string{"+evalsha", "+eval", "+set"}},
 			{"revoked command within the scripts", []string{"-set"}, []string{"+set"}},
-			{"revoked keys", []string{"resetkeys"}, []string{"~reprise:*"}},
+			{"revoked keys", []string{"resetkeys"}, []string{"~orders:*"}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -278,7 +279,7 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		var st *repriseredis.Store
 		redisEventually(t, "the replicas confirm", func() (ok bool) {
 			var err error
-			st, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Durability: repriseredis.Acked(1)})
+			st, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: labtest.ServicePrefix, Durability: repriseredis.Acked(1)})
 			if err != nil && !errors.Is(err, store.ErrNotReplicated) {
 				t.Fatalf("open: %v", err)
 			}

@@ -69,7 +69,7 @@ func TestRedisOnlyWatchedEndsArePublished(t *testing.T) {
 
 	// A record that an operator ends may have unknown watchers.
 	for _, resolution := range []store.Resolution{{Forget: true}, {Payload: []byte("answer"), Retention: time.Hour}} {
-		r := redisGolden(t, client, repriseredis.DefaultPrefix, redisGoldenClaimed, time.Minute)
+		r := redisGolden(t, client, labtest.ServicePrefix, redisGoldenClaimed, time.Minute)
 		lapsed, err := st.Inspect(t.Context(), r.ID)
 		redisWant(t, "inspect", err, nil)
 		resolution.Fence = lapsed.Fence

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -25,7 +26,7 @@ func openRedis(ctx context.Context, b *Backend, o StoreOptions) error {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	c := repriseredis.Config{Prefix: o.RedisPrefix, NoCombining: o.NoCombining}
+	c := repriseredis.Config{Prefix: cmp.Or(o.RedisPrefix, "reprise:"), NoCombining: o.NoCombining}
 	if o.Acked > 0 {
 		c.Durability = repriseredis.Acked(o.Acked)
 	}

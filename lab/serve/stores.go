@@ -19,7 +19,7 @@ import (
 // of the others.
 type StoreOptions struct {
 	RedisURL    string        // also of a Cluster or of Sentinels, in the forms that go-redis documents
-	RedisPrefix string        // of every key; empty: the store's default
+	RedisPrefix string        // of every key; empty: "reprise:"
 	PostgresURL string        // effects need it with every store but SQLite and MySQL
 	SQLiteFile  string        // created if it is missing; effects are in it, too
 	MySQLURL    string        // mysql://user:password@host:port/database; effects are in it, too

@@ -47,7 +47,7 @@ func (b *broken) store(t *testing.T) *Store {
 	t.Helper()
 	client := clientv3.NewCtxClient(t.Context())
 	client.KV, client.Lease = b, b
-	s, err := New(client, Config{})
+	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,17 @@
 package repriseetcd
 
-import "log/slog"
+import (
+	"log/slog"
 
-// DefaultPrefix is the default of Config.Prefix.
-const DefaultPrefix = "reprise/"
+	"github.com/reprise-go/reprise/store/internal/prefix"
+)
 
-const maxPrefix = 128
-
-// Config configures a [Store]. The zero value is valid.
+// Config configures a [Store]. Prefix is required.
 type Config struct {
-	// Prefix starts every key. The default is "reprise/" ([DefaultPrefix]). It has at most
-	// 128 bytes. Processes that share records need the same prefix.
+	// Prefix starts every key, and names the service whose records these are, such as
+	// "orders/". Empty is an error. Two services with one prefix would answer for each
+	// other, and all processes of one service need the same. It has 1 to 128 visible
+	// characters of US-ASCII and, as in Redis, no braces.
 	Prefix string
 
 	// Logger receives the warnings of [Open]; nil means [slog.Default].
@@ -18,9 +19,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Prefix == "" {
-		c.Prefix = DefaultPrefix
-	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -28,8 +26,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if len(c.Prefix) > maxPrefix {
-		return invalid("Config.Prefix has %d bytes, want at most %d", len(c.Prefix), maxPrefix)
+	if err := prefix.Check(c.Prefix, "orders/"); err != nil {
+		return invalid("%v", err)
 	}
 	return nil
 }

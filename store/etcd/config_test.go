@@ -11,19 +11,29 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+const servicePrefix = "orders/"
+
 func TestNewRefusesWhatIsOutOfItsRange(t *testing.T) {
 	t.Parallel()
 	client := new(clientv3.Client)
-	for name, make := range map[string]func() (*Store, error){
-		"no client":     func() (*Store, error) { return New(nil, Config{}) },
-		"a long prefix": func() (*Store, error) { return New(client, Config{Prefix: strings.Repeat("p", maxPrefix+1)}) },
+	for name, row := range map[string]struct {
+		client *clientv3.Client
+		config Config
+		says   string
+	}{
+		"no client":       {nil, Config{Prefix: servicePrefix}, "client"},
+		"the zero config": {client, Config{}, `Config.Prefix is empty: it has no default, because it names the service whose records these are, such as "orders/"`},
+		"a space":         {client, Config{Prefix: "my orders/"}, "Config.Prefix"},
 	} {
-		if _, err := make(); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %v, want ErrInvalid", name, err)
+		if _, err := New(row.client, row.config); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: New: %v, want ErrInvalid about %q", name, err, row.says)
+		}
+		if _, err := Open(t.Context(), row.client, row.config); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: Open: %v, want ErrInvalid", name, err)
 		}
 	}
-	if _, err := New(client, Config{Prefix: strings.Repeat("p", maxPrefix)}); err != nil {
-		t.Errorf("the longest prefix: %v", err)
+	if _, err := New(client, Config{Prefix: servicePrefix}); err != nil {
+		t.Error(err)
 	}
 }
 

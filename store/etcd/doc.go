@@ -1,7 +1,7 @@
 // Package repriseetcd keeps idempotency records in etcd 3.4 or newer. It is for
 // operations that must not run twice even if a server is lost.
 //
-//	store, err := repriseetcd.Open(ctx, client, repriseetcd.Config{})
+//	store, err := repriseetcd.Open(ctx, client, repriseetcd.Config{Prefix: "orders/"})
 //
 // Every answer is linearizable, and every write is on the disks of a majority of the
 // members before it counts. If a minority is lost, no claim and no result is; without a

@@ -22,7 +22,7 @@ func Example() {
 	}
 	defer func() { _ = client.Close() }()
 
-	store, err := repriseetcd.New(client, repriseetcd.Config{}) // a service takes Open, which asks the cluster
+	store, err := repriseetcd.New(client, repriseetcd.Config{Prefix: "orders/"}) // a service takes Open, which asks the cluster
 	if err != nil {
 		panic(err)
 	}

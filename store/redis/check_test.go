@@ -129,7 +129,7 @@ func TestCheckFindsBrokenGuarantees(t *testing.T) {
 			}
 
 			var log strings.Builder
-			opened, err := Open(t.Context(), newClient(t, f), Config{Durability: c.level, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			opened, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix, Durability: c.level, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if warnings := strings.Count(c.want, " warning"); strings.Count(log.String(), "level=WARN") != warnings || strings.Count(log.String(), "code=") != warnings {
 				t.Errorf("open logs %q; want each of %q that is a warning once", log.String(), c.want)
 			}
@@ -254,7 +254,7 @@ func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
 	f := newFake(t, soundServer("", nil))
 	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{})
+	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}

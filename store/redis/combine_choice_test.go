@@ -86,6 +86,7 @@ func TestOptionsDecideAboutCombining(t *testing.T) {
 		{"a limiter has to see every command", client(redis.Options{Limiter: limiter{}}), Config{}, false, false},
 		{"credentials change on connections that are in use", client(redis.Options{StreamingCredentialsProvider: streamed{}}), Config{}, false, false},
 	} {
+		c.config.Prefix = servicePrefix
 		s, err := New(c.client, c.config)
 		if err != nil {
 			t.Fatal(err)

@@ -214,7 +214,7 @@ func TestACombinedClaimDecidesLikeAnother(t *testing.T) {
 	t.Parallel()
 	f := confirming(t, claimed, ":1\r\n")
 	client := newClient(t, f)
-	s, err := New(client, Config{Durability: Acked(1)})
+	s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestARepetitionInABatchAnswersItsCaller(t *testing.T) {
 			}
 		})
 		client := newClient(t, f)
-		s, err := New(client, Config{Durability: Acked(1)})
+		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
 		if err != nil {
 			t.Fatal(err)
 		}

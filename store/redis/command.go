@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/prefix"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -136,7 +137,7 @@ func (b *blob) String() string { return fmt.Sprintf("[%d bytes]", len(*b)) }
 // the ID, and must not be empty. So closing braces at the start of the ID come before the
 // opening one.
 func (s *Store) key(id store.ID) string {
-	var stack [maxPrefix + keySize]byte
+	var stack [prefix.Max + keySize]byte
 	n := 0
 	for n < len(id) && id[n] == '}' {
 		n++

@@ -37,7 +37,7 @@ func hashed(key string) string {
 // A cluster finds a payload where its record is, and different IDs have different keys.
 func TestThePayloadIsInTheSlotOfItsRecord(t *testing.T) {
 	t.Parallel()
-	s := &Store{prefix: DefaultPrefix}
+	s := &Store{prefix: servicePrefix}
 	ids := map[string]store.ID{}
 	for _, braces := range []string{"", "{", "}", "{}", "}{", "}}", "{{", "}}{", "}{}", "a}", "{a}", "a{", "a{b}", "}a}"} {
 		for _, at := range []int{0, 1, 30, len(store.ID{}) - len(braces)} {

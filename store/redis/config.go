@@ -4,31 +4,30 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/prefix"
 	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
-// The values that a zero [Config] stands for.
-const (
-	DefaultPrefix     = "reprise:"
-	DefaultAckTimeout = time.Second
+// DefaultAckTimeout is the default of Config.AckTimeout.
+const DefaultAckTimeout = time.Second
 
-	maxPrefix     = 128
+const (
 	maxReplicas   = 64
 	minAckTimeout = 10 * time.Millisecond
 	maxAckTimeout = 10 * time.Second
 )
 
-// Config configures a [Store]. The zero value is valid: every field has a default.
+// Config configures a [Store]. Prefix is required, and every other field has a default.
 type Config struct {
-	// Prefix starts every key and channel. The default is "reprise:" ([DefaultPrefix]). It
-	// has at most 128 bytes, and no braces, because they would keep all records of a cluster
-	// on one node. A prefix of up to 10 bytes costs no memory. Processes that share records
-	// need the same prefix.
+	// Prefix starts every key and channel, and names the service whose records these are,
+	// such as "orders:". Empty is an error. Two services with one prefix would answer for
+	// each other, and all processes of one service need the same. It has 1 to 128 visible
+	// characters of US-ASCII, and no braces, because they would keep all records of a
+	// cluster on one node. A prefix of up to 10 bytes costs no memory.
 	Prefix string
 
 	// Durability is the failure that a write must survive before it counts. The default is
@@ -106,9 +105,6 @@ func (d Durability) inRange() bool {
 
 // withDefaults replaces zero values by the defaults.
 func (c Config) withDefaults() Config {
-	if c.Prefix == "" {
-		c.Prefix = DefaultPrefix
-	}
 	if c.AckTimeout == 0 {
 		c.AckTimeout = DefaultAckTimeout
 	}
@@ -117,11 +113,10 @@ func (c Config) withDefaults() Config {
 
 // validate reports the first field that is out of its range, as [store.ErrInvalid].
 func (c Config) validate() error {
+	if err := prefix.Check(c.Prefix, "orders:"); err != nil {
+		return invalid("%v", err)
+	}
 	switch {
-	case len(c.Prefix) > maxPrefix:
-		return invalid("Config.Prefix has %d bytes, want at most %d", len(c.Prefix), maxPrefix)
-	case strings.ContainsAny(c.Prefix, "{}"):
-		return invalid("Config.Prefix contains a brace, which would keep all records of a cluster on one node")
 	case !c.Durability.inRange():
 		return invalid("Config.Durability is %v, want 1 to %d replicas for Acked and 0 to %[2]d for Fsynced", c.Durability, maxReplicas)
 	case c.AckTimeout < minAckTimeout || c.AckTimeout > maxAckTimeout:

@@ -2,7 +2,7 @@
 // Cluster, version 7.0 or newer, and Valkey.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
-//	store, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+//	store, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: "orders:"})
 //	guard, err := protocol.New(store, protocol.Config{Required: true})
 //
 // Every operation takes effect atomically on the server, by the server's clock. A claim

@@ -70,7 +70,7 @@ func TestAPanicConfirmsNothing(t *testing.T) {
 		if c.cluster {
 			client = clusterOf(t, node)
 		}
-		s, err := New(client, Config{Durability: Acked(1)})
+		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestARedirectDecidesNothingForItsNode(t *testing.T) {
 		},
 	})
 	t.Cleanup(func() { _ = cluster.Close() })
-	s, err := New(cluster, Config{Durability: Acked(1)})
+	s, err := New(cluster, Config{Prefix: servicePrefix, Durability: Acked(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func TestEveryWriteOfAnAttemptIsConfirmed(t *testing.T) {
 			return s.Resolve(ctx, store.ID{}, store.Resolution{Fence: 1, Forget: true})
 		}},
 	} {
-		for _, config := range []Config{{}, {NoCombining: true}} {
+		for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}} {
 			config.Durability = Acked(1)
 			for confirm, want := range map[string]string{":0\r\n": "0 of 1 replicas confirmed the write in time", ":1\r\n": ""} {
 				f := confirming(t, c.answer, confirm)
@@ -203,7 +203,7 @@ func TestWritesThatWaitLeaveConnectionsForReplays(t *testing.T) {
 		Addr: f.Addr, Protocol: 2, DisableIdentity: true, PoolSize: 2, ReadTimeout: time.Second,
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	for _, config := range []Config{{}, {NoCombining: true}} {
+	for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}} {
 		config.Durability, config.AckTimeout = Acked(1), 600*time.Millisecond
 		s, err := New(client, config)
 		if err != nil {
@@ -237,7 +237,7 @@ func TestAWriteThatGetsASlotLaterIsSentAgain(t *testing.T) {
 	t.Parallel()
 	f := confirming(t, claimed, ":1\r\n")
 	client := newClient(t, f)
-	s, err := New(client, Config{Durability: Acked(1)})
+	s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
 
-	store, err := repriseredis.New(client, repriseredis.Config{})
+	store, err := repriseredis.New(client, repriseredis.Config{Prefix: "orders:"})
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +52,7 @@ func ExampleOpen() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 
-	_, err := repriseredis.Open(ctx, client, repriseredis.Config{})
+	_, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: "orders:"})
 	fmt.Println(errors.Is(err, store.ErrUnavailable))
 	// Output: true
 }
@@ -61,7 +61,7 @@ func ExampleNew_refused() {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "localhost:6379"}})
 	defer func() { _ = ring.Close() }()
 
-	_, err := repriseredis.New(ring, repriseredis.Config{})
+	_, err := repriseredis.New(ring, repriseredis.Config{Prefix: "orders:"})
 	fmt.Println(errors.Is(err, store.ErrMisconfigured))
 	// Output: true
 }

@@ -33,6 +33,8 @@ type fake struct {
 	log   []string       // every command after the handshake: its connection, name and arguments that are text
 }
 
+const servicePrefix = "orders:"
+
 const (
 	cut  = fakeserver.Cut
 	mute = fakeserver.Mute
@@ -152,7 +154,7 @@ func newClient(tb testing.TB, f *fake, change ...func(*redis.Options)) *redis.Cl
 // newPipelined.
 func newStore(tb testing.TB, f *fake, c Config) *Store {
 	tb.Helper()
-	c.NoCombining = true
+	c.Prefix, c.NoCombining = servicePrefix, true
 	s, err := New(newClient(tb, f), c)
 	if err != nil {
 		tb.Fatal(err)
@@ -190,7 +192,7 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 		NewClient: func(o *redis.Options) *redis.Client { change(o); return redis.NewClient(o) },
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{})
+	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 			return ":1000\r\n"
 		case "scan":
 			if command[1] == "0" {
-				return "*2\r\n" + bulk("7") + "*4\r\n" + listedKey(3) + listedKey(1) + listedKey(2) + bulk(DefaultPrefix+"another")
+				return "*2\r\n" + bulk("7") + "*4\r\n" + listedKey(3) + listedKey(1) + listedKey(2) + bulk(servicePrefix+"another")
 			}
 			return "*2\r\n" + bulk("0") + "*3\r\n" + listedKey(9) + listedKey(5) + listedKey(4)
 		default:
@@ -39,7 +39,7 @@ func listed(t *testing.T, override func(name string, command []string) string) *
 
 // listedKey is how a scan shows the key of a record whose ID ends with n.
 func listedKey(n byte) string {
-	return bulk((&Store{prefix: DefaultPrefix}).key(store.ID{31: n}))
+	return bulk((&Store{prefix: servicePrefix}).key(store.ID{31: n}))
 }
 
 // walk lists pages until the end or an error, and returns the last bytes of the IDs by
@@ -89,7 +89,7 @@ func TestAListingCountsNoPayloads(t *testing.T) {
 		}
 		var keys strings.Builder
 		for n := range 250 {
-			key := (&Store{prefix: DefaultPrefix}).key(store.ID{31: byte(n)})
+			key := (&Store{prefix: servicePrefix}).key(store.ID{31: byte(n)})
 			keys.WriteString(bulk(key) + bulk(payloadKey(key)))
 		}
 		return "*2\r\n" + bulk("7") + "*500\r\n" + keys.String()

@@ -154,7 +154,7 @@ func TestAWaitingClaimIsOneScript(t *testing.T) {
 // A server that refuses a connection answers no command of its pipeline.
 func TestARefusedConnectionIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	for _, config := range []Config{{}, {NoCombining: true}, {Durability: Acked(1)}} {
+	for _, config := range []Config{{Prefix: servicePrefix}, {Prefix: servicePrefix, NoCombining: true}, {Prefix: servicePrefix, Durability: Acked(1)}} {
 		f := newFake(t, func(_, _ int, command []string) string {
 			if command[0] == "auth" {
 				return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"

@@ -21,7 +21,7 @@ func TestUnknownClusterDidNotExecute(t *testing.T) {
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, unknown },
 	})
 	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{})
+	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}

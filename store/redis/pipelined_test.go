@@ -21,6 +21,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 	t.Helper()
 	var pipelined atomic.Int64
 	hook := c.Hook
+	c.Prefix = servicePrefix
 	c.Hook = func(ctx context.Context, p Pipelined) {
 		pipelined.Add(1)
 		if hook != nil {

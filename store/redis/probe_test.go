@@ -25,7 +25,7 @@ func TestOpenTriesEveryOperation(t *testing.T) {
 				}
 				return ""
 			}))
-			if store, err := Open(t.Context(), newClient(t, f), Config{}); !errors.Is(err, want) || store != nil {
+			if store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix}); !errors.Is(err, want) || store != nil {
 				t.Errorf("with %q: %v, want %v", answer, err, want)
 			}
 		}
@@ -55,7 +55,7 @@ func TestOpenFindsAWrongAnswer(t *testing.T) {
 		if c.command == "pexpiretime" {
 			f.expiry = c.answer
 		}
-		store, err := Open(t.Context(), newClient(t, f), Config{})
+		store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix})
 		if err == nil || store != nil || !strings.Contains(err.Error(), "trying to "+c.step+" on ") {
 			t.Errorf("%s answered %q: %v, want an error that says so", c.step, c.answer, err)
 		}
@@ -75,7 +75,7 @@ func TestOpenFindsARefusedWait(t *testing.T) {
 			}
 			return ""
 		}))
-		if store, err := Open(t.Context(), newClient(t, f), Config{Durability: Acked(1)}); !errors.Is(err, want) || store != nil {
+		if store, err := Open(t.Context(), newClient(t, f), Config{Prefix: servicePrefix, Durability: Acked(1)}); !errors.Is(err, want) || store != nil {
 			t.Errorf("with %q: %v, want %v", answer, err, want)
 		}
 	}

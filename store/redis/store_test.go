@@ -80,7 +80,7 @@ func TestAClosedClientIsClosed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, func(_, _ int, _ []string) string { return claimed })
 	client := newClient(t, f)
-	s, err := New(client, Config{})
+	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func newShop(ctx context.Context, records, bank, audit string) (http.Handler, er
 		return nil, err
 	}
 	options.ContextTimeoutEnabled = true
-	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{})
+	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{Prefix: "shop:"})
 	if err != nil {
 		return nil, err
 	}

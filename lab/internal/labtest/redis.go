@@ -1,6 +1,7 @@
 package labtest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"strings"
@@ -33,10 +34,14 @@ func RedisCluster(tb testing.TB, o *redis.ClusterOptions) *redis.ClusterClient {
 	return client
 }
 
+// ServicePrefix is the prefix of tests that have a server for themselves.
+const ServicePrefix = "orders:"
+
 // RedisStore returns a store with a configuration that has to be good, closed when the
-// test ends.
+// test ends. Without a prefix it has ServicePrefix.
 func RedisStore(tb testing.TB, client redis.UniversalClient, c repriseredis.Config) *repriseredis.Store {
 	tb.Helper()
+	c.Prefix = cmp.Or(c.Prefix, ServicePrefix)
 	store, err := repriseredis.New(client, c)
 	if err != nil {
 		tb.Fatal(err)

@@ -36,7 +36,7 @@ func New(variant, redisAddr string) (*protocol.Guard, error) {
 		store, err = memstore.NewBounded(memstore.Bounds{Records: 10_000_000, Bytes: 4 << 30})
 	case "reprise-redis", "alone-redis":
 		client := redis.NewClient(&redis.Options{Addr: redisAddr})
-		store, err = repriseredis.New(client, repriseredis.Config{NoCombining: variant == "alone-redis"})
+		store, err = repriseredis.New(client, repriseredis.Config{Prefix: "reprise:", NoCombining: variant == "alone-redis"})
 	default:
 		return nil, fmt.Errorf("no variant %q", variant)
 	}

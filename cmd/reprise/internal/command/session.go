@@ -102,7 +102,8 @@ Exit codes: 0 fine; 1 something needs a look, nothing was found, or a change was
 refused; 2 the command line is wrong; 3 a guarantee does not hold, or the store
 could not answer; 130 interrupted.
 
-URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL.
+URLs come from the flags or from REPRISE_REDIS_URL and REPRISE_POSTGRES_URL,
+and the prefix of a service's records in Redis from --prefix or REPRISE_PREFIX.
 Use the variables for URLs with a password: other users can see a command line.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

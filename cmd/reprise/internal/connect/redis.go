@@ -154,6 +154,10 @@ func openRedis(s *Settings) (*Store, error) {
 	if err != nil {
 		return nil, store.redacted(fmt.Errorf("the URL of Redis: %w", err))
 	}
+	if s.Prefix == "" {
+		_ = client.Close()
+		return nil, errors.New("no prefix: pass --prefix, or set REPRISE_PREFIX, as in the Config.Prefix of the service whose records these are, such as orders:")
+	}
 	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability, Logger: s.logger()}
 	inner, err := repriseredis.New(client, c)
 	if err != nil {
@@ -161,9 +165,6 @@ func openRedis(s *Settings) (*Store, error) {
 		return nil, store.redacted(err)
 	}
 	store.Prefix = s.Prefix
-	if store.Prefix == "" {
-		store.Prefix = repriseredis.DefaultPrefix
-	}
 	store.Name += ", prefix " + store.Prefix
 	store.attach(inner)
 	store.prove = func(ctx context.Context) error {

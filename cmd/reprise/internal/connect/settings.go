@@ -69,7 +69,7 @@ func (s *Settings) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.RedisURL, "redis-url", "", "URL of the Redis store: redis[s]://[user:password@]host:port[/db],\nredis[s]+sentinel://host,host/db?master=NAME or redis[s]+cluster://host,host\n(environment: REPRISE_REDIS_URL)")
 	fs.BoolVar(&s.RedisCluster, "redis-cluster", false, "the Redis URL is of a cluster")
 	fs.StringVar(&s.SentinelMaster, "redis-sentinel-master", "", "the Redis URL is of sentinels, which call the primary `NAME`")
-	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys (default \"reprise:\")")
+	fs.StringVar(&s.Prefix, "prefix", "", "prefix of the Redis keys, which names the service, such as orders: (required with Redis)")
 	fs.StringVar(&s.Durability, "durability", "", "what the Redis store waits for: async, acked:N or fsynced:N replicas (default async)")
 	fs.StringVar(&s.PostgresURL, "postgres-url", "", "URL of the PostgreSQL store: postgres://user@host:port/database\n(environment: REPRISE_POSTGRES_URL, and what libpq reads, such as PGPASSWORD)")
 	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")

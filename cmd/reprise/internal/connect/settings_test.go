@@ -138,7 +138,7 @@ func TestFlagsComeBeforeTheEnvironment(t *testing.T) {
 func TestPasswordsAreRedacted(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Settings{
-		{RedisURL: "redis://op:open-sesame@127.0.0.1:1"},
+		{RedisURL: "redis://op:open-sesame@127.0.0.1:1", Prefix: "orders:"},
 		{PostgresURL: "postgres://op:open-sesame@127.0.0.1:1/db"},
 	} {
 		store, err := Open(t.Context(), &s)
