@@ -72,6 +72,6 @@ var framework = reprisefasthttp.Framework[fiber.Ctx]{
 	},
 	Abandoned: fiber.Ctx.IsAbandoned,
 	Unrouted: func(c fiber.Ctx, err error) bool {
-		return !c.Matched() && (errors.Is(err, fiber.ErrNotFound) || errors.Is(err, fiber.ErrMethodNotAllowed))
+		return !c.Matched() && (err == nil || errors.Is(err, fiber.ErrNotFound) || errors.Is(err, fiber.ErrMethodNotAllowed))
 	},
 }

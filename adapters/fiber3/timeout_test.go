@@ -1,6 +1,7 @@
 package reprisefiber3_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,8 +69,15 @@ func TestHandlersWithinATimeoutAreReplayed(t *testing.T) {
 }
 
 // While the timeout writes its response, that of a handler that returns is a mixture.
+// Newer releases say too late that they do (docs/guides/fiber.md).
 func TestR33MixedResponsesAreNotKept(t *testing.T) {
 	t.Parallel()
+	type reclaimer interface {
+		ScheduleReclaim(done <-chan struct{}, cancel context.CancelFunc)
+	}
+	if _, late := any(new(fiber.DefaultCtx)).(reclaimer); late {
+		t.Skip("this release of Fiber marks a context after OnTimeout")
+	}
 	if raceEnabled {
 		t.Skip("Fiber's timeout races with any handler that outlives it")
 	}

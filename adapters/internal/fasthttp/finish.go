@@ -121,9 +121,12 @@ func (r *recording[C]) sent(err error) bool {
 // dropped reports whether the handler closed the connection and made no response, as by
 // the Drop of Fiber v3. A response that it sent itself, as by End, has a length.
 func (r *recording[C]) dropped() bool {
-	h := &r.resp.Header
-	return !r.resp.IsBodyStream() && len(r.resp.Body()) == 0 && h.StatusCode() == r.outer.StatusCode() &&
-		len(h.Peek(fasthttp.HeaderContentLength)) == 0 && isClosed(r.ctx.Conn())
+	return r.madeNone() && len(r.resp.Header.Peek(fasthttp.HeaderContentLength)) == 0 && isClosed(r.ctx.Conn())
+}
+
+// madeNone reports whether the response has no body, and the status from outside.
+func (r *recording[C]) madeNone() bool {
+	return !r.resp.IsBodyStream() && len(r.resp.Body()) == 0 && r.resp.StatusCode() == r.outer.StatusCode()
 }
 
 // lostStream reports whether the handler sent a stream itself, as by End: nothing is left

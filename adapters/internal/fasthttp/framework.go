@@ -37,9 +37,9 @@ type Framework[C any] struct {
 	// write the response meanwhile. Nil for a framework without such a layer.
 	Abandoned func(C) bool
 
-	// Unrouted reports whether the chain ended in err because no route answers. It is set for
-	// a framework that runs its layers, but no route, for a request that fasthttp could not
-	// read to its end, and nil for others.
+	// Unrouted reports whether no route answers the request of a chain that ended in err. It
+	// is set for a framework that runs its layers, but no route, for a request that fasthttp
+	// could not read to its end, and nil for others.
 	Unrouted func(c C, err error) bool
 }
 

@@ -43,6 +43,9 @@ func (f *Framework[C]) run(c C, in *input, ctx *fasthttp.RequestCtx, x *protocol
 		request.SetBodyStream(x.Body(), request.Header.ContentLength())
 	}
 	err := f.Next(c)
+	if f.Unrouted != nil && in.hasTrailers() && (err != nil || r.madeNone()) && f.Unrouted(c, err) {
+		protocol.Release(x.Context()) // nothing ran, and fasthttp may have refused the trailer section
+	}
 	switch late := ctx.LastTimeoutErrorResponse(); {
 	case !r.owns():
 		return err
@@ -52,9 +55,6 @@ func (f *Framework[C]) run(c C, in *input, ctx *fasthttp.RequestCtx, x *protocol
 	case err != nil && r.sent(err):
 		r.wrote = true
 	case err != nil:
-		if f.Unrouted != nil && in.hasTrailers() && f.Unrouted(c, err) {
-			protocol.Release(x.Context()) // nothing ran, and fasthttp may have refused the trailer section
-		}
 		f.Respond(c, err)
 		err = nil
 	}
