@@ -143,7 +143,7 @@ func TestRunsAreFoundAgainInTest(t *testing.T) {
 		return c.SendStatus(fiber.StatusCreated)
 	})
 	for _, want := range []string{"", "true"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader("body"))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://test/x", strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
 		}

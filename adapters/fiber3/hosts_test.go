@@ -2,8 +2,10 @@ package reprisefiber3_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -137,7 +139,7 @@ func TestRunsAreFoundAgainInTest(t *testing.T) {
 		return c.SendStatus(fiber.StatusCreated)
 	})
 	for _, replayed := range []string{"", "true"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/x", strings.NewReader("body"))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://test/x", strings.NewReader("body"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,16 +163,28 @@ func TestRunsAreFoundAgainInTest(t *testing.T) {
 func TestTimeoutsAroundTheAppLoseNoRun(t *testing.T) {
 	t.Parallel()
 	for kind, open := range stores {
-		proceed := make(chan struct{})
+		started, proceed := make(chan struct{}, 2), make(chan struct{})
 		s := serveOn(t, func(app *fiber.App) host {
-			return overNetHTTP(http.TimeoutHandler(adaptor.FiberApp(app), short, "too late"))
+			whole := adaptor.FiberApp(app)
+			bounded := http.TimeoutHandler(whole, short, "too late")
+			return overNetHTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Late") != "" {
+					body, _ := io.ReadAll(r.Body) // which the server closes when the timeout answers
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					bounded.ServeHTTP(w, r)
+					return
+				}
+				whole(w, r)
+			}))
 		}, fiber.New(), open(), protocol.Config{}, chain([]any{expiring}, nil, func(c fiber.Ctx) error {
+			started <- struct{}{}
 			<-proceed
 			return c.Status(fiber.StatusCreated).SendString("made")
 		}))
-		if first := s.post("k"); first.status != http.StatusServiceUnavailable || first.body != "too late" {
+		if first := s.post("k", "X-Late", "yes"); first.status != http.StatusServiceUnavailable || first.body != "too late" {
 			t.Errorf("%s: the client of the late handler got %+v", kind, first)
 		}
+		<-started
 		close(proceed)
 		if again := s.retry("k"); again.status != fiber.StatusCreated || again.body != "made" || !again.replayed {
 			t.Errorf("%s: the retry got %+v", kind, again)
@@ -299,11 +313,11 @@ func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
 						t.Errorf("got %+v, want a replay: %t", got, replayed)
 					}
 				}
-				s.ran(tt.runs)
 				close(proceed)
 				for range tt.runs {
 					<-ended
 				}
+				s.ran(tt.runs)
 			})
 		}
 	}
