@@ -1,11 +1,13 @@
 // Package reprisecaddy is the Caddy module http.handlers.reprise: it runs each
 // Idempotency-Key once, and forwards requests to the upstream that a configuration file
 // of package proxy names. In a Caddyfile, use the directive in place of reverse_proxy,
-// with a store and that file: "reprise redis://127.0.0.1:6379?prefix=orders: /etc/caddy/reprise.toml".
+// with a store and that file:
+//
+//	reprise redis://127.0.0.1:6379?prefix=orders: /etc/caddy/reprise.toml
 //
 // A reload of Caddy reads the file again. With the store "memory", each file has its own
-// store, which outlives a reload. Services that use one database share their keys: give
-// each service its own database.
+// store, which outlives a reload. Services that use one database of PostgreSQL, or one
+// prefix in Redis, share their keys: give each service its own.
 package reprisecaddy
 
 import (
