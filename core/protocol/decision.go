@@ -41,17 +41,19 @@ type Ending struct {
 // A handler may decide for its own request (R36), with the context of the request or with
 // the one of its framework. Each function reports whether there is an exchange to decide
 // about: there is none for a request without a key, and none after the handler's response
-// was taken. Of several decisions between Keep, Release and Unknown the last one counts.
+// was taken. Then it changes nothing, and the first time logs a warning that says why:
+// once for each guard, or for the process where no guard runs the handler. Of several
+// decisions between Keep, Release and Unknown the last one counts.
 
 // Keep records the response with any status, so that retries get a replay of it.
 func Keep(ctx context.Context) bool {
-	return decideFor(ctx, func(x *Exchange) { x.decision = KeepResponse })
+	return decideFor(ctx, "Keep", func(x *Exchange) { x.decision = KeepResponse })
 }
 
 // Release releases the claim after any response, so that the next request with the key
 // runs the handler.
 func Release(ctx context.Context) bool {
-	return decideFor(ctx, func(x *Exchange) { x.decision = ReleaseKey })
+	return decideFor(ctx, "Release", func(x *Exchange) { x.decision = ReleaseKey })
 }
 
 // Unknown says that it is not known whether the operation happened, as when a bank did
@@ -71,9 +73,10 @@ func Release(ctx context.Context) bool {
 func Unknown(ctx context.Context, reason string) bool {
 	x := exchangeOf(ctx)
 	if x != nil && x.attempt.Unprotected() {
+		x.inVain(ctx, "Unknown", vainUnprotected)
 		return false
 	}
-	return decideFor(ctx, func(x *Exchange) { x.decision, x.reason = OutcomeUnknown, strings.Clone(reason) })
+	return decideFor(ctx, "Unknown", func(x *Exchange) { x.decision, x.reason = OutcomeUnknown, strings.Clone(reason) })
 }
 
 // OmitBody records the response without its body, for bodies that must not be stored:
@@ -81,7 +84,7 @@ func Unknown(ctx context.Context, reason string) bool {
 // body over Limits.ResponseBody may go through a temporary file (see [Offloading]), which
 // is encrypted.
 func OmitBody(ctx context.Context) bool {
-	return decideFor(ctx, func(x *Exchange) { x.omitBody = true })
+	return decideFor(ctx, "OmitBody", func(x *Exchange) { x.omitBody = true })
 }
 
 // ClientLeft reports whether the client left while it was sent a body that is too long to
@@ -94,18 +97,28 @@ func ClientLeft(ctx context.Context) bool {
 	return x != nil && x.left.Load()
 }
 
-func decideFor(ctx context.Context, decide func(*Exchange)) bool {
+func decideFor(ctx context.Context, function string, decide func(*Exchange)) bool {
 	x := exchangeOf(ctx)
-	if x == nil {
+	switch {
+	case x == nil:
+		outside.warn(ctx, nil, function, "", vainOutside)
 		return false
+	case !x.decide(decide):
+		x.inVain(ctx, function, vainLate)
+		return false
+	default:
+		return true
 	}
+}
+
+// decide takes a decision, unless the response of the handler was taken.
+func (x *Exchange) decide(decide func(*Exchange)) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.finished {
-		return false
+	if !x.finished {
+		decide(x)
 	}
-	decide(x)
-	return true
+	return !x.finished
 }
 
 // exchangeOf returns the exchange of a handler's context, or of its framework's context

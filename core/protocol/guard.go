@@ -26,6 +26,7 @@ type Guard struct {
 	marks    marks
 	counts   counts
 	warned   warnings
+	vain     vain
 	spools   spool.Files // of first responses
 	replays  spool.Files // of replays, so that clients that read slowly take no room from first responses
 }

@@ -183,3 +183,48 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The context of another engine's run, or another's value, under the key with which
+// adapters hand over a run: a run counts as the one around the request (R51), and
+// anything else as none.
+func TestAdmitWithAValueUnderTheKeyOfARun(t *testing.T) {
+	t.Parallel()
+	other, own := setup(t, protocol.Config{Name: "other"}), setup(t, protocol.Config{Name: "own"})
+	around := other.admit("k", "body").Exchange
+	handedOver := func(value any) context.Context {
+		return frameworkContext{t.Context(), map[string]any{store.ContextKey: value}}
+	}
+	status := func(value any, key string) int {
+		t.Helper()
+		a := own.admitIn(handedOver(value), key, strings.NewReader("body"))
+		if a.Exchange == nil {
+			return a.Response.Status
+		}
+		if !protocol.Release(a.Exchange.Context()) {
+			t.Error("the run of the guard itself is not found")
+		}
+		view, _ := reprise.AttemptFrom(a.Exchange.Context())
+		if theirs, _ := reprise.AttemptFrom(around.Context()); view == theirs {
+			t.Error("the attempt is that of the other engine")
+		}
+		a.Exchange.Finish(protocol.Captured{Status: 200})
+		a.Exchange.Close()
+		return 200
+	}
+	for _, value := range []any{nil, "x", 42, []string{"x"}, t.Context(), handedOver(42)} {
+		if got := status(value, "k"); got != 200 {
+			t.Errorf("%v: %d, want a run", value, got)
+		}
+	}
+	if got := status(around.Context(), "k"); got != 500 {
+		t.Errorf("inside of a run with the same key: %d, want 500", got)
+	}
+	if got := status(around.Context(), "another"); got != 200 {
+		t.Errorf("inside of a run with another key: %d, want a run", got)
+	}
+	around.Finish(protocol.Captured{Status: 200})
+	around.Close()
+	if got := status(around.Context(), "k"); got != 200 {
+		t.Errorf("after the run: %d, want a run", got)
+	}
+}
