@@ -52,15 +52,15 @@ var contexts = map[string]func(echo.Context){
 		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), userKey{}, "ann")))
 	},
 	"the background": func(c echo.Context) {
-		c.SetRequest(c.Request().WithContext(context.WithValue(context.Background(), userKey{}, "ann"))) //nolint:contextcheck // as handlers do
+		c.SetRequest(c.Request().WithContext(context.WithValue(context.Background(), userKey{}, "ann")))
 	},
 	"a deadline": func(c echo.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(context.Background()), 5*time.Second) //nolint:contextcheck // as handlers do
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(context.Background()), 5*time.Second)
 		context.AfterFunc(c.Request().Context(), cancel)
 		c.SetRequest(c.Request().WithContext(ctx))
 	},
 	"another request": func(c echo.Context) {
-		r, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, "/elsewhere", http.NoBody) //nolint:contextcheck // as handlers do
+		r, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, "/elsewhere", http.NoBody)
 		c.SetRequest(r)
 	},
 	"a foreign store": func(c echo.Context) { c.Set("github.com/reprise-go/reprise", "ours") },

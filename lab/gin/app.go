@@ -85,7 +85,7 @@ type ginCall struct {
 // Inform sends an informational response past Gin's writers, whose final status would be
 // 200 after one.
 func (g *ginCall) Inform(status int, fields []adaptertest.Pair) {
-	var behind http.ResponseWriter = g.W
+	behind := g.W
 	for {
 		w, own := behind.(interface {
 			gin.ResponseWriter

@@ -49,10 +49,10 @@ var contexts = map[string]func(*gin.Context){
 		c.Request = c.Request.WithContext(ctx)
 	},
 	"the background": func(c *gin.Context) {
-		c.Request = c.Request.WithContext(context.WithValue(context.Background(), userKey{}, "ann")) //nolint:contextcheck // as handlers do
+		c.Request = c.Request.WithContext(context.WithValue(context.Background(), userKey{}, "ann"))
 	},
 	"another request": func(c *gin.Context) {
-		c.Request, _ = http.NewRequestWithContext(context.Background(), http.MethodPost, "/elsewhere", http.NoBody) //nolint:contextcheck // as handlers do
+		c.Request, _ = http.NewRequestWithContext(context.Background(), http.MethodPost, "/elsewhere", http.NoBody)
 	},
 	"no keys":      func(c *gin.Context) { c.Keys = nil },
 	"foreign keys": func(c *gin.Context) { c.Set("github.com/reprise-go/reprise", "ours") },
