@@ -105,10 +105,10 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 	}
 	b := &bench{t, guard}
 	for name, handler := range map[string]func(*protocol.Recorder){
-		"a body that is too long": func(rec *protocol.Recorder) { _, _ = io.WriteString(rec, "longer than ten bytes") },
-		"a panic after a byte":    func(rec *protocol.Recorder) { _, _ = io.WriteString(rec, "byte"); panic(errors.New("late")) },
+		"a body that is too long": func(rec *protocol.Recorder) { _, _ = rec.WriteString("longer than ten bytes") },
+		"a panic after a byte":    func(rec *protocol.Recorder) { _, _ = rec.WriteString("byte"); panic(errors.New("late")) },
 		"a connection that is taken": func(rec *protocol.Recorder) {
-			rec.WriteHeader(200)
+			rec.WriteHeader(http.StatusOK)
 			rec.Hijack()
 		},
 	} {

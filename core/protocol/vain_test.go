@@ -73,10 +73,10 @@ func TestR36DecisionsInVainAreLoggedOnceByEachGuard(t *testing.T) {
 		}
 		b := &bench{t, guard}
 		for _, key := range []string{"k1", "k2"} {
-			var late context.Context //nolint:fatcontext // used after the run on purpose
-			b.run(key, func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) { late = x.Context() })
+			var x *protocol.Exchange
+			b.run(key, func(_ *protocol.Recorder, _ http.Header, run *protocol.Exchange) { x = run })
 			for name, decide := range allDecisions {
-				if decide(late) {
+				if decide(x.Context()) {
 					t.Errorf("%s decides about a response that was taken", name)
 				}
 			}
