@@ -260,10 +260,12 @@ func (r Response) write(header map[string][]string, wire Wire) {
 		_, _ = wire.Write(r.Body)
 	}
 	for f := range r.Trailer.All() {
+		name := trailerPrefix + f.Name // so that a layer which takes the header late does not send it as a field
 		if !f.Add {
-			delete(header, f.Name)
+			delete(header, name)
+			delete(header, f.Name) // whose values net/http would add
 		}
-		header[f.Name] = append(header[f.Name], f.Value)
+		header[name] = append(header[name], f.Value)
 	}
 }
 

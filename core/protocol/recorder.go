@@ -43,6 +43,7 @@ type Recorder struct {
 	declared int64 // the Content-Length that the handler set; negative: none
 	written  int64 // how much body the handler wrote
 	refused  int64 // how much of it is beyond declared
+	typed    bool  // the header is as if it had left: its media type is no longer guessed
 	live     bool  // the header has left, and the body follows as it is written
 	oversize bool
 	taken    bool // the handler took the connection
@@ -167,12 +168,10 @@ func (r *Recorder) FlushFailed(err error) error {
 func (r *Recorder) overflow(next []byte) {
 	r.oversize = true
 	s := r.x.scratch
-	if !r.live && len(s.response) == 0 {
-		r.nameType(next)
+	if !r.live { // while its first bytes are at hand
+		r.nameType(append(slices.Clip(s.response), next[:min(len(next), sniffed)]...))
 	}
-	if r.x.Buffered() {
-		r.nameType(s.response) // while its first bytes are at hand
-	} else {
+	if !r.x.Buffered() {
 		r.goLive()
 	}
 	r.x.startSpool()
@@ -180,19 +179,37 @@ func (r *Recorder) overflow(next []byte) {
 	s.response = again(s.response)
 }
 
+// sniffed is how much of a body net/http looks at to guess its media type.
+const sniffed = 512
+
 // Flush sends the written part, and the rest of the response as it is written from now
-// on. If the effects commit with the response, it is a no-op and returns false.
+// on. If the effects commit with the response, it sends nothing and returns false: only
+// status and header are from then on as if they had left.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.finished || r.taken || r.x.Buffered() {
+	if r.finished || r.taken {
 		return false
 	}
 	if r.status == 0 {
 		r.commit(200)
 	}
+	if r.x.Buffered() {
+		r.settleType()
+		return false
+	}
 	r.goLive()
 	return true
+}
+
+// settleType guesses the media type from what was written until now, and none later: the
+// header would have left.
+func (r *Recorder) settleType() {
+	s := r.x.scratch
+	if r.nameType(s.response); !r.typed && r.header["Content-Type"] == nil && group(s.committed, "Content-Type") == nil {
+		s.committed = append(s.committed, Field{Name: "Content-Type", Remove: true, Suppress: true})
+	}
+	r.typed = true
 }
 
 // Hijack says that the handler took the connection: there is no response to keep.
@@ -335,7 +352,7 @@ func (r *Recorder) sendsTrailers() bool {
 // start is the start of the body.
 func (r *Recorder) nameType(start []byte) {
 	s := r.x.scratch
-	if r.sniff == nil || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
+	if r.sniff == nil || r.typed || len(start) == 0 || !syntax.AllowsBody(r.status) || group(s.committed, "Content-Type") != nil {
 		return
 	}
 	for _, name := range []string{"Content-Encoding", "Transfer-Encoding"} {
