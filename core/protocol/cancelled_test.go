@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 // fragile is a store that loses leases when it is told to.
 type fragile struct {
 	store.Store
-	loses bool
+	loses atomic.Bool
 }
 
 func (f *fragile) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if !f.loses {
+	if !f.loses.Load() {
 		return f.Store.Renew(ctx, rs)
 	}
 	lost := make([]store.RenewStatus, len(rs))
@@ -40,7 +41,7 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 	}{
 		"for MaxRun":     {func(*bench, *fragile) {}, reprise.ErrRunTooLong},
 		"for a shutdown": {func(b *bench, _ *fragile) { _ = b.guard.Close(ended()) }, reprise.ErrLeaseLost},
-		"for its lease":  {func(_ *bench, st *fragile) { st.loses = true }, reprise.ErrLeaseLost},
+		"for its lease":  {func(_ *bench, st *fragile) { st.loses.Store(true) }, reprise.ErrLeaseLost},
 	} {
 		for preset, want := range map[reprise.Preset]store.RecordState{reprise.Recoverable: 0, reprise.AtMostOnce: store.StateCompleted} {
 			for _, status := range []int{400, 404, 409, 422, 425, 429, 499} {
@@ -85,7 +86,7 @@ func TestR31ResponseOfARunThatTheEngineDidNotCancel(t *testing.T) {
 				b := setupOver(t, st, protocol.Config{
 					Engine: reprise.Config{Observer: reprise.Observers()},
 					Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision {
-						st.loses = c.loses
+						st.loses.Store(c.loses)
 						time.Sleep(time.Minute)
 						return protocol.ByPreset
 					}},
