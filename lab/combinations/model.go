@@ -149,7 +149,11 @@ func (r *run) releases() bool {
 		return recoverable
 	case p.decides == "keep", decision == protocol.KeepResponse:
 		return false
-	case decision == protocol.ReleaseKey, slices.Contains([]int{401, 407, 425, 429}, p.status):
+	case decision == protocol.ReleaseKey:
+		return true
+	case r.told && p.status >= 400 && p.status <= 499: // as a 5xx: the cancellation may have made it
+		return recoverable
+	case slices.Contains([]int{401, 407, 425, 429}, p.status):
 		return true
 	default:
 		return recoverable && (p.status >= 500 || slices.Contains([]int{307, 308, 408, 499}, p.status))

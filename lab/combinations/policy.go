@@ -27,9 +27,6 @@ type settings struct {
 // the first.
 func (s *settings) policies() []*protocol.Config {
 	selected, inner := s.guard, s.guard
-	if selected = filled(selected); selected.Key.Window() > 0 {
-		selected.Retention = 0 // it was the window of the first
-	}
 	apply(&selected, s.selected...)
 	if s.inner != nil {
 		inner = *s.inner
