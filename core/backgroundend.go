@@ -8,8 +8,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// errMoot says that the store was not asked: the handler whose record was to be marked has
-// returned, and its end says more.
+// errMoot says that the store was not asked: the handler whose record was to be marked
+// has returned, and its end says more.
 var errMoot = errors.New("reprise: nothing to do")
 
 // run makes one try, and reports its failure.

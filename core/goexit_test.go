@@ -214,8 +214,8 @@ func TestStoreThatEndsTheGoroutineOfARequestHoldsNoKey(t *testing.T) {
 	}
 }
 
-// The goroutine of a request that an observer ends, at any of its events, leaves neither a
-// claim nor an attempt behind.
+// The goroutine of a request that an observer ends, at any of its events, leaves neither
+// a claim nor an attempt behind.
 func TestObserverThatEndsTheGoroutineHoldsNoKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused int // calls that the store refuses

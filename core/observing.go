@@ -68,8 +68,8 @@ func (o *observing) queue(ctx context.Context, e Event) {
 	}
 }
 
-// serve passes on queued events until there are none. When an observer ends its goroutine,
-// another one goes on.
+// serve passes on queued events until there are none. When an observer ends its
+// goroutine, another one goes on.
 func (o *observing) serve(idle chan struct{}) {
 	drained := false
 	defer func() {

@@ -70,8 +70,9 @@ func TestAttemptThatReturnedEndsOnce(t *testing.T) {
 	}
 }
 
-// The mark may be written, or was, when the handler returns. Its client gets its response,
-// since nothing ran beside it, also where what follows takes longer than the lease.
+// The mark may be written, or was, when the handler returns. Its client gets its
+// response, since nothing ran beside it, also where what follows takes longer than the
+// lease.
 func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		executed bool

@@ -175,8 +175,8 @@ func (c *stuckCounter) run(ctx context.Context) {
 	}
 }
 
-// turn counts while it has the lock, if somebody reads the count and it gets the lock. The
-// error is that of a count.
+// turn counts while it has the lock, if somebody reads the count and it gets the lock.
+// The error is that of a count.
 func (c *stuckCounter) turn(ctx context.Context) error {
 	if !c.isRead() || !c.lock(ctx) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-// writer is the response of a recorded handler, with that of Echo and the wire in the same
-// allocation.
+// writer is the response of a recorded handler, with that of Echo and the wire in the
+// same allocation.
 type writer struct {
 	stdhttp.Writer
 

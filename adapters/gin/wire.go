@@ -29,8 +29,9 @@ func (w *wire) WriteHeader(status int) {
 	}
 }
 
-// inform sends an informational status past Gin's writers, whose final status would be 200
-// from then on, whatever the reply becomes. It is lost where a writer cannot be passed.
+// inform sends an informational status past Gin's writers, whose final status would be
+// 200 from then on, whatever the reply becomes. It is lost where a writer cannot be
+// passed.
 func (w *wire) inform(status int) {
 	var behind http.ResponseWriter = w.ResponseWriter
 	for {

@@ -252,8 +252,8 @@ func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision
 }
 
 // Keeps reports whether a whole response with this status and no body is kept, unless its
-// handler decides otherwise or was cancelled by the engine. If Config.Keep.Decide panics, the attempt ends as if the
-// handler did.
+// handler decides otherwise or was cancelled by the engine. If Config.Keep.Decide panics,
+// the attempt ends as if the handler did.
 func (g *Guard) Keeps(status int) (kept bool) {
 	defer func() {
 		if recover() != nil {

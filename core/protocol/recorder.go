@@ -224,9 +224,9 @@ func (r *Recorder) Hijack() {
 }
 
 // Cut says that the response is not the handler's, or not all of it, which the framework
-// knows and the Recorder does not: a layer outside makes it, or the request of the handler
-// is over. Such a response is never replayed (R33). An error beside a response is no such
-// fact: see Report.
+// knows and the Recorder does not: a layer outside makes it, or the request of the
+// handler is over. Such a response is never replayed (R33). An error beside a response is
+// no such fact: see Report.
 func (r *Recorder) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -68,9 +68,9 @@ func (r *Recorder) wrongLength() bool {
 
 // Abandon finishes the exchange of a handler that did not return: it panicked, or ended
 // its goroutine. The panic continues. If no byte has been sent, the header is as it was
-// before the handler, unless Cut says that it is not the handler's alone. A handler that ended because its client left a body that is too
-// long to be kept has finished (R35). After Finish it is a no-op, so that it can be
-// deferred; Close calls it.
+// before the handler, unless Cut says that it is not the handler's alone. A handler that
+// ended because its client left a body that is too long to be kept has finished (R35).
+// After Finish it is a no-op, so that it can be deferred; Close calls it.
 func (r *Recorder) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,9 +21,9 @@ type badError struct{}
 
 func (badError) Error() string { panic("a bug") }
 
-// An error beside a complete response changes neither what is kept nor, over a store whose
-// effects commit with the response, what is committed. The operator reads of it once for a
-// run, Decide is told, and no key is in the text.
+// An error beside a complete response changes neither what is kept nor, over a store
+// whose effects commit with the response, what is committed. The operator reads of it
+// once for a run, Decide is told, and no key is in the text.
 func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -27,9 +27,9 @@ func graphqlAPI(engine *reprise.Engine, l *ledger) http.Handler {
 // graphqlDecision releases the key of a mutation that failed as a whole: there are
 // errors, and no root field has a value. If a root field has a value, a part has
 // succeeded and would run twice, so the response is kept. A response that is longer than
-// its head is kept, too, and one whose data is null: then a non-nullable result failed, which
-// hides the results of the fields before it. So failures run again only if results are
-// nullable.
+// its head is kept, too, and one whose data is null: then a non-nullable result failed,
+// which hides the results of the fields before it. So failures run again only if results
+// are nullable.
 func graphqlDecision(e protocol.Ending) protocol.Decision {
 	var out struct {
 		Data   json.RawMessage

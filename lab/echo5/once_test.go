@@ -25,7 +25,8 @@ type failing struct {
 
 type once = stack.Case[echo.MiddlewareFunc, failing]
 
-// bodyLog is a layer that keeps a copy of each body, and leaves its writer in the context.
+// bodyLog is a layer that keeps a copy of each body, and leaves its writer in the
+// context.
 func bodyLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c *echo.Context) error {
 		c.SetResponse(echo.NewResponse(&copyingWriter{ResponseWriter: c.Response()}, c.Logger()))

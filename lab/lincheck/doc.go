@@ -29,8 +29,8 @@
 //
 // # Weaker properties
 //
-// Three kinds of results may be slightly stale. They never cause a second run, and a retry
-// gets the current state:
+// Three kinds of results may be slightly stale. They never cause a second run, and a
+// retry gets the current state:
 //
 //   - An engine answers duplicates that come while a claim is on its way with the result
 //     of that claim, which may be as old as the claim.

@@ -98,15 +98,16 @@ func (r *recording[C]) declared() bool {
 	return h.ContentLength() < 0 || len(h.Peek(fasthttp.HeaderContentLength)) > 0
 }
 
-// sent reports whether the handler wrote its response to the client itself, as by End, and
-// returned err after that: because the client left (R23), or for a reason that stands
+// sent reports whether the handler wrote its response to the client itself, as by End,
+// and returned err after that: because the client left (R23), or for a reason that stands
 // beside the response (R33d). A handler that failed to write anything else, such as early
 // hints, has made no response yet.
 func (r *recording[C]) sent(err error) bool {
 	if !r.declared() {
 		return false
 	}
-	// The address in the error of a write is that of its connection itself, and no equal one.
+	// The address in the error of a write is that of its connection itself, and no equal
+	// one.
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "write" && op.Source != nil && op.Source == r.ctx.LocalAddr() {
 		return true

@@ -29,8 +29,8 @@ func fields(h *fasthttp.ResponseHeader, typed bool) iter.Seq2[string, string] {
 	}
 }
 
-// trailers iterates over the trailer fields as fasthttp sends them, as views: one line for
-// each announcement, with the first value of its field.
+// trailers iterates over the trailer fields as fasthttp sends them, as views: one line
+// for each announcement, with the first value of its field.
 func trailers(h *fasthttp.ResponseHeader) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		more := true

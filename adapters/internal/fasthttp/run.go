@@ -63,8 +63,8 @@ func (f *Framework[C]) run(c C, in *input, ctx *fasthttp.RequestCtx, x *protocol
 }
 
 // owns reports whether the response is that of this run. It is not where the context
-// serves another request, and not where a layer outside gave up waiting for the chain when
-// its deadline passed: that layer may be writing its own response in the same place.
+// serves another request, and not where a layer outside gave up waiting for the chain
+// when its deadline passed: that layer may be writing its own response in the same place.
 func (r *recording[C]) owns() bool { return r.owner.holds() && !r.abandoned() }
 
 // abandoned reports whether a layer outside stopped waiting for the chain.

@@ -116,8 +116,8 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 	}
 }
 
-// A body that finds no room takes none, for however short a time: others that have it were
-// refused meanwhile.
+// A body that finds no room takes none, for however short a time: others that have it
+// were refused meanwhile.
 func TestBodyWithoutRoomRefusesNoOther(t *testing.T) {
 	t.Parallel()
 	files := &Files{Max: 100}
