@@ -85,14 +85,14 @@ func TestR21cUploadsOfCurl(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		fmt.Fprint(w, header.Size)
+		fmt.Fprint(w, header.Size) //nolint:gosec // no browser shows it
 	})
 	upload := func(fields ...string) string {
 		args := []string{"-s", "-S", "-i", "-H", "Idempotency-Key: curl", app.Request("POST", "/upload", "").URL.String()}
 		for _, field := range fields {
 			args = append(args, "-F", field)
 		}
-		out, err := exec.CommandContext(t.Context(), curl, args...).CombinedOutput() //nolint:gosec // the arguments are those of the test
+		out, err := exec.CommandContext(t.Context(), curl, args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
