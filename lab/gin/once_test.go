@@ -38,25 +38,37 @@ func (w *copyingWriter) Write(p []byte) (int, error) {
 
 type userKey struct{}
 
-// contexts are the ways in which handlers give their request another context.
+// contexts are the ways in which handlers give their request another context, and answer.
 var contexts = map[string]func(*gin.Context){
 	"a value": func(c *gin.Context) {
 		c.Request = c.Request.WithContext(context.WithValue(c, userKey{}, "ann"))
+		answer(c)
 	},
 	"a deadline": func(c *gin.Context) {
 		ctx, cancel := context.WithTimeout(c, 5*time.Second)
-		context.AfterFunc(c.Request.Context(), cancel)
+		defer cancel() // by then, since Gin gives c to another request
 		c.Request = c.Request.WithContext(ctx)
+		answer(c)
 	},
 	"the background": func(c *gin.Context) {
 		c.Request = c.Request.WithContext(context.WithValue(context.Background(), userKey{}, "ann"))
+		answer(c)
 	},
 	"another request": func(c *gin.Context) {
 		c.Request, _ = http.NewRequestWithContext(context.Background(), http.MethodPost, "/elsewhere", http.NoBody)
+		answer(c)
 	},
-	"no keys":      func(c *gin.Context) { c.Keys = nil },
-	"foreign keys": func(c *gin.Context) { c.Set("github.com/reprise-go/reprise", "ours") },
+	"no keys": func(c *gin.Context) {
+		c.Keys = nil
+		answer(c)
+	},
+	"foreign keys": func(c *gin.Context) {
+		c.Set("github.com/reprise-go/reprise", "ours")
+		answer(c)
+	},
 }
+
+func answer(c *gin.Context) { c.JSON(http.StatusCreated, gin.H{"n": 1}) }
 
 // onceCases has the stacks that ran twice or were answered wrongly at some time.
 func onceCases() map[string]once {
@@ -88,11 +100,8 @@ func onceCases() map[string]once {
 		}},
 	}
 	for name, layer := range map[string]gin.HandlerFunc{"gzip": gzip.Gzip(gzip.DefaultCompression), "a body log": bodyLog} {
-		for way, change := range contexts {
-			cases[name+" and "+way] = once{Layers: []gin.HandlerFunc{layer}, Handler: func(c *gin.Context) {
-				change(c)
-				c.JSON(http.StatusCreated, gin.H{"n": 1})
-			}}
+		for way, handler := range contexts {
+			cases[name+" and "+way] = once{Layers: []gin.HandlerFunc{layer}, Handler: handler}
 		}
 	}
 	return cases
