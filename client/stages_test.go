@@ -38,8 +38,8 @@ func classOf(err error) string {
 }
 
 // Each stage of a request fails in all of its ways, or hangs until the caller's deadline
-// passes or the caller cancels. What the error says about the operation depends on the
-// stage only: until there is a connection, nothing can have run.
+// passes or the caller cancels. The error's statement about the operation depends on the
+// stage only: until there is a connection, no handler can have run.
 func TestEveryStageOfARequestHasItsClass(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []struct {

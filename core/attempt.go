@@ -117,9 +117,9 @@ func (a *Attempt) releaseUnrun() {
 	_ = a.Release()        // it continues in the background if necessary
 }
 
-// Returned says that the handler has returned. Config.MaxRun ends there: what its caller
-// does before it ends the attempt, such as to upload a long body, may take as long as it
-// takes, and the lease is kept meanwhile. Complete, Release and Unknown imply it. It is a
+// Returned says that the handler has returned. Config.MaxRun ends there: the work of its
+// caller before the end of the attempt, such as the upload of a long body, may take any
+// time, and the lease is kept meanwhile. Complete, Release and Unknown imply it. It is a
 // no-op for an attempt that has returned or ended.
 func (a *Attempt) Returned() { a.state.CompareAndSwap(stateRunning, stateReturned) }
 
@@ -169,7 +169,7 @@ func (a *Attempt) conclude(end AttemptEnd, err error) {
 }
 
 // endLater leaves an end that failed with t.err to the background. An Atomic attempt has
-// ended: what the store did not decide is not decided by repeating.
+// ended: an outcome that the store did not decide is not decided by repeating.
 func (a *Attempt) endLater(t *task) {
 	switch {
 	case !a.atomic:
@@ -225,7 +225,7 @@ func (a *Attempt) loseLease() (notify bool) {
 }
 
 // runTooLong cancels a handler that exceeded Config.MaxRun, and reports whether the
-// observer is to be notified. MaxRun bounds the handler, not what follows it.
+// observer is to be notified. MaxRun bounds the handler, and no step after it.
 func (a *Attempt) runTooLong() (notify bool) {
 	if !a.running() {
 		return false
@@ -236,7 +236,7 @@ func (a *Attempt) runTooLong() (notify bool) {
 
 // overrun ends the lease of an attempt whose record says that its outcome is unknown,
 // because its handler did not return in time. The attempt itself ends when its handler
-// does: until then nothing runs beside it, not even an operation that fails open.
+// does: until then no operation runs beside it, not even one that fails open.
 func (a *Attempt) overrun() {
 	a.lost.Store(true)
 	a.engine.renewer.remove(a)

@@ -28,7 +28,7 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 		switch {
 		case !answered: // the store or the observer ended the goroutine
 			c.answer(Unavailable, nil, Event{Err: errNoReturn})
-		case !returned && res.Attempt != nil: // the observer did, and nothing will run
+		case !returned && res.Attempt != nil: // the observer did, and no handler will run
 			e.work.retain() // the attempt ends, and Begin ends too
 			_ = res.Attempt.Release()
 		}
@@ -59,8 +59,8 @@ func (e *Engine) begin(ctx context.Context, op *Operation) (Result, error) {
 	return res, err
 }
 
-// outcomeInside returns the outcome of an operation that begins inside of its own run,
-// with a context of that: it would wait for itself, or take over from itself. It is zero
+// outcomeInside returns the outcome of an operation that begins inside its own run, with
+// a context of that: it would wait for itself, or take over from itself. It is zero
 // anywhere else.
 func (c *call) outcomeInside(ctx context.Context) Outcome {
 	view, _ := AttemptFrom(ctx)

@@ -103,7 +103,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
 	kept := !a.lost.Swap(true)
 	holder, err := a.holder(ctx)
-	overran := holder.Outcome == store.Lapsed && (a.over.Load() || kept && a.marking.Load()) // nothing ran beside it
+	overran := holder.Outcome == store.Lapsed && (a.over.Load() || kept && a.marking.Load()) // no other attempt ran beside it
 	if kept && !overran {
 		a.observe(Event{Kind: EventLeaseLost})
 	}

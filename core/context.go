@@ -107,7 +107,7 @@ type attemptKey struct{}
 var ErrNoAttempt = errors.New("reprise: no attempt in this context: the request has no key, or nothing of this module runs its handler, or the context is not the handler's")
 
 // AttemptView is a handler's view of its attempt. It stays valid after the attempt. The
-// zero value is a view of none: each method says what it returns then. It is safe for
+// zero value is a view of none: each method documents its result for that. It is safe for
 // concurrent use.
 type AttemptView struct{ a *Attempt }
 

@@ -123,8 +123,8 @@ func (d *driver) watch(ctx context.Context, id store.ID) (changed <-chan struct{
 	}
 }
 
-// apart returns the error of call, which it runs in a goroutine of its own, and
-// errNoReturn if that goroutine has ended instead.
+// apart returns the error of call, which it runs in a separate goroutine, and errNoReturn
+// if that goroutine has ended instead.
 func apart(call func() error) error {
 	result := make(chan error, 1)
 	go func() {

@@ -141,8 +141,8 @@ func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
 	}
 }
 
-// A store that answers what its contract does not have, or panics, was reached: it ran
-// every request unprotected. One such try among others that fail is enough.
+// A store that gives an answer outside its contract, or panics, was reached: it ran every
+// request unprotected. One such try among others that fail is enough.
 func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
 	for name, claim := range map[string]func(store.ClaimRequest) (store.ClaimResult, error){
 		"no outcome":           func(store.ClaimRequest) (store.ClaimResult, error) { return store.ClaimResult{}, nil },

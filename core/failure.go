@@ -18,8 +18,8 @@ type failure struct {
 	refused     bool // the store works and refuses: repeat in the background only, while the lease lasts
 }
 
-// errReached is [store.ErrUnknown] of a store that was reached: it panicked, answered
-// what its contract does not have, or granted a claim that cannot be relied on.
+// errReached is [store.ErrUnknown] of a store that was reached: it panicked, gave an
+// answer outside its contract, or granted a claim that cannot be relied on.
 var errReached = fmt.Errorf("%w, although the store was reached", store.ErrUnknown)
 
 // errNoReturn is the failure of a call that ended its goroutine ([runtime.Goexit]).

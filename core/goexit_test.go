@@ -72,7 +72,7 @@ func ends(f func()) (returned bool) {
 	return returned
 }
 
-// attemptEnds are the ways to end an attempt, with what a retry gets.
+// attemptEnds are the ways to end an attempt, with the outcome that a retry gets.
 var attemptEnds = map[string]struct {
 	end   func(*reprise.Attempt)
 	retry reprise.Outcome
@@ -83,7 +83,7 @@ var attemptEnds = map[string]struct {
 }
 
 // wantEnded fails the test unless a retry of an attempt that has ended gets the outcome,
-// and nothing of the attempt is left.
+// and no part of the attempt is left.
 func (b *bench) wantEnded(t *testing.T, op reprise.Operation, outcome reprise.Outcome) {
 	t.Helper()
 	synctest.Wait()

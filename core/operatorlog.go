@@ -35,8 +35,8 @@ func (l *operatorLog) logger() *slog.Logger {
 }
 
 // report logs an event that an operator must know, unless its message was logged a moment
-// ago. The resolution of a record is always logged, and so is what a policy reports once.
-// A panic of the logger's handler is swallowed, as that of an observer is.
+// ago. The resolution of a record is always logged, and so is an event that a policy
+// reports once. A panic of the logger's handler is swallowed, as that of an observer is.
 func (l *operatorLog) report(ctx context.Context, e *Event) {
 	defer func() { _ = recover() }()
 	level, message := notice(e)

@@ -124,8 +124,8 @@ func TestHandlerThatReturnsAfterAnOperatorResolvedItsRecord(t *testing.T) {
 	}
 }
 
-// The lease is kept until the store has taken the mark, so that nothing runs beside the
-// handler meanwhile.
+// The lease is kept until the store has taken the mark, so that no attempt runs beside
+// the handler meanwhile.
 func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
 	for _, c := range []struct {
 		err      error
@@ -192,7 +192,7 @@ func TestOverrunThatReturnsBeforeItIsMarked(t *testing.T) {
 }
 
 // The store decides between a mark and the end of the attempt. The client gets its
-// response in both cases, because nothing ran beside it.
+// response in both cases, because no attempt ran beside it.
 func TestOverrunThatReturnsWhileItIsMarked(t *testing.T) {
 	for _, c := range []struct {
 		executed bool

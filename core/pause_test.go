@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// sick lets a store refuse everything but claims, and counts what it is asked.
+// sick lets a store refuse everything but claims, and counts its calls.
 func sick(b *bench) (asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {

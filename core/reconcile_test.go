@@ -142,7 +142,7 @@ func TestReconcileSelects(t *testing.T) {
 
 // While one reconciler waits for its answer, another resolves the record, and a retry
 // runs and leaves its own outcome unknown. The late answer is about an attempt that is no
-// more, so it changes nothing.
+// more, so it changes no record.
 func TestReconcileLeavesARecordThatChanged(t *testing.T) {
 	for name, late := range map[string]*store.Resolution{"executed": executed, "not executed": notExecuted} {
 		inTimeNamed(t, name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestAttemptThatReturnedEndsOnce(t *testing.T) {
 }
 
 // The mark may be written, or was, when the handler returns. Its client gets its
-// response, since nothing ran beside it, also where what follows takes longer than the
+// response, since no attempt ran beside it, also where the rest takes longer than the
 // lease.
 func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
 	for name, c := range map[string]struct {

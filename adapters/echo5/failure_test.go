@@ -94,8 +94,8 @@ func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // A recovery outside finds its own response, with the header as it was before the
-// handler. One inside turns the panic into an error that the handler returns: a response
-// that had begun is what its client gets, and is kept.
+// handler. One inside turns the panic into an error that the handler returns: the client
+// gets a response that had begun, and that response is kept.
 func TestRecoveryOnBothSides(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

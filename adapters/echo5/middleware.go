@@ -27,8 +27,8 @@ func Unscoped(*echo.Context) (string, error) { return "", protocol.ErrUnscoped }
 // The middleware turns the error that a handler returns into its response, with the error
 // handler of the Echo instance, so that the response can be recorded: layers outside see
 // the response and not the error. If a handler returns an error after it began its
-// response, the response is what its client gets, and it is kept like any other; the log
-// has a warning.
+// response, its client gets that response, which is kept like any other; the log has a
+// warning.
 func Middleware(guard *protocol.Guard, scope Scope) echo.MiddlewareFunc {
 	if guard == nil || scope == nil {
 		panic("repriseecho5: Middleware needs a guard and a scope")

@@ -51,8 +51,8 @@ func TestContextThatServesAnotherRequest(t *testing.T) {
 	b.Ran(6)
 }
 
-// What a handler leaves in the context of its own request, one of the two places of its
-// run included, makes it no other one.
+// A value that a handler leaves in the context of the request, also in one of the two
+// places of its run, makes it no other request.
 func TestContextThatServesItsOwnRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

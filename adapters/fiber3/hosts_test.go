@@ -278,8 +278,8 @@ func TestR16ReplayHasTheMediaTypeThatTheHostSends(t *testing.T) {
 	}
 }
 
-// A timeout inside whose handler goes on answers for it: what fasthttp sends in place of
-// the handler's response is the response, and is kept as any other.
+// A timeout inside whose handler goes on answers for it: the response that fasthttp sends
+// in place of the handler's is kept as any other.
 func TestR33dTheResponseOfATimeoutInsideIsTheResponse(t *testing.T) {
 	t.Parallel()
 	if raceEnabled {

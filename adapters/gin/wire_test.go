@@ -41,13 +41,13 @@ func (w *decidingWriter) WriteString(s string) (int, error) {
 	return w.ResponseWriter.WriteString(s)
 }
 
-// embedding is a layer that has a writer of its own and changes nothing.
+// embedding is a layer that has a separate writer and makes no change.
 func embedding(c *gin.Context) {
 	c.Writer = struct{ gin.ResponseWriter }{c.Writer}
 	c.Next()
 }
 
-// Gin writes a body of its own for a route that it does not know, unless the header was
+// Gin writes its default body for a route that it does not know, unless the header was
 // written.
 func TestHeaderWithoutABodyOnNoRoute(t *testing.T) {
 	t.Parallel()

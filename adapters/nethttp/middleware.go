@@ -33,12 +33,12 @@ func Unscoped(*http.Request) (string, error) { return "", protocol.ErrUnscoped }
 // Middleware runs the handlers inside it once for each key. Many routes may share a
 // guard. It panics if guard or scope is nil.
 //
-// Do not wrap it around handlers of Gin, Echo or Fiber, which have adapters of their own:
-// in a chain made by echo.WrapMiddleware or by Fiber's adaptor.HTTPMiddleware, and around
-// a handler of Gin that writes to c.Writer, it sees no response, which is an empty 200,
-// and that is what retries get. It may protect an http.Handler below a framework
-// (echo.WrapHandler, gin.WrapH, adaptor.HTTPHandler), or a whole Echo or Gin instance,
-// which is an http.Handler.
+// Do not wrap it around handlers of Gin, Echo or Fiber, which have separate adapters: in
+// a chain made by echo.WrapMiddleware or by Fiber's adaptor.HTTPMiddleware, and around a
+// handler of Gin that writes to c.Writer, it sees no response, which is an empty 200, and
+// retries get that. It may protect an http.Handler below a framework (echo.WrapHandler,
+// gin.WrapH, adaptor.HTTPHandler), or a whole Echo or Gin instance, which is an
+// http.Handler.
 func Middleware(guard *protocol.Guard, scope Scope) func(http.Handler) http.Handler {
 	if guard == nil || scope == nil {
 		panic("reprisehttp: Middleware needs a guard and a scope")

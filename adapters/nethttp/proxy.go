@@ -86,8 +86,8 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 }
 
 // declareLength returns r with the length of its body, if that is in memory: an upstream
-// behind another proxy, or one that takes no chunks, gets what a client sent in chunks.
-// Trailers need chunks.
+// behind another proxy, or one that takes no chunks, gets a body that a client sent in
+// chunks. Trailers need chunks.
 func declareLength(r *http.Request) *http.Request {
 	body, held := r.Body.(*protocol.Body)
 	if !held || r.ContentLength >= 0 || len(r.Trailer) > 0 {

@@ -98,7 +98,7 @@ func (s *scratch) readBody(req *Request, limit int) (body []byte, problem Code, 
 // (R50). A layer outside may have consumed a part of it. That shows where the declared
 // length is missed. Where no length is known, or a content coding changes it, a body of
 // which only white space is left was consumed: a decoder of JSON leaves such a rest. If
-// nothing is left, no length is known, and neither a Content-Type nor a coding says that
+// no byte is left, no length is known, and neither a Content-Type nor a coding says that
 // there was a body, it is an empty one: proxies send those in chunks.
 func (r *Request) isWhole(body []byte) bool {
 	switch {

@@ -72,8 +72,8 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 	}
 }
 
-// A client that leaves cancels nothing, and a lease that is lost after the handler has
-// returned says nothing about its response.
+// A client that leaves cancels no run, and the loss of a lease after the handler has
+// returned does not affect the judgement of its response.
 func TestR31ResponseOfARunThatTheEngineDidNotCancel(t *testing.T) {
 	for name, c := range map[string]struct {
 		leaves, loses bool

@@ -41,8 +41,8 @@ type Ending struct {
 // A handler may decide for its own request (R36), with the context of the request or with
 // the one of its framework. Each function reports whether there is an exchange to decide
 // about: there is none for a request without a key, and none after the handler's response
-// was taken. Then it changes nothing, and the first time logs a warning that says why:
-// once for each guard, or for the process where no guard runs the handler. Of several
+// was taken. Then it has no effect, and the first time logs a warning that says why: once
+// for each guard, or for the process where no guard runs the handler. Of several
 // decisions between Keep, Release and Unknown the last one counts.
 
 // Keep records the response with any status, so that retries get a replay of it.
@@ -172,7 +172,7 @@ const (
 func (e exit) whole() bool { return e == returned || e == cancelled }
 
 // exitOf returns how a handler left whose response means the given status. Its client may
-// have left before, which cancels nothing: the causes are those of the engine.
+// have left before, which cancels no run: the causes are those of the engine.
 func (x *Exchange) exitOf(c *Captured, meaning int) exit {
 	switch {
 	case c.Panicked:
@@ -213,7 +213,7 @@ const (
 //	everything else        –                     → keep
 //
 // 499 says that the server cancelled the operation, and a 4xx of a run that was cancelled
-// may say what the cancellation made of it: something may have been processed.
+// may describe the effect of the cancellation: something may have been processed.
 func resolve(e exit, status int, preset reprise.Preset, handler, policy Decision) resolution {
 	byPreset := func(atMostOnce resolution) resolution {
 		if preset == reprise.AtMostOnce {

@@ -360,7 +360,7 @@ func TestR21cOtherFingerprintsOfForms(t *testing.T) {
 }
 
 // FuzzFormsInjective draws two forms, each from a text whose lines are its parts, and
-// gives each a boundary of its own: they have one fingerprint if their parts are equal.
+// gives each a different boundary: they have one fingerprint if their parts are equal.
 func FuzzFormsInjective(f *testing.F) {
 	f.Add("a\x1f\x1f\x1f1\x1eb\x1fx\x1ftext/plain\x1f2", "a\x1f\x1f\x1f1\x1eb\x1fx\x1ftext/plain\x1f2", "one", "two")
 	f.Add("a\x1f\x1f\x1f1", "a\x1f\x1f\x1f", "one", "one")

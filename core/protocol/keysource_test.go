@@ -224,8 +224,8 @@ func TestWithChangesTheWindow(t *testing.T) {
 	}
 }
 
-// A guard that With makes is the one that New makes: what followed from a key source does
-// not outlive it, and what was chosen does.
+// A guard that With makes is the one that New makes: a default that followed from a key
+// source does not outlive it, and a chosen value does.
 func TestWithLeavesTheDefaultsOfAnotherKeySource(t *testing.T) {
 	t.Parallel()
 	header := func(c *protocol.Config) { c.Key = protocol.KeyHeader("X-Request-Key") }

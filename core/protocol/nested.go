@@ -10,7 +10,7 @@ import (
 
 // A request has one policy (R51): in a chain of handlers one guard decides about it, and
 // another inside of that one refuses it. A request that a handler makes in its own
-// process, with its context and another key, is an operation of its own.
+// process, with its context and another key, is a separate operation.
 
 // within judges a request whose context belongs to a run. It passes if the run is that of
 // the same operation by g: the middleware stands twice in the chain, and must not wait

@@ -117,7 +117,7 @@ func leave(t *testing.T, st *memstore.Store, claim store.ClaimRequest, state sto
 	}
 }
 
-// realAnswer is what a guard answers to a request.
+// realAnswer is the answer of a guard to a request.
 type realAnswer struct {
 	outcome reprise.Outcome
 	status  int

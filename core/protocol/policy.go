@@ -110,8 +110,8 @@ func (g *Guard) ownFingerprint(req Request, key string, body []byte) (fp store.F
 }
 
 // reportBeside notifies the observer of an error beside a complete response that is no
-// failure (R33d): retries get a replay of what may not be what the handler meant to send.
-// A response that is a failure says so itself.
+// failure (R33d): retries get a replay of a response that the handler may not have meant
+// to send. A response that is a failure says so itself.
 func (x *Exchange) reportBeside(c *Captured, e exit) {
 	if c.Reported == nil || e != returned || x.meaning(c.Status) >= 400 {
 		return

@@ -183,7 +183,7 @@ func (r *Recorder) overflow(next []byte) {
 const sniffed = 512
 
 // Flush sends the written part, and the rest of the response as it is written from now
-// on. If the effects commit with the response, it sends nothing and returns false: only
+// on. If the effects commit with the response, it sends no byte and returns false: only
 // status and header are from then on as if they had left.
 func (r *Recorder) Flush() bool {
 	r.mu.Lock()
@@ -202,8 +202,8 @@ func (r *Recorder) Flush() bool {
 	return true
 }
 
-// settleType guesses the media type from what was written until now, and none later: the
-// header would have left.
+// settleType guesses the media type from the bytes written until now, and guesses none
+// later: the header would have left.
 func (r *Recorder) settleType() {
 	s := r.x.scratch
 	if r.nameType(s.response); !r.typed && r.header["Content-Type"] == nil && group(s.committed, "Content-Type") == nil {
@@ -234,9 +234,9 @@ func (r *Recorder) Cut() {
 }
 
 // Report says that the handler reported err to its framework, or returned it after its
-// first byte. The response is what its client gets, so it is kept as it would be without
-// err (R33d). Config.Keep.Decide is told of the first error, and so is the observer, if
-// the response is no failure.
+// first byte. Its client gets the response, so it is kept as it would be without err
+// (R33d). Config.Keep.Decide is told of the first error, and so is the observer, if the
+// response is no failure.
 func (r *Recorder) Report(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

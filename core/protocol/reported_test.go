@@ -21,15 +21,15 @@ type badError struct{}
 
 func (badError) Error() string { panic("a bug") }
 
-// An error beside a complete response changes neither what is kept nor, over a store
-// whose effects commit with the response, what is committed. The operator reads of it
-// once for a run, Decide is told, and no key is in the text.
+// An error beside a complete response changes neither the record nor, over a store whose
+// effects commit with the response, the commit. The operator reads of it once for a run,
+// Decide is told, and no key is in the text.
 func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
 		err    error
-		text   string // that is logged; empty: nothing is
+		text   string // that is logged; empty: none is
 	}{
 		"a success":             {http.StatusCreated, errors.New("the mail was not sent"), "the mail was not sent"},
 		"a redirect":            {http.StatusSeeOther, errors.New("the mail was not sent"), "the mail was not sent"},

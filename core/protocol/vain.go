@@ -20,8 +20,8 @@ type vain struct{ said sync.Map }
 // outside is for decisions outside of a run: no guard knows of them.
 var outside vain
 
-// warn logs that a function had no effect, with a nil log to [slog.Default]. There is
-// nothing of the request in it.
+// warn logs that a function had no effect, with a nil log to [slog.Default]. The warning
+// has no data of the request.
 func (v *vain) warn(ctx context.Context, log *slog.Logger, function, label, reason string) {
 	if _, said := v.said.LoadOrStore([2]string{function, reason}, nil); said {
 		return

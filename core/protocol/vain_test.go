@@ -25,8 +25,8 @@ var allDecisions = map[string]func(context.Context) bool{
 // outsideOfRuns says that this process is that of the test below.
 const outsideOfRuns = "PROTOCOL_TEST_OUTSIDE"
 
-// A process of its own calls each function twice with contexts of no run, and logs once
-// for each. A value under the key of the module that is another's is none of a run.
+// A separate process calls each function twice with contexts of no run, and logs once for
+// each. A value under the key of the module that is another's is none of a run.
 func TestR36DecisionsOutsideOfARunAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(outsideOfRuns) != "" {

@@ -34,7 +34,7 @@ func (g *Guard) warnConsumed(ctx context.Context, req *Request, rest bool) {
 }
 
 // warnOmitted warns of a response body that is too large to be kept (R35), and names the
-// limit to raise. The failure of a blob store is an event of its own.
+// limit to raise. The failure of a blob store is a separate event.
 func (x *Exchange) warnOmitted() {
 	cfg := &x.guard.cfg
 	if x.unkept != nil && !errors.Is(x.unkept, spool.ErrLimit) || !first(&x.guard.warned.omitted) {

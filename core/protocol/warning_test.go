@@ -14,7 +14,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// logged returns a guard, what it logs, and the events that it reports.
+// logged returns a guard, its log, and the events that it reports.
 func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builder, *eventLog) {
 	t.Helper()
 	lines, log := new(strings.Builder), new(eventLog)
@@ -43,7 +43,7 @@ func (l *eventLog) reasonsOf(kind reprise.EventKind) (reasons []string) {
 }
 
 // R50: a consumed body is reported once for each policy, with the likely mistake, and
-// with nothing of the request.
+// with no data of the request.
 func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

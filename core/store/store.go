@@ -130,7 +130,8 @@ type Store interface {
 	// Validity does not change. Entries are independent of each other: only a failure of the
 	// whole batch is an error, and then any part of it may have been renewed. An empty batch
 	// is a no-op. RenewLost and RenewCompleted are statuses, not errors. Where another call
-	// is writing the record, the status is RenewBusy, which says nothing about the record.
+	// is writing the record, the status is RenewBusy, which does not tell the state of the
+	// record.
 	Renew(ctx context.Context, rs []RenewRequest) ([]RenewStatus, error)
 
 	// Complete ends the attempt of r.Owner and keeps r.Payload, for exactly r.Retention from

@@ -26,7 +26,7 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// The environment of a shop in a process of its own.
+// The environment of a shop in a separate process.
 const (
 	shopRedis  = "REPRISE_LAB_SHOP_REDIS"
 	shopPrefix = "REPRISE_LAB_SHOP_PREFIX"

@@ -78,8 +78,8 @@ func TestAGatewayWithTheClientsTransportGetsALostResponse(t *testing.T) {
 	}
 }
 
-// What the transport gave up is not the operation's response: a gateway that releases it
-// asks again, and one that does not replays it.
+// A response with which the transport gave up is not the operation's: a gateway that
+// releases it asks again, and one that does not replays it.
 func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -46,8 +46,8 @@ func TestMarkerReplacesAFieldOfAnOldRecord(t *testing.T) {
 	}
 }
 
-// The client follows a policy with a marker of its own: the replay of a 503 is final, and
-// the field that the handler sets itself marks nothing.
+// The client follows a policy with a custom marker: the replay of a 503 is final, and the
+// field that the handler sets itself marks no response.
 func TestClientFollowsTheNameOfTheMarker(t *testing.T) {
 	t.Parallel()
 	const name = "X-Order-Repeated"

@@ -214,7 +214,7 @@ func (w *world) judgeAnonymous(q *request, c *protocol.Config, a *answer) {
 	}
 }
 
-// judgeStore judges what the store keeps after everything ended.
+// judgeStore judges the records that the store keeps after everything ended.
 func (w *world) judgeStore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

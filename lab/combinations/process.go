@@ -150,7 +150,7 @@ func (p *process) marker(q *request) string {
 	return c.ControlFields().Replayed
 }
 
-// crash ends the process at once: nothing that it sends arrives, and nothing reaches it.
+// crash ends the process at once: no message that it sends arrives, and none reaches it.
 func (p *process) crash() {
 	close(p.dead)
 	p.faults.LetGo()

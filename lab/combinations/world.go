@@ -57,7 +57,7 @@ func (w *world) find(format string, args ...any) {
 	w.findings = append(w.findings, text)
 }
 
-// run runs the draw in a bubble of its own.
+// run runs the draw in a separate bubble.
 func (c *draw) run(t *testing.T, protect Adapter) *world {
 	t.Helper()
 	w := &world{draw: c, protect: protect, blobs: newBlobs(), tally: map[string]int{}}
@@ -131,7 +131,7 @@ func (w *world) drain(p *process, patience time.Duration) {
 const quiet = 100 * time.Second
 
 // finish heals the store, lets everything end, asks for each operation once more, and
-// looks at what the store keeps.
+// looks at the records that the store keeps.
 func (w *world) finish() {
 	w.tasks.Wait()
 	for _, p := range w.started {

@@ -22,8 +22,8 @@ import (
 )
 
 // A form token belongs to a session in an encrypted cookie. Outside of the middleware, a
-// request without its token runs nothing and leaves the key free; and the scope function
-// sees the session.
+// request without its token runs no handler and leaves the key free; and the scope
+// function sees the session.
 func TestFormTokensOutside(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64

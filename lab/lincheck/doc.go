@@ -38,7 +38,7 @@
 //     process from memory until its completion or release is answered, which other
 //     processes may have seen before.
 //   - A claim of the leased store on PostgreSQL that finds a lapsed record locked answers
-//     that an attempt is in progress, though what is being written may be its end.
+//     that an attempt is in progress, though the write under way may be its end.
 //
 // A claim whose result takes longer than its lease may be executed twice: Redis asks
 // again, and PostgreSQL sets the lease again. Both executions are in the history.

@@ -108,10 +108,11 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 }
 
 // mayBeBusy reports whether a renewal may be answered by RenewBusy. It is the strict
-// answer to a renewal that finds the row locked, and says nothing about the record, which
-// may also have ended: the call that holds the row may have found it before its end, or
-// begin it anew. RenewLost would end an attempt that has a lease, and to wait would let
-// the other leases of the batch lapse. The record of another owner is never busy.
+// answer to a renewal that finds the row locked, and does not tell the state of the
+// record, which may also have ended: the call that holds the row may have found it before
+// its end, or begin it anew. RenewLost would end an attempt that has a lease, and to wait
+// would let the other leases of the batch lapse. The record of another owner is never
+// busy.
 func (r record) mayBeBusy(in input) bool { return !r.held || r.owner == in.owner }
 
 // mayBeWritten reports whether a claim may be answered by InProgress because another call

@@ -49,7 +49,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestGalera: with one node that all clients write to, nothing is lost when it dies and
+// TestGalera: with one node that all clients write to, no record is lost when it dies and
 // they move to another one. Check reports a node, because locks of clients that write to
 // several nodes do not exclude each other: two attempts run, of which one is undone.
 func TestGalera(t *testing.T) {

@@ -58,7 +58,7 @@ func pgGates(t *testing.T, server *servers.PostgresServer) *pgFixture {
 	return f
 }
 
-// gate closes the gate of a record, and returns its key and what opens it.
+// gate closes the gate of a record, and returns its key and the function that opens it.
 func (s *pgSlow) gate(t *testing.T, id store.ID) (key int64, open func()) {
 	t.Helper()
 	key = int64(binary.BigEndian.Uint64(id[:8]))

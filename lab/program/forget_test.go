@@ -149,8 +149,8 @@ func TestAKeptFailureIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyCanReadIsForgotten: a record that cannot be read answers 500, and runs
-// nothing, until an operator forgets it; then the next retry runs.
+// TestWhatNobodyCanReadIsForgotten: a record that cannot be read answers 500, and runs no
+// handler, until an operator forgets it; then the next retry runs.
 func TestWhatNobodyCanReadIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, setup := range forgetting() {

@@ -317,7 +317,7 @@ func TestRedisWritesGoldenRecords(t *testing.T) {
 	wants("a resolution", r, strings.Replace(completed("26", lapsed.Fence), redisGoldenOwner, strings.Repeat("00", 16), 1)+"00000001"+claimed+"00000000d693a400"+redisNumber(0)+"00ff41")
 }
 
-// A payload that its record outlives has a key of its own, which lasts as long as it is
+// A payload that its record outlives has a separate key, which lasts as long as it is
 // replayed.
 func TestRedisWritesGoldenRecordsWithAHorizon(t *testing.T) {
 	t.Parallel()

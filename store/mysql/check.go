@@ -66,7 +66,7 @@ func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
 	return o.table.Probe(ctx, st, rival)
 }
 
-// findings collects what Check finds.
+// findings collects the findings of Check.
 type findings []store.Finding
 
 func (l *findings) add(code string, severity store.Severity, format string, args ...any) {

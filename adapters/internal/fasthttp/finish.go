@@ -130,8 +130,8 @@ func (r *recording[C]) madeNone() bool {
 	return !r.resp.IsBodyStream() && len(r.resp.Body()) == 0 && r.resp.StatusCode() == r.outer.StatusCode()
 }
 
-// lostStream reports whether the handler sent a stream itself, as by End: nothing is left
-// of it but its length.
+// lostStream reports whether the handler sent a stream itself, as by End: only its length
+// is left.
 func (r *recording[C]) lostStream() bool {
 	return r.declared() && !r.resp.IsBodyStream() && len(r.resp.Body()) != r.resp.Header.ContentLength() &&
 		(r.wrote || isClosed(r.ctx.Conn()))

@@ -121,8 +121,8 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putBack restores the body of a request that passes: body is what the protocol read of
-// it, nil for none. A body in memory was never removed.
+// putBack restores the body of a request that passes: body has the bytes that the
+// protocol read of it, nil for none. A body in memory was never removed.
 func (in *input) putBack(body *protocol.Body) {
 	if body != nil && in.body == inStream {
 		in.req.SetBodyRaw(body.Bytes())

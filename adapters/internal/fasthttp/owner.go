@@ -15,9 +15,9 @@ import (
 //
 // Connection, number and time name the request, whatever a handler does to its values:
 // the server of fasthttp numbers the requests of a connection, and a host that calls
-// RequestCtx.Init, as adaptor.FiberApp does, gives each request a connection of its own.
-// A context that has none was made by hand. There the token names the request, which is
-// the context of the run among the values of the request.
+// RequestCtx.Init, as adaptor.FiberApp does, gives each request a separate connection. A
+// context that has none was made by hand. There the token names the request, which is the
+// context of the run among the values of the request.
 type ownership struct {
 	ctx     *fasthttp.RequestCtx
 	x       *protocol.Exchange

@@ -44,7 +44,7 @@ func (f *Framework[C]) run(c C, in *input, ctx *fasthttp.RequestCtx, x *protocol
 	}
 	err := f.Next(c)
 	if f.Unrouted != nil && in.hasTrailers() && (err != nil || r.madeNone()) && f.Unrouted(c, err) {
-		protocol.Release(x.Context()) // nothing ran, and fasthttp may have refused the trailer section
+		protocol.Release(x.Context()) // no handler ran, and fasthttp may have refused the trailer section
 	}
 	switch late := ctx.LastTimeoutErrorResponse(); {
 	case !r.owns():

@@ -64,8 +64,8 @@ func Inner(r *http.Request, x *protocol.Exchange) *http.Request {
 	return inner
 }
 
-// PutBack restores the body of a request that passes: body is what the protocol read of
-// it, nil for none.
+// PutBack restores the body of a request that passes: body has the bytes that the
+// protocol read of it, nil for none.
 func PutBack(r *http.Request, body *protocol.Body) {
 	if body != nil {
 		r.Body = body

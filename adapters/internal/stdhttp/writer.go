@@ -24,8 +24,8 @@ func (w *Writer) Flush() { _ = w.FlushError() }
 
 // FlushError is called by [http.ResponseController.Flush]. It is a no-op if the effects
 // commit with the response. As Write does, it succeeds although the client has left,
-// unless the rest of the body has no use. Where the writers outside cannot flush, it
-// changes nothing, as [http.ResponseController] does.
+// unless the rest of the body has no use. Where the writers outside cannot flush, it has
+// no effect, as with [http.ResponseController].
 func (w *Writer) FlushError() error {
 	if !flushes(w.Behind) {
 		return http.ErrNotSupported

@@ -113,7 +113,7 @@ func (r Results) line() string {
 		strings.Join(parts, ", "), s.Machine.Cores, s.Date)
 }
 
-// bars draws what each store adds, on a logarithmic scale.
+// bars draws the latency that each store adds, on a logarithmic scale.
 func bars(results Results, t theme) string {
 	const line, x0, w = 46, 220, 560
 	type bar struct {

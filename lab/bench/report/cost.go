@@ -83,7 +83,7 @@ const (
 	peakRequests  = 1e5 // a second, all with new keys
 )
 
-// slopes shows what a store costs against its records.
+// slopes shows the cost of a store against its records.
 func slopes(s Suite) string {
 	t := newTable("", "records", "new key: p50, µs", "CPU of the store's server, µs", "replay: p50, µs", "CPU of the store's server, µs", "bytes a record", "of which indexes", "bytes of log a new key")
 	for _, r := range s.Rows {

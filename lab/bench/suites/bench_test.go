@@ -89,8 +89,8 @@ func smoke(t *testing.T, suites string, more ...string) {
 	}
 }
 
-// The flag also puts a server of another library into a suite of its own, beside
-// Reprise over the same kind of store.
+// The flag also puts a server of another library into a separate suite, beside Reprise
+// over the same kind of store.
 func TestAlsoMeasuresAServerOfAnotherLibrary(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-also", "no command"}, {"-also", "=command"}, {"-suites", "also"}} {

@@ -91,7 +91,7 @@ func (b *bench) costsOf(h *host, suite *report.Suite, v Variant) error {
 	return nil
 }
 
-// metered starts the server of a store, and returns what reads its counters.
+// metered starts the server of a store, and returns the function that reads its counters.
 func (p *place) metered(v Variant) (meter, error) {
 	switch v.Store {
 	case "redis":

@@ -119,9 +119,9 @@ var BothKinds = []load.Kind{load.New, load.Replay}
 
 // frameworks are the adapters of the lab, each of which is measured over adapterStores:
 // in the process, over one that combines calls, over one that is a pool of connections,
-// and in a transaction that reaches the handler through the framework's context. What an
-// adapter costs is the same over every other store, and what a store costs the same under
-// every adapter: the others are measured under net/http only, each in its suite.
+// and in a transaction that reaches the handler through the framework's context. The cost
+// of an adapter is the same over every other store, and the cost of a store the same
+// under every adapter: the others are measured under net/http only, each in its suite.
 var (
 	frameworks    = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 	adapterStores = []string{"memory", "redis", "postgres", "postgres-tx"}

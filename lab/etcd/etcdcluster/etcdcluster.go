@@ -125,7 +125,7 @@ func StartLinked(tb testing.TB, members int) *servers.EtcdCluster {
 }
 
 // unsynced is the setting of servers that wait for no disk. Tests kill processes, and no
-// machine, so what a server wrote stays.
+// machine, so the writes of a server stay.
 func unsynced() []string {
 	if os.Getenv(otherEnv) != "" {
 		return nil // 3.4 does not have it

@@ -79,7 +79,7 @@ func once(t *testing.T, name string, want answer, serve func(ran func(context.Co
 	}
 }
 
-// effects is a table of what handlers did.
+// effects is a table of the effects of handlers.
 type effects struct{ db *sql.DB }
 
 func newEffects(t *testing.T, file string) effects {

@@ -10,7 +10,8 @@ import (
 // Max is the length of the longest prefix in bytes.
 const Max = 128
 
-// Check says what is wrong with a Config.Prefix. example is a good one.
+// Check returns an error that explains why a Config.Prefix is invalid. example is a good
+// one.
 func Check(prefix, example string) error {
 	switch {
 	case prefix == "":

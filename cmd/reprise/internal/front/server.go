@@ -1,5 +1,5 @@
-// Package front serves a handler to clients, and its state to operators on a listener of
-// its own.
+// Package front serves a handler to clients, and its state to operators on a separate
+// listener.
 package front
 
 import (

@@ -27,7 +27,7 @@ type env struct {
 	busy  sync.WaitGroup // reads of answers
 }
 
-// shared is what a run finds out once for all of its cases.
+// shared has the facts that a run finds out once for all of its cases.
 type shared struct {
 	refusals   []refusal
 	duplicated duplicated

@@ -93,7 +93,7 @@ func (f *Form) Write(digest hash.Hash, buf []byte) []byte {
 	}
 }
 
-// cutDelimiter cuts what stands between a boundary and the end of its line: the dashes of
+// cutDelimiter cuts the bytes between a boundary and the end of its line: the dashes of
 // the last one, and padding.
 func cutDelimiter(rest []byte) (after []byte, last, ok bool) {
 	rest, last = bytes.CutPrefix(rest, dashes)
@@ -105,8 +105,8 @@ func cutDelimiter(rest []byte) (after []byte, last, ok bool) {
 	return after, last, ok
 }
 
-// next reads a part from the start of rest, and returns what follows the boundary behind
-// it.
+// next reads a part from the start of rest, and returns the bytes that follow the
+// boundary behind it.
 func (f *Form) next(rest []byte, p *formPart) (after []byte, ok bool) {
 	end := bytes.Index(rest, f.delimiter[:f.length])
 	if end < 0 || !bytes.HasSuffix(rest[:end], crlf) {
