@@ -20,5 +20,11 @@ func TestPanicsAreInTheAccessLog(t *testing.T) {
 	app := fiber.New()
 	app.Use(logger.New(logger.Config{Stream: &log, Format: "${status}\n"}), recover.New(), reprisefiber3.Middleware(guard, reprisefiber3.Unscoped))
 	app.Post("/orders", func(fiber.Ctx) error { panic(labtest.PanicValue) })
-	labtest.AccessLogOfPanic(t, &log, func(r *http.Request) (*http.Response, error) { return app.Test(r) })
+	labtest.AccessLogOfPanic(t, &log, func(r *http.Request) (int, error) {
+		response, err := app.Test(r)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	})
 }

@@ -2,7 +2,7 @@ package stacks_test
 
 import (
 	"bytes"
-	"log"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -12,14 +12,19 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
+// printed is a logger of chi that keeps its lines.
+type printed struct{ bytes.Buffer }
+
+func (p *printed) Print(v ...any) { fmt.Fprintln(p, v...) }
+
 func TestPanicsAreInTheAccessLog(t *testing.T) {
 	t.Parallel()
 	guard := labtest.Guard(t)
-	var lines bytes.Buffer
+	var lines printed
 	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(labtest.PanicValue)
 	}))
 	handler = middleware.Recoverer(handler)
-	handler = middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: log.New(&lines, "", 0), NoColor: true})(handler)
-	labtest.AccessLogOfPanic(t, &lines, labtest.Recorded(handler))
+	handler = middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: &lines, NoColor: true})(handler)
+	labtest.AccessLogOfPanic(t, &lines.Buffer, labtest.Recorded(handler))
 }

@@ -1,0 +1,151 @@
+package stacks_test
+
+import (
+	"crypto/rand"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/gorilla/handlers"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/lab/draws"
+)
+
+// drawn are the layers of draws, by name.
+var drawn = func() map[string]func(http.Handler) http.Handler {
+	all := maps.Clone(draws.Wrappers)
+	maps.Copy(all, map[string]func(http.Handler) http.Handler{
+		"chi.Compress":     middleware.Compress(5),
+		"chi.Timeout":      middleware.Timeout(time.Minute),
+		"chi.NoCache":      middleware.NoCache,
+		"chi.Logger":       middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: discard{}, NoColor: true}),
+		"gorilla.Compress": handlers.CompressHandler,
+		"gorilla.CORS":     handlers.CORS(handlers.AllowedOrigins([]string{"https://shop.example"})),
+		"gorilla.Logging":  func(next http.Handler) http.Handler { return handlers.CombinedLoggingHandler(io.Discard, next) },
+		"otelhttp":         otelhttp.NewMiddleware("orders"),
+		"MaxBytes":         func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, 1<<20) },
+	})
+	return all
+}()
+
+func TestDraws(t *testing.T) {
+	draws.Pending(t, 8136)
+	t.Parallel()
+	draws.Run(t, framework(func(h http.Handler) http.Handler { return h }))
+}
+
+// An adapter that does one thing wrong is found.
+func TestDrawsFindMistakes(t *testing.T) {
+	t.Parallel()
+	for name, mistake := range map[string]func(http.ResponseWriter, *http.Request, http.Handler){
+		"a replay without a field": func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&mistaken{w, func(h http.Header, status int) int {
+				if h.Get("Idempotent-Replayed") != "" {
+					h.Del("X-A")
+				}
+				return status
+			}}, r)
+		},
+		"a replay with another status": func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&mistaken{w, func(h http.Header, status int) int {
+				if h.Get("Idempotent-Replayed") != "" && status == http.StatusCreated {
+					return http.StatusOK
+				}
+				return status
+			}}, r)
+		},
+		"a retry that runs again": func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			r.Header.Set("Idempotency-Key", rand.Text())
+			next.ServeHTTP(w, r)
+		},
+		"a first response with a field too many": func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			w.Header().Add("Vary", "Idempotency-Key")
+			next.ServeHTTP(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !draws.Finds(t, framework(func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mistake(w, r, h) })
+			})) {
+				t.Error("the draws found nothing")
+			}
+		})
+	}
+}
+
+// mistaken is a writer that changes the header before it is written.
+type mistaken struct {
+	http.ResponseWriter
+
+	change func(h http.Header, status int) int
+}
+
+func (w *mistaken) WriteHeader(status int) {
+	w.ResponseWriter.WriteHeader(w.change(w.Header(), status))
+}
+
+func (w *mistaken) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// framework serves net/http with the adapter in a layer.
+func framework(around func(adapter http.Handler) http.Handler) func(*testing.T, *draws.Cases) *draws.Framework {
+	return func(t *testing.T, cases *draws.Cases) *draws.Framework {
+		t.Helper()
+		service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			stackOf(cases.Find(r.Header.Get(draws.CaseField)), around).ServeHTTP(w, r)
+		})
+		mux := http.NewServeMux()
+		mux.Handle("POST /", service)
+		return &draws.Framework{
+			Name: "net/http",
+			Hosts: []draws.Host{
+				draws.Serve(t, "http.Server", service), draws.Serve(t, "http.ServeMux", mux),
+				draws.Serve(t, "http.TimeoutHandler", http.TimeoutHandler(mux, time.Minute, "late")),
+			},
+			Layers: slices.Sorted(maps.Keys(drawn)), Ops: draws.HTTPOps,
+			Coders: []string{"chi.Compress", "gorilla.Compress"}, Lazy: []string{"timeout", "buffering", "http.TimeoutHandler"},
+			Blind: []string{"timeout", "http.TimeoutHandler", "chi.Compress", "chi.Logger", "gorilla.Logging"},
+			Documented: []draws.Difference{{
+				Rule:   "the adapter's writer has ReadFrom, also where the layers outside have none, and gorilla.Compress inside then writes in another way",
+				Fields: []string{"Content-Type", "Content-Length", "framing"},
+				Applies: func(d *draws.Draw, s *draws.Seen) bool {
+					return d.Has(d.Inside, "gorilla.Compress") && (s.Lazy || d.Has(d.Outside, "hiding"))
+				},
+			}},
+			Fresh: map[string][]string{"gorilla.CORS": {"Access-Control-Allow-Origin"}},
+		}
+	}
+}
+
+// stackOf makes the handler of a case, with its layers.
+func stackOf(c *draws.Case, around func(http.Handler) http.Handler) (h http.Handler) {
+	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.Ran()
+		for _, s := range c.Steps {
+			if !(draws.HTTP{W: w, R: r}).Do(c, s) {
+				return
+			}
+		}
+	})
+	for _, name := range slices.Backward(c.Inside) {
+		h = drawn[name](h)
+	}
+	if c.Guard != nil {
+		h = around(reprisehttp.Middleware(c.Guard, reprisehttp.Unscoped)(h))
+	}
+	inner := h
+	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer c.Watch()
+		inner.ServeHTTP(w, r)
+	})
+	for _, name := range slices.Backward(c.Outside) {
+		h = drawn[name](h)
+	}
+	return h
+}
