@@ -47,7 +47,7 @@ func drawProgram(d dice) program {
 		p.takes = forever
 	}
 	if d.percent(35) {
-		p.status = of(d, 200, 204, 303, 307, 308, 400, 401, 408, 409, 422, 425, 429, 500, 502, 503, 503)
+		p.status = of(d, 200, 204, 303, 307, 308, 400, 401, 408, 409, 422, 425, 429, 499, 500, 502, 503, 503)
 	}
 	if d.percent(15) {
 		p.ends = of(d, panics, aborts, streams, short)
