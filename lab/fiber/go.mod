@@ -12,6 +12,7 @@ require (
 	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
 	github.com/reprise-go/reprise/reprisetest v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
+	github.com/valyala/fasthttp v1.47.0
 )
 
 require (
@@ -45,7 +46,6 @@ require (
 	github.com/savsgio/gotils v0.0.0-20230208104028-c358bd845dee // indirect
 	github.com/tinylib/msgp v1.1.8 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
-	github.com/valyala/fasthttp v1.47.0 // indirect
 	github.com/valyala/tcplisten v1.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect

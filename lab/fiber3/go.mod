@@ -10,6 +10,7 @@ require (
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
 	github.com/reprise-go/reprise/reprisetest v0.0.0
+	github.com/valyala/fasthttp v1.69.0
 )
 
 require (
@@ -43,7 +44,6 @@ require (
 	github.com/reprise-go/reprise/store/sqlite v0.0.0 // indirect
 	github.com/tinylib/msgp v1.6.3 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
-	github.com/valyala/fasthttp v1.69.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/crypto v0.54.0 // indirect

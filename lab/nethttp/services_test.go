@@ -51,7 +51,7 @@ func TestServicesOnOneRedisAreApartByTheirPrefixes(t *testing.T) {
 		}
 		request.Host = "api.example"
 		request.Header.Set("Idempotency-Key", `"7c1f"`)
-		response, err := http.DefaultClient.Do(request)
+		response, err := new(http.Client).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func newEffects(t *testing.T, file string) effects {
 }
 
 // add adds a row in the transaction of the run.
-func (e effects) add(t *testing.T, ctx context.Context) { //nolint:revive // t comes first, as in every helper
+func (e effects) add(t *testing.T, ctx context.Context) {
 	tx, ok := reprisesqlite.Tx(ctx)
 	if !ok {
 		t.Error("the handler has no transaction")

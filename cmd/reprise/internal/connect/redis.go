@@ -156,7 +156,7 @@ func openRedis(s *Settings) (*Store, error) {
 	}
 	if s.Prefix == "" {
 		_ = client.Close()
-		return nil, errors.New("no prefix: pass --prefix, or set REPRISE_PREFIX, as in the Config.Prefix of the service whose records these are, such as orders:")
+		return nil, errors.New(`no prefix: pass --prefix, or set REPRISE_PREFIX, as in the Config.Prefix of the service whose records these are, such as "orders:"`)
 	}
 	c := repriseredis.Config{Prefix: s.Prefix, Durability: durability, Logger: s.logger()}
 	inner, err := repriseredis.New(client, c)
