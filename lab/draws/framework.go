@@ -88,7 +88,7 @@ func (c *Cases) Find(id string) *Case {
 	return found.(*Case) //nolint:forcetypeassert // only Run sends requests
 }
 
-// add registers a case, and returns its ID and what removes it.
+// add registers a case, and returns its ID and a function that removes it.
 func (c *Cases) add(one *Case) (id string, remove func()) {
 	id = strconv.FormatUint(c.last.Add(1), 10)
 	c.byID.Store(id, one)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// end is what becomes of a run, and so of its retry.
+// end is the end of a run, and so of its retry.
 type end string
 
 const (
@@ -68,7 +68,7 @@ type Difference struct {
 	Ends bool
 }
 
-// Seen is what is known about a draw and its outcome.
+// Seen has the facts about a draw and its outcome.
 type Seen struct {
 	Bare               http.Header
 	Panicked, Hijacked bool
@@ -175,7 +175,7 @@ func documented(f *Framework, d *Draw, o *outcome, e end, which Answer, field st
 	})
 }
 
-// check returns what is wrong with an outcome.
+// check returns the mistakes in an outcome.
 func check(f *Framework, d *Draw, o outcome) (found []string) {
 	e := endOf(f, d, &o)
 	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }

@@ -186,7 +186,7 @@ func (b *bench) close() {
 	}
 }
 
-// shrink takes away from a draw what its first difference does not need.
+// shrink takes away from a draw all that its first difference does not need.
 func (b *bench) shrink(d Draw, found []string) (Draw, []string) {
 	kind := func(text string) string { text, _, _ = strings.Cut(text, " is "); return text }
 	same := func(other string) bool { return kind(other) == kind(found[0]) }
