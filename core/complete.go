@@ -103,7 +103,14 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 func (a *Attempt) completeLost(ctx context.Context, r store.CompleteRequest) CompleteResult {
 	kept := !a.lost.Swap(true)
 	holder, err := a.holder(ctx)
-	overran := holder.Outcome == store.Lapsed && (a.over.Load() || kept && a.marking.Load()) // no other attempt ran beside it
+	overran := false
+	if err == nil && holder.Outcome == store.Lapsed && a.marking.Load() {
+		// The mark succeeds again if the record is this attempt's. Then no other attempt ran.
+		err = a.repeat(ctx, func(ctx context.Context) error { return a.sayUnknown(ctx, overrunReason) })
+		if overran = err == nil; errors.Is(err, store.ErrLeaseLost) {
+			err = nil
+		}
+	}
 	if kept && !overran {
 		a.observe(Event{Kind: EventLeaseLost})
 	}

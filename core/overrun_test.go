@@ -300,6 +300,7 @@ func TestOverrunThatLosesItsLeaseWhileItIsMarkedIsContested(t *testing.T) {
 		time.Sleep(2 * lease)
 		another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 		wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
+		b.store.heal()
 		complete(t, a, "late", reprise.EndContested)
 	})
 }

@@ -98,11 +98,36 @@ func TestHandlerThatReturnsWhileItIsMarkedKeepsItsResponse(t *testing.T) {
 			a := outrun(t, b, order("k"))
 			a.Returned()
 			time.Sleep(10 * lease)
+			b.store.heal()
 			complete(t, a, "late", c.end)
 			b.want(t, order("k"), c.retry)
 			if tries != 1 || b.events.count("lease-lost") != 0 {
 				t.Errorf("tried to mark it %d times, and observed %v", tries, b.events.names())
 			}
+		})
+	}
+}
+
+// An operator forgot the marked record, and another attempt ran: that its record has
+// lapsed too says nothing about the first one.
+func TestHandlerThatReturnsAfterItsMarkWasForgottenIsContested(t *testing.T) {
+	for name, lost := range map[string]error{"marked": nil, "marked, and the reply lost": store.ErrUnknown} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{MaxRun: maxRun})
+			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
+				return errors.Join(b.store.Store.Unknown(ctx, r), lost)
+			}
+			a := outrun(t, b, order("k"))
+			a.Returned()
+			inspector, _ := store.As[store.Inspector](b.store.Store)
+			if err := inspector.Resolve(t.Context(), a.ID(), store.Resolution{Fence: a.View().Fence(), Forget: true}); err != nil {
+				t.Fatal(err)
+			}
+			another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
+			wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
+			time.Sleep(lease)
+			b.store.heal()
+			complete(t, a, "late", reprise.EndContested)
 		})
 	}
 }
