@@ -97,11 +97,11 @@ race: ## Like test/full, with the servers that are there; what needs another is 
 
 # Tests that count allocations are named TestCost… or TestP… after the target that they gate. The race detector allocates
 # itself, so they skip under it and run in figures, on the releases that the published modules require.
-FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Also|Universes$$|ASeedFixesItsUniverse$$|Combinations$$)
-figures: ## Run the gates on exact figures, 10,000 simulated universes and as many combinations, and the benchmarks for a second, without the race detector
+FIGURES := ^Test(Cost|P[0-9]|Smoke$$|Also|Universes$$|ASeedFixesItsUniverse$$|Combinations$$|Draws$$)
+figures: ## Run the gates on exact figures, 10,000 simulated universes, as many combinations and draws of each framework, and the benchmarks for a second, without the race detector
 	@$(call use,go.work)
 	$(suite)
-	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes|Combinations)' $$modules | xargs -n 1 dirname | sort -u)
+	mapfile -t folders < <(grep -rlE --include='*_test.go' 'func Test(Cost|P[0-9]|Smoke|Universes|ASeedFixes|Combinations|Draws)' $$modules | xargs -n 1 dirname | sort -u)
 	mapfile -t packages < <(go list -e -f '{{if not .Error}}{{.ImportPath}}{{end}}' "$${folders[@]/#/./}")
 	suite -count=1 -run='$(FIGURES)' "$${packages[@]}"
 

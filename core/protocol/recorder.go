@@ -206,7 +206,7 @@ func (r *Recorder) Flush() bool {
 // later: the header would have left.
 func (r *Recorder) settleType() {
 	s := r.x.scratch
-	if r.nameType(s.response); !r.typed && r.header["Content-Type"] == nil && group(s.committed, "Content-Type") == nil {
+	if r.nameType(s.response); !r.typed && group(s.committed, "Content-Type") == nil {
 		s.committed = append(s.committed, Field{Name: "Content-Type", Remove: true, Suppress: true})
 	}
 	r.typed = true

@@ -47,6 +47,7 @@ type conn struct {
 // request is what a client sends: a POST with a body of four bytes.
 type request struct {
 	proto  string
+	alone  bool // its connection is not used again: bytes may follow the response
 	fields [][2]string
 }
 
@@ -98,7 +99,7 @@ func (c *client) raw(addr string, q request) (a answer, err error) {
 		rest, _ := k.in.Peek(n)
 		a.extra = string(rest)
 	}
-	if a.broken || a.extra != "" || a.framing == "close" || q.proto == "1.0" || slices.Contains(a.fields["Connection"], "close") {
+	if a.broken || a.extra != "" || a.framing == "close" || q.alone || q.proto == "1.0" || slices.Contains(a.fields["Connection"], "close") {
 		_ = k.Close()
 	} else {
 		c.conns[addr] = k
@@ -265,24 +266,20 @@ func (c *client) roundTrip(h *Host, q request) (a answer, err error) {
 	return a, nil
 }
 
-// plain returns the body, decoded as often as its coding says.
+// plain returns the body, decoded as often as it was compressed: a second layer says so
+// in the field of the first.
 func (a *answer) plain() string {
 	body := a.body
-	for _, line := range a.fields["Content-Encoding"] {
-		for coding := range strings.SplitSeq(line, ",") {
-			if strings.TrimSpace(coding) != "gzip" {
-				continue
-			}
-			r, err := gzip.NewReader(strings.NewReader(body))
-			if err != nil {
-				return body // the handler or a layer named a coding that the body does not have
-			}
-			decoded, err := io.ReadAll(r)
-			if err != nil && !a.broken {
-				return fmt.Sprintf("%q, %v", decoded, err)
-			}
-			body = string(decoded)
+	for strings.HasPrefix(body, "\x1f\x8b") {
+		r, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			return body
 		}
+		decoded, err := io.ReadAll(r)
+		if err != nil && !a.broken {
+			return fmt.Sprintf("%q, %v", decoded, err)
+		}
+		body = string(decoded)
 	}
 	return body
 }

@@ -82,9 +82,10 @@ var ops = []struct {
 	{"redirect", 3, none},
 	{"file", 3, sized},
 	{"stream", 5, sized},
-	{"report", 6, none},     // an error beside the response (Gin's c.Error)
-	{"abort", 4, none},      // the chain, and nothing else
-	{"refuse", 5, answered}, // the framework's own way to answer an error
+	{"report", 6, none},        // an error beside the response (Gin's c.Error)
+	{"abort", 4, none},         // the chain, and nothing else
+	{"abortjson", 4, answered}, // the chain, with a response (Gin's AbortWithStatusJSON)
+	{"refuse", 5, answered},    // the framework's own way to answer an error
 	{"value", 5, none},
 	{"deadline", 4, none},
 	{"background", 4, none},
@@ -124,6 +125,18 @@ func trailer(r *rand.Rand) Step {
 	return Step{Name: of(r, "X-Sum", "X-Sum", "X-End"), Value: of(r, "abc", "def")}
 }
 func answered(r *rand.Rand) Step { return Step{N: of(r, statuses...)} }
+
+// unknown returns the steps of a framework that no draw has.
+func unknown(f *Framework) []string {
+	return slices.DeleteFunc(slices.Clone(f.Ops), func(name string) bool {
+		for _, op := range ops {
+			if op.name == name {
+				return true
+			}
+		}
+		return false
+	})
+}
 
 // New returns the draw of a seed.
 func New(f *Framework, seed uint64) Draw {
@@ -180,16 +193,6 @@ func (d *Draw) Total() (n int) {
 	return n
 }
 
-// Bodies is the number of steps that write a body.
-func (d *Draw) Bodies() (n int) {
-	for _, s := range d.Steps {
-		if slices.Contains([]string{"write", "string", "copy", "json", "text", "file", "stream", "refuse", "abortjson"}, s.Op) {
-			n++
-		}
-	}
-	return n
-}
-
 // Has reports whether one of the layers called names stands in where.
 func (d *Draw) Has(where []string, names ...string) bool {
 	return slices.ContainsFunc(where, func(s string) bool { return slices.Contains(names, s) })
@@ -204,11 +207,18 @@ func (d *Draw) Does(names ...string) bool {
 func (d *Draw) Begins() bool {
 	return slices.ContainsFunc(d.Steps, func(s Step) bool {
 		switch s.Op {
-		case "write", "string", "copy", "stream":
+		case "write", "string", "copy", "stream", "file":
 			return s.N > 0
 		default:
 			return slices.Contains([]string{"now", "json", "text", "refuse", "abortjson"}, s.Op)
 		}
+	})
+}
+
+// copies reports whether the handler copies so much that net/http sends the header early.
+func (d *Draw) copies() bool {
+	return slices.ContainsFunc(d.Steps, func(s Step) bool {
+		return (s.Op == "copy" || s.Op == "file") && (s.N >= 512 || d.Does("flush", "stream"))
 	})
 }
 

@@ -62,14 +62,16 @@ type Case struct {
 	runs     atomic.Int64
 	panicked atomic.Bool
 	hijacked atomic.Bool
+	over     atomic.Bool // the adapter, or what is in its place, has returned once
 }
 
 // Ran counts a run of the handler, which calls it first.
 func (c *Case) Ran() { c.runs.Add(1) }
 
-// Watch notes a panic that leaves the adapter, or the place where it would be. It is
-// deferred there, and the panic goes on.
+// Watch notes the end of the adapter, or of what is in its place, and a panic that leaves
+// it. It is deferred there, and the panic goes on.
 func (c *Case) Watch() {
+	defer c.over.Store(true)
 	if p := recover(); p != nil {
 		c.panicked.Store(true)
 		panic(p)

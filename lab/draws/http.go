@@ -101,20 +101,21 @@ func (h HTTP) Do(c *Case, s Step) (goesOn bool) {
 
 // Derive returns the request with another context, in one of the ways in which handlers
 // replace it: derived from c, which is the request's own or the framework's, or detached.
-func Derive(r *http.Request, c context.Context, op string) *http.Request { //nolint:revive // the context is what the step is about
+// The handler defers end, because a framework's context is another request's afterwards.
+func Derive(r *http.Request, c context.Context, op string) (derived *http.Request, end context.CancelFunc) { //nolint:revive // the context is what the step is about
 	type key struct{}
+	end = func() {}
 	switch op {
 	case "value":
-		return r.WithContext(context.WithValue(c, key{}, 1))
+		return r.WithContext(context.WithValue(c, key{}, 1)), end
 	case "deadline":
-		ctx, cancel := context.WithTimeout(c, time.Minute)
-		context.AfterFunc(r.Context(), cancel) //nolint:contextcheck // it ends with the request
-		return r.WithContext(ctx)
+		c, end = context.WithTimeout(c, time.Minute)
+		return r.WithContext(c), end
 	case "background":
-		return r.WithContext(context.WithValue(context.Background(), key{}, 1)) //nolint:contextcheck // which is the step
+		return r.WithContext(context.WithValue(context.Background(), key{}, 1)), end //nolint:contextcheck // which is the step
 	default:
 		made, _ := http.NewRequest(r.Method, r.URL.String(), r.Body) //nolint:noctx,gosec // which is the step
 		made.Header = r.Header
-		return made
+		return made, end
 	}
 }

@@ -87,7 +87,7 @@ var general = []Difference{
 	},
 	{
 		Rule:    "R33: a response that was held back is sent as a whole before its connection is taken, or not at all over a transactional guard",
-		Applies: func(d *Draw, s *Seen) bool { return s.Hijacked && d.Begins() },
+		Applies: func(d *Draw, s *Seen) bool { return s.Hijacked && len(d.Steps) > 1 },
 	},
 	{
 		Rule: "R33: over a transactional guard a success that was cut short is 503 not-applied", Fields: []string{"broken"},
@@ -96,6 +96,21 @@ var general = []Difference{
 	{
 		Ends: true, Rule: "R33: a declared length is the adapter's to enforce, also where a layer outside takes it away, or HTTP/2 breaks off what is longer",
 		Applies: func(d *Draw, s *Seen) bool { return d.Does("length", "file") && (s.Outer || s.Lazy || d.Proto == "2") },
+	},
+	{
+		Rule:    "R33: net/http copies beyond a declared length, into the next response; the adapter refuses what is beyond",
+		Applies: func(d *Draw, _ *Seen) bool { return d.Does("length", "file") && d.copies() },
+	},
+	{
+		Rule:    "R17: a layer outside that compresses makes a body short enough to be sent without its trailers",
+		Fields:  []string{"trailers", "Trailer"},
+		Applies: func(_ *Draw, s *Seen) bool { return s.Outer },
+	},
+	{
+		Rule: "R17: a replay whose header is taken late has no trailer among its fields, not even where the handler set both", Answer: Retry, Fields: []string{"X-Sum", "X-End"},
+		Applies: func(d *Draw, s *Seen) bool {
+			return (s.Bare["X-Sum"] != nil || s.Bare["X-End"] != nil) && d.Does("announce", "prefixed")
+		},
 	},
 	{
 		Rule:   "R16: a body that a layer outside compresses has its media type guessed before",
@@ -112,6 +127,12 @@ var general = []Difference{
 		},
 	},
 	{
+		Rule: "R16: a body that its status does not allow is refused, also below a layer that would take it, so that the handler gets an error", Ends: true,
+		Applies: func(_ *Draw, s *Seen) bool {
+			return s.Lazy && (s.Status == http.StatusNoContent || s.Status == http.StatusNotModified)
+		},
+	},
+	{
 		Rule:   "R12: the header of a handler that writes nothing is written for it, so that layers outside see it",
 		Fields: []string{"Content-Type", "Content-Encoding", "Vary", "framing", "Content-Length", "X-Hook"},
 		Applies: func(d *Draw, _ *Seen) bool {
@@ -119,10 +140,10 @@ var general = []Difference{
 		},
 	},
 	{
-		Rule:   "R32: a returned error becomes its response below the adapter, and layers outside treat it as any other",
+		Rule:   "R32: an error, or a panic recovered inside, becomes its response below the adapter, and layers outside treat it as any other",
 		Fields: []string{"Content-Encoding", "Vary", "framing", "Content-Length", "Etag"},
 		Applies: func(d *Draw, _ *Seen) bool {
-			return len(d.Outside) > 0 && d.Does("fail", "error")
+			return len(d.Outside) > 0 && d.Does("fail", "error", "panic")
 		},
 	},
 	{
@@ -131,26 +152,11 @@ var general = []Difference{
 	},
 	{
 		Rule: "R12: a response that is held back is written at once, where net/http sends the header of one that is copied early (from 512 bytes on)", Fields: []string{"framing", "Content-Length", "trailers", "Trailer"},
-		Applies: func(d *Draw, _ *Seen) bool {
-			return slices.ContainsFunc(d.Steps, func(s Step) bool { return (s.Op == "copy" || s.Op == "file") && s.N >= 512 })
-		},
+		Applies: func(d *Draw, _ *Seen) bool { return d.copies() },
 	},
 	{
 		Ends: true, Rule: "R13: the header is what it was when the handler wrote it; a layer outside that takes it when the handler has returned takes later fields, too",
 		Applies: func(d *Draw, s *Seen) bool { return s.Lazy && d.setsLate() },
-	},
-	{
-		Rule:   "R17: a layer outside that compresses, or takes the header when the handler has returned, loses trailers or sends them as fields; a name that is a field and a trailer is replayed as a trailer",
-		Answer: Retry, Fields: []string{"X-Sum", "X-End", "Trailer", "trailers", "framing", "Content-Length"},
-		Applies: func(d *Draw, s *Seen) bool {
-			return (s.Lazy || s.Outer) && d.Does("trailer", "prefixed") || d.Does("trailer") && d.Does("prefixed")
-		},
-	},
-	{
-		Ends: true, Rule: "R33: net/http lets io.Copy write beyond a declared length",
-		Applies: func(d *Draw, _ *Seen) bool {
-			return d.Does("length", "file") && d.Does("copy", "file") && d.Bodies() > 1
-		},
 	},
 	{
 		Ends: true, Rule: "R17: 1xx are not replayed, and a layer outside that takes one for the status answers otherwise without",
@@ -171,7 +177,7 @@ func documented(f *Framework, d *Draw, o *outcome, e end, which Answer, field st
 		Outer: d.Has(d.Outside, f.Coders...), Inner: d.Has(d.Inside, f.Coders...), Lazy: stands(f.Lazy), Blind: stands(f.Blind) || d.Has(d.Inside, f.Blind...),
 	}
 	return slices.ContainsFunc(slices.Concat(general, f.Documented), func(x Difference) bool {
-		return (x.Answer == "" || x.Answer == which) && (x.Fields == nil || slices.Contains(x.Fields, field)) && (field != "" || x.Ends) && x.Applies(d, seen)
+		return (field == "" && x.Ends || field != "" && (x.Answer == "" || x.Answer == which) && (x.Fields == nil || slices.Contains(x.Fields, field))) && x.Applies(d, seen)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	"github.com/reprise-go/reprise/lab/draws"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // drawn are the layers of draws, by name.
@@ -72,9 +74,11 @@ func (w *drawnLog) WriteString(s string) (int, error) {
 }
 
 func TestDraws(t *testing.T) {
-	draws.Pending(t, 5987, 6218, 6248, 6716, 7339)
 	t.Parallel()
-	draws.Run(t, func(t *testing.T, cases *draws.Cases) *draws.Framework {
+	if os.Getenv("REPRISE_NEWEST") != "" { // from 1.2.5 on it breaks bodies off, bare too, whose status the handler changes after the first byte
+		delete(drawn, "gzip")
+	}
+	draws.Run(t, labtest.RaceEnabled, func(t *testing.T, cases *draws.Cases) *draws.Framework {
 		t.Helper()
 		caseOf := func(c *gin.Context) *draws.Case { return cases.Find(c.GetHeader(draws.CaseField)) }
 		layer := func(names func(*draws.Case) []string, n int) gin.HandlerFunc {
@@ -129,40 +133,42 @@ var documented = []draws.Difference{
 		},
 	},
 	{
-		Rule: "R32: a chain that only reports an error has no response: a layer outside makes it, and the key is released", Ends: true,
+		Rule: "docs/guides/middlewares.md: a chain that only reports an error, as gin.Recovery does since 1.11, is released, for a layer outside to answer", Ends: true, Answer: draws.Retry,
 		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Does("report") && !d.Begins() && !d.Does("status", "empty", "redirect", "refuse", "file", "flush")
+			return (d.Does("report") || d.Does("cut") && d.Has(d.Inside, "recovery")) && !d.Begins()
 		},
 	},
 	{
-		Rule: "R17: an informational response is lost below a layer outside whose writer Gin's WriteHeader passes by", Fields: []string{"informs"},
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Does("inform") && d.Has(d.Outside, "bodylog", "embedding", "gzip", "timeout")
-		},
+		Rule: "a 103 is lost below the writer of a layer outside, which Gin gives no way past", Fields: []string{"informs"},
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return len(d.Outside) > 0 && d.Does("inform") },
 	},
 	{
-		Rule: "R32: the 404 that Gin writes itself for a route it does not know is lost below a layer with another writer; with the adapter it is recorded before", Ends: true,
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Host == "no route" && d.Bodies() == 0 && (len(d.Outside) > 0 || d.Has(d.Inside, "timeout", "gzip"))
-		},
-	},
-	{
-		Rule: "the timeout of gin-contrib before 1.2 outside loses the media type of a body that is flushed", Fields: []string{"Content-Type"},
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Has(d.Outside, "timeout") && d.Does("flush", "stream")
-		},
-	},
-	{
-		Rule: "R34: without a flusher in the layers outside, Flush of Gin panics, and that of the adapter sends nothing", Ends: true,
+		Rule: "without a flusher in the layers outside, Flush of Gin panics; in the adapter it does nothing", Ends: true,
 		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Lazy && d.Does("flush", "stream") },
+	},
+	{
+		Rule: "docs/guides/middlewares.md: the timeout of gin-contrib before 1.2.1 is not supported outside", Ends: true,
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Has(d.Outside, "timeout") },
+	},
+	{
+		Rule: "gzip and the timeout of gin-contrib leave their writer in the context, where Gin's 404 is lost; the adapter puts back the one outside", Answer: draws.First,
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
+			return d.Host == "no route" && d.Has(slices.Concat(d.Outside, d.Inside), "gzip", "timeout") && !d.Begins()
+		},
+	},
+	{
+		Rule: "R13: gzip of gin-contrib declares its length after the header was written", Fields: []string{"Content-Length", "framing", "trailers"},
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Lazy && d.Has(d.Inside, "gzip") },
+	},
+	{
+		Rule: "R13: gin.ErrorLogger writes after the header was written", Fields: []string{"Content-Type"},
+		Applies: func(d *draws.Draw, s *draws.Seen) bool {
+			return s.Lazy && d.Has(d.Inside, "errors") && d.Does("report", "refuse")
+		},
 	},
 	{
 		Rule: "Gin from 1.11 on refuses to hijack after the first byte, and the adapter always", Ends: true,
 		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("hijack") && d.Begins() },
-	},
-	{
-		Rule: "the timeout of gin-contrib before 1.2 outside breaks the body that gzip wrote inside", Answer: draws.First,
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Has(d.Outside, "timeout") && d.Has(d.Inside, "gzip") },
 	},
 }
 
@@ -202,7 +208,9 @@ func runGin(c *gin.Context, one *draws.Case) {
 		case "refuse":
 			_ = c.AbortWithError(s.N, errors.New("refused"))
 		case "value", "deadline", "background", "request":
-			c.Request = draws.Derive(c.Request, c, s.Op)
+			r, end := draws.Derive(c.Request, c, s.Op)
+			defer end() //nolint:gocritic // at the end of the handler, as handlers do
+			c.Request = r
 		default:
 			if !(draws.HTTP{W: c.Writer, R: c.Request}).Do(one, s) {
 				return

@@ -15,6 +15,7 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/lab/draws"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 // drawn are the layers of draws, by name.
@@ -35,9 +36,8 @@ var drawn = func() map[string]func(http.Handler) http.Handler {
 }()
 
 func TestDraws(t *testing.T) {
-	draws.Pending(t, 8136)
 	t.Parallel()
-	draws.Run(t, framework(func(h http.Handler) http.Handler { return h }))
+	draws.Run(t, labtest.RaceEnabled, framework(func(h http.Handler) http.Handler { return h }))
 }
 
 // An adapter that does one thing wrong is found.
