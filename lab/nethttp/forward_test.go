@@ -27,6 +27,9 @@ var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
 		"R34f": "answered 200", "R34g": "answered 200",
 	},
 ), waive(
+	"the upstream's response to a run that was cancelled does not reach the proxy: 502, and the outcome is unknown",
+	map[string]string{"R31j": "the handler did not run: 502"},
+), waive(
 	"a decision of a handler in Go does not leave its process",
 	map[string]string{
 		"R36a": "Idempotent-Replayed is []", "R36b": "the answer of a run has Idempotent-Replayed", "R36c": "want 201 with a summary",
@@ -35,7 +38,7 @@ var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
 ), waive(
 	"the case makes a record itself, and the proxy hashes the scope, so its records have other IDs",
 	map[string]string{
-		"R24c": "want the problem in-progress", "R41g": "want the problem in-progress",
+		"R24c": "want the problem in-progress", "R24i": "want the problem in-progress", "R41g": "want the problem in-progress",
 		"R38a": "it is attempt 0", "R38b": "want the problem outcome-unknown", "R38c": "want the problem outcome-unknown",
 		"R38d": "it is attempt 0", "R42b": "want the problem record-corrupt",
 	},

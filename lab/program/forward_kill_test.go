@@ -17,7 +17,7 @@ var killable = map[string]func(testing.TB) (args, env []string, kill, restart fu
 	"redis": func(tb testing.TB) ([]string, []string, func(testing.TB), func(testing.TB)) {
 		tb.Helper()
 		server := servers.Redis.Start(tb, "appendonly=yes", "appendfsync=always")
-		return []string{"--store", "redis://" + server.Addr()}, nil, server.Kill, server.Restart
+		return []string{"--store", "redis://" + server.Addr(), "--prefix", "shop:"}, nil, server.Kill, server.Restart
 	},
 	"postgres": func(tb testing.TB) ([]string, []string, func(testing.TB), func(testing.TB)) {
 		tb.Helper()

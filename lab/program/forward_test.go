@@ -147,7 +147,7 @@ func TestProxyWithoutAServiceOrAScope(t *testing.T) {
 			t.Errorf("%q\nwant %q", out, want)
 		}
 	}
-	out := runProgram(t, nil, 3, "proxy", "--store", "redis://127.0.0.1:1", "--upstream", "http://127.0.0.1:1", "--unscoped", "--timeout", "500ms")
+	out := runProgram(t, nil, 3, "proxy", "--store", "redis://127.0.0.1:1", "--prefix", "shop:", "--upstream", "http://127.0.0.1:1", "--unscoped", "--timeout", "500ms")
 	if !strings.Contains(out, "opening the store") {
 		t.Errorf("without its store: %q", out)
 	}
@@ -321,7 +321,7 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	u := startUpstream(t)
 	redis := servers.Redis.Start(t)
 	access := filepath.Join(t.TempDir(), "access.log")
-	f := forward(t, nil, "--store", "redis://"+redis.Addr(), "--upstream", u.URL, "--unscoped", "--admin", "127.0.0.1:0", "--access-log", access)
+	f := forward(t, nil, "--store", "redis://"+redis.Addr(), "--prefix", "shop:", "--upstream", u.URL, "--unscoped", "--admin", "127.0.0.1:0", "--access-log", access)
 	for range 2 {
 		post(t.Context(), nil, f.URL+"/orders?token=secret", "private", "pay")
 	}
