@@ -95,7 +95,7 @@ func newForward(c *Config, transport http.RoundTripper, aware string, log *slog.
 		if !marked && !leavesToRetry(resp.StatusCode) {
 			return nil
 		}
-		if protocol.Release(ctx) {
+		if _, keyed := reprise.AttemptFrom(ctx); keyed && protocol.Release(ctx) {
 			out := responseOf(ctx)
 			if out.released = true; marked {
 				out.replayed = aware

@@ -71,7 +71,7 @@ func Proxy(p *httputil.ReverseProxy) http.Handler {
 		defer func() {
 			cut := !returned && !protocol.ClientLeft(f.run) || f.broken.Load() || f.status == http.StatusSwitchingProtocols
 			if cut && !f.failed && f.sent() {
-				protocol.Unknown(f.run, f.reason(nil))
+				f.unknown(nil)
 			}
 		}()
 		own.ServeHTTP(w, r)
@@ -164,7 +164,7 @@ func (f *forward) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Request = req
 	}
 	f.status = resp.StatusCode
-	if endsWithConnection(resp) {
+	if f.keyed && endsWithConnection(resp) {
 		protocol.OmitBody(f.run) //nolint:contextcheck // the context of the run, whose decision it is
 	}
 	if f.status != http.StatusSwitchingProtocols {
@@ -225,13 +225,15 @@ func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, text := http.StatusServiceUnavailable, "The upstream could not be reached. The request was not sent."
 	switch {
 	case !f.sent():
-		protocol.Release(f.run)
+		if f.keyed {
+			protocol.Release(f.run)
+		}
 	case isTimeout(err):
 		status, text = http.StatusGatewayTimeout, "The upstream did not respond in time. It may have executed the request."
-		protocol.Unknown(f.run, f.reason(err))
+		f.unknown(err)
 	default:
 		status, text = http.StatusBadGateway, "The upstream did not respond as expected. It may have executed the request."
-		protocol.Unknown(f.run, f.reason(err))
+		f.unknown(err)
 	}
 	if f.proxy.ErrorHandler != nil {
 		f.proxy.ErrorHandler(w, r, err)
@@ -243,6 +245,13 @@ func (f *forward) fail(w http.ResponseWriter, r *http.Request, err error) {
 		slog.ErrorContext(f.run, "reprisehttp: the upstream gave no response", slog.Any("error", err))
 	}
 	http.Error(w, text, status)
+}
+
+// unknown marks the outcome of a run.
+func (f *forward) unknown(err error) {
+	if f.keyed {
+		protocol.Unknown(f.run, f.reason(err))
+	}
 }
 
 // reason describes an unknown outcome to operators. It has no part of err, which may have

@@ -82,6 +82,7 @@ var ops = []struct {
 	{"redirect", 3, none},
 	{"file", 3, sized},
 	{"stream", 5, sized},
+	{"sendfile", 2, none},      // of the file system
 	{"report", 6, none},        // an error beside the response (Gin's c.Error)
 	{"abort", 4, none},         // the chain, and nothing else
 	{"abortjson", 4, answered}, // the chain, with a response (Gin's AbortWithStatusJSON)
@@ -107,11 +108,11 @@ var (
 	statuses = []int{200, 200, 201, 201, 202, 204, 303, 304, 307, 400, 401, 404, 409, 500, 503}
 	// Around what servers hold back (512, 2 KiB, 4 KiB), what layers compress from, and
 	// the limit.
-	sizes = []int{0, 1, 7, 7, 7, 100, 511, 513, 1500, 2047, 2048, 2049, 4095, 4097, bodyLimit, bodyLimit + 1, 20_000}
+	sizes = []int{0, 1, 7, 7, 7, 100, 511, 513, 1500, 2047, 2048, 2049, 4095, 4097, BodyLimit, BodyLimit + 1, 20_000}
 )
 
-// bodyLimit is Limits.ResponseBody of every guard here.
-const bodyLimit = 8 << 10
+// BodyLimit is Limits.ResponseBody of every guard here.
+const BodyLimit = 8 << 10
 
 func of[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
@@ -144,7 +145,11 @@ func New(f *Framework, seed uint64) Draw {
 	host := of(r, f.Hosts...)
 	d := Draw{
 		Seed: seed, Host: host.Name, Proto: of(r, host.Protos...), Encoding: of(r, "", "gzip"),
-		Policy: of(r, Leased, Leased, AtMostOnce, Transactional), Failure: "own",
+		Failure: "own",
+	}
+	d.Policy = of(r, Leased, Leased, AtMostOnce, Transactional)
+	if f.Leased && d.Policy == Transactional {
+		d.Policy = Leased
 	}
 	if slices.Contains(f.Ops, "fail") {
 		d.Failure = of(r, Failures...)

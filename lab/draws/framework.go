@@ -19,6 +19,9 @@ type Framework struct {
 	// stack of a request from their names.
 	Layers []string
 
+	// Leased says that the framework has no transactional policy.
+	Leased bool
+
 	// Ops are the steps that the framework has, by name.
 	Ops []string
 
@@ -90,9 +93,12 @@ func (c *Cases) Find(id string) *Case {
 	return found.(*Case) //nolint:forcetypeassert // only Run sends requests
 }
 
+// next returns a number that no case and no key has.
+func (c *Cases) next() string { return strconv.FormatUint(c.last.Add(1), 10) }
+
 // add registers a case, and returns its ID and a function that removes it.
 func (c *Cases) add(one *Case) (id string, remove func()) {
-	id = strconv.FormatUint(c.last.Add(1), 10)
+	id = c.next()
 	c.byID.Store(id, one)
 	return id, func() { c.byID.Delete(id) }
 }

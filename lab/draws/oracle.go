@@ -23,12 +23,12 @@ const (
 func endOf(f *Framework, d *Draw, o *outcome) end {
 	once, first := d.Policy == AtMostOnce, &o.first
 	cut := first.broken || o.panicked || o.hijacked || isProblem(first, "not-applied")
-	long := len(first.plain()) > bodyLimit
+	long := len(first.plain()) > BodyLimit
 	if d.Has(d.Inside, f.Coders...) { // the layer may have compressed it, unless one outside keeps it from that
 		long = long && o.again.fields["Idempotency-Body"] != nil
 	}
 	switch status := first.status; {
-	case isProblem(first, "response-too-large") && len(o.bare.plain()) > bodyLimit && d.Policy == Transactional:
+	case isProblem(first, "response-too-large") && len(o.bare.plain()) > BodyLimit && d.Policy == Transactional:
 		return rolledBack // R35: effects do not commit with a body that cannot be kept
 	case cut && !once:
 		return released // R33: a panic, an abort, a length that was not met, a hijack

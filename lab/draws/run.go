@@ -142,7 +142,7 @@ func (b *bench) send(d *Draw) (o outcome, err error) {
 		<-tick.C
 	}
 	o.panicked, o.hijacked = bare.panicked.Load(), bare.hijacked.Load()
-	committed, key := b.guards.atomic.committed.Load(), strconv.Itoa(b.tried)
+	committed, key := b.guards.atomic.committed.Load(), b.cases.next()
 	if o.first, err = b.ask(keyed, key); err != nil {
 		return o, fmt.Errorf("first: %w", err)
 	}

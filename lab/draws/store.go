@@ -56,7 +56,7 @@ type guards struct {
 func openGuards() (*guards, error) {
 	g := &guards{by: map[Policy]*protocol.Guard{}, atomic: &atomicStore{Store: memstore.New()}}
 	for policy, st := range map[Policy]store.Store{Leased: memstore.New(), AtMostOnce: memstore.New(), Transactional: g.atomic} {
-		cfg := protocol.Config{Limits: protocol.Limits{ResponseBody: bodyLimit}, Engine: reprise.Config{MaxRun: time.Hour, Log: slog.New(slog.DiscardHandler)}}
+		cfg := protocol.Config{Limits: protocol.Limits{ResponseBody: BodyLimit}, Engine: reprise.Config{MaxRun: time.Hour, Log: slog.New(slog.DiscardHandler)}}
 		if policy == AtMostOnce {
 			cfg.Preset = reprise.AtMostOnce
 		}

@@ -22,9 +22,11 @@ import (
 var drawn = func() map[string]echo.MiddlewareFunc {
 	all := map[string]echo.MiddlewareFunc{
 		"Gzip":           middleware.Gzip(),
+		"Gzip.MinLength": middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 200}),
 		"CORS":           middleware.CORSWithConfig(middleware.CORSConfig{AllowOrigins: []string{"https://shop.example"}}),
 		"RequestID":      middleware.RequestIDWithConfig(middleware.RequestIDConfig{Generator: func() string { return "id" }}),
 		"BodyLimit":      middleware.BodyLimit("1M"),
+		"Timeout":        middleware.TimeoutWithConfig(middleware.TimeoutConfig{Timeout: time.Minute}),
 		"ContextTimeout": middleware.ContextTimeout(time.Minute),
 		"Recover":        middleware.RecoverWithConfig(middleware.RecoverConfig{DisablePrintStack: true}),
 		"BodyDump":       middleware.BodyDump(func(echo.Context, []byte, []byte) {}),
@@ -76,7 +78,8 @@ func TestDraws(t *testing.T) {
 			},
 			Layers: slices.Sorted(maps.Keys(drawn)),
 			Ops:    slices.Concat(draws.HTTPOps, []string{"fail", "error", "value", "deadline", "background", "request"}),
-			Coders: []string{"Gzip"}, Lazy: []string{"http.TimeoutHandler", "Gzip"}, Blind: []string{"http.TimeoutHandler", "embedding", "fields", "Gzip"},
+			Coders: []string{"Gzip", "Gzip.MinLength"}, Lazy: []string{"http.TimeoutHandler", "Timeout", "Gzip", "Gzip.MinLength"},
+			Blind:      []string{"http.TimeoutHandler", "Timeout", "embedding", "fields", "Gzip", "Gzip.MinLength"},
 			Documented: documented,
 			Fresh:      map[string][]string{"CORS": {"Access-Control-Allow-Origin"}, "RequestID": {"X-Request-Id"}},
 		}
@@ -86,9 +89,15 @@ func TestDraws(t *testing.T) {
 // documented are the differences of Echo.
 var documented = []draws.Difference{
 	{
+		Rule: "Timeout of Echo loses the answer to an error that a layer inside has had answered; the adapter's is whole before",
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
+			return d.Has(d.Outside, "Timeout") && d.Does("fail", "error")
+		},
+	},
+	{
 		Rule: "without a flusher in the layers outside, Flush of Echo panics; in the adapter it does nothing", Ends: true,
 		Applies: func(d *draws.Draw, s *draws.Seen) bool {
-			return d.Host == "http.TimeoutHandler" && d.Does("flush", "stream")
+			return (d.Host == "http.TimeoutHandler" || d.Has(slices.Concat(d.Outside, d.Inside), "Timeout")) && d.Does("flush", "stream")
 		},
 	},
 	{

@@ -21,6 +21,7 @@ import (
 var drawn = func() map[string]echo.MiddlewareFunc {
 	all := map[string]echo.MiddlewareFunc{
 		"Gzip":           middleware.Gzip(),
+		"Gzip.MinLength": middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 200}),
 		"CORS":           middleware.CORSWithConfig(middleware.CORSConfig{AllowOrigins: []string{"https://shop.example"}}),
 		"RequestID":      middleware.RequestIDWithConfig(middleware.RequestIDConfig{Generator: func() string { return "id" }}),
 		"BodyLimit":      middleware.BodyLimit(1 << 20),
@@ -76,7 +77,8 @@ func TestDraws(t *testing.T) {
 			},
 			Layers: slices.Sorted(maps.Keys(drawn)),
 			Ops:    slices.Concat(draws.HTTPOps, []string{"fail", "error", "value", "deadline", "background", "request"}),
-			Coders: []string{"Gzip"}, Lazy: []string{"http.TimeoutHandler", "Gzip"}, Blind: []string{"http.TimeoutHandler", "embedding", "fields", "Gzip"},
+			Coders: []string{"Gzip", "Gzip.MinLength"}, Lazy: []string{"http.TimeoutHandler", "Gzip", "Gzip.MinLength"},
+			Blind:      []string{"http.TimeoutHandler", "embedding", "fields", "Gzip", "Gzip.MinLength"},
 			Documented: documented,
 			Fresh:      map[string][]string{"CORS": {"Access-Control-Allow-Origin"}, "RequestID": {"X-Request-Id"}},
 		}

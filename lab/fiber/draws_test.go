@@ -17,6 +17,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/compress"
 	"github.com/gofiber/fiber/v2/middleware/cors"
 	"github.com/gofiber/fiber/v2/middleware/etag"
+	"github.com/gofiber/fiber/v2/middleware/limiter"
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"github.com/gofiber/fiber/v2/middleware/requestid"
 	"github.com/gofiber/fiber/v2/middleware/timeout"
@@ -31,6 +32,8 @@ import (
 var drawn = map[string]fiber.Handler{
 	"compress":  compress.New(),
 	"cors":      cors.New(cors.Config{AllowOrigins: "https://shop.example"}),
+	"etag.weak": etag.New(etag.Config{Weak: true}),
+	"limiter":   limiter.New(limiter.Config{Max: 1_000_000_000, Expiration: time.Hour}),
 	"etag":      etag.New(),
 	"recover":   recover.New(),
 	"requestid": requestid.New(requestid.Config{Generator: func() string { return "id" }}),
@@ -102,7 +105,7 @@ func TestDraws(t *testing.T) {
 			Layers:     slices.Sorted(maps.Keys(drawn)),
 			Ops:        fiberOps,
 			Coders:     []string{"compress"},
-			Fresh:      map[string][]string{"cors": {"Access-Control-Allow-Origin"}, "requestid": {"X-Request-Id"}},
+			Fresh:      map[string][]string{"cors": {"Access-Control-Allow-Origin"}, "requestid": {"X-Request-Id"}, "limiter": rateFields},
 			Documented: documented,
 		}
 	})
@@ -131,12 +134,29 @@ func serveFasthttp(t *testing.T, handler fasthttp.RequestHandler) (addr string) 
 
 // fiberOps are the steps that Fiber has.
 var fiberOps = []string{
-	"set", "add", "del", "status", "write", "string", "copy", "length", "announce", "trailer", "json", "text", "empty", "redirect", "file", "stream",
+	"set", "add", "del", "status", "write", "string", "copy", "length", "announce", "trailer", "json", "text", "empty", "redirect", "file", "stream", "sendfile",
 	"fail", "error", "panic", "value", "deadline", "background", "reset",
 }
 
+// rateFields are the fields of the limiter.
+var rateFields = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
+
 // documented are the differences of Fiber.
 var documented = []draws.Difference{
+	{
+		Rule: "SendFile takes Accept-Encoding from its request, so that a layer outside compresses the replay and not the first response", Answer: draws.Retry, Fields: []string{"Content-Encoding", "Vary", "Etag", "framing", "Content-Length"},
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("sendfile") },
+	},
+	{
+		Ends: true, Rule: "R33: a declared length is the adapter's to enforce, also where a layer outside reads the body and computes its length",
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
+			return d.Has(d.Outside, "etag", "etag.weak") && d.Does("length", "file")
+		},
+	},
+	{
+		Rule: "the limiter counts each request that reaches it", Fields: rateFields[1:],
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Has(slices.Concat(d.Outside, d.Inside), "limiter") },
+	},
 	{
 		Rule: "R16: fasthttp gives a 304 with a length a type, and a replay has no length", Answer: draws.Retry, Fields: []string{"Content-Type"},
 		Applies: func(_ *draws.Draw, s *draws.Seen) bool { return s.Status == fiber.StatusNotModified },
@@ -144,7 +164,7 @@ var documented = []draws.Difference{
 	{
 		Rule: "fasthttp takes no length with a stream while the status allows no body, and its response has no end then; the adapter sends one",
 		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Does("stream", "file") && slices.ContainsFunc(d.Steps, func(s draws.Step) bool { return s.N == fiber.StatusNoContent || s.N == fiber.StatusNotModified })
+			return d.Does("stream", "file", "sendfile") && slices.ContainsFunc(d.Steps, func(s draws.Step) bool { return s.N == fiber.StatusNoContent || s.N == fiber.StatusNotModified })
 		},
 	},
 	{
@@ -214,6 +234,8 @@ func runFiber(c *fiber.Ctx, one *draws.Case) (err error) {
 					rest = rest[n:]
 				}
 			})
+		case "sendfile":
+			err = c.SendFile("serve_test.go")
 		case "fail":
 			return fiber.NewError(s.N, "failed")
 		case "error":

@@ -348,6 +348,10 @@ func TestProxyTellsOperatorsItsState(t *testing.T) {
 	if u.runs.Load() != 2 {
 		t.Errorf("%d runs, want 2", u.runs.Load())
 	}
+	u.handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if status, _ := get(t, f.URL+"/unkeyed", ""); status != http.StatusBadGateway || strings.Contains(f.stderr.String(), "had no effect") {
+		t.Errorf("a request without a key, whose response is lost: %d\n%s", status, f.stderr)
+	}
 	if status, _ := get(t, f.Admin+"/healthz", ""); status != http.StatusOK {
 		t.Errorf("/healthz without the store: %d", status)
 	}

@@ -1,3 +1,7 @@
+// Package stack sends requests to services with real middlewares: ordinary stacks, which
+// have to run once ([RunOnce]), handlers that outlive a timeout outside ([RunLate]), the
+// adapter for net/http in other frameworks ([RunUse]) and a reverse proxy in them
+// ([RunProxy]).
 package stack
 
 import (

@@ -18,6 +18,11 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
+// discard is a silent logger of chi.
+type discard struct{}
+
+func (discard) Print(...any) {}
+
 // drawn are the layers of draws, by name.
 var drawn = func() map[string]func(http.Handler) http.Handler {
 	all := maps.Clone(draws.Wrappers)
@@ -25,9 +30,13 @@ var drawn = func() map[string]func(http.Handler) http.Handler {
 		"chi.Compress":     middleware.Compress(5),
 		"chi.Timeout":      middleware.Timeout(time.Minute),
 		"chi.NoCache":      middleware.NoCache,
+		"chi.RealIP":       middleware.RealIP, //nolint:staticcheck // users have it, deprecated or not
+		"chi.RequestID":    middleware.RequestID,
+		"chi.Throttle":     middleware.Throttle(100),
 		"chi.Logger":       middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: discard{}, NoColor: true}),
 		"gorilla.Compress": handlers.CompressHandler,
 		"gorilla.CORS":     handlers.CORS(handlers.AllowedOrigins([]string{"https://shop.example"})),
+		"gorilla.Proxy":    handlers.ProxyHeaders,
 		"gorilla.Logging":  func(next http.Handler) http.Handler { return handlers.CombinedLoggingHandler(io.Discard, next) },
 		"otelhttp":         otelhttp.NewMiddleware("orders"),
 		"MaxBytes":         func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, 1<<20) },
@@ -102,30 +111,52 @@ func framework(around func(adapter http.Handler) http.Handler) func(*testing.T, 
 		})
 		mux := http.NewServeMux()
 		mux.Handle("POST /", service)
-		return &draws.Framework{
-			Name: "net/http",
-			Hosts: []draws.Host{
-				draws.Serve(t, "http.Server", service), draws.Serve(t, "http.ServeMux", mux),
-				draws.Serve(t, "http.TimeoutHandler", http.TimeoutHandler(mux, time.Minute, "late")),
-			},
-			Layers: slices.Sorted(maps.Keys(drawn)), Ops: draws.HTTPOps,
-			Coders: []string{"chi.Compress", "gorilla.Compress"}, Lazy: []string{"timeout", "buffering", "http.TimeoutHandler"},
-			Blind: []string{"timeout", "http.TimeoutHandler", "chi.Compress", "chi.Logger", "gorilla.Logging"},
-			Documented: []draws.Difference{{
-				Rule:   "the adapter's writer has ReadFrom, also where the layers outside have none, and gorilla.Compress inside then writes in another way",
-				Fields: []string{"Content-Type", "Content-Length", "framing"},
-				Applies: func(d *draws.Draw, s *draws.Seen) bool {
-					return d.Has(d.Inside, "gorilla.Compress") && (s.Lazy || d.Has(d.Outside, "hiding"))
-				},
-			}},
-			Fresh: map[string][]string{"gorilla.CORS": {"Access-Control-Allow-Origin"}},
+		f := layersOfHTTP()
+		f.Name, f.Hosts = "net/http", []draws.Host{
+			draws.Serve(t, "http.Server", service), draws.Serve(t, "http.ServeMux", mux),
+			draws.Serve(t, "http.TimeoutHandler", http.TimeoutHandler(mux, time.Minute, "late")),
 		}
+		return f
+	}
+}
+
+// layersOfHTTP returns a framework with the layers and steps of net/http.
+func layersOfHTTP() *draws.Framework {
+	return &draws.Framework{
+		Layers: slices.Sorted(maps.Keys(drawn)), Ops: draws.HTTPOps,
+		Coders: []string{"chi.Compress", "gorilla.Compress"}, Lazy: []string{"timeout", "buffering", "http.TimeoutHandler"},
+		Blind: []string{"timeout", "http.TimeoutHandler", "chi.Compress", "chi.Logger", "gorilla.Logging"},
+		Documented: []draws.Difference{{
+			Rule: "the adapter's writer has Flush, also where the layers outside have none, and layers inside that look for it by type then flush", Ends: true,
+			Applies: func(d *draws.Draw, s *draws.Seen) bool {
+				return d.Has(d.Inside, "otelhttp", "chi.Compress", "gorilla.Compress", "gorilla.Logging") && (s.Lazy || d.Has(d.Outside, "hiding", "embedding")) && d.Does("flush", "stream")
+			},
+		}, {
+			Rule:   "the adapter's writer has ReadFrom, also where the layers outside have none, and gorilla.Compress inside then writes in another way",
+			Fields: []string{"Content-Type", "Content-Length", "framing"},
+			Applies: func(d *draws.Draw, s *draws.Seen) bool {
+				return d.Has(d.Inside, "gorilla.Compress") && (s.Lazy || d.Has(d.Outside, "hiding"))
+			},
+		}},
+		Fresh: map[string][]string{"gorilla.CORS": {"Access-Control-Allow-Origin"}},
 	}
 }
 
 // stackOf makes the handler of a case, with its layers.
-func stackOf(c *draws.Case, around func(http.Handler) http.Handler) (h http.Handler) {
-	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func stackOf(c *draws.Case, around func(http.Handler) http.Handler) http.Handler {
+	h := layered(c.Inside, programOf(c))
+	if c.Guard != nil {
+		h = around(reprisehttp.Middleware(c.Guard, reprisehttp.Unscoped)(h))
+	}
+	return layered(c.Outside, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer c.Watch()
+		h.ServeHTTP(w, r)
+	}))
+}
+
+// programOf makes the handler of a case.
+func programOf(c *draws.Case) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.Ran()
 		for _, s := range c.Steps {
 			if !(draws.HTTP{W: w, R: r}).Do(c, s) {
@@ -133,18 +164,11 @@ func stackOf(c *draws.Case, around func(http.Handler) http.Handler) (h http.Hand
 			}
 		}
 	})
-	for _, name := range slices.Backward(c.Inside) {
-		h = drawn[name](h)
-	}
-	if c.Guard != nil {
-		h = around(reprisehttp.Middleware(c.Guard, reprisehttp.Unscoped)(h))
-	}
-	inner := h
-	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer c.Watch()
-		inner.ServeHTTP(w, r)
-	})
-	for _, name := range slices.Backward(c.Outside) {
+}
+
+// layered puts layers around a handler, the first one outermost.
+func layered(names []string, h http.Handler) http.Handler {
+	for _, name := range slices.Backward(names) {
 		h = drawn[name](h)
 	}
 	return h
