@@ -220,6 +220,11 @@ func (d *Draw) Begins() bool {
 	})
 }
 
+// copiesSome reports whether the handler copies at least one byte.
+func (d *Draw) copiesSome() bool {
+	return slices.ContainsFunc(d.Steps, func(s Step) bool { return s.Op == "copy" && s.N > 0 })
+}
+
 // copies reports whether the handler copies so much that net/http sends the header early.
 func (d *Draw) copies() bool {
 	return slices.ContainsFunc(d.Steps, func(s Step) bool {

@@ -114,7 +114,7 @@ var general = []Difference{
 	},
 	{
 		Rule:   "R16: a body that a layer outside compresses has its media type guessed before",
-		Fields: []string{"Content-Type", "Content-Encoding", "Vary", "framing", "Content-Length"},
+		Fields: []string{"Content-Type", "Content-Encoding", "Vary", "Etag", "framing", "Content-Length"},
 		Applies: func(d *Draw, s *Seen) bool {
 			return s.Outer && (d.Does("write", "string", "copy", "stream") || d.setsLate())
 		},
@@ -136,7 +136,7 @@ var general = []Difference{
 		Rule:   "R12: the header of a handler that writes nothing is written for it, so that layers outside see it",
 		Fields: []string{"Content-Type", "Content-Encoding", "Vary", "framing", "Content-Length", "X-Hook"},
 		Applies: func(d *Draw, _ *Seen) bool {
-			return len(d.Outside) > 0 && !d.Does("write", "string", "copy", "now", "json", "text", "empty", "file", "stream", "refuse", "abortjson")
+			return len(d.Outside) > 0 && !d.Does("write", "string", "now", "json", "text", "empty", "file", "stream", "refuse", "abortjson") && !d.copiesSome()
 		},
 	},
 	{

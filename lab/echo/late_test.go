@@ -11,7 +11,6 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
-	//nolint:staticcheck // users have it, deprecated or not
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/frameworks/stack"

@@ -88,6 +88,10 @@ func TestDraws(t *testing.T) {
 // documented are the differences of Echo.
 var documented = []draws.Difference{
 	{
+		Rule: "Gzip of Echo 5 with a minimum breaks off some responses of several writes, whose records are whole", Ends: true, Fields: []string{"broken"},
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Has(d.Outside, "Gzip.MinLength") && len(d.Steps) > 1 },
+	},
+	{
 		Rule: "without a flusher in the layers outside, Flush of Echo panics; in the adapter it does nothing", Ends: true,
 		Applies: func(d *draws.Draw, s *draws.Seen) bool {
 			return d.Host == "http.TimeoutHandler" && d.Does("flush", "stream")

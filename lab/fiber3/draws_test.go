@@ -157,6 +157,12 @@ var rateFields = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratel
 // documented are the differences of Fiber.
 var documented = []draws.Difference{
 	{
+		Rule: "R13: of two layers that set a tag, the one outside sees the lines of the header in another order", Fields: []string{"Etag"},
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
+			return d.Has(d.Outside, "etag", "etag.weak") && d.Has(d.Inside, "etag", "etag.weak")
+		},
+	},
+	{
 		Rule: "SendFile takes Accept-Encoding from its request, so that a layer outside compresses the replay and not the first response", Answer: draws.Retry, Fields: []string{"Content-Encoding", "Vary", "Etag", "framing", "Content-Length"},
 		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("sendfile") },
 	},

@@ -51,9 +51,9 @@ var transport = &http.Client{
 }
 
 // send sends a request, with a key unless it is empty.
-func (c *client) send(path, encoding, key string) answer {
+func (c *client) send(encoding, key string) answer {
 	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+c.addr+path, strings.NewReader("body"))
+	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+c.addr+"/", strings.NewReader("body"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (c *client) send(path, encoding, key string) answer {
 		replayed: res.Header.Get(marker) == "true",
 	}
 	if length := res.Header.Get("Content-Length"); err == nil && length != "" && length != strconv.Itoa(len(body)) {
-		c.t.Errorf("%s: a body of %d bytes is declared as %s", path, len(body), length)
+		c.t.Errorf("a body of %d bytes is declared as %s", len(body), length)
 	}
 	if res.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 {
 		a.plain = unzip(body)

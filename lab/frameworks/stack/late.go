@@ -35,19 +35,19 @@ func RunLate(t *testing.T, status int, shared bool, serve func(t *testing.T, gua
 	t.Helper()
 	late := &Late{started: make(chan struct{}, 8), proceed: make(chan struct{}), ended: make(chan struct{}, 8)}
 	c := client{t: t, addr: serve(t, newGuard(t), late)}
-	if first := c.send("/", "", "late"); first.err != nil || first.status != status {
+	if first := c.send("", "late"); first.err != nil || first.status != status {
 		t.Errorf("the layer answered %d %q, %v, want %d", first.status, first.body, first.err, status)
 	}
 	<-late.started
 	if !shared {
-		if again := c.send("/", "", "late"); again.status != http.StatusConflict {
+		if again := c.send("", "late"); again.status != http.StatusConflict {
 			t.Errorf("the retry got %d %q while the handler runs, want 409", again.status, again.body)
 		}
 		<-late.ended
 	}
 	close(late.proceed)
 	<-late.ended
-	if again := c.send("/", "", "late"); !again.replayed || again.status != http.StatusCreated || again.body != "done" {
+	if again := c.send("", "late"); !again.replayed || again.status != http.StatusCreated || again.body != "done" {
 		t.Errorf("the retry got %d %q, want the handler's answer", again.status, again.body)
 	}
 	if n := late.runs.Load(); n != 1 {

@@ -35,7 +35,7 @@ func RunOnce[M, H any](t *testing.T, cases map[string]Case[M, H], serve func(t *
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bare := client{t: t, addr: serve(t, nil, cases[name], func(context.Context) {})}
-			want := bare.send("/", "gzip", "k")
+			want := bare.send("gzip", "k")
 			if want.err != nil {
 				t.Fatalf("without the middleware: %v", want.err)
 			}
@@ -64,7 +64,7 @@ func once(t *testing.T, name string, want answer, serve func(ran func(context.Co
 	t.Helper()
 	var runs atomic.Int64
 	c := client{t: t, addr: serve(func(context.Context) { runs.Add(1) })}
-	first, again := c.send("/", "gzip", "k"), c.send("/", "gzip", "k")
+	first, again := c.send("gzip", "k"), c.send("gzip", "k")
 	for field, text := range differences(first, want) {
 		t.Errorf("%s: the first answer differs from that without the middleware in %s: %s", name, field, text)
 	}

@@ -43,10 +43,10 @@ func RunProxy(t *testing.T, build func(guard *protocol.Guard, proxy http.Handler
 				ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 			}
 			c := client{t: t, addr: Serve(t, build(newGuard(t), reprisehttp.Proxy(proxy)))}
-			if first := c.send("/", "", "proxy"); first.err == nil && first.status != http.StatusBadGateway {
+			if first := c.send("", "proxy"); first.err == nil && first.status != http.StatusBadGateway {
 				t.Errorf("answered %d %q, want 502 or a broken response", first.status, first.body)
 			}
-			if again := c.send("/", "", "proxy"); again.status != http.StatusConflict || !strings.Contains(again.body, "outcome-unknown") {
+			if again := c.send("", "proxy"); again.status != http.StatusConflict || !strings.Contains(again.body, "outcome-unknown") {
 				t.Errorf("the retry got %d %q, want 409 outcome-unknown", again.status, again.body)
 			}
 			if n := executed.Load(); n != 1 {

@@ -12,7 +12,7 @@ import (
 func RunUse(t *testing.T, status int, build func(*protocol.Guard) http.Handler) {
 	t.Helper()
 	c := client{t: t, addr: Serve(t, build(newGuard(t)))}
-	first, again := c.send("/", "", "use"), c.send("/", "", "use")
+	first, again := c.send("", "use"), c.send("", "use")
 	if first.err != nil || first.status != status || first.replayed {
 		t.Errorf("answered %d %q, %v, want %d", first.status, first.body, first.err, status)
 	}

@@ -127,6 +127,14 @@ func layersOfHTTP() *draws.Framework {
 		Coders: []string{"chi.Compress", "gorilla.Compress"}, Lazy: []string{"timeout", "buffering", "http.TimeoutHandler"},
 		Blind: []string{"timeout", "http.TimeoutHandler", "chi.Compress", "chi.Logger", "gorilla.Logging"},
 		Documented: []draws.Difference{{
+			Rule: "net/http writes the header for a copy of nothing, also below chi.Logger; the adapter does not", Ends: true,
+			Applies: func(d *draws.Draw, _ *draws.Seen) bool {
+				return slices.ContainsFunc(d.Steps, func(s draws.Step) bool { return s.Op == "copy" && s.N == 0 })
+			},
+		}, {
+			Rule: "a response that was begun is sent before its connection is taken, and a layer outside that compresses holds it back", Ends: true,
+			Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("hijack") },
+		}, {
 			Rule: "the adapter's writer has Flush, also where the layers outside have none, and layers inside that look for it by type then flush", Ends: true,
 			Applies: func(d *draws.Draw, s *draws.Seen) bool {
 				return d.Has(d.Inside, "otelhttp", "chi.Compress", "gorilla.Compress", "gorilla.Logging") && (s.Lazy || d.Has(d.Outside, "hiding", "embedding")) && d.Does("flush", "stream")
@@ -135,7 +143,7 @@ func layersOfHTTP() *draws.Framework {
 			Rule:   "the adapter's writer has ReadFrom, also where the layers outside have none, and gorilla.Compress inside then writes in another way",
 			Fields: []string{"Content-Type", "Content-Length", "framing"},
 			Applies: func(d *draws.Draw, s *draws.Seen) bool {
-				return d.Has(d.Inside, "gorilla.Compress") && (s.Lazy || d.Has(d.Outside, "hiding"))
+				return d.Has(d.Inside, "gorilla.Compress") && (s.Lazy || d.Proto == "2" || d.Has(d.Outside, "hiding", "embedding"))
 			},
 		}},
 		Fresh: map[string][]string{"gorilla.CORS": {"Access-Control-Allow-Origin"}},
