@@ -144,6 +144,14 @@ var rateFields = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratel
 // documented are the differences of Fiber.
 var documented = []draws.Difference{
 	{
+		Rule: "fasthttp breaks off, or never ends, a stream whose length is set later; the adapter sends what it read", Ends: true,
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("stream") && d.Does("length") },
+	},
+	{
+		Rule: "R33: Fiber writes no header, so that a panic after a status without a body leaves no response that was begun", Ends: true,
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Panicked && d.Policy == draws.AtMostOnce },
+	},
+	{
 		Rule: "SendFile takes Accept-Encoding from its request, so that a layer outside compresses the replay and not the first response", Answer: draws.Retry, Fields: []string{"Content-Encoding", "Vary", "Etag", "framing", "Content-Length"},
 		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("sendfile") },
 	},

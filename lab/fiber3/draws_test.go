@@ -157,6 +157,14 @@ var rateFields = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratel
 // documented are the differences of Fiber.
 var documented = []draws.Difference{
 	{
+		Rule: "fasthttp breaks off, or never ends, a stream whose length is set later; the adapter sends what it read", Ends: true,
+		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("stream") && d.Does("length") },
+	},
+	{
+		Rule: "R33: Fiber writes no header, so that a panic after a status without a body leaves no response that was begun", Ends: true,
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Panicked && d.Policy == draws.AtMostOnce },
+	},
+	{
 		Rule: "R13: of two layers that set a tag, the one outside sees the lines of the header in another order", Fields: []string{"Etag"},
 		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
 			return d.Has(d.Outside, "etag", "etag.weak") && d.Has(d.Inside, "etag", "etag.weak")

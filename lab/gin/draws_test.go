@@ -127,6 +127,14 @@ func TestDraws(t *testing.T) {
 // documented are the differences of Gin.
 var documented = []draws.Difference{
 	{
+		Rule: "gzip of gin-contrib writes its end after the connection was taken, and its type after the header", Ends: true,
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Inner && (d.Does("hijack") || s.Outer) },
+	},
+	{
+		Rule: "the timeout of gin-contrib takes the handler's header late, and writes bodies that a status does not allow", Ends: true,
+		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Lazy && d.Has(d.Inside, "timeout") },
+	},
+	{
 		Rule: "Hijack of Gin panics where there is no hijacker, and takes the response for written", Ends: true,
 		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
 			return d.Does("hijack") && (d.Proto == "2" || d.Host == "http.TimeoutHandler")

@@ -135,9 +135,9 @@ func layersOfHTTP() *draws.Framework {
 			Rule: "a response that was begun is sent before its connection is taken, and a layer outside that compresses holds it back", Ends: true,
 			Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("hijack") },
 		}, {
-			Rule: "the adapter's writer has Flush, also where the layers outside have none, and layers inside that look for it by type then flush", Ends: true,
+			Rule: "the adapter's writer has Flush and Hijack, also where the layers outside have none, and layers inside that look for them by type find them", Ends: true,
 			Applies: func(d *draws.Draw, s *draws.Seen) bool {
-				return d.Has(d.Inside, "otelhttp", "chi.Compress", "gorilla.Compress", "gorilla.Logging") && (s.Lazy || d.Has(d.Outside, "hiding", "embedding")) && d.Does("flush", "stream")
+				return d.Has(d.Inside, "otelhttp", "chi.Compress", "chi.Logger", "gorilla.Compress", "gorilla.Logging") && (s.Lazy || d.Has(d.Outside, "hiding", "embedding")) && d.Does("flush", "stream", "hijack")
 			},
 		}, {
 			Rule:   "the adapter's writer has ReadFrom, also where the layers outside have none, and gorilla.Compress inside then writes in another way",
