@@ -169,7 +169,8 @@ func (r *Recorder) overflow(next []byte) {
 	r.oversize = true
 	s := r.x.scratch
 	if !r.live { // while its first bytes are at hand
-		r.nameType(append(slices.Clip(s.response), next[:min(len(next), sniffed)]...))
+		head := s.response[:min(len(s.response), sniffed)]
+		r.nameType(append(slices.Clip(head), next[:min(len(next), sniffed-len(head))]...))
 	}
 	if !r.x.Buffered() {
 		r.goLive()
