@@ -54,7 +54,7 @@ func post(t *testing.T, url, key string) (status int, replayed bool, body []byte
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
-	for errors.Is(err, syscall.ECONNRESET) { // Caddy replaces its listener at a reload, and the former one may have had the connection
+	for errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) { // Caddy replaces its listener at a reload, and the former one may have had the connection
 		req.Body, _ = req.GetBody()
 		resp, err = transport.RoundTrip(req)
 	}

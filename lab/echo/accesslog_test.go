@@ -8,16 +8,16 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	repriseecho "github.com/reprise-go/reprise/adapters/echo"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 )
 
 func TestPanicsAreInTheAccessLog(t *testing.T) {
 	t.Parallel()
-	guard := labtest.Guard(t)
+	guard := stack.Guard(t)
 	var log bytes.Buffer
 	e := echo.New()
 	e.Logger.SetOutput(new(bytes.Buffer)) // of the recovery
 	e.Use(middleware.LoggerWithConfig(middleware.LoggerConfig{Output: &log, Format: "${status}\n"}), middleware.Recover())
-	e.POST("/orders", func(echo.Context) error { panic(labtest.PanicValue) }, repriseecho.Middleware(guard, repriseecho.Unscoped))
-	labtest.AccessLogOfPanic(t, &log, labtest.Recorded(e))
+	e.POST("/orders", func(echo.Context) error { panic(stack.PanicValue) }, repriseecho.Middleware(guard, repriseecho.Unscoped))
+	stack.AccessLogOfPanic(t, &log, stack.Recorded(e))
 }

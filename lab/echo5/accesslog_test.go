@@ -10,12 +10,12 @@ import (
 	"github.com/labstack/echo/v5/middleware"
 
 	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 )
 
 func TestPanicsAreInTheAccessLog(t *testing.T) {
 	t.Parallel()
-	guard := labtest.Guard(t)
+	guard := stack.Guard(t)
 	var log bytes.Buffer
 	e := echo.New()
 	e.Logger = slog.New(slog.DiscardHandler)
@@ -26,6 +26,6 @@ func TestPanicsAreInTheAccessLog(t *testing.T) {
 			return err
 		},
 	}), middleware.Recover())
-	e.POST("/orders", func(*echo.Context) error { panic(labtest.PanicValue) }, repriseecho5.Middleware(guard, repriseecho5.Unscoped))
-	labtest.AccessLogOfPanic(t, &log, labtest.Recorded(e))
+	e.POST("/orders", func(*echo.Context) error { panic(stack.PanicValue) }, repriseecho5.Middleware(guard, repriseecho5.Unscoped))
+	stack.AccessLogOfPanic(t, &log, stack.Recorded(e))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/recover"
 
 	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 )
 
 func TestPanicsAreInTheAccessLog(t *testing.T) {
 	t.Parallel()
-	guard := labtest.Guard(t)
+	guard := stack.Guard(t)
 	var log bytes.Buffer
 	app := fiber.New()
 	app.Use(logger.New(logger.Config{Stream: &log, Format: "${status}\n"}), recover.New(), reprisefiber3.Middleware(guard, reprisefiber3.Unscoped))
-	app.Post("/orders", func(fiber.Ctx) error { panic(labtest.PanicValue) })
-	labtest.AccessLogOfPanic(t, &log, func(r *http.Request) (int, error) {
+	app.Post("/orders", func(fiber.Ctx) error { panic(stack.PanicValue) })
+	stack.AccessLogOfPanic(t, &log, func(r *http.Request) (int, error) {
 		response, err := app.Test(r)
 		if err != nil {
 			return 0, err

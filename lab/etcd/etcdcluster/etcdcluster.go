@@ -154,10 +154,11 @@ func Open(tb testing.TB, client *clientv3.Client, prefix string) *repriseetcd.St
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	st, err := repriseetcd.Open(ctx, client, repriseetcd.Config{Prefix: prefix})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	var st *repriseetcd.Store
+	Eventually(tb, func() (err error) { // a new cluster may still elect its leader
+		st, err = repriseetcd.Open(ctx, client, repriseetcd.Config{Prefix: prefix})
+		return err
+	})
 	return st
 }
 

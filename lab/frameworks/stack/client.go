@@ -135,8 +135,9 @@ func differences(got, want answer) map[string]string {
 	return found
 }
 
-// newGuard returns a guard over a memory store, with the default policy.
-func newGuard(t *testing.T) *protocol.Guard {
+// Guard returns a guard over a memory store, with the default policy, until the test
+// ends.
+func Guard(t *testing.T) *protocol.Guard {
 	t.Helper()
 	return guardOver(t, memstore.New(), reprise.Recoverable)
 }

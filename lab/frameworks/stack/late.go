@@ -34,7 +34,7 @@ func (l *Late) Ended() { l.ended <- struct{}{} }
 func RunLate(t *testing.T, status int, shared bool, serve func(t *testing.T, guard *protocol.Guard, late *Late) (addr string)) {
 	t.Helper()
 	late := &Late{started: make(chan struct{}, 8), proceed: make(chan struct{}), ended: make(chan struct{}, 8)}
-	c := client{t: t, addr: serve(t, newGuard(t), late)}
+	c := client{t: t, addr: serve(t, Guard(t), late)}
 	if first := c.send("", "late"); first.err != nil || first.status != status {
 		t.Errorf("the layer answered %d %q, %v, want %d", first.status, first.body, first.err, status)
 	}

@@ -42,7 +42,7 @@ func RunProxy(t *testing.T, build func(guard *protocol.Guard, proxy http.Handler
 				Transport: &http.Transport{DisableKeepAlives: true},
 				ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 			}
-			c := client{t: t, addr: Serve(t, build(newGuard(t), reprisehttp.Proxy(proxy)))}
+			c := client{t: t, addr: Serve(t, build(Guard(t), reprisehttp.Proxy(proxy)))}
 			if first := c.send("", "proxy"); first.err == nil && first.status != http.StatusBadGateway {
 				t.Errorf("answered %d %q, want 502 or a broken response", first.status, first.body)
 			}

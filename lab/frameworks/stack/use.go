@@ -11,7 +11,7 @@ import (
 // net/http where it belongs, and expects the status twice, the second time as a replay.
 func RunUse(t *testing.T, status int, build func(*protocol.Guard) http.Handler) {
 	t.Helper()
-	c := client{t: t, addr: Serve(t, build(newGuard(t)))}
+	c := client{t: t, addr: Serve(t, build(Guard(t)))}
 	first, again := c.send("", "use"), c.send("", "use")
 	if first.err != nil || first.status != status || first.replayed {
 		t.Errorf("answered %d %q, %v, want %d", first.status, first.body, first.err, status)

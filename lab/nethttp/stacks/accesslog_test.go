@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 )
 
 // printed is a logger of chi that keeps its lines.
@@ -19,12 +19,12 @@ func (p *printed) Print(v ...any) { fmt.Fprintln(p, v...) }
 
 func TestPanicsAreInTheAccessLog(t *testing.T) {
 	t.Parallel()
-	guard := labtest.Guard(t)
+	guard := stack.Guard(t)
 	var lines printed
 	handler := reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(labtest.PanicValue)
+		panic(stack.PanicValue)
 	}))
 	handler = middleware.Recoverer(handler)
 	handler = middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: &lines, NoColor: true})(handler)
-	labtest.AccessLogOfPanic(t, &lines.Buffer, labtest.Recorded(handler))
+	stack.AccessLogOfPanic(t, &lines.Buffer, stack.Recorded(handler))
 }

@@ -1,30 +1,13 @@
-package labtest
+package stack
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol"
 )
-
-// Guard returns a guard with the default policy over memory, closed when the test ends.
-func Guard(t *testing.T) *protocol.Guard {
-	t.Helper()
-	guard, err := protocol.New(memstore.New(), protocol.Config{Engine: reprise.Config{Log: slog.New(slog.DiscardHandler)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
-	return guard
-}
 
 // AccessLogOfPanic fails the test unless a keyed request to status, whose handler panics,
 // is answered 500 and has a line with that status in the log: the order of layers in
