@@ -217,7 +217,7 @@ func (c *client) call(ctx context.Context, in input) output {
 		c.add(c.number, in, output{at: out.at, refused: err.Error()})
 		return output{}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy), errors.Is(err, store.ErrUnknown), errors.Is(err, store.ErrNotReplicated):
-		out = output{at: window{from, out.at.to + c.d.patience}, tick: out.tick, late: out.late, unknown: true}
+		out = output{at: window{from, never}, tick: out.tick, late: out.late, unknown: true}
 	case errors.Is(err, store.ErrNotApplied):
 		out.accepted = false
 		in.kind, out = release, output{at: out.at} // the transaction is gone

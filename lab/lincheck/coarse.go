@@ -16,7 +16,7 @@ import (
 func CheckCoarse(t *testing.T, late time.Duration, processes ...store.Store) {
 	t.Helper()
 	checked(t, &deployment{
-		stores: processes, clock: clock{late: late}, patience: 10 * time.Second,
+		stores: processes, clock: clock{late: late},
 		pace: pace{calls: 150, between: 300 * time.Millisecond, unit: 100 * time.Millisecond, ids: 24},
 	}, everything...)
 }

@@ -28,7 +28,6 @@ type deployment struct {
 	asksAgain bool // a claim whose result came when most of its lease was over is repeated
 	clock     clock
 	pace      pace
-	patience  time.Duration // how long a cancelled call may go on; calls take less
 }
 
 // pace is how fast the clients of a deployment are, and how long leases and validities

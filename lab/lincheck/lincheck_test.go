@@ -2,7 +2,6 @@ package lincheck
 
 import (
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
@@ -32,7 +31,7 @@ func TestMemoryIsLinearizable(t *testing.T) {
 func sqliteDeployment(tb testing.TB, atomic bool) *deployment {
 	tb.Helper()
 	file := sqlitefile.New(tb)
-	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqlClock, patience: 5 * time.Second}
+	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqlClock}
 	if atomic {
 		d.stores = []store.Store{sqlitefile.Transactional(tb, file)}
 	} else {
@@ -62,7 +61,7 @@ func mysqlDeployment(tb testing.TB, atomic bool, params string) *deployment {
 	if atomic {
 		open = mysqlserver.Transactional
 	}
-	return &deployment{stores: []store.Store{open(tb, raw), open(tb, raw)}, atomic: atomic, exclusive: atomic, clock: sqlClock, patience: 5 * time.Second}
+	return &deployment{stores: []store.Store{open(tb, raw), open(tb, raw)}, atomic: atomic, exclusive: atomic, clock: sqlClock}
 }
 
 // TestMySQLIsLinearizable: whatever the isolation level of a session is.
@@ -86,7 +85,7 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 	c.Prefix = labtest.RedisPrefix()
 	return &deployment{
 		stores: []store.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
-		clock:  redisClock, asksAgain: true, patience: 5 * time.Second,
+		clock:  redisClock, asksAgain: true,
 	}
 }
 
@@ -205,7 +204,7 @@ func sqlDeployment(tb testing.TB, server *servers.PostgresServer, atomic bool) *
 func newPgDeployment(tb testing.TB, server *servers.PostgresServer, c *reprisepg.Config, atomic bool) *deployment {
 	tb.Helper()
 	c.Schema = labtest.SetupPostgres(tb, server).Config.Schema
-	return &deployment{atomic: atomic, exclusive: atomic, clock: pgClock, patience: 5 * time.Second}
+	return &deployment{atomic: atomic, exclusive: atomic, clock: pgClock}
 }
 
 func TestPostgresIsLinearizable(t *testing.T) {

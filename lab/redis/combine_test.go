@@ -71,10 +71,8 @@ func TestRedisALateCommandFailsAlone(t *testing.T) {
 	for i := range 100 {
 		claiming.Go(func() {
 			if i == 50 {
-				start := time.Now()
-				_, err := st.Claim(late, redisClaim())
-				if took := time.Since(start); !errors.Is(err, store.ErrUnknown) || took > 5*time.Second {
-					t.Errorf("the late one: %v after %v", err, took)
+				if _, err := st.Claim(late, redisClaim()); !errors.Is(err, store.ErrUnknown) {
+					t.Errorf("the late one: %v", err)
 				}
 				close(left)
 				return

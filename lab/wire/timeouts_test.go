@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // TestReadTimeoutEndsSlowSenders shows which setting of net/http ends a request whose
@@ -78,4 +81,19 @@ func timed(t *testing.T, handler http.Handler, server *http.Server, policy proto
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close(); <-ended })
 	return listener.Addr().String(), store
+}
+
+// guardOver returns a guard over a store.
+func guardOver(t *testing.T, st store.Store, policy protocol.Config) *protocol.Guard {
+	t.Helper()
+	engine, err := reprise.New(st, reprise.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
+	guard, err := protocol.Over(engine, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard
 }

