@@ -8,6 +8,8 @@
 // A reload of Caddy reads the file again. With the store "memory", each file has its own
 // store, which outlives a reload. Services that use one database of PostgreSQL, or one
 // prefix in Redis, share their keys: give each service its own.
+//
+//run:not run: it is a line of a Caddyfile
 package reprisecaddy
 
 import (

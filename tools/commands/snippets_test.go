@@ -236,7 +236,7 @@ func sourceOf(text string) (string, error) {
 			}
 		}
 		switch {
-		case bases[free.Name] && path != "" && (typ == "" || free.Name != "store" || strings.Contains(text, "store.FingerprintOf")):
+		case bases[free.Name] && path != "" && (typ == "" || free.Name != "store" || strings.Contains(text, "store.FingerprintOf") || strings.Contains(text, "store.Record")):
 			imports[free.Name] = path
 		case typ != "":
 			variables[free.Name] = typ
