@@ -83,7 +83,7 @@ console: ## Serve the console over an example, with a stuck operation to resolve
 test: SUITE := -short
 test: ## Run every case on every adapter and every store, with the race detector, on real servers (installs them if it may)
 test/full: SUITE :=
-test/full: ## Like test, with what repeats it for breadth: each pair of adapter and store, long histories, faults
+test/full: ## Like test, with what repeats it for breadth: long histories, faults
 # The targets lint and isolated vet.
 test test/full:
 	@$(call use,go.work)

@@ -94,10 +94,18 @@ func Cases() []conformance.Case {
 }
 
 // Run runs every case for adapters as a parallel subtest of t, named by the ID of the
-// case. newFixture is called once for each.
-func Run(t *testing.T, newFixture func(testing.TB) Fixture) {
+// case, or those cases only whose IDs are given. newFixture is called once for each.
+func Run(t *testing.T, newFixture func(testing.TB) Fixture, ids ...string) {
 	t.Helper()
+	for _, id := range ids {
+		if !slices.ContainsFunc(cases, func(c testCase) bool { return c.ID == id }) {
+			t.Fatalf("there is no case %s for adapters", id)
+		}
+	}
 	for _, c := range cases {
+		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
+			continue
+		}
 		t.Run(c.ID, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,18 +23,24 @@ var sheetFile = func() string {
 // pageMu is held while the page is read and written.
 var pageMu sync.Mutex
 
-// sheet holds how every case ended in every combination of store and adapter.
+// sheet holds how every case ended in every combination of store and adapter, and what
+// the page shows of it.
 type sheet struct {
-	mu     sync.Mutex
-	cells  map[cell]adaptertest.Status
-	waived map[cell]string // the reasons
+	mu    sync.Mutex
+	ended map[cell]adaptertest.Result
+	marks map[mark]string
+	gaps  []string // the lines of waivers
 }
 
 // cell is a case in a combination.
 type cell struct{ id, adapter, store string }
 
+// mark is a place in one of the tables: the row of a case, or of a store, and the column
+// of an adapter.
+type mark struct{ row, adapter string }
+
 func newSheet() *sheet {
-	return &sheet{cells: make(map[cell]adaptertest.Status), waived: make(map[cell]string)}
+	return &sheet{ended: map[cell]adaptertest.Result{}, marks: map[mark]string{}}
 }
 
 // report notes how a case ended.
@@ -43,17 +48,13 @@ func (s *sheet) report(adapter, store string) func(adaptertest.Result) {
 	return func(r adaptertest.Result) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		at := cell{r.Case.ID, adapter, store}
-		s.cells[at] = r.Status
-		if r.Status == adaptertest.Waived {
-			s.waived[at] = r.Reason
-		}
+		s.ended[cell{r.Case.ID, adapter, store}] = r
 	}
 }
 
 // finish compares the page with the results, or writes it. Combinations that did not run,
-// because a server is missing or only a part was asked for, stay as the page has them. A
-// failure is not written.
+// because a server is missing or only a part was asked for, stay as the page has them; the
+// first column begins a new page. A failure is not written.
 func (s *sheet) finish(t *testing.T, update bool) {
 	t.Helper()
 	if t.Failed() {
@@ -66,13 +67,10 @@ func (s *sheet) finish(t *testing.T, update bool) {
 		t.Fatal(err)
 	}
 	all := readSheet(string(page))
-	for at, status := range s.cells {
-		all.cells[at] = status
-		delete(all.waived, at)
-		if status == adaptertest.Waived {
-			all.waived[at] = s.waived[at]
-		}
+	if _, first := s.ended[cell{adaptertest.Cases()[0].ID, Adapters[0], rows[0].Name}]; first && update {
+		all = newSheet()
 	}
+	all.add(s.ended)
 	switch current := all.page(); {
 	case current == string(page):
 	case update:
@@ -84,45 +82,65 @@ func (s *sheet) finish(t *testing.T, update bool) {
 	}
 }
 
-// The marks of the page.
-var marks = map[adaptertest.Status]string{
-	adaptertest.Passed: "✓", adaptertest.Waived: "w", adaptertest.NotApplicable: "–",
+// add puts results on the page. A case passes on an adapter if it does over each store
+// that it applies to.
+func (s *sheet) add(ended map[cell]adaptertest.Result) {
+	passed, waived := map[mark]int{}, map[mark]int{}
+	for at, r := range ended {
+		c, pair := mark{at.id, at.adapter}, mark{at.store, at.adapter}
+		passed[c], passed[pair] = passed[c]+0, passed[pair]+0 // they were there
+		switch r.Status {
+		case adaptertest.Passed:
+			passed[c]++
+			passed[pair]++
+		case adaptertest.Waived:
+			waived[c]++
+			waived[pair]++
+		}
+		if line := fmt.Sprintf("- %s, %s: %s", at.id, at.adapter, r.Reason); r.Status == adaptertest.Waived && !slices.Contains(s.gaps, line) {
+			s.gaps = append(s.gaps, line)
+		}
+	}
+	for at := range passed {
+		isStore := slices.Contains(storeNames(), at.row)
+		switch text := fmt.Sprint(passed[at]); {
+		case isStore && waived[at] > 0:
+			s.marks[at] = fmt.Sprintf("%s, w %d", text, waived[at])
+		case isStore:
+			s.marks[at] = text
+		case waived[at] > 0 && s.marks[at] != "✓":
+			s.marks[at] = "w"
+		case passed[at] > 0 && s.marks[at] != "w":
+			s.marks[at] = "✓"
+		}
+	}
 }
-
-const unknownMark = "·"
 
 // page is the page of the sheet.
 func (s *sheet) page() string {
 	var b strings.Builder
-	cases, adapters, stores := adaptertest.Cases(), Adapters, storeNames()
-	fmt.Fprintf(&b, sheetHead, len(cases), len(adapters), len(stores), strings.Join(stores, ", "))
-	b.WriteString("| case | rule | source |")
-	for _, a := range adapters {
-		fmt.Fprintf(&b, " %s |", a)
-	}
-	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(adapters)) + "\n")
-	for _, c := range cases {
-		fmt.Fprintf(&b, "| %s | %s | %s |", c.ID, c.Rule, c.Source)
-		for _, a := range adapters {
-			for _, store := range stores {
-				mark, known := marks[s.cells[cell{c.ID, a, store}]]
-				if !known {
-					mark = unknownMark
-				}
-				b.WriteString(" " + mark)
-			}
-			b.WriteString(" |")
+	row := func(name, more string) {
+		b.WriteString("| " + name + " |" + more)
+		for _, a := range Adapters {
+			fmt.Fprintf(&b, " %s |", s.marks[mark{name, a}])
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n## Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
-	for _, c := range cases {
-		for _, a := range adapters {
-			for reason, over := range s.waiversOf(c.ID, a, stores) {
-				fmt.Fprintf(&b, "- %s, %s over %s: %s\n", c.ID, a, strings.Join(over, " and "), reason)
-			}
-		}
+	head := func(columns string, n int) {
+		fmt.Fprintf(&b, "| %s | %s |\n|%s\n", columns, strings.Join(Adapters, " | "), strings.Repeat("---|", n+len(Adapters)))
 	}
+	fmt.Fprintf(&b, sheetHead, len(smoke), len(storeNames()))
+	head("store", 1)
+	for _, store := range storeNames() {
+		row(store, "")
+	}
+	fmt.Fprintf(&b, sheetCases, len(adaptertest.Cases()))
+	head("case | rule | source", 3)
+	for _, c := range adaptertest.Cases() {
+		row(c.ID, fmt.Sprintf(" %s | %s |", c.Rule, c.Source))
+	}
+	b.WriteString("\n## Waivers\n\nA waived case runs, and the build fails once it passes.\n\n")
+	b.WriteString(strings.Join(slices.Sorted(slices.Values(s.gaps)), "\n") + "\n")
 	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
 	b.WriteString("| case | rule | source |\n|---|---|---|\n")
 	for _, c := range storetest.Cases() {
@@ -131,63 +149,26 @@ func (s *sheet) page() string {
 	return b.String()
 }
 
-// waiversOf yields the reasons for which an adapter is waived a case, each with the
-// stores over which it is.
-func (s *sheet) waiversOf(id, adapter string, stores []string) iter.Seq2[string, []string] {
-	return func(yield func(string, []string) bool) {
-		var reasons []string
-		over := make(map[string][]string)
-		for _, store := range stores {
-			reason, waived := s.waived[cell{id, adapter, store}]
-			if !waived {
-				continue
-			}
-			if over[reason] == nil {
-				reasons = append(reasons, reason)
-			}
-			over[reason] = append(over[reason], store)
-		}
-		for _, reason := range reasons {
-			if !yield(reason, over[reason]) {
-				return
-			}
-		}
-	}
-}
-
 // readSheet parses a page.
 func readSheet(page string) *sheet {
 	s := newSheet()
-	stores := storeNames()
-	var adapters []string
-	for row := range strings.Lines(page) {
-		if rest, found := strings.CutPrefix(row, "- "); found {
-			at, reason, _ := strings.Cut(strings.TrimSpace(rest), ": ")
-			id, combination, _ := strings.Cut(at, ", ")
-			adapter, over, _ := strings.Cut(combination, " over ")
-			for store := range strings.SplitSeq(over, " and ") {
-				s.waived[cell{id, adapter, store}] = reason
-			}
+	var columns []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "- ") {
+			s.gaps = append(s.gaps, strings.TrimSpace(line))
 			continue
 		}
-		columns := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
-		if len(columns) <= 3 {
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		if row[0] == "store" || row[0] == "case" {
+			columns = row
 			continue
 		}
-		for i := range columns {
-			columns[i] = strings.TrimSpace(columns[i])
-		}
-		if columns[0] == "case" {
-			adapters = columns[3:]
-			continue
-		}
-		for i, adapter := range adapters[:min(len(adapters), len(columns)-3)] {
-			for j, mark := range strings.Fields(columns[3+i]) {
-				for status, m := range marks {
-					if m == mark && j < len(stores) {
-						s.cells[cell{columns[0], adapter, stores[j]}] = status
-					}
-				}
+		for i, column := range columns[:min(len(columns), len(row))] {
+			if slices.Contains(Adapters, column) && row[i] != "" && row[i] != "---" {
+				s.marks[mark{row[0], column}] = row[i]
 			}
 		}
 	}
@@ -217,14 +198,20 @@ const sheetHead = `# What is tested, on what
 
 The tests write this page (` + "`go generate ./lab/matrix`" + `), and one of them fails when it is not current.
 
-## Adapters
+## Every adapter over every store
 
-%d cases, each on a real listener with native handlers, for %d adapters over %d stores.
-A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
-The marks of an adapter are those over %s, in this order:
-✓ passes, w is waived (below), – does not apply to the store, · did not run.
+%d smoke cases, and those about atomic claims, run on each adapter over each of %d stores; over memory, all cases do.
+A number is how many pass, and w how many are waived (below); what does not apply to a store is not counted.
 Over etcd+redis, response bodies of more than 64 bytes are in Redis, unless the case has limits of its own.
 Over both rows of etcd, Fiber v2 runs on the fasthttp of v3.
+
+`
+
+const sheetCases = `
+## Adapters
+
+%d cases, each on a real listener with native handlers. A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
+✓ passes wherever it ran, w is waived (below).
 
 `
 

@@ -9,7 +9,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/lab/servers"
@@ -26,8 +25,7 @@ var waivers = map[string][]conformance.Waiver{
 	"fiber": labfasthttp.Waivers(), "fiber3": labfasthttp.Waivers(),
 }
 
-// The rows of etcd in the matrix: over net/http and Fiber, and with all adapters where
-// the page is written.
+// The rows of etcd in the matrix.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	addrs, redis := etcdcluster.Start(t, 1).Addrs(), servers.Redis.Shared(t)
@@ -57,7 +55,6 @@ func TestMatrix(t *testing.T) {
 	}
 	hybrid := row
 	hybrid.Name = "etcd+redis"
-	hybrid.Waivers = []conformance.Waiver{{Case: "R42c", Says: "is in the blob store", Reason: "the case looks for the body in the record, and it is in Redis"}}
 	hybrid.Blobs = func(tb testing.TB) protocol.BlobStore {
 		blobs, closes, err := serve.OpenRedisBlobs(tb.Context(), serve.StoreOptions{RedisURL: redis.URL(), RedisPrefix: etcdcluster.Prefix()}, time.Hour)
 		if err != nil {
@@ -69,9 +66,6 @@ func TestMatrix(t *testing.T) {
 	for adapter, build := range adapters {
 		t.Run(adapter, func(t *testing.T) {
 			t.Parallel()
-			if adapter != "nethttp" && adapter != "fiber" { // one on each of the two servers
-				labtest.Breadth(t, "adapters over etcd")
-			}
 			matrix.RunOver(t, []matrix.Store{row, hybrid}, adapter, build, waivers[adapter]...)
 		})
 	}
