@@ -65,9 +65,9 @@ var redisClock = clock{
 
 // pgClock: a claim counts from its fence, unless it waited for 10 ms or more: then its
 // lease is made whole. Where another call is writing a lapsed record, the Remaining of a
-// claim is a millisecond, regardless of its lease.
+// claim is a nanosecond less than a millisecond, regardless of its lease.
 var pgClock = clock{
-	measured: true, unknown: time.Millisecond, waits: true,
+	measured: true, unknown: time.Millisecond - time.Nanosecond, waits: true,
 	fenced: func(fence, answered int64) (from, to int64) {
 		if answered-fence >= 10_000 {
 			return fence, answered
