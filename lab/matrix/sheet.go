@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -96,6 +97,7 @@ func (s *sheet) add(ended map[cell]adaptertest.Result) {
 		case adaptertest.Waived:
 			waived[c]++
 			waived[pair]++
+		case adaptertest.NotApplicable, adaptertest.Failed: // it is not counted, or the test fails
 		}
 		if line := fmt.Sprintf("- %s, %s: %s", at.id, at.adapter, r.Reason); r.Status == adaptertest.Waived && !slices.Contains(s.gaps, line) {
 			s.gaps = append(s.gaps, line)
@@ -103,7 +105,7 @@ func (s *sheet) add(ended map[cell]adaptertest.Result) {
 	}
 	for at := range passed {
 		isStore := slices.Contains(storeNames(), at.row)
-		switch text := fmt.Sprint(passed[at]); {
+		switch text := strconv.Itoa(passed[at]); {
 		case isStore && waived[at] > 0:
 			s.marks[at] = fmt.Sprintf("%s, w %d", text, waived[at])
 		case isStore:
