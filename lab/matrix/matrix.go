@@ -143,9 +143,9 @@ var NetHTTPWaivers = []conformance.Waiver{
 var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // smoke are the cases that every adapter has to pass over every store: what a client
-// observes of each thing that a store does. All other cases are about the protocol and the
-// adapter, and run over memory. Those that need atomic claims run over each store that
-// has them.
+// observes of each thing that a store does. All other cases are about the protocol and
+// the adapter, and run over memory. Those that need atomic claims run over each store
+// that has them.
 var smoke = []string{
 	"R11a", "R12a", "R12d", "R20c", "R20d", "R20e", "R21", "R22b", "R22c", "R23a", "R31b", "R31c", "R33b", "R34b", "R35a", "R37a", "R37e", "R37g",
 	"R38a", "R38b", "R38c", "R39", "R40a", "R40d", "R41b", "R41d", "R41f", "R43a", "R52a", "R52b",

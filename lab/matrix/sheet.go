@@ -53,9 +53,9 @@ func (s *sheet) report(adapter, store string) func(adaptertest.Result) {
 	}
 }
 
-// finish compares the page with the results, or writes it. Combinations that did not run,
-// because a server is missing or only a part was asked for, stay as the page has them; the
-// first column begins a new page. A failure is not written.
+// finish compares the page with the results, or writes it. Combinations that did not
+// run, because a server is missing or only a part was asked for, stay as the page has
+// them; the first column begins a new page. A failure is not written.
 func (s *sheet) finish(t *testing.T, update bool) {
 	t.Helper()
 	if t.Failed() {

@@ -20,8 +20,8 @@ import (
 const slowClaim = 10 * time.Millisecond
 
 // busyFor is the remaining lease that a claim reports for a lapsed record that another
-// transaction is writing at that moment. No record's own remaining lease is that: it is in
-// microseconds.
+// transaction is writing at that moment. No record's own remaining lease is that: it is
+// in microseconds.
 const busyFor = time.Millisecond - time.Nanosecond
 
 // claimAlone claims r, and nothing else, in one statement or two.
