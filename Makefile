@@ -81,7 +81,7 @@ console: ## Serve the console over an example, with a stuck operation to resolve
 	GOWORK=off go run ./operators -open $(if $(ADDR),-addr '$(ADDR)')
 
 test: SUITE := -short
-test: ## Run every case on every adapter and every store, with the race detector, on real servers (installs them if it may)
+test: ## Run the cases on every adapter and every store, and smoke cases on each pair, with the race detector, on real servers (installs them if it may)
 test/full: SUITE :=
 test/full: ## Like test, with what repeats it for breadth: long histories, faults
 # The targets lint and isolated vet.
@@ -138,8 +138,7 @@ outside: ## Run the tests of the modules outside of the workspace: alerts, conso
 	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|etcd/testserver|openapi)' || true) # check/test, etcd and contract run these
 	$(call each,$$modules,suite ./...)
 
-# Both modules at once, because they wait for leases most of the time. What repeats the cases of an adapter over etcd on the
-# other adapters is left to go generate ./lab/matrix.
+# Both modules at once, because they wait for leases most of the time.
 etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
 	@$(call use,off lab/etcd lab/etcd/testserver)
 	$(suite)
