@@ -60,12 +60,19 @@ func (p *Proxy) held() {
 	p.counts.Held++
 }
 
-// pause waits for d, or until the link is ended.
+// pause counts that something is kept back, and waits for d.
 func (l *link) pause(d time.Duration) {
+	if d > 0 {
+		l.proxy.held()
+		l.wait(d)
+	}
+}
+
+// wait waits for d, or until the link is ended.
+func (l *link) wait(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	l.proxy.held()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -23,17 +23,18 @@ const (
 func (l *link) write(to *net.TCPConn, free *time.Time, piece []byte) error {
 	for len(piece) > 0 {
 		some, before, after := l.proxy.pace(free, piece)
-		l.pause(before)
+		l.wait(before)
 		if _, err := to.Write(some); err != nil {
 			return err
 		}
 		piece = piece[len(some):]
-		l.pause(after)
+		l.wait(after)
 	}
 	return nil
 }
 
-// pace returns the next part of a piece to write, and how long to wait before and after.
+// pace returns the next part of a piece to write, and how long to wait before and after,
+// which it counts before the bytes can be seen.
 func (p *Proxy) pace(free *time.Time, piece []byte) (some []byte, before, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,6 +49,9 @@ func (p *Proxy) pace(free *time.Time, piece []byte) (some []byte, before, after 
 		}
 		*free = free.Add(time.Duration(len(piece)) * time.Second / time.Duration(p.shared))
 		before = free.Sub(now)
+	}
+	if before > 0 || after > 0 {
+		p.counts.Held++
 	}
 	return piece, before, after
 }
