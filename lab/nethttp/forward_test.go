@@ -27,8 +27,8 @@ var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
 		"R34f": "answered 200", "R34g": "answered 200",
 	},
 ), waive(
-	"the upstream's response to a run that was cancelled does not reach the proxy: 502, and the outcome is unknown",
-	map[string]string{"R31j": "the handler did not run: 502"},
+	"the upstream's response to a run that was cancelled does not reach the proxy: 502, and the outcome is unknown; 503 when it was over before it was sent",
+	map[string]string{"R31j": "the handler did not run: 50"},
 ), waive(
 	"a decision of a handler in Go does not leave its process",
 	map[string]string{
