@@ -159,7 +159,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres outside etcd boundaries docs isolated tidy fmt/check prose lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres outside etcd boundaries docs isolated tidy fmt/check lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)
@@ -230,9 +230,6 @@ fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
 fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
 	@unformatted=$$({ $(BIN)/gofumpt -l . && $(BIN)/goimports -l .; } | sort -u)
 	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
-
-prose: ## Count the words of convoluted sentences in comments, and those wider than 90 columns
-	@$(call tool,prose,)
 
 check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
 	@$(suite)

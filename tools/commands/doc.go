@@ -18,7 +18,6 @@
 //	long                      skipped under -short
 //	not run: REASON           one of the few that the test lists
 //
-// A second "background until" is for the second command. Calls of make are left out: they
-// take minutes, or tools/targets runs them. The test lists them and looks for their
-// targets.
+// A second "background until" is for the second command. Calls of make are left out: most
+// take minutes. The test lists them and looks for their targets.
 package commands

@@ -1,4 +1,4 @@
-package targets_test
+package main
 
 import (
 	"os"
