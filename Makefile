@@ -159,7 +159,7 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres outside etcd boundaries docs isolated tidy fmt/check lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres outside etcd docs isolated tidy fmt/check lint workflows check/test release/dry vuln ## What check runs besides the tests
 
 build: ## Build every package
 	@$(call use,go.work)
@@ -186,9 +186,9 @@ release/dry: ## Release VERSION, or the next one, in a temporary clone, and use 
 	$(call tool,release,-version "$(VERSION)" -dry)
 
 boundaries: override MODULES :=
-boundaries: ## Prove the rules of modules that the linter does not see, and the picture in CONTRIBUTING.md
-	@$(call use,go.work)
-	$(call tool,boundaries,-work "$$GOWORK" $$modules)
+boundaries: ## Prove the rules of modules that the linter does not see, which check/test does too
+	@.ci/toolchain
+	cd tools && GOWORK=off go test -count=1 ./boundaries
 
 docs: ## Prove that the names, links, paths and targets in the documentation are there
 	@$(call tool,docs,)

@@ -1,98 +1,197 @@
-package main
+// Package boundaries tests the rules about modules that depguard does not see: what each
+// go.mod requires, on which releases the tests run, and what published packages link
+// through others. Which package of a module may import which is in .golangci.yml.
+package boundaries
 
 import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// Each violation goes into a copy of the project, and must be found there and not before.
-func TestEveryInjectedViolationIsFound(t *testing.T) {
+// root is the path that every module of the project starts with.
+const root = "github.com/reprise-go/reprise/"
+
+// requires are the modules that code and tests of each published module may import; those
+// of the project by their folders. Any other module that is published needs a row.
+var requires = map[string]string{
+	"core":                       "github.com/dunglas/httpsfv",
+	"servers":                    "",
+	"store/internal":             "core",
+	"store/etcd":                 "core store/internal go.etcd.io/etcd/api/v3 go.etcd.io/etcd/client/v3",
+	"store/mysql":                "core store/internal",
+	"store/postgres":             "core store/internal github.com/jackc/pgx/v5",
+	"store/redis":                "core store/internal github.com/redis/go-redis/v9",
+	"store/sqlite":               "core store/internal",
+	"adapters/internal":          "core",
+	"adapters/internal/fasthttp": "core github.com/valyala/fasthttp",
+	"adapters/nethttp":           "core adapters/internal",
+	"adapters/gin":               "core adapters/internal github.com/gin-gonic/gin",
+	"adapters/echo":              "core adapters/internal github.com/labstack/echo/v4",
+	"adapters/echo5":             "core adapters/internal github.com/labstack/echo/v5",
+	"adapters/fiber":             "core adapters/internal/fasthttp github.com/gofiber/fiber/v2 github.com/valyala/fasthttp",
+	"adapters/fiber3":            "core adapters/internal/fasthttp github.com/gofiber/fiber/v3 github.com/valyala/fasthttp",
+	"adapters/grpc":              "core google.golang.org/grpc google.golang.org/protobuf",
+	"adapters/connect":           "core connectrpc.com/connect google.golang.org/protobuf",
+	"client":                     "github.com/cenkalti/backoff/v5",
+	"client/grpc":                "client google.golang.org/grpc google.golang.org/protobuf",
+	"client/connect":             "client connectrpc.com/connect google.golang.org/protobuf",
+	"blob":                       "core gocloud.dev",
+	"otel":                       "core client go.opentelemetry.io/otel go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace",
+	"conformance":                "core",
+	"reprisetest":                "core conformance",
+	"console":                    "core",
+	"proxy":                      "core adapters/nethttp github.com/pelletier/go-toml/v2",
+	"caddy":                      "core proxy store/postgres store/redis github.com/caddyserver/caddy/v2 github.com/jackc/pgx/v5 github.com/redis/go-redis/v9",
+	"cmd/reprise": "core console otel proxy store/postgres store/redis github.com/jackc/pgx/v5 github.com/redis/go-redis/v9 github.com/prometheus/client_golang " +
+		"github.com/rivo/uniseg github.com/spf13/cobra github.com/spf13/pflag go.opentelemetry.io/otel/exporters/prometheus go.opentelemetry.io/otel/sdk/metric golang.org/x/net golang.org/x/term",
+}
+
+// suites are modules for tests alone that need the standard library and core. Stores and
+// adapters may require them, and depguard keeps them out of code that is not a test.
+var suites = []string{"conformance", "servers"}
+
+var (
+	dir       = filepath.Join("..", "..")
+	published = regexp.MustCompile(`^(adapters|blob|caddy|client|cmd|conformance|console|core|otel|proxy|reprisetest|servers|store)(/|$)`)
+	private   = regexp.MustCompile(`^(examples|lab|tools)(/|$)`)
+)
+
+type module struct {
+	Go, Toolchain string
+	Require       []struct {
+		Path, Version string
+		Indirect      bool
+	}
+}
+
+// modules returns the go.mod files of the project by their folders.
+func modules(t *testing.T) map[string]module {
+	t.Helper()
+	found := map[string]module{}
+	for file := range strings.FieldsSeq(run(t, "find * -name go.mod -not -path '*/node_modules/*'")) {
+		found[path.Dir(file)] = decode[module](t, "go mod edit -json "+file)
+	}
+	return found
+}
+
+func decode[T any](t *testing.T, command string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(run(t, command)), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// served puts a command into the workspace of what the module proxy serves.
+const served = `found=$(.ci/modules go.work); eval "$found"; `
+
+// run returns the output of a shell's command in the folder of the project.
+func run(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euc", command)
+	cmd.Dir, cmd.Stderr = dir, t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return string(out)
+}
+
+func TestModulesRequireNothingElse(t *testing.T) {
 	t.Parallel()
-	dir := tree.Copy(t)
-	folders, err := uses(t.Context(), dir, "go.work")
+	for folder, m := range modules(t) {
+		if m.Go != "1.25.0" && m.Go != "1.26.0" || m.Toolchain != "" {
+			t.Errorf("%s: go %s, toolchain %q: want 1.25.0, or 1.26.0 where a dependency needs it, and no toolchain", folder, m.Go, m.Toolchain)
+		}
+		row, listed := requires[folder]
+		if !listed && published.MatchString(folder) || !published.MatchString(folder) && !private.MatchString(folder) {
+			t.Errorf("%s has no row in the table of what modules may require", folder)
+		}
+		for _, r := range m.Require {
+			name := strings.TrimPrefix(r.Path, root)
+			tested := slices.Contains(suites, name) && (strings.HasPrefix(folder, "store/") || strings.HasPrefix(folder, "adapters/"))
+			if listed && !r.Indirect && !tested && !slices.Contains(strings.Fields(row), name) {
+				t.Errorf("%s requires %s, which its row does not have", folder, name)
+			}
+		}
+	}
+}
+
+// The tests run on the releases of frameworks and clients that the published modules
+// require, the oldest. In the workspace, a newer requirement of any module would raise
+// them.
+func TestTestsRunOnTheOldestReleases(t *testing.T) {
+	t.Parallel()
+	found := modules(t)
+	type workspace struct{ Use []struct{ DiskPath string } }
+	work, newest := decode[workspace](t, "go work edit -json go.work"), decode[workspace](t, "go work edit -json lab/newest.work")
+	selected := map[string]string{}
+	for line := range strings.Lines(run(t, served+"go list -m all")) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			selected[fields[0]] = fields[1]
+		}
+	}
+	for _, use := range work.Use {
+		folder := path.Clean(use.DiskPath)
+		if !slices.ContainsFunc(newest.Use, func(u struct{ DiskPath string }) bool { return path.Join("lab", u.DiskPath) == folder }) {
+			t.Errorf("%s is in go.work and not in lab/newest.work", folder)
+		}
+		if !strings.HasPrefix(folder, "adapters/") && !strings.HasPrefix(folder, "store/") {
+			continue
+		}
+		for _, r := range found[folder].Require {
+			if now := selected[r.Path]; !r.Indirect && !strings.HasPrefix(r.Path, root) && r.Path != "google.golang.org/protobuf" && now != "" && now != r.Version {
+				t.Errorf("the workspace selects %s %s, and %s requires %s", r.Path, now, folder, r.Version)
+			}
+		}
+	}
+}
+
+// A service must not link the testing package, and an adapter for another transport than
+// net/http does not pay for it. Fiber's own utils need testing; the suites are libraries
+// of tests. An internal package is linked through one that is not.
+func TestPublishedPackagesLinkNoTests(t *testing.T) {
+	t.Parallel()
+	exempt := regexp.MustCompile(`^(adapters/fiber|conformance|reprisetest)|(^|/)internal(/|$)`)
+	for line := range strings.Lines(run(t, served+"go list -f '{{.ImportPath}} {{.Deps}}' $packages")) {
+		fields := strings.FieldsFunc(strings.TrimPrefix(line, root), func(r rune) bool { return strings.ContainsRune(" []\n", r) })
+		if pkg := fields[0]; published.MatchString(pkg) && !exempt.MatchString(pkg) {
+			if slices.Contains(fields, "testing") || strings.HasPrefix(pkg, "core") && slices.Contains(fields, "net/http") {
+				t.Errorf("%s links testing, or as part of core net/http", pkg)
+			}
+		}
+	}
+}
+
+// Only security raises the requirements of published modules, so each go.mod is in one
+// entry of the configuration for updates.
+func TestUpdatesCoverEveryModule(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(dir, ".github", "dependabot.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	violations := func() []string {
-		bad, err := check(t.Context(), dir, dir+"/go.work", folders)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return bad
-	}
-	if before := violations(); len(before) > 0 {
-		t.Errorf("found before anything was injected:\n%s", strings.Join(before, "\n"))
-	}
-	injected := []struct{ file, text, want string }{
-		{"core/internal/hidden/http.go", "package hidden\n\nimport _ \"expvar\"\n", ""},
-		{"core/hiding/http.go", "package hiding\n\nimport _ \"" + root + "core/internal/hidden\"\n", "core/hiding: links net/http, directly or through others"},
-		{"console/suites/x.go", "package suites\n\nimport _ \"" + root + "conformance/storetest\"\n", "console/suites: links testing, directly or through others"},
-		{"store/forgotten/go.mod", "module " + root + "store/forgotten\n\ngo 1.25.0\n", "store/forgotten: is a module that is not in go.work"},
-		{
-			"console/injected/x.go", "package injected\n\nimport _ \"" + root + "conformance\"\n",
-			"CONTRIBUTING.md: the picture does not lead from console to conformance, but console/injected imports conformance",
-		},
-	}
-	for _, i := range injected {
-		tree.Write(t, dir, i.file, i.text)
-	}
-	after := violations()
-	for _, i := range injected {
-		if i.want != "" && !slices.Contains(after, i.want) {
-			t.Errorf("not found: %s\nin:\n%s", i.want, strings.Join(after, "\n"))
-		}
-	}
-}
-
-func TestUnfinishedRunIsNotAPass(t *testing.T) {
-	t.Parallel()
-	for _, folders := range [][]string{nil, {"core"}} {
-		if _, err := check(t.Context(), t.TempDir(), "go.work", folders); err == nil {
-			t.Errorf("check of %q in an empty folder passes", folders)
-		}
-	}
-}
-
-func TestRulesOfAModule(t *testing.T) {
-	t.Parallel()
-	const gin, echo = "github.com/gin-gonic/gin", "github.com/labstack/echo/v4"
-	adapter := module{path: "adapters/gin", inside: true, goVersion: "1.25.0", direct: []string{gin}, versions: map[string]string{gin: "v1.10.0"}}
-	for _, row := range []struct {
-		name  string
-		spoil func(*module)
-		want  string // the only violation; empty for none
-	}{
-		{"the oldest framework", func(*module) {}, ""},
-		{"a newer one", func(m *module) { m.versions[gin] = "v1.12.0" }, "requires " + gin + " v1.12.0, want v1.10.0 as the published modules: the tests run on the oldest"},
-		{"a newer one outside of go.work", func(m *module) { m.versions[gin], m.inside = "v1.12.0", false }, ""},
-		{"two frameworks", func(m *module) { m.direct = append(m.direct, echo) }, "requires " + gin + " and " + echo + ": one framework a module, so that one that is refused takes down only itself"},
-		{"a newer language than it needs", func(m *module) { m.goVersion = "1.26.8" }, "go 1.26.8, want one of 1.25.0, 1.26.0"},
-		{"a toolchain", func(m *module) { m.toolchain = "go1.26.8" }, "toolchain go1.26.8: consumers choose their own"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			m := module{path: "lab/gin", inside: true, goVersion: "1.26.0", direct: []string{gin}, versions: map[string]string{gin: "v1.10.0"}}
-			row.spoil(&m)
-			var want []string
-			if row.want != "" {
-				want = []string{"lab/gin/go.mod: " + row.want}
+	for folder := range modules(t) {
+		entries := 0
+		for entry := range strings.SplitSeq(string(text), "package-ecosystem:") {
+			for _, m := range regexp.MustCompile(`(?m)^      - /(\S+)$`).FindAllStringSubmatch(entry, -1) {
+				if ok, _ := path.Match(m[1], folder); ok {
+					entries++
+					if published.MatchString(folder) && !strings.Contains(entry, "open-pull-requests-limit: 0") {
+						t.Errorf("%s is published, and its entry in .github/dependabot.yml has no limit of 0", folder)
+					}
+				}
 			}
-			if got := checkModules([]module{adapter, m}); !slices.Equal(got, want) {
-				t.Errorf("violations %q, want %q", got, want)
-			}
-		})
-	}
-}
-
-func TestNewestWorkspaceHasEveryModule(t *testing.T) {
-	t.Parallel()
-	dir := tree.Copy(t)
-	tree.Write(t, dir, newest, "go 1.26.0\n\nuse .\n")
-	_, bad, err := loadModules(t.Context(), dir)
-	if want := "core: is in go.work and not in " + newest; err != nil || !slices.Contains(bad, want) {
-		t.Errorf("violations %q, %v, want %q", bad, err, want)
+		}
+		if entries != 1 {
+			t.Errorf("%s is in %d entries of .github/dependabot.yml, want 1", folder, entries)
+		}
 	}
 }
