@@ -190,8 +190,9 @@ boundaries: ## Prove the rules of modules that the linter does not see, which ch
 	@.ci/toolchain
 	cd tools && GOWORK=off go test -count=1 ./boundaries
 
-docs: ## Prove that the names, links, paths and targets in the documentation are there
-	@$(call tool,docs,)
+docs: ## Prove that the names, paths, targets and links in the documentation are there
+	@(cd tools && GOWORK=off go run ./docs -root ..)
+	.ci/site links
 
 # The base of its addresses, which GitHub Pages takes from the name of the repository: SITE_BASE=/
 export SITE_BASE ?= /reprise/

@@ -1,12 +1,10 @@
-// Command docs checks that the names in the documentation exist. It resolves, in every
-// Markdown file of the project: relative links and their anchors, file paths, modules,
-// make targets, environment variables, tests, and the Go names in code spans and code
-// blocks; and in Go comments: doc links, the Go names of code blocks, and names with
-// their package.
+// Command docs checks that the Go names, flags, variables, make targets and paths in code
+// spans of the Markdown files exist, and those in doc links of Go comments; that an index
+// in docs links every page of its folder; and that generated tables are up to date. With
+// -write it makes these tables. Links are checked by .ci/site links.
 //
-// It needs the standard library only, and no build. It prints one line for each name that
-// it cannot resolve and exits with 1 if there is one, with 2 if it could not look. Names
-// of other projects are listed in foreign.go.
+// It needs no build. It prints a line for each name that it cannot resolve, and exits
+// with 1 if there is one, with 2 if it could not look.
 package main
 
 import (
@@ -14,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -23,80 +20,58 @@ func main() {
 	dir := flag.String("root", ".", "the folder of go.work")
 	write := flag.Bool("write", false, "make the generated parts of pages anew, instead of checking the pages")
 	flag.Parse()
-	if *write {
-		if _, err := pages(*dir, true); err != nil {
-			fmt.Fprintln(os.Stderr, "docs:", err)
-			os.Exit(2)
-		}
-		return
+	var bad []string
+	_, err := pages(*dir, *write)
+	if !*write && err == nil {
+		bad, err = check(*dir)
 	}
-	os.Exit(run(*dir))
-}
-
-func run(dir string) int {
-	bad, names, err := check(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
-		return 2
+		os.Exit(2)
 	}
 	for _, line := range bad {
 		fmt.Fprintln(os.Stderr, line)
 	}
-	fmt.Fprintf(os.Stderr, "docs: %d names, %d unresolved\n", names, len(bad))
 	if len(bad) > 0 {
-		return 1
+		os.Exit(1)
 	}
-	return 0
 }
 
-// check returns a line for each name that cannot be resolved, and how many names it
-// looked up.
-func check(dir string) (unresolved []string, names int, err error) {
+// check returns a line for each name that cannot be resolved.
+func check(dir string) ([]string, error) {
 	p, err := load(dir)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	r := &report{project: p}
 	for _, page := range p.pages {
-		r.page(page)
-		if path.Base(page.File) == "README.md" && strings.HasPrefix(page.File, "docs/") {
-			r.index(page)
+		for _, span := range page.Code {
+			p.at = fmt.Sprintf("%s:%d", page.File, span.Line)
+			p.span(page.File, span.Text)
 		}
-	}
-	for _, pkg := range p.packages {
-		for _, c := range pkg.docs {
-			r.doc(pkg, c)
+		if strings.HasPrefix(page.File, "docs/") && path.Base(page.File) == "README.md" {
+			p.index(page.File, page.Text)
 		}
 	}
 	for _, c := range p.comments {
-		r.comment(c)
+		for i, line := range strings.Split(c.text, "\n") {
+			p.at = fmt.Sprintf("%s:%d", c.file, c.line+i)
+			p.comment(line)
+		}
 	}
 	stale, err := pages(dir, false)
-	if err != nil {
-		return nil, 0, err
-	}
 	for _, page := range stale {
-		r.lines = append(r.lines, page+": its generated part is old: run make docs/write")
+		p.bad = append(p.bad, page+": its generated part is old: run make docs/write")
 	}
-	if n := p.words(); n > mostWords {
-		r.lines = append(r.lines, fmt.Sprintf("docs: the pages for users have %d words, %d at most: make one shorter", n, mostWords))
-	}
-	slices.Sort(r.lines)
-	return slices.Compact(r.lines), r.names, nil
+	slices.Sort(p.bad)
+	return slices.Compact(p.bad), err
 }
 
-// report collects the names that cannot be resolved.
-type report struct {
-	*project
-
-	lines []string
-	names int
-}
-
-// want counts a name, and reports it at a place if it is not resolved.
-func (r *report) want(resolved bool, file string, line int, format string, args ...any) {
-	r.names++
-	if !resolved {
-		r.lines = append(r.lines, fmt.Sprintf("%s:%d: %s", filepath.ToSlash(file), line, fmt.Sprintf(format, args...)))
+// index wants a link to each page in the folder of a README.
+func (p *project) index(file, text string) {
+	p.at = file
+	for _, other := range p.pages {
+		if path.Dir(other.File) == path.Dir(file) && other.File != file {
+			p.want(strings.Contains(text, "]("+path.Base(other.File)+")"), "the index lacks %s", path.Base(other.File))
+		}
 	}
 }

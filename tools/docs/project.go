@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/reprise-go/reprise/tools/internal/markdown"
@@ -19,232 +18,173 @@ import (
 type project struct {
 	dir      string
 	pages    []*markdown.Page
-	comments []comment             // every comment in a Go file
-	packages map[string]*goPackage // by their folder
-	exported map[string]bool       // every exported name and member, of any package
-	tests    map[string]bool       // tests, benchmarks, fuzz targets and examples
-	targets  map[string]bool       // of make
-	settings map[string]bool       // environment variables
-	modules  map[string]bool       // that a go.mod names
-}
-
-// goPackage is the names of a package.
-type goPackage struct {
-	name    string
-	names   map[string]bool            // exported names of the package
-	members map[string]map[string]bool // fields and methods by their type
-	fields  map[string]map[string]bool // exported fields by their struct
-	embeds  map[string][]string        // types of the package by the type that embeds them
-	groups  map[string][]string        // types of the package by the fields that have them
-	docs    []comment
+	comments []comment
+	targets  map[string]bool            // of make
+	words    map[string]bool            // identifiers of code, words of its strings and of other files, and names of files
+	imported map[string]bool            // last elements of the paths of imports
+	packages map[string]map[string]bool // exported names by the published package that declares them
+	members  map[string]map[string]bool // fields and methods by the name of their type
+	like     map[string][]string        // types by the one that embeds them, or by a field that has them
+	at       string                     // file and line of the name that is looked up
+	bad      []string                   // a line for each name that is not resolved
 }
 
 // comment is a text in a Go file.
 type comment struct {
-	text string
-	file string
-	line int
+	text, file string
+	line       int
 }
 
 var (
-	modulePath = regexp.MustCompile(`(?m)^(?:module |require |\t)([a-z]+\.[a-z.]+(?:/\S+)?)[ \n]`)
-	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z/_-]*):`)
-	setting    = regexp.MustCompile(`REPRISE_[A-Z_]+[A-Z]`)
-	testName   = regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z/]*):`)
+
+	// word matches identifiers, flags and variables, and sources the other files that have
+	// some.
+	word    = regexp.MustCompile(`[A-Za-z_][\w-]*`)
+	sources = regexp.MustCompile(`(^|/)(Makefile|\.ci/\w+|[^/]+\.(ya?ml|sql|lua|work|mod|js|mjs|json|toml|proto))$`)
 )
 
 // load reads the project below dir.
 func load(dir string) (*project, error) {
 	p := &project{
-		dir: dir, packages: map[string]*goPackage{}, exported: map[string]bool{}, tests: map[string]bool{},
-		targets: map[string]bool{}, settings: map[string]bool{}, modules: map[string]bool{},
+		dir: dir, targets: map[string]bool{}, words: map[string]bool{}, imported: map[string]bool{},
+		packages: map[string]map[string]bool{}, members: map[string]map[string]bool{}, like: map[string][]string{},
 	}
-	makefile, err := os.ReadFile(filepath.Join(dir, "Makefile"))
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range makeTarget.FindAllSubmatch(makefile, -1) {
-		p.targets[string(m[1])] = true
-	}
-	p.findSettings(makefile)
-	return p, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
+	return p, fs.WalkDir(os.DirFS(dir), ".", func(file string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
 			return err
-		}
-		base := entry.Name()
-		if entry.IsDir() {
-			if name != dir && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") && base != ".ci") {
-				return filepath.SkipDir
-			}
+		case entry.IsDir() && file != "." && (name == "node_modules" || strings.HasPrefix(name, ".") && name != ".ci" && name != ".github"):
+			return fs.SkipDir
+		case entry.IsDir():
 			return nil
 		}
-		file, err := filepath.Rel(dir, name)
-		if err != nil {
+		p.words[name] = true
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+		switch {
+		case err != nil:
 			return err
+		case path.Ext(file) == ".go":
+			return p.readGo(file, text)
+		case path.Ext(file) == ".md" && !strings.Contains(file, "testdata/"):
+			p.pages = append(p.pages, markdown.Read(file, string(text)))
+		case file == "Makefile":
+			for _, m := range makeTarget.FindAllStringSubmatch(string(text), -1) {
+				p.targets[m[1]] = true
+			}
+			fallthrough
+		case sources.MatchString(file):
+			p.addWords(string(text))
 		}
-		return p.read(filepath.ToSlash(file))
+		return nil
 	})
 }
 
-func (p *project) findSettings(text []byte) {
-	for _, name := range setting.FindAll(text, -1) {
-		p.settings[string(name)] = true
+func (p *project) addWords(text string) {
+	for _, w := range word.FindAllString(text, -1) {
+		p.words[w] = true
 	}
 }
 
-// read takes in one file.
-func (p *project) read(file string) error {
-	isGo, isPage := path.Ext(file) == ".go", path.Ext(file) == ".md"
-	isModule, isScript := path.Ext(file) == ".mod", strings.HasPrefix(file, ".ci/")
-	if !isGo && !isPage && !isModule && !isScript {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(p.dir, filepath.FromSlash(file)))
-	switch {
-	case err != nil:
-		return err
-	case isPage:
-		p.pages = append(p.pages, markdown.Read(file, string(text)))
-		return nil
-	case isModule:
-		for _, m := range modulePath.FindAllSubmatch(text, -1) {
-			p.modules[string(m[1])] = true
-		}
-		return nil
-	case isScript:
-		p.findSettings(text)
-		return nil
-	}
-	p.findSettings(text)
+// readGo takes the names of a Go file.
+func (p *project) readGo(file string, text []byte) error {
 	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, filepath.Join(p.dir, filepath.FromSlash(file)), text, parser.ParseComments|parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(set, file, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
-	p.readGo(file, set, parsed)
+	if !ast.IsGenerated(parsed) {
+		for _, group := range parsed.Comments {
+			p.comments = append(p.comments, comment{group.Text(), file, set.Position(group.Pos()).Line})
+		}
+	}
+	for _, i := range parsed.Imports {
+		p.imported[path.Base(major.ReplaceAllString(strings.Trim(i.Path.Value, `"`), ""))] = true
+		if i.Name != nil {
+			p.imported[i.Name.Name] = true
+		}
+	}
+	exported := map[string]bool{}
+	if pkg := parsed.Name.Name; !private.MatchString(file) && !strings.HasSuffix(pkg, "_test") && pkg != "main" {
+		if p.packages[pkg] == nil {
+			p.packages[pkg] = map[string]bool{}
+		}
+		exported = p.packages[pkg]
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			p.words[n.Name] = true
+		case *ast.BasicLit:
+			p.addWords(n.Value)
+		case *ast.FuncDecl:
+			if n.Recv == nil {
+				exported[n.Name.Name] = true
+			} else {
+				p.member(typeName(n.Recv.List[0].Type), n.Name.Name)
+			}
+		case *ast.TypeSpec:
+			exported[n.Name.Name] = true
+			p.typ(n)
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				exported[name.Name] = true
+			}
+		}
+		return true
+	})
 	return nil
 }
 
-func (p *project) readGo(file string, set *token.FileSet, parsed *ast.File) {
-	at := func(group *ast.CommentGroup) comment {
-		return comment{group.Text(), file, set.Position(group.Pos()).Line}
-	}
-	if ast.IsGenerated(parsed) {
-		return // its comments are not ours
-	}
-	for _, group := range parsed.Comments {
-		p.comments = append(p.comments, at(group))
-	}
-	if strings.HasSuffix(file, "_test.go") {
-		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && testName.MatchString(f.Name.Name) {
-				p.tests[f.Name.Name] = true
-			}
-		}
+// major matches the end of the path of a module's later version.
+var major = regexp.MustCompile(`/v\d+$`)
+
+// private matches the files whose packages no page means by their name alone.
+var private = regexp.MustCompile(`^(lab|examples|tools)/|(^|/)internal/`)
+
+// typ takes the members of a type.
+func (p *project) typ(spec *ast.TypeSpec) {
+	var fields *ast.FieldList
+	switch t := spec.Type.(type) {
+	case *ast.StructType:
+		fields = t.Fields
+	case *ast.InterfaceType:
+		fields = t.Methods
+	default:
 		return
 	}
-	folder := path.Dir(file)
-	pkg := p.packages[folder]
-	if pkg == nil {
-		pkg = &goPackage{name: parsed.Name.Name, names: map[string]bool{}, members: map[string]map[string]bool{}, fields: map[string]map[string]bool{}, embeds: map[string][]string{}, groups: map[string][]string{}}
-		p.packages[folder] = pkg
-	}
-	doc := func(group *ast.CommentGroup) {
-		if group != nil {
-			pkg.docs = append(pkg.docs, at(group))
+	for _, f := range fields.List {
+		inner := typeName(f.Type)
+		for _, n := range f.Names {
+			p.member(spec.Name.Name, n.Name)
+			p.like[n.Name] = append(p.like[n.Name], inner)
 		}
-	}
-	doc(parsed.Doc)
-	for _, d := range parsed.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			doc(d.Doc)
-			if d.Recv == nil {
-				p.export(pkg, d.Name.Name)
-			} else {
-				p.exportMember(pkg, typeName(d.Recv.List[0].Type), d.Name.Name)
-			}
-		case *ast.GenDecl:
-			doc(d.Doc)
-			for _, s := range d.Specs {
-				p.readSpec(pkg, s, doc)
-			}
+		if f.Names == nil {
+			p.like[spec.Name.Name] = append(p.like[spec.Name.Name], inner)
+			p.member(spec.Name.Name, inner)
 		}
 	}
 }
 
-func (p *project) readSpec(pkg *goPackage, s ast.Spec, doc func(*ast.CommentGroup)) {
-	switch s := s.(type) {
-	case *ast.ValueSpec:
-		doc(s.Doc)
-		for _, n := range s.Names {
-			p.export(pkg, n.Name)
-		}
-	case *ast.TypeSpec:
-		doc(s.Doc)
-		p.export(pkg, s.Name.Name)
-		var fields *ast.FieldList
-		switch t := s.Type.(type) {
-		case *ast.StructType:
-			fields = t.Fields
-		case *ast.InterfaceType:
-			fields = t.Methods
-		default:
-			return
-		}
-		_, isStruct := s.Type.(*ast.StructType)
-		if isStruct {
-			pkg.fields[s.Name.Name] = map[string]bool{}
-		}
-		for _, f := range fields.List {
-			doc(f.Doc)
-			for _, n := range f.Names {
-				p.exportMember(pkg, s.Name.Name, n.Name)
-				if isStruct && n.IsExported() {
-					pkg.fields[s.Name.Name][n.Name] = true
-					if t := typeName(f.Type); ast.IsExported(t) {
-						pkg.groups[n.Name] = append(pkg.groups[n.Name], t)
-					}
-				}
-			}
-			if inner := typeName(f.Type); f.Names == nil && inner != "" {
-				pkg.embeds[s.Name.Name] = append(pkg.embeds[s.Name.Name], inner)
-			}
-		}
+func (p *project) member(typ, name string) {
+	if p.members[typ] == nil {
+		p.members[typ] = map[string]bool{}
 	}
+	p.members[typ][name] = true
 }
 
-func (p *project) export(pkg *goPackage, name string) {
-	if ast.IsExported(name) {
-		pkg.names[name], p.exported[name] = true, true
-	}
-}
-
-func (p *project) exportMember(pkg *goPackage, typ, name string) {
-	if !ast.IsExported(name) {
-		return
-	}
-	if pkg.members[typ] == nil {
-		pkg.members[typ] = map[string]bool{}
-	}
-	pkg.members[typ][name], p.exported[name] = true, true
-}
-
-// has reports whether a type has a member, its own or one of a type that it embeds.
-func (g *goPackage) has(typ, member string) bool {
-	return g.members[typ][member] || slices.ContainsFunc(g.embeds[typ], func(inner string) bool { return g.has(inner, member) })
-}
-
-// typeName returns the name of a receiver's type.
+// typeName returns the name of a type without its package and arguments.
 func typeName(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
 		return typeName(t.X)
 	case *ast.IndexExpr:
 		return typeName(t.X)
+	case *ast.SelectorExpr:
+		return t.Sel.Name
 	case *ast.Ident:
 		return t.Name
-	default:
-		return ""
 	}
+	return ""
 }
