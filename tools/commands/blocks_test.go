@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"errors"
 	"fmt"
 	"go/doc/comment"
 	"go/parser"
@@ -13,165 +12,131 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/reprise-go/reprise/tools/internal/markdown"
+	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// block is a shell block, as a reader copies it.
+// block is a code block of a page, with its parsed directive.
 type block struct {
 	at       string // file:line
 	language string
 	text     string
-	how
+
+	until  []string // the output of the first commands, which serve, to wait for
+	needs  string   // a server
+	prints []string
+	long   bool   // not under -short
+	notRun string // the reason
+
+	continues bool
 }
 
-// how is the parsed directive of a block.
-type how struct {
-	until   []string // the output of the first commands, which serve, to wait for
-	needs   []string // servers
-	prints  []string
-	long    bool   // not under -short
-	because string // not run
-
-	continues bool // whether the block continues the processes of the one above
-}
-
-// Languages of blocks: run, compiled, and not meant for a machine. Any other needs a
-// reason not to be run.
-var (
-	shells = []string{"sh"}
-	data   = []string{"text", "json", "yaml", "toml", "mermaid"}
-)
+// languages of blocks; any other needs a reason not to be run.
+var languages = []string{"sh", "go", "text", "json", "yaml", "toml", "mermaid"}
 
 // program matches the first word of a command in a package comment.
 var program = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*(go|make|curl|reprise|psql|redis-cli|nats|nats-server|docker|git|npm) `)
 
-// read returns the blocks of the files, whose names are relative to root, and the
-// mistakes in their directives.
-func read(root string, files []string) (found []block, wrong []string) {
-	for _, file := range files {
-		if strings.Contains(file, "testdata/") {
-			continue
-		}
-		var inFile []block
-		var err error
-		switch path.Ext(file) {
-		case ".md":
-			inFile, err = inPage(root, file)
-		case ".go":
-			inFile, err = inComment(root, file)
-		}
-		if err != nil {
-			wrong = append(wrong, err.Error())
-		}
-		for _, b := range inFile {
-			if b.because == "" && !slices.Contains(slices.Concat(shells, data, []string{"go"}), b.language) {
-				wrong = append(wrong, fmt.Sprintf("%s: a block of the language %q is not run: make it one of %q, or say why", b.at, b.language, slices.Concat(shells, data, []string{"go"})))
-				continue
+// find returns the blocks of a work tree, and reports those that it does not understand.
+func find(t *testing.T, root string) (found []block) {
+	t.Helper()
+	files, ok := tree.Run(t, root, nil, "git", "ls-files", "*.md", "*.go")
+	if !ok {
+		t.Fatal(files)
+	}
+	for file := range strings.FieldsSeq(files) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case strings.Contains(file, "testdata/"):
+		case path.Ext(file) == ".go":
+			found = append(found, inComment(t, file, text)...)
+		default:
+			for _, b := range markdown.Read(file, string(text)).Blocks {
+				next := parse(t, block{at: fmt.Sprintf("%s:%d", file, b.Line), language: b.Language, text: b.Text}, b.Comment)
+				if next.continues {
+					last := len(found) - 1
+					next.text, found = found[last].text+next.text, found[:last]
+				}
+				found = append(found, next)
 			}
-			found = append(found, b)
 		}
 	}
-	return found, wrong
-}
-
-func inPage(root, file string) ([]block, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-	if err != nil {
-		return nil, err
-	}
-	var found []block
-	for _, b := range markdown.Read(file, string(text)).Blocks {
-		at := fmt.Sprintf("%s:%d", file, b.Line)
-		how, err := parse(b.Comment)
-		if err != nil {
-			return found, fmt.Errorf("%s: %w", at, err)
-		}
-		text := b.Text
-		if how.continues && len(found) > 0 {
-			above := found[len(found)-1]
-			found, text = found[:len(found)-1], above.text+text
-		}
-		found = append(found, block{at, b.Language, text, how})
-	}
-	return found, nil
+	return found
 }
 
 // inComment returns the shell blocks of a package comment.
-func inComment(root, file string) ([]block, error) {
+func inComment(t *testing.T, file string, text []byte) (found []block) {
+	t.Helper()
 	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, filepath.Join(root, filepath.FromSlash(file)), nil, parser.ParseComments|parser.PackageClauseOnly)
+	parsed, err := parser.ParseFile(set, file, text, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil || parsed.Doc == nil {
-		return nil, err
+		return nil
 	}
-	at := fmt.Sprintf("%s:%d", file, set.Position(parsed.Doc.Pos()).Line)
-	var directive string
+	directive := ""
 	for _, line := range parsed.Doc.List {
 		if text, ok := strings.CutPrefix(line.Text, "//run:"); ok {
 			directive = text
 		}
 	}
-	how, err := parse(directive)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
-	}
-	var found []block
+	at := fmt.Sprintf("%s:%d", file, set.Position(parsed.Doc.Pos()).Line)
 	for _, b := range new(comment.Parser).Parse(parsed.Doc.Text()).Content {
 		if code, ok := b.(*comment.Code); ok && program.MatchString(code.Text) {
-			found = append(found, block{at, "sh", code.Text, how})
+			found = append(found, parse(t, block{at: at, language: "sh", text: code.Text}, directive))
 		}
 	}
-	return found, nil
+	return found
 }
 
-// parse reads a directive. Another comment than a directive is an error, so that a
-// misspelled one is not taken for none.
-func parse(directive string) (how, error) {
-	var h how
+// parse reads the directive of a block. Any other comment is a mistake, so that a
+// misspelled directive is not taken for none.
+func parse(t *testing.T, b block, directive string) block {
+	t.Helper()
 	if reason, ok := strings.CutPrefix(directive, "not run: "); ok {
-		h.because = reason
-		return h, nil
+		b.notRun = reason
+		return b
+	}
+	if !slices.Contains(languages, b.language) {
+		t.Errorf("%s: a block of the language %q: make it one of %q, or say why it is not run", b.at, b.language, languages)
 	}
 	for clause := range strings.SplitSeq(directive, "; ") {
-		var err error
-		switch verb, rest, _ := strings.Cut(clause, " "); {
+		verb, rest, _ := strings.Cut(clause, " ")
+		text, err := strconv.Unquote(rest)
+		switch {
 		case clause == "":
 		case strings.HasPrefix(clause, "background until "):
-			h.until = append(h.until, strings.TrimPrefix(clause, "background until "))
-		case clause == "needs redis", clause == "needs postgres", clause == "needs mariadb":
-			h.needs = append(h.needs, rest)
-		case verb == "prints":
-			var text string
-			text, err = strconv.Unquote(rest)
-			h.prints = append(h.prints, text)
+			b.until = append(b.until, strings.TrimPrefix(clause, "background until "))
+		case verb == "needs" && servers[rest] != nil:
+			b.needs = rest
+		case verb == "prints" && err == nil:
+			b.prints = append(b.prints, text)
 		case clause == "continues":
-			h.continues = true
+			b.continues = true
 		case clause == "long":
-			h.long = true
+			b.long = true
 		default:
-			err = errors.New("no such clause")
-		}
-		if err != nil {
-			return h, fmt.Errorf("the directive %q: %w", clause, err)
+			t.Errorf("%s: there is no directive %q", b.at, clause)
 		}
 	}
-	return h, nil
+	return b
 }
 
-// commands returns the lines of a block without comments and empty lines, and the calls
-// of make separately.
-func (b block) commands() (run, makes []string) {
-	for line := range strings.Lines(b.text) {
-		line = strings.TrimRight(line, "\n")
-		command := strings.TrimSpace(line)
+// commands returns the lines of a block without comments, empty lines and calls of make,
+// whose targets have to exist.
+func (b block) commands(t *testing.T, makefile string) (lines []string) {
+	t.Helper()
+	for line := range strings.SplitSeq(b.text, "\n") {
+		words := strings.Fields(line)
 		switch {
-		case command == "" || strings.HasPrefix(command, "#"):
-		case command == "make" || strings.HasPrefix(command, "make "):
-			command, _, _ = strings.Cut(command, "#")
-			makes = append(makes, strings.TrimSpace(command))
-		default:
-			run = append(run, line)
+		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+		case words[0] != "make":
+			lines = append(lines, line)
+		case len(words) > 1 && !strings.HasPrefix(words[1], "#") && !strings.Contains(makefile, "\n"+words[1]+":"):
+			t.Errorf("%s: make has no target %s", b.at, words[1])
 		}
 	}
-	return run, makes
+	return lines
 }

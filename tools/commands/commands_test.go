@@ -3,189 +3,223 @@
 package commands_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
-	"github.com/reprise-go/reprise/tools/internal/markdown"
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// notRun are the blocks that no test can run, by their files.
-var notRun = []string{
-	"caddy/reprise.go",           // a line of a Caddyfile
-	"cmd/reprise/README.md",      // go install of a release
-	"cmd/reprise/README.md",      // resolve asks a person
-	"cmd/reprise/README.md",      // resolve of the reader's record
-	"cmd/reprise/README.md",      // forget of the reader's record
-	"docs/engineering/growth.md", // lab/postgres runs it in a schema of its own
-	"docs/guides/judge.md",       // an endpoint in Express
-	"docs/guides/judge.md",       // in FastAPI
-	"docs/guides/judge.md",       // in Rails
-	"docs/guides/judge.md",       // in Spring
-	"docs/guides/judge.md",       // and in Express, with programs
-	"docs/guides/proxy.md",       // the reader's service
-	"docs/operate/etcd.md",       // users of the reader's cluster
-	"docs/operate/postgres.md",   // SQL with the reader's roles
-	"docs/operate/postgres.md",   // and the policies of these
-	"docs/operate/redis.md",      // ACL with the reader's password
-	"examples/etcd/main.go",      // lab/etcd runs it on a cluster
-	"lab/bench/main.go",          // measures for minutes
+// machine has the clone, and servers at other addresses than those that the pages name.
+type machine struct {
+	clone   string
+	env     []string
+	place   *strings.Replacer // the addresses of the pages
+	at      map[string]string // addresses of servers
+	port    string            // of the examples
+	serving sync.Mutex        // one program at a time listens on it
 }
 
-// elsewhere are the targets that take minutes, and those of the examples, whose own tests
-// run what they run. They have to exist.
-var elsewhere = []string{"make", "make test", "make check", "make contract", "make demo", "make console", "make bench/peers", "make judge/peers", "make wire"}
+// repository is where a reader clones from.
+const repository = "https://github.com/reprise-go/reprise"
+
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "reprise")
+	if out, ok := tree.Run(t, ".", nil, "git", "clone", "--quiet", tree.Root(t), dir); !ok {
+		t.Fatal(out)
+	}
+	return dir
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{clone: clone(t), env: tree.GoOnly(t, "curl"), at: map[string]string{}, port: portOf(t, freeAddr(t))}
+	for name, start := range servers {
+		m.at[name] = start(t)
+	}
+	bin, _ := strings.CutPrefix(m.env[0], "PATH=")
+	home, _ := strings.CutPrefix(m.env[1], "HOME=")
+	if m.at["redis"] != "" { // on another port than the default one of the clients
+		tree.Link(t, bin, "redis-server")
+		client, _ := exec.LookPath("redis-cli")
+		tree.Write(t, bin, "redis-cli", fmt.Sprintf("#!/bin/sh\nexec %s -p %s \"$@\"\n", client, portOf(t, m.at["redis"])))
+		if err := os.Chmod(filepath.Join(bin, "redis-cli"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.at["postgres"] != "" {
+		tree.Link(t, bin, "psql")
+	}
+	here, nats := "127.0.0.1:"+m.port, portOf(t, freeAddr(t))
+	m.place = strings.NewReplacer(
+		"localhost:8080", here, "127.0.0.1:8080", here, "localhost:6379", m.at["redis"], "127.0.0.1:6379", m.at["redis"],
+		"postgres://localhost/postgres", "'"+m.at["postgres"]+"'", "postgres://127.0.0.1/postgres", "'"+m.at["postgres"]+"'",
+		"root@tcp(127.0.0.1:3306)/test", m.at["mariadb"], "localhost:4222", "127.0.0.1:"+nats, "127.0.0.1:4222", "127.0.0.1:"+nats, "-p 4222", "-p "+nats)
+	sources, _ := tree.Run(t, m.clone, nil, "git", "ls-files", "examples/*.go")
+	for file := range strings.FieldsSeq(sources) {
+		text, err := os.ReadFile(filepath.Join(m.clone, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Write(t, m.clone, file, strings.NewReplacer("localhost:8080", here, "127.0.0.1:8080", here).Replace(string(text)))
+	}
+	m.env[0] += ":" + filepath.Join(home, "go", "bin")
+	m.env = append(m.env, "TMPDIR="+t.TempDir(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+m.clone+".insteadOf", "GIT_CONFIG_VALUE_0="+repository)
+	runs(t, m.command(t, m.clone, "go install ./cmd/reprise"))
+	return m
+}
+
+// command returns a script of the shell.
+func (m *machine) command(t *testing.T, dir, script string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = dir, m.env
+	return cmd
+}
 
 func TestEveryCommandRuns(t *testing.T) {
 	t.Parallel()
-	w := newClone(t)
-	found := find(t, w.clone)
-	bare, full := w.withoutServers(t), w.withServers(t)
-	for name, machine := range map[string]*world{"without servers": bare, "with servers": full} {
-		t.Run(name, func(t *testing.T) {
+	m := newMachine(t)
+	makefile, err := os.ReadFile(filepath.Join(m.clone, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range find(t, m.clone) {
+		if b.notRun != "" || b.language != "sh" {
+			continue
+		}
+		lines := b.commands(t, string(makefile))
+		if len(lines) == 0 {
+			continue
+		}
+		t.Run(b.at, func(t *testing.T) {
 			t.Parallel()
-			for _, b := range found {
-				if b.because != "" || !slices.Contains(shells, b.language) {
-					continue
-				}
-				if lines, _ := b.commands(); len(lines) == 0 {
-					continue
-				}
-				t.Run(b.at, func(t *testing.T) {
-					t.Parallel()
-					switch {
-					case b.long && testing.Short():
-						t.Skip("it takes long")
-					case machine == full && slices.ContainsFunc(b.needs, func(name string) bool { return !full.has[name] }):
-						t.Skipf("it needs %s", b.needs)
-					}
-					machine.run(t, b)
-				})
+			switch {
+			case b.long && testing.Short():
+				t.Skip("it takes long")
+			case b.needs != "" && m.at[b.needs] == "":
+				t.Skipf("it needs %s", b.needs)
 			}
+			m.run(t, b, lines)
 		})
 	}
 }
 
-// find returns the blocks of a work tree.
-func find(t *testing.T, root string) []block {
+// run runs the commands of a block.
+func (m *machine) run(t *testing.T, b block, lines []string) {
 	t.Helper()
-	found, wrong := read(root, committed(t, root, "*.md", "*.go"))
-	if len(wrong) > 0 {
-		t.Errorf("%s", strings.Join(wrong, "\n"))
+	for i := range lines {
+		lines[i] = m.place.Replace(lines[i])
 	}
-	return found
+	dir := m.folder(t, lines)
+	var out buffer
+	if len(b.until) > 0 {
+		m.serving.Lock()
+		defer m.serving.Unlock()
+	}
+	for i, until := range b.until {
+		line, _, _ := strings.Cut(lines[i], " #")
+		defer m.serve(t, dir, strings.TrimSuffix(strings.TrimSpace(line), "&"), until, &out)()
+	}
+	cmd := m.command(t, dir, strings.Join(lines[len(b.until):], "\n"))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	for _, want := range b.prints { // a program may print it after its client has the answer
+		if !poll(t, func() bool { return strings.Contains(out.String(), want) }) {
+			t.Errorf("%q is not printed:\n%s", want, out.String())
+		}
+	}
 }
 
-// committed returns the files of a work tree that match.
-func committed(t *testing.T, root string, patterns ...string) []string {
+// moduleOfOurs matches the arguments of go get.
+var moduleOfOurs = regexp.MustCompile(regexp.QuoteMeta(ours) + `\S+`)
+
+// folder returns where commands run: in the clone, or elsewhere if they do not name
+// anything of it.
+func (m *machine) folder(t *testing.T, lines []string) string {
 	t.Helper()
-	files, ok := tree.Run(t, root, nil, "git", append([]string{"ls-files"}, patterns...)...)
-	if !ok {
-		t.Fatal(files)
+	dir, all := t.TempDir(), strings.Join(lines, "\n")
+	switch {
+	case strings.HasPrefix(all, "go get "): // no release exists yet: see docs/guides/checkout.md
+		for i, line := range lines {
+			lines[i] = moduleOfOurs.ReplaceAllString(line, "$0@v0.0.0")
+		}
+		runs(t, m.command(t, dir, `go mod init example.org/reader
+			(cd `+m.clone+` && find * -name go.mod -printf '%h\n') | while read -r folder; do
+				echo "-replace=`+ours+`$folder=`+m.clone+`/$folder"
+			done | xargs go mod edit`))
+	case !strings.HasPrefix(all, "git clone ") && (strings.Contains(all, "./") || strings.Contains(all, "-C ")):
+		return m.clone
 	}
-	return strings.Fields(files)
+	return dir
 }
 
-// A block that fails, or prints something else, fails the test.
-func TestABlockThatFailsIsReported(t *testing.T) {
-	t.Parallel()
-	m := &world{clone: t.TempDir(), env: os.Environ(), place: strings.NewReplacer(), serving: new(sync.Mutex), port: portOf(t, freeAddr(t))}
-	for name, b := range map[string]block{
-		"no command":         {text: "no-such-command"},
-		"not the last line":  {text: "false\ntrue"},
-		"within a pipe":      {text: "false | true"},
-		"a server that ends": {text: "true &\ntrue", how: how{until: []string{"8080"}}},
-		"what a server says": {text: "echo no\ntrue", how: how{until: []string{`"yes"`}}},
-	} {
-		if out, err := m.try(t, b); err == nil {
-			t.Errorf("%s: no failure, only %q", name, out)
-		}
-	}
-}
-
-// Commands in sentences name existing folders.
-func TestCommandsInSentencesNamePackages(t *testing.T) {
-	t.Parallel()
-	root := tree.Root(t)
-	for _, file := range committed(t, root, "*.md") {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, span := range markdown.Read(file, string(text)).Code {
-			for word := range strings.FieldsSeq(span.Text) {
-				folder, local := strings.CutPrefix(strings.TrimSuffix(word, "/..."), "./")
-				if !local || !strings.HasPrefix(span.Text, "go ") {
-					continue
-				}
-				if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
-					t.Errorf("%s:%d: %s: %v", file, span.Line, span.Text, err)
-				}
-			}
-		}
-	}
-}
-
-func TestWhatIsNotRunIsListed(t *testing.T) {
-	t.Parallel()
-	var left []string
-	for _, b := range find(t, tree.Root(t)) {
-		if b.because != "" {
-			file, _, _ := strings.Cut(b.at, ":")
-			left = append(left, file)
-			t.Logf("%s is not run: %s", b.at, b.because)
-		}
-	}
-	if slices.Sort(left); !slices.Equal(left, notRun) {
-		t.Errorf("not run are blocks of %q, want those of the list %q", left, notRun)
-	}
-}
-
-func TestTargetsThatTakeMinutesExist(t *testing.T) {
-	t.Parallel()
-	root := tree.Root(t)
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
+// serve starts a command and waits until it prints a text in quotes, or listens on a
+// port. Its processes end with stop.
+func (m *machine) serve(t *testing.T, dir, command, until string, out *buffer) (stop func()) {
+	t.Helper()
+	cmd := m.command(t, dir, command)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range find(t, root) {
-		_, makes := b.commands()
-		for _, call := range makes {
-			words := strings.Fields(call)
-			if len(words) > 2 {
-				words = words[:2]
-			}
-			if !slices.Contains(elsewhere, strings.Join(words, " ")) {
-				t.Errorf("%s: no test runs %s: add it to elsewhere if it takes minutes", b.at, call)
-			}
-			if len(words) > 1 && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(words[1])+`:`).Match(makefile) {
-				t.Errorf("%s: make has no target %s", b.at, words[1])
-			}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	hasEnded := func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
 		}
 	}
+	stop = func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // fails if it ended
+		if !poll(t, hasEnded) {
+			t.Errorf("%s does not end after an interrupt", command)
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	text, quoted := strconv.Unquote(until)
+	ready := func() bool {
+		return quoted == nil && strings.Contains(out.String(), text) || quoted != nil && listens(t, "127.0.0.1:"+m.port)
+	}
+	if !poll(t, func() bool { return ready() || hasEnded() }) || hasEnded() {
+		stop()
+		t.Fatalf("%s does not serve:\n%s", command, out.String())
+	}
+	return stop
 }
 
-// A block that the test would not understand fails it, instead of passing by.
-func TestUnknownBlocksAreReported(t *testing.T) {
-	t.Parallel()
-	for page, want := range map[string]string{
-		"```\nrm x\n```\n":                                `the language ""`,
-		"```fish\nrm x\n```\n":                            `the language "fish"`,
-		"<!-- run it somehow -->\n```sh\nx\n```\n":        `"run it somehow": no such clause`,
-		"<!-- needs mysql -->\n```sh\nx\n```\n":           `"needs mysql": no such clause`,
-		"<!-- prints x -->\n```sh\nx\n```\n":              "invalid syntax",
-		"<!-- background 8080 -->\n```sh\nx\n```\n":       "no such clause",
-		"<!-- not run because -->\n```sql\nSELECT\n```\n": "no such clause",
-	} {
-		dir := t.TempDir()
-		tree.Write(t, dir, "page.md", page)
-		if _, wrong := read(dir, []string{"page.md"}); len(wrong) != 1 || !strings.Contains(wrong[0], want) {
-			t.Errorf("%q: %q, want %q", page, wrong, want)
-		}
-	}
+// buffer takes the output of several processes.
+type buffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

@@ -5,9 +5,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,31 +21,52 @@ import (
 
 const ours = "github.com/reprise-go/reprise/"
 
-// imported are the packages that the Go blocks of the pages name. Those that gocloud.dev
-// needs are found in the module lab/blob, etcd's client in lab/etcd, GORM in
-// examples/sql, tokens in examples, and Fiber v3 in
-// lab/fiber3.
-var imported = map[string]string{
-	"reprise": ours + "core", "protocol": ours + "core/protocol", "contract": ours + "core/protocol/contract", "memstore": ours + "core/memstore", "store": ours + "core/store", "stored": ours + "core/protocol/stored",
-	"reprisehttp": ours + "adapters/nethttp", "reprisegin": ours + "adapters/gin", "repriseecho": ours + "adapters/echo",
-	"repriseecho5": ours + "adapters/echo5", "reprisefiber": ours + "adapters/fiber", "reprisefiber3": ours + "adapters/fiber3", "reprisegrpc": ours + "adapters/grpc",
-	"repriseconnect": ours + "adapters/connect", "repriseetcd": ours + "store/etcd", "clientv3": "go.etcd.io/etcd/client/v3", "repriseredis": ours + "store/redis", "reprisepg": ours + "store/postgres",
-	"reprisesqlite": ours + "store/sqlite", "reprisemysql": ours + "store/mysql",
-	"repriseclient": ours + "client", "reprisegrpcclient": ours + "client/grpc", "repriseconnectclient": ours + "client/connect",
-	"repriseblob": ours + "blob", "repriseotel": ours + "otel", "console": ours + "console", "proxy": ours + "proxy",
-	"reprisetest": ours + "reprisetest", "conformance": ours + "conformance", "storetest": ours + "conformance/storetest",
+// imported are the packages that the Go blocks of the pages name, by the last part of their
+// path, or by the name before it. Some are found in the modules that [moduleOf] returns.
+var imported = byName(ours, `reprise=core protocol=core/protocol contract=core/protocol/contract memstore=core/memstore store=core/store
+	stored=core/protocol/stored reprisehttp=adapters/nethttp reprisegin=adapters/gin repriseecho=adapters/echo repriseecho5=adapters/echo5
+	reprisefiber=adapters/fiber reprisefiber3=adapters/fiber3 reprisegrpc=adapters/grpc repriseconnect=adapters/connect
+	repriseetcd=store/etcd repriseredis=store/redis reprisepg=store/postgres reprisesqlite=store/sqlite reprisemysql=store/mysql
+	repriseclient=client reprisegrpcclient=client/grpc repriseconnectclient=client/connect repriseblob=blob repriseotel=otel console proxy
+	reprisetest conformance conformance/storetest`, "", `context encoding/hex crypto/sha256 errors fmt net/http net/http/httputil
+	net/http/httptest io log os crypto/rand sync/atomic database/sql strings testing time gorm.io/gorm gocloud.dev/blob connectrpc.com/connect
+	google.golang.org/grpc google.golang.org/grpc/credentials google.golang.org/protobuf/types/known/emptypb google.golang.org/grpc/metadata
+	clientv3=go.etcd.io/etcd/client/v3 github.com/gin-gonic/gin fiber=github.com/gofiber/fiber/v2 jwt=github.com/golang-jwt/jwt/v5
+	pgx=github.com/jackc/pgx/v5 github.com/jackc/pgx/v5/pgxpool redis=github.com/redis/go-redis/v9 github.com/gin-contrib/cors
+	github.com/gin-contrib/gzip github.com/gin-contrib/requestid
+	go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp
+	go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho`)
 
-	"blob": "gocloud.dev/blob", "connect": "connectrpc.com/connect", "grpc": "google.golang.org/grpc", "credentials": "google.golang.org/grpc/credentials", "emptypb": "google.golang.org/protobuf/types/known/emptypb", "metadata": "google.golang.org/grpc/metadata",
-	"gin": "github.com/gin-gonic/gin", "fiber": "github.com/gofiber/fiber/v2", "cors": "github.com/gin-contrib/cors", "gzip": "github.com/gin-contrib/gzip", "requestid": "github.com/gin-contrib/requestid",
-	"otelgin":  "go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin",
-	"otelecho": "go.opentelemetry.io/contrib/instrumentation/github.com/labstack/echo/otelecho",
-	"otelhttp": "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp",
-	"pgx":      "github.com/jackc/pgx/v5", "pgxpool": "github.com/jackc/pgx/v5/pgxpool", "redis": "github.com/redis/go-redis/v9",
+// byName returns lists of packages by their names, each after the beginning of its paths.
+func byName(lists ...string) map[string]string {
+	packages := map[string]string{}
+	for i := 0; i < len(lists); i += 2 {
+		for field := range strings.FieldsSeq(lists[i+1]) {
+			name, below, named := strings.Cut(field, "=")
+			if !named {
+				name, below = path.Base(field), field
+			}
+			packages[name] = lists[i] + below
+		}
+	}
+	return packages
+}
 
-	"gorm": "gorm.io/gorm", "jwt": "github.com/golang-jwt/jwt/v5",
-
-	"context": "context", "hex": "encoding/hex", "sha256": "crypto/sha256", "errors": "errors", "fmt": "fmt", "http": "net/http", "httputil": "net/http/httputil", "httptest": "net/http/httptest", "io": "io", "log": "log", "os": "os", "rand": "crypto/rand", "atomic": "sync/atomic",
-	"sql": "database/sql", "strings": "strings", "testing": "testing", "time": "time",
+// moduleOf returns the module that has the packages that a block imports.
+func moduleOf(file string) string {
+	for _, row := range [][2]string{
+		{`"gocloud.dev`, "lab/blob"},
+		{ours + `blob"`, "lab/blob"},
+		{ours + `store/etcd"`, "lab/etcd"},
+		{`"gorm.io`, "examples/sql"},
+		{`"github.com/golang-jwt`, "examples"},
+		{ours + `adapters/fiber3"`, "lab/fiber3"},
+	} {
+		if strings.Contains(file, row[0]) {
+			return row[1]
+		}
+	}
+	return "lab"
 }
 
 // beside are the packages whose name means another one beside each adapter.
@@ -53,21 +74,10 @@ var beside = map[string]map[string]string{
 	"reprisehttp":  {"middleware": "github.com/go-chi/chi/v5/middleware"},
 	"repriseecho":  {"middleware": "github.com/labstack/echo/v4/middleware", "echo": "github.com/labstack/echo/v4"},
 	"repriseecho5": {"middleware": "github.com/labstack/echo/v5/middleware", "echo": "github.com/labstack/echo/v5"},
-	"reprisefiber": {
-		"recover": fiberV2 + "recover", "requestid": fiberV2 + "requestid", "cors": fiberV2 + "cors", "compress": fiberV2 + "compress", "limiter": fiberV2 + "limiter", "logger": fiberV2 + "logger",
-		"idempotency": fiberV2 + "idempotency",
-	},
-	"reprisefiber3": {
-		"fiber": "github.com/gofiber/fiber/v3", "recover": fiberV3 + "recover", "requestid": fiberV3 + "requestid", "cors": fiberV3 + "cors", "compress": fiberV3 + "compress",
-		"limiter": fiberV3 + "limiter", "logger": fiberV3 + "logger", "helmet": fiberV3 + "helmet", "encryptcookie": fiberV3 + "encryptcookie", "csrf": fiberV3 + "csrf",
-	},
+	"reprisefiber": byName("github.com/gofiber/fiber/v2/middleware/", "recover requestid cors compress limiter logger idempotency"),
+	"reprisefiber3": byName("github.com/gofiber/fiber/v3/middleware/", "recover requestid cors compress limiter logger helmet encryptcookie csrf",
+		"", "fiber=github.com/gofiber/fiber/v3"),
 }
-
-// Where the middlewares of Fiber are.
-const (
-	fiberV2 = "github.com/gofiber/fiber/v2/middleware/"
-	fiberV3 = "github.com/gofiber/fiber/v3/middleware/"
-)
 
 // givenBeside are variables whose type depends on the adapter.
 var givenBeside = map[string]map[string]string{
@@ -105,10 +115,10 @@ var theirs = []string{
 // A block is Go that compiles where the reader's own names stand for something.
 func TestGoBlocksCompile(t *testing.T) {
 	t.Parallel()
-	w := newClone(t)
+	root := clone(t)
 	blocks := map[string]map[string]block{} // by the module, and the folder in it
-	for i, b := range find(t, w.clone) {
-		if b.language != "go" || b.because != "" {
+	for i, b := range find(t, root) {
+		if b.language != "go" || b.notRun != "" {
 			continue
 		}
 		file, err := sourceOf(b.text)
@@ -116,21 +126,9 @@ func TestGoBlocksCompile(t *testing.T) {
 			t.Errorf("%s: %v", b.at, err)
 			continue
 		}
-		module := "lab"
-		switch {
-		case strings.Contains(file, `"gocloud.dev`), strings.Contains(file, ours+`blob"`):
-			module = "lab/blob"
-		case strings.Contains(file, ours+`store/etcd"`):
-			module = "lab/etcd"
-		case strings.Contains(file, `"gorm.io`):
-			module = "examples/sql"
-		case strings.Contains(file, `"github.com/golang-jwt`):
-			module = "examples"
-		case strings.Contains(file, ours+`adapters/fiber3"`):
-			module = "lab/fiber3"
-		}
+		module := moduleOf(file)
 		folder := fmt.Sprintf("snippet%d", i)
-		tree.Write(t, w.clone, module+"/"+folder+"/snippet.go", file)
+		tree.Write(t, root, module+"/"+folder+"/snippet.go", file)
 		if blocks[module] == nil {
 			blocks[module] = map[string]block{}
 		}
@@ -139,14 +137,14 @@ func TestGoBlocksCompile(t *testing.T) {
 	for module, inModule := range blocks {
 		t.Run(module, func(t *testing.T) {
 			t.Parallel()
-			w.typeCheck(t, module, inModule)
+			typeCheck(t, root, module, inModule)
 		})
 	}
 }
 
-func (w *world) typeCheck(t *testing.T, module string, blocks map[string]block) {
+func typeCheck(t *testing.T, root, module string, blocks map[string]block) {
 	t.Helper()
-	dir := filepath.Join(w.clone, filepath.FromSlash(module))
+	dir := filepath.Join(root, filepath.FromSlash(module))
 	env := append(os.Environ(), "GOWORK=")
 	if module != "lab" {
 		env = append(env, "GOWORK=off")
@@ -174,19 +172,18 @@ func (w *world) typeCheck(t *testing.T, module string, blocks map[string]block) 
 		}
 		for _, e := range p.TypeErrors {
 			name, undefined := strings.CutPrefix(e.Msg, "undefined: ")
-			if !soft(e) && !(undefined && slices.Contains(theirs, name)) {
+			if !e.Soft && !(undefined && slices.Contains(theirs, name)) {
 				t.Errorf("%s: %s, at %s", b.at, e.Msg, e.Fset.Position(e.Pos))
 			}
 		}
 	}
 }
 
-// soft reports errors that do not matter in a block: a variable or an import for later
-// use.
-func soft(e types.Error) bool { return e.Soft }
-
 // dots matches the three dots that stand for statements.
 var dots = regexp.MustCompile(`(?m)(^\s*|\{ )…`)
+
+// usesStore matches a block in which store is the package, and not a variable.
+var usesStore = regexp.MustCompile(`\bstore\.(FingerprintOf|Record|Resolution)\b`)
 
 // qualifier matches the package of a type.
 var qualifier = regexp.MustCompile(`([a-z0-9]+)\.[A-Z]`)
@@ -228,7 +225,7 @@ func sourceOf(text string) (string, error) {
 	})
 	imports, variables := map[string]string{}, map[string]string{}
 	for _, free := range parsed.Unresolved {
-		path, typ := packageOf(text, free.Name), given[free.Name]
+		from, typ := packageOf(text, free.Name), given[free.Name]
 		for _, adapter := range slices.Sorted(maps.Keys(givenBeside)) { // beside two adapters, a name is that of reprisegrpc
 			its := givenBeside[adapter]
 			if strings.Contains(text, adapter+".") && its[free.Name] != "" {
@@ -236,8 +233,8 @@ func sourceOf(text string) (string, error) {
 			}
 		}
 		switch {
-		case bases[free.Name] && path != "" && (typ == "" || free.Name != "store" || strings.Contains(text, "store.FingerprintOf") || strings.Contains(text, "store.Record")):
-			imports[free.Name] = path
+		case bases[free.Name] && from != "" && (typ == "" || free.Name != "store" || usesStore.MatchString(text)):
+			imports[free.Name] = from
 		case typ != "":
 			variables[free.Name] = typ
 		}
@@ -255,8 +252,8 @@ func sourceOf(text string) (string, error) {
 		}
 		fmt.Fprintf(&given, "var %s %s\n", name, typ)
 	}
-	for name, path := range imports {
-		fmt.Fprintf(&needed, "import %s %q\n", name, path)
+	for name, from := range imports {
+		fmt.Fprintf(&needed, "import %s %q\n", name, from)
 	}
 	return strings.Replace(head, "\n\n", "\n\n"+needed.String()+given.String(), 1) + text + tail, nil
 }
