@@ -179,11 +179,11 @@ workflows: ## Lint the workflows of GitHub
 
 release: ## Tag VERSION of every published module, after a dry run; it pushes nothing
 	@.ci/toolchain git
-	$(call tool,release,-version "$(VERSION)")
+	.ci/release $(VERSION)
 
 release/dry: ## Release VERSION, or the next one, in a temporary clone, and use it as a user does
 	@.ci/toolchain git
-	$(call tool,release,-version "$(VERSION)" -dry)
+	.ci/release dry $(VERSION)
 
 boundaries: override MODULES :=
 boundaries: ## Prove the rules of modules that the linter does not see, which check/test does too
