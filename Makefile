@@ -159,7 +159,13 @@ contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's re
 check: ## Everything that CI runs: test/full and every check
 	@.ci/run
 
-checks: build figures newest postgres outside etcd docs isolated tidy fmt/check lint workflows check/test release/dry vuln ## What check runs besides the tests
+checks: build figures newest postgres outside etcd docs isolated tidy fmt/check lint workflows check/test size release/dry vuln ## What check runs besides the tests
+
+# One line for each folder at the top, and the sum, which may not be above the number in .ci/size. It only falls.
+size: ## Count the lines of Go by folder, and fail above the number in .ci/size
+	@find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*' -exec wc -l {} + | awk -v most=$$(cat .ci/size) '
+		$$2 != "total" { split($$2, folder, "/"); lines[folder[2]] += $$1; sum += $$1 }
+		END { for (f in lines) printf "%7d %s\n", lines[f], f | "sort -rn"; close("sort -rn"); printf "%7d of %d in .ci/size\n", sum, most; exit sum > most }'
 
 build: ## Build every package
 	@$(call use,go.work)
