@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
@@ -61,28 +60,29 @@ func serveGraphQL(l *ledger) http.Handler {
 			Query     string
 			Variables map[string]string
 		}
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			respond(w, http.StatusBadRequest, graphqlFailure("The request is not JSON."))
-			return
-		}
+		err := json.NewDecoder(r.Body).Decode(&in)
 		_, keyed := reprise.AttemptFrom(r.Context())
+		type failure struct {
+			Message string   `json:"message"`
+			Path    []string `json:"path,omitempty"`
+		}
 		switch {
+		case err != nil, strings.HasPrefix(in.Query, "mutation") && !keyed: // is not executed: it has no data
+			respond(w, http.StatusBadRequest, map[string]any{"errors": []failure{{Message: "A mutation needs an Idempotency-Key, and a request is JSON."}}})
+			return
 		case !strings.HasPrefix(in.Query, "mutation"):
 			respond(w, http.StatusOK, map[string]any{"data": map[string]string{"shop": "open"}})
 			return
-		case !keyed:
-			respond(w, http.StatusBadRequest, graphqlFailure("A mutation needs an Idempotency-Key."))
-			return
 		}
-		data, failures := make(map[string]any), []any{}
+		data, failures := make(map[string]any), []failure{}
 		for alias, item := range in.Variables {
+			number := l.add()
 			if item == "sold out" {
-				l.add("failure")
 				data[alias] = nil
-				failures = append(failures, map[string]any{"message": "It is sold out.", "path": []string{alias}})
+				failures = append(failures, failure{"It is sold out.", []string{alias}})
 				continue
 			}
-			data[alias] = map[string]string{"order": strconv.Itoa(l.add("order of " + item))}
+			data[alias] = map[string]int64{"order": number}
 		}
 		out := map[string]any{"data": data}
 		if len(failures) > 0 {
@@ -90,9 +90,4 @@ func serveGraphQL(l *ledger) http.Handler {
 		}
 		respond(w, http.StatusOK, out)
 	})
-}
-
-// graphqlFailure is the response to a request that was not executed: it has no data.
-func graphqlFailure(message string) any {
-	return map[string]any{"errors": []map[string]string{{"message": message}}}
 }

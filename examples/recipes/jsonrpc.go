@@ -37,29 +37,41 @@ type rpcResponse struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
+	Error   any             `json:"error,omitempty"`
 }
 
-type rpcError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
+// rpcError returns an error of JSON-RPC.
+func rpcError(code int, message string, data any) rpcResponse {
+	e := map[string]any{"code": code, "message": message}
+	if data != nil {
+		e["data"] = data
+	}
+	return rpcResponse{Version: "2.0", Error: e}
+}
+
+// toolResponse returns the response with the result of a tool; renumbered adds its ID.
+func toolResponse(isError bool, text string, structured any) rpcResponse {
+	result := map[string]any{"resultType": "complete", "isError": isError, "content": []map[string]string{{"type": "text", "text": text}}}
+	if structured != nil {
+		result["structuredContent"] = structured
+	}
+	return rpcResponse{Version: "2.0", Result: must(json.Marshal(result))}
 }
 
 // renumbered gives each response the ID of its request. A client of JSON-RPC matches the
 // two, and gives a retry a new ID, while a replay has the ID of the first request. So
 // this layer stands outside of the middleware and rewrites the ID of every response; that
 // of a first run stays the same. It also puts IDs into the refusals of the policy, which
-// does not see the body, and calls edit, if it is not nil, for each response.
+// does not see the body, and calls edit for each response.
 //
 // It answers with application/json, which a server may choose over a stream of events
 // (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 func renumbered(next http.Handler, edit func(http.Header, *rpcResponse)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		in := new(rpcRequest)
 		if err != nil || json.Unmarshal(body, in) != nil {
-			respond(w, http.StatusBadRequest, rpcResponse{Version: "2.0", Error: &rpcError{Code: -32700, Message: "The request is not JSON-RPC."}})
+			respond(w, http.StatusBadRequest, rpcError(-32700, "The request is not JSON-RPC.", nil))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -70,9 +82,7 @@ func renumbered(next http.Handler, edit func(http.Header, *rpcResponse)) http.Ha
 		var out rpcResponse
 		if json.Unmarshal(answer, &out) == nil && out.Version != "" {
 			out.ID = in.ID
-			if edit != nil {
-				edit(w.Header(), &out)
-			}
+			edit(w.Header(), &out)
 			answer = must(json.Marshal(out))
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
@@ -94,23 +104,3 @@ func (h *heldResponse) WriteHeader(status int) { h.status = status }
 
 // Write implements [http.ResponseWriter].
 func (h *heldResponse) Write(p []byte) (int, error) { return h.body.Write(p) }
-
-// toolResult is the result of a tool.
-type toolResult struct {
-	Type       string     `json:"resultType"`
-	IsError    bool       `json:"isError"`
-	Content    []toolText `json:"content"`
-	Structured any        `json:"structuredContent,omitempty"`
-}
-
-type toolText struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// toolResponse returns the response with a result; renumbered adds its ID.
-func toolResponse(isError bool, text string, structured any) rpcResponse {
-	return rpcResponse{Version: "2.0", Result: must(json.Marshal(toolResult{
-		Type: "complete", IsError: isError, Content: []toolText{{"text", text}}, Structured: structured,
-	}))}
-}

@@ -18,12 +18,13 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // The secrets of the two webhook receivers. A real sender shows its secret once.
@@ -43,10 +44,7 @@ func main() {
 }
 
 func serve(ctx context.Context) error {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		return err
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: newAPI(engine, new(ledger)), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.ListenAndServe() }()
@@ -73,31 +71,11 @@ func newAPI(engine *reprise.Engine, l *ledger) http.Handler {
 	return mux
 }
 
-// ledger keeps the effects of the recipes, in place of databases.
-type ledger struct {
-	mu      sync.Mutex
-	effects []string
+// ledger counts the effects of the recipes, in place of databases.
+type ledger struct{ effects atomic.Int64 }
 
-	working func() // tests stop a handler here
-}
-
-// add records an effect and returns how many there are.
-func (l *ledger) add(effect string) int {
-	if l.working != nil {
-		l.working()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.effects = append(l.effects, effect)
-	return len(l.effects)
-}
-
-// count returns how many effects there are.
-func (l *ledger) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.effects)
-}
+// add records an effect and returns its number.
+func (l *ledger) add() int64 { return l.effects.Add(1) }
 
 // client is the scope of the recipes: it names the client that a bearer token belongs to.
 // A real service checks the token.
@@ -109,17 +87,19 @@ func client(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// sender is the scope of a webhook receiver, which has one sender. A client may have the
-// same name, so the policy of a receiver also has an Endpoint.
-func sender(name string) func(*http.Request) (string, error) {
-	return func(*http.Request) (string, error) { return name, nil }
-}
-
 // respond writes a response in JSON.
 func respond(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(must(json.Marshal(value))) // the client may be gone
+}
+
+// refusal returns a response of a policy, in JSON.
+func refusal(status int, value any) protocol.Response {
+	return protocol.Response{
+		Status: status, Body: must(json.Marshal(value)),
+		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}),
+	}
 }
 
 // must is for constructors, which fail only if their configuration is invalid.

@@ -9,12 +9,54 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
+
+// mcpTools serves a tool of the Model Context Protocol, which writes, over Streamable
+// HTTP.
+//
+//   - The protocol has no key: a proposal was closed
+//     (https://github.com/modelcontextprotocol/modelcontextprotocol/pull/3182). Its _meta
+//     may have members that a client and a server agree on, under a prefix in reverse DNS
+//     notation (https://modelcontextprotocol.io/specification/2026-07-28/basic#_meta). A
+//     client that sets header fields may send Idempotency-Key instead.
+//   - The "id" of JSON-RPC and _meta, such as its progress token, differ in each attempt,
+//     and are not part of the fingerprint. The tool and its arguments are.
+//   - Requests other than calls of a tool that writes pass without a key.
+func mcpTools(engine *reprise.Engine, l *ledger) http.Handler {
+	guard := must(protocol.Over(engine, protocol.Config{
+		Name: "mcp", Required: true, Key: protocol.KeyField("/params/_meta/com.example~1idempotency-key"),
+		Skip:        func(ctx context.Context, _ *protocol.Request) bool { return !rpcFrom(ctx).calls("send_invoice") },
+		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/id", "/params/_meta"}},
+		Problems:    protocol.ProblemFormat{Write: mcpProblem},
+	}))
+	return renumbered(reprisehttp.Middleware(guard, client)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rpcFrom(r.Context()).calls("send_invoice") {
+			respond(w, http.StatusOK, toolResponse(false, fmt.Sprintf("invoice %d is sent", l.add()), nil))
+			return
+		}
+		noSuchTool(w)
+	})), func(http.Header, *rpcResponse) {})
+}
+
+func noSuchTool(w http.ResponseWriter) {
+	respond(w, http.StatusNotFound, rpcError(-32601, "There is no such method or tool.", nil))
+}
+
+// mcpProblem writes a refusal as an error of JSON-RPC: invalid parameters, or an error of
+// the server. Its data has the code of the problem.
+func mcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
+	code := -32000
+	if slices.Contains([]protocol.Code{protocol.CodeKeyMissing, protocol.CodeKeyInvalid, protocol.CodeKeyReused}, p.Code) {
+		code = -32602
+	}
+	return refusal(p.Status, rpcError(code, p.Detail, map[string]any{"code": p.Code, "retryable": p.Retryable}))
+}
 
 // adcpSeller is a seller of the Ad Context Protocol, over MCP. It keeps these rules of
 // https://github.com/adcontextprotocol/adcp/blob/main/docs/building/by-layer/L1/security.mdx
@@ -40,19 +82,18 @@ func adcpSeller(engine *reprise.Engine, l *ledger) http.Handler {
 	}))
 	replayed := guard.ControlFields().Replayed
 	buy := reprisehttp.Middleware(guard, buyer)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if in := mediaBuyOf(r); in.Budget < 100 {
-			l.add("refusal of " + in.Account.ID)
+		n := l.add()
+		if mediaBuyOf(r).Budget < 100 {
 			respond(w, http.StatusOK, adcpFailure("BUDGET_TOO_LOW", "The budget is below 100.", "correctable", 0))
 			return
 		}
-		id := fmt.Sprint("mb_", l.add("media buy"))
-		payload := map[string]any{"status": "completed", "payload": map[string]string{"media_buy_id": id}}
-		respond(w, http.StatusOK, toolResponse(false, "The media buy "+id+" is booked.", payload))
+		payload := map[string]string{"media_buy_id": fmt.Sprint("mb_", n)}
+		respond(w, http.StatusOK, toolResponse(false, "The media buy is booked.", map[string]any{"status": "completed", "payload": payload}))
 	}))
 	return renumbered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch in := rpcFrom(r.Context()); {
-		case !in.calls("create_media_buy"):
-			respond(w, http.StatusNotFound, rpcResponse{Version: "2.0", Error: &rpcError{Code: -32601, Message: "There is no such method or tool."}})
+		switch {
+		case !rpcFrom(r.Context()).calls("create_media_buy"):
+			noSuchTool(w)
 		case !adcpKeys.MatchString(mediaBuyOf(r).Key):
 			respond(w, http.StatusOK, adcpFailure("INVALID_REQUEST", "idempotency_key needs 16 to 255 characters of A-Za-z0-9_.:-", "correctable", 0))
 		default:
@@ -107,8 +148,7 @@ func adcpDecision(e protocol.Ending) protocol.Decision {
 // markReplayed sets replayed in the envelope, which describes this response; the payload
 // inside is the recorded one.
 func markReplayed(out *rpcResponse) {
-	var result map[string]json.RawMessage
-	var envelope map[string]json.RawMessage
+	var result, envelope map[string]json.RawMessage
 	if json.Unmarshal(out.Result, &result) == nil && json.Unmarshal(result["structuredContent"], &envelope) == nil {
 		envelope["replayed"] = json.RawMessage("true")
 		result["structuredContent"] = must(json.Marshal(envelope))
@@ -119,26 +159,22 @@ func markReplayed(out *rpcResponse) {
 // adcpProblem writes a refusal as an error of the tool
 // (https://github.com/adcontextprotocol/adcp/blob/main/docs/building/operating/transport-errors.mdx).
 func adcpProblem(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-	var code string
+	code, correctable := map[protocol.Code]string{
+		protocol.CodeKeyMissing: "INVALID_REQUEST", protocol.CodeKeyInvalid: "INVALID_REQUEST", protocol.CodeRequestInvalid: "INVALID_REQUEST",
+		protocol.CodeRequestTooLarge: "INVALID_REQUEST", protocol.CodeScopeMissing: "AUTH_MISSING", protocol.CodeKeyReused: "IDEMPOTENCY_CONFLICT",
+		protocol.CodeResultExpired: "IDEMPOTENCY_EXPIRED",
+	}[p.Code]
 	recovery := "terminal"
-	if p.Retryable {
+	switch {
+	case correctable:
+		recovery = "correctable"
+	case p.Retryable:
 		recovery = "transient"
 	}
-	switch p.Code {
-	case protocol.CodeKeyMissing, protocol.CodeKeyInvalid, protocol.CodeRequestInvalid, protocol.CodeRequestTooLarge:
-		code, recovery = "INVALID_REQUEST", "correctable"
-	case protocol.CodeScopeMissing:
-		code, recovery = "AUTH_MISSING", "correctable"
-	case protocol.CodeKeyReused:
-		code, recovery = "IDEMPOTENCY_CONFLICT", "correctable"
-	case protocol.CodeResultExpired:
-		code, recovery = "IDEMPOTENCY_EXPIRED", "correctable"
-	case protocol.CodeInProgress:
+	if p.Code == protocol.CodeInProgress {
 		code = "IDEMPOTENCY_IN_FLIGHT"
-	default:
-		code = "SERVICE_UNAVAILABLE"
 	}
-	return refusal(http.StatusOK, adcpFailure(code, p.Detail, recovery, p.RetryAfter))
+	return refusal(http.StatusOK, adcpFailure(cmp.Or(code, "SERVICE_UNAVAILABLE"), p.Detail, recovery, p.RetryAfter))
 }
 
 // adcpFailure returns an error of the tool. It repeats the error in the text, because
