@@ -65,20 +65,15 @@ help: ## Show the targets
 
 # Both need Go alone, and outside of the workspace only the modules that they import. ADDR is where to serve.
 ADDR ?=
-demo: ## Run the examples on real HTTP and print what clients, and operators, see
+demo: ## Run an example on real HTTP and print what clients, and operators, see
 	@.ci/toolchain
 	cd examples
-	export GOWORK=off
-	failed() { echo "demo: the $$1 half failed, and the lines above say why" >&2; exit 1; }
-	go run ./quickstart -demo $(if $(ADDR),-addr '$(ADDR)') || failed first
-	printf '\nAnd what operators see:\n\n'
-	go run ./operators -demo $(if $(ADDR),-addr '$(ADDR)') || failed second
-	printf '\nBoth halves are as they should be.\n'
+	GOWORK=off go run ./quickstart -demo $(if $(ADDR),-addr '$(ADDR)')
 
 console: ## Serve the console over an example, with a stuck operation to resolve: ADDR=127.0.0.1:9000
 	@.ci/toolchain
 	cd examples
-	GOWORK=off go run ./operators -open $(if $(ADDR),-addr '$(ADDR)')
+	GOWORK=off go run ./quickstart -open $(if $(ADDR),-addr '$(ADDR)')
 
 test: SUITE := -short
 test: ## Run the cases on every adapter and every store, and smoke cases on each pair, with the race detector, on real servers (installs them if it may)
@@ -281,10 +276,10 @@ soak: ## Break processes, links and servers for DURATION with SEED, and write th
 	export REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
 	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/engineering/faults.md"
 
-soak/lab: ## Run every test of the lab that takes faults for DURATION each, and the 2,000 payments of examples/bank
+soak/lab: ## Run every test of the lab that takes faults for DURATION each
 	@$(servers)
 	export REPRISE_SOAK=$(DURATION) REPRISE_SEED=$(SEED)
-	go test -race -count=1 -timeout 0 ./lab/... ./examples/bank
+	go test -race -count=1 -timeout 0 ./lab/...
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
 	@go test -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)

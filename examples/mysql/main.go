@@ -32,17 +32,18 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
+	dsn := flag.String("dsn", os.Getenv("MYSQL_DSN"), "`data source` of the driver")
 	flag.Parse()
-	if err := serve(*addr); err != nil {
+	if err := serve(*addr, *dsn); err != nil {
 		fmt.Fprintln(os.Stderr, "mysql:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(addr string) error {
+func serve(addr, dsn string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	config, err := mysql.ParseDSN(os.Getenv("MYSQL_DSN"))
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return err
 	}

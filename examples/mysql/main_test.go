@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-func TestMain(m *testing.M) { servers.Main{M: program.Main{M: m}}.Run() }
+func TestMain(m *testing.M) { program.Main(m, main) }
 
 // TestVoucherIsRedeemedOnce: the first process is killed in its handler, between two
 // writes, and the second after its response.
@@ -29,10 +28,9 @@ func TestVoucherIsRedeemedOnce(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE test"); err != nil {
 		t.Fatal(err)
 	}
-	path := program.Build(t)
 	start := func() (*program.Process, string) {
-		process := program.Start(t, path, append(os.Environ(), "MYSQL_DSN="+dsn), "-addr", "127.0.0.1:0")
-		base := process.Await(`Serving vouchers on (http://[0-9.:]+)\n`)
+		process := program.Start(t, "-dsn", dsn, "-addr", "127.0.0.1:0")
+		base := process.Await(t, `Serving vouchers on (http://[0-9.:]+)\n`)
 		return process, base
 	}
 

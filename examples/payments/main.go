@@ -1,22 +1,23 @@
-// Payments moves money between accounts, exactly once for each Idempotency-Key: the rows
-// of a transfer and the response that its retries get commit in one PostgreSQL
-// transaction, or not at all. Kill it at any moment and retry.
+// Payments pays through a bank that may book a payment and lose the answer. If the bank
+// answered, the answer is kept and replayed. If the request was not sent, the key is
+// released, so that a retry runs. If the outcome is unknown, retries neither run nor are
+// replayed until a reconciler has asked the bank.
 //
 //	go run ./examples/payments -postgres-url postgres://localhost/postgres
-//	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
+//	curl -i localhost:8080/payments -H 'Idempotency-Key: 7c1f' -d '{"reference":"order 1","cents":500}'
+//	curl -i localhost:8080/payments -H 'Idempotency-Key: 7c20' -d '{"reference":"order 2","cents":13}'   # the answer is lost; repeat it for 20 seconds
 //
-//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
+//run:background until 8080; needs postgres; prints "HTTP/1.1 201"; prints "HTTP/1.1 504"
 package main
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,20 +25,32 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-//go:embed schema.sql
-var schema string
+// limits are the times of the service.
+type limits struct {
+	lease   time.Duration
+	attempt time.Duration
+	call    time.Duration
+	settled time.Duration
+	pause   time.Duration
+}
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
-	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
+	var l limits
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
+	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database, in which the program creates its table")
+	bank := flag.String("bank-url", "", "the bank; empty starts a pretend one")
+	flag.DurationVar(&l.lease, "lease", 10*time.Second, "the record of a process that died lapses after this time")
+	flag.DurationVar(&l.attempt, "attempt", 2*time.Second, "wait this long for an answer of the bank")
+	flag.DurationVar(&l.call, "call", 5*time.Second, "ask the bank for this long")
+	flag.DurationVar(&l.settled, "settled", 10*time.Second, "after this time the bank books nothing of a call any more; longer than -call and the bank's own limit together")
+	flag.DurationVar(&l.pause, "pause", 5*time.Second, "wait this long between the rounds of the reconciler")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := serve(ctx, *addr, *url)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, *addr, *url, *bank, l)
 	stop()
 	if err != nil {
 		slog.Error("payments", slog.Any("error", err))
@@ -45,49 +58,40 @@ func main() {
 	}
 }
 
-// serve runs the service until ctx ends, and then waits for running requests.
-func serve(ctx context.Context, addr, url string) error {
+func run(ctx context.Context, addr, url, bank string, l limits) error {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if _, err := pool.Exec(ctx, schema); err != nil {
+	records, err := openStore(ctx, pool)
+	if err != nil {
 		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
-	config := reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
-	if err := reprisepg.Migrate(ctx, pool, config); err != nil {
-		return err
+	if bank == "" {
+		pretended := httptest.NewServer(newPretendBank())
+		defer pretended.Close()
+		bank = pretended.URL
 	}
-	store, err := reprisepg.OpenTransactional(ctx, pool, config)
+	s, err := newService(records, bank, l)
 	if err != nil {
 		return err
 	}
-	guard, err := protocol.New(store, protocol.Config{Required: true})
-	if err != nil {
-		return err
-	}
-
-	mux := http.NewServeMux()
-	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, customer)(http.HandlerFunc(transfer)))
-	mux.HandleFunc("GET /accounts", accounts(pool))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
 	fmt.Println("listening on", listener.Addr())
+	return s.serve(ctx, listener)
+}
 
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
+// openStore opens the leased store: a payment is no row of this database, and a
+// transactional attempt that dies leaves no record to reconcile.
+func openStore(ctx context.Context, pool *pgxpool.Pool) (store.Store, error) {
+	if err := reprisepg.Migrate(ctx, pool, reprisepg.Config{}); err != nil {
+		return nil, err
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-	defer cancel()
-	return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
+	return reprisepg.Open(ctx, pool, reprisepg.Config{})
 }
 
 // customer names the owner of a key. A real service takes it from the credentials that it

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,189 +8,226 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/lab/servers"
 )
 
-func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
+func TestMain(m *testing.M) { program.Main(m, main) }
 
-// The ledger after a service that was killed again and again, under clients that retry
-// until they have a response: each transfer is in it once, every response is the first
-// one, and the balances agree with the ledger.
-func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
+// start starts a process of the service, and returns it and its address.
+func start(t *testing.T, database, bank string, args ...string) (*program.Process, string) {
+	t.Helper()
+	p := program.Start(t, append(args, "-addr", "127.0.0.1:0", "-postgres-url", database, "-bank-url", bank)...)
+	addr := p.Await(t, `listening on (\S+)`)
+	return p, addr
+}
+
+// The handler keeps an answer, releases what was not sent, and leaves the rest unknown
+// until the bank was asked.
+func TestEachAnswerOfTheBank(t *testing.T) {
 	t.Parallel()
-	const (
-		clients = 8
-		kills   = 30
-	)
-	db := servers.StartPostgres(t, "fsync=on")
-	service := build(t, db.URL())
-	service.start(t)
+	bank := httptest.NewServer(newPretendBank())
+	t.Cleanup(bank.Close)
+	database := servers.StartPostgres(t, "fsync=on").URL()
+	_, patient := start(t, database, bank.URL, "-settled", "1h")
+	_, away := start(t, database, "http://127.0.0.1:1", "-settled", "1h")
+	for i, step := range []struct {
+		addr, key string
+		cents     int64
+		want      answer
+	}{
+		{patient, "booked", 500, answer{201, false, `{"number":1,"reference":"booked","cents":500}`}},
+		{patient, "booked", 500, answer{201, true, `{"number":1,"reference":"booked","cents":500}`}},
+		{patient, "declined", 2_000_000, answer{402, false, `{"declined":"too much"}`}},
+		{away, "declined", 2_000_000, answer{402, true, `{"declined":"too much"}`}},
+		{away, "not sent", 500, answer{503, false, "the bank is unavailable, and nothing was paid: try again"}},
+		{patient, "not sent", 500, answer{201, false, `{"number":2,"reference":"not sent","cents":500}`}},
+		{patient, "lost", 13, answer{504, false, "the bank has not answered: ask again later, with the same key"}},
+		{patient, "lost", 13, answer{409, false, "outcome-unknown"}},
+	} {
+		got, err := post(t.Context(), step.addr, step.key, step.cents)
+		if step.want.status == http.StatusConflict && strings.Contains(got.body, step.want.body) {
+			got.body = step.want.body // of the problem document
+		}
+		if err != nil || got != step.want {
+			t.Errorf("step %d: %+v, %v; want %+v", i+1, got, err, step.want)
+		}
+	}
+	start(t, database, bank.URL, "-settled", "1s", "-pause", "100ms") // the reconciler that asks
+	got, err := payOnce(t.Context(), func() string { return patient }, "lost", 13)
+	if want := (answer{201, true, `{"number":3,"reference":"lost","cents":13}`}); err != nil || got != want {
+		t.Errorf("after the bank was asked: %+v, %v; want %+v", got, err, want)
+	}
+}
 
-	work, stop := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer stop()
-	var transfers, killed atomic.Int64
-	var wg sync.WaitGroup
-	for c := range clients {
-		wg.Go(func() {
-			for n := 0; killed.Load() < kills; n++ {
-				note := fmt.Sprintf("transfer %d of client %d", n, c)
-				first, err := service.sendUntilAnswered(work, note, 1+(n+c)%7)
+// Two processes are killed again and again while the bank times out, answers late and
+// breaks connections. Every client gets an answer, and gets it again; each payment is in
+// the bank's ledger once or never, as its answer says.
+func TestKilledAtRandomTheLedgerAgreesWithEveryAnswer(t *testing.T) {
+	t.Parallel()
+	const kills = 20
+	bank := &roughBank{pretendBank: newPretendBank(), calls: map[string]int{}}
+	server := httptest.NewServer(bank)
+	t.Cleanup(server.Close)
+	database := servers.StartPostgres(t, "fsync=on").URL()
+	var addrs [2]atomic.Value
+	var processes [2]*program.Process
+	begin := func(i int) {
+		p, addr := start(t, database, server.URL, "-lease", "1s", "-attempt", "150ms", "-call", "600ms", "-settled", "1500ms", "-pause", "100ms")
+		processes[i] = p
+		addrs[i].Store(addr)
+	}
+	begin(0)
+	begin(1)
+	anyOf := func() string { addr, _ := addrs[rand.IntN(len(addrs))].Load().(string); return addr }
+
+	var killed, paid, reused atomic.Int64
+	var clients sync.WaitGroup
+	for c := range 8 {
+		clients.Go(func() {
+			for n := c; killed.Load() < kills && !t.Failed(); n += 8 {
+				reference, cents := fmt.Sprintf("payment %d", n), int64(100)
+				if n%9 == 7 {
+					cents = 2_000_000 // is declined
+				}
+				first, err := payOnce(t.Context(), anyOf, reference, cents)
 				if err != nil {
-					t.Errorf("%s: %v", note, err)
+					t.Errorf("%s: %v", reference, err)
 					return
 				}
-				again, err := service.sendUntilAnswered(work, note, 1+(n+c)%7)
-				if err != nil || again != first {
-					t.Errorf("%s: the retry got %q (%v), the first answer was %q", note, again, err, first)
+				again, err := payOnce(t.Context(), anyOf, reference, cents)
+				if err != nil || !again.replayed || again.status != first.status || again.body != first.body {
+					t.Errorf("%s: the retry got %+v, %v, after %+v", reference, again, err, first)
 				}
-				transfers.Add(1)
+				if first.replayed {
+					reused.Add(1) // another attempt, or the reconciler, got the answer
+				}
+				if entry := bank.entry(reference); (first.status == http.StatusCreated) != (entry != "") || entry != "" && entry != first.body {
+					t.Errorf("%s: its client got %+v, and the ledger has %q", reference, first, entry)
+				}
+				paid.Add(1)
 			}
 		})
 	}
-	for killed.Load() < kills && work.Err() == nil {
-		pause(work, time.Duration(20+rand.IntN(150))*time.Millisecond)
-		service.kill(t)
-		service.start(t)
-		killed.Add(1)
+	for ; killed.Load() < kills && !t.Failed(); killed.Add(1) {
+		pause(t.Context(), time.Duration(100+rand.IntN(400))*time.Millisecond)
+		i := rand.IntN(len(processes))
+		processes[i].Kill()
+		begin(i)
 	}
-	wg.Wait()
-	checkLedger(t, db.URL(), int(transfers.Load()))
-	t.Logf("%d transfers, %d kills", transfers.Load(), killed.Load())
-}
-
-func checkLedger(t *testing.T, url string, want int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	var rows, notes, wrong int
-	err = conn.QueryRow(t.Context(), `
-		SELECT count(*), count(DISTINCT note),
-			(SELECT count(*) FROM reprise_example.accounts AS a WHERE balance <> 100000
-				+ (SELECT coalesce(sum(amount), 0) FROM reprise_example.transfers WHERE target = a.id)
-				- (SELECT coalesce(sum(amount), 0) FROM reprise_example.transfers WHERE source = a.id))
-		FROM reprise_example.transfers`).Scan(&rows, &notes, &wrong)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rows != want || notes != want || wrong != 0 {
-		t.Errorf("the ledger has %d rows for %d transfers, want %d of each; %d balances differ from it", rows, notes, want, wrong)
+	clients.Wait()
+	t.Logf("%d payments, %d kills, %d answers came from a record", paid.Load(), killed.Load(), reused.Load())
+	if reused.Load() == 0 {
+		t.Error("no outcome was unknown, so this shows nothing")
 	}
 }
 
-func TestKept4xxUndoesItsRows(t *testing.T) {
-	t.Parallel()
-	db := servers.StartPostgres(t, "fsync=on")
-	service := build(t, db.URL())
-	service.start(t)
-	for range 2 {
-		status, body, err := service.post(t.Context(), "poor", `{"from":"alice","to":"nobody","amount":5}`)
-		if err != nil || status != http.StatusUnprocessableEntity || !strings.Contains(body, "insufficient funds") {
-			t.Fatalf("%d %q %v", status, body, err)
-		}
-	}
-	checkLedger(t, db.URL(), 0)
+// roughBank fails the first calls of each payment in its own way.
+type roughBank struct {
+	*pretendBank
+
+	lock  sync.Mutex
+	calls map[string]int // by reference
 }
 
-var client = new(http.Client)
-
-// service is the program under test, as a process that can be killed.
-type service struct {
-	binary, url string
-	addr        atomic.Value // of the process that runs now
-	process     *exec.Cmd
-}
-
-func build(t *testing.T, url string) *service {
-	t.Helper()
-	s := &service{binary: filepath.Join(t.TempDir(), "payments"), url: url}
-	if err := program.BuildTo(s.binary); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.kill(t) })
-	return s
-}
-
-func (s *service) start(t *testing.T) {
-	t.Helper()
-	s.process = exec.Command(s.binary, "-addr", "127.0.0.1:0", "-postgres-url", s.url) //nolint:noctx // killed by the test
-	s.process.Stderr = os.Stderr
-	out, err := s.process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err != nil || !ok {
-		t.Fatalf("the service said %q: %v", line, err)
-	}
-	s.addr.Store(addr)
-}
-
-func (s *service) kill(t *testing.T) {
-	t.Helper()
-	if s.process == nil {
+// ServeHTTP implements [http.Handler].
+func (b *roughBank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		b.pretendBank.ServeHTTP(w, r)
 		return
 	}
-	_ = s.process.Process.Kill() // SIGKILL
-	_ = s.process.Wait()
-	s.process = nil
+	body, _ := io.ReadAll(r.Body)
+	var p payment
+	_ = json.Unmarshal(body, &p)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	b.lock.Lock()
+	b.calls[p.Reference]++
+	rough := b.calls[p.Reference] <= 3 && p.Cents < 1_000_000 // as many as a handler makes
+	b.lock.Unlock()
+	var n int
+	_, _ = fmt.Sscanf(p.Reference, "payment %d", &n)
+	switch fault := n % 9; {
+	case !rough || fault > 4:
+		b.pretendBank.ServeHTTP(w, r)
+	case fault == 0: // hangs, and books nothing
+		<-r.Context().Done()
+	case fault == 1: // books, and never answers
+		b.book(r, p)
+		<-r.Context().Done()
+	case fault == 2: // books when the service no longer waits
+		<-r.Context().Done()
+		b.book(r, p)
+	case fault == 3: // breaks the connection, and books nothing
+		panic(http.ErrAbortHandler)
+	case fault == 4: // books, and breaks the connection
+		b.book(r, p)
+		panic(http.ErrAbortHandler)
+	}
 }
 
-// sendUntilAnswered repeats a transfer until it gets a response, as a client must that
-// needs to know.
-func (s *service) sendUntilAnswered(ctx context.Context, note string, amount int) (string, error) {
-	body, err := json.Marshal(order{From: "alice", To: "bob", Amount: int64(amount), Note: note})
-	if err != nil {
-		return "", err
-	}
-	for ctx.Err() == nil {
-		status, answer, err := s.post(ctx, note, string(body))
-		switch {
-		case err != nil, status == http.StatusConflict, status == http.StatusServiceUnavailable:
-			pause(ctx, 10*time.Millisecond)
-		case status == http.StatusCreated:
-			return answer, nil
-		default:
-			return "", fmt.Errorf("status %d: %s", status, answer)
+// entry returns what the ledger has about a payment: its receipts.
+func (b *roughBank) entry(reference string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var receipts []string
+	for _, entry := range b.booked {
+		if entry.Reference == reference {
+			text, _ := json.Marshal(entry)
+			receipts = append(receipts, string(text))
 		}
 	}
-	return "", context.Cause(ctx)
+	return strings.Join(receipts, " and ")
 }
 
-func (s *service) post(ctx context.Context, key, body string) (status int, answer string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// answer is a response to a client.
+type answer struct {
+	status   int
+	replayed bool
+	body     string
+}
+
+// payOnce repeats a payment until it is booked or declined, for two minutes at most.
+func payOnce(ctx context.Context, addr func() string, reference string, cents int64) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	addr, _ := s.addr.Load().(string)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/transfers", strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
+	for {
+		got, err := post(ctx, addr(), reference, cents)
+		switch {
+		case err == nil && (got.status == http.StatusCreated || got.status == http.StatusPaymentRequired):
+			return got, nil
+		case ctx.Err() != nil:
+			return got, fmt.Errorf("last %+v: %w", got, errors.Join(err, ctx.Err()))
+		case err == nil && got.status != http.StatusConflict && got.status != http.StatusServiceUnavailable && got.status != http.StatusGatewayTimeout:
+			return got, fmt.Errorf("answered %+v", got)
+		}
+		pause(ctx, 50*time.Millisecond)
 	}
-	r.Header.Set("Idempotency-Key", `"`+key+`"`)
-	r.SetBasicAuth("customer", "")
+}
+
+var client = &http.Client{Timeout: 10 * time.Second}
+
+// post sends a payment, whose reference is its key.
+func post(ctx context.Context, addr, reference string, cents int64) (answer, error) {
+	body := fmt.Sprintf(`{"reference":%q,"cents":%d}`, reference, cents)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/payments", strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	r.Header.Set("Idempotency-Key", `"`+reference+`"`)
 	res, err := client.Do(r)
 	if err != nil {
-		return 0, "", err
+		return answer{}, err
 	}
-	data, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(data), errors.Join(err, res.Body.Close())
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header.Get("Idempotent-Replayed") == "true", strings.TrimSpace(string(text))}, err
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -2,236 +2,215 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/examples/internal/listen"
 )
 
-// The bodies that the demo sends.
+// The bodies that clients send.
 const (
-	oneBook  = `{"item":"book","quantity":1}`
-	twoBooks = `{"item":"book","quantity":2}`
+	book = `{"item":"book"}`
+	pen  = `{"item":"pen"}`
+	slow = `{"item":"slow"}`
 )
 
-// demo is the API on a free port, and a client that talks to it.
-type demo struct {
-	transcript
-	bank  *bank
-	url   string
-	posts atomic.Int64 // requests to order that were sent
-	run   string       // part of every key, because the store may remember the keys of earlier runs
+// transcript prints requests and responses for a person to read, and checks them.
+type transcript struct {
+	*shop
+
+	out io.Writer
 }
 
-// runDemo serves the API and shows its clients' responses. It returns an error at the
-// first unexpected response.
-func runDemo(ctx context.Context, out io.Writer, addr string, store store.Store) error {
-	bank := &bank{charged: make(map[string]int)}
-	api, engine, err := newAPI(store, bank.charge)
-	if err != nil {
-		return err
-	}
-	ln, err := listen.On(ctx, out, addr)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+// reply is a response to a client.
+type reply struct {
+	status   int
+	replayed bool
+	body     string
+}
 
-	d := &demo{transcript: transcript{out: out}, bank: bank, url: "http://" + ln.Addr().String(), run: rand.Text()[:6]}
-	shown := d.steps(ctx)
-
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	closed := errors.Join(server.Shutdown(closing), engine.Close(closing))
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		closed = errors.Join(closed, err)
-	}
-	return errors.Join(shown, closed)
+// exchange is a request, and the response that it must get: body is a part of its body.
+type exchange struct {
+	key, order string
+	want       reply
 }
 
 // steps runs every step and stops at the first that fails.
-func (d *demo) steps(ctx context.Context) error {
+func (d *transcript) steps(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for i, step := range []struct {
-		title string
-		run   func(context.Context) error
+		title     string
+		before    func(context.Context) error
+		exchanges []exchange
+		seen      string
 	}{
-		{"The first request runs", d.firstRun},
-		{"Its retry gets the same response, with a marker", d.replay},
-		{"Of five requests at once, one runs", d.concurrent},
-		{"A key belongs to its first request", d.reuse},
-		{"An order needs a key", d.missingKey},
-		{"A failure is not kept: the retry runs again", d.failure},
-		{"A client that hangs up gets the response on its retry", d.disconnect},
-		{"A process dies, and the next one answers the retry", d.death},
+		{"The first request runs.", nil, []exchange{{"first", book, reply{201, false, `{"order":1}`}}}, "the order was taken, and the response has no marker"},
+		{"Its retry gets the same response, with a marker.", nil, []exchange{{"first", book, reply{201, true, `{"order":1}`}}}, "no second order"},
+		{"Of five requests at once, one runs.", d.five, []exchange{{"five", slow, reply{201, true, `{"order":2}`}}}, "four were asked to come back, and a retry gets the response of the fifth"},
+		{"A key belongs to its first request.", nil, []exchange{{"first", pen, reply{422, false, "key-reused"}}}, "another item with the same key is refused"},
+		{"An order needs a key.", nil, []exchange{{"", book, reply{400, false, "key-missing"}}}, "refused before anything ran"},
+		{
+			"A handler that did nothing releases the key.", func(context.Context) error { d.failing.Store(true); return nil },
+			[]exchange{{"failing", book, reply{503, false, "the warehouse does not answer"}}, {"failing", book, reply{201, false, `{"order":3}`}}},
+			"the retry ran",
+		},
+		{"A client that hangs up gets the response on its retry.", d.hangUp, []exchange{{"leaving", slow, reply{201, true, `{"order":4}`}}}, "the handler went on, and the order was taken once"},
+		{"A process is killed while it takes an order.", d.kill, []exchange{{"killed", book, reply{409, false, "outcome-unknown"}}}, "the outcome is unknown, so the retry does not run"},
+		{"An operator finds the order in the books, and records its answer in the console.", d.resolve, []exchange{{"killed", book, reply{201, true, `{"order":5}`}}}, "the order was not run a second time"},
 	} {
-		d.title(i+1, step.title)
-		if err := step.run(ctx); err != nil {
-			return fmt.Errorf("step %d, %q: %w", i+1, step.title, err)
+		fmt.Fprintf(d.out, "\n%d. %s\n", i+1, step.title)
+		if step.before != nil {
+			if err := step.before(ctx); err != nil {
+				return fmt.Errorf("step %d: %w", i+1, err)
+			}
 		}
+		for _, x := range step.exchanges {
+			got, err := d.order(ctx, x.key, x.order)
+			if err != nil {
+				return fmt.Errorf("step %d: %w", i+1, err)
+			}
+			d.request(x.key, x.order)
+			d.response(got, "")
+			if got.status != x.want.status || got.replayed != x.want.replayed || !strings.Contains(got.body, x.want.body) {
+				return fmt.Errorf("step %d: want %+v, got %+v", i+1, x.want, got)
+			}
+		}
+		fmt.Fprintf(d.out, "   ok: %s\n", step.seen)
 	}
-	d.say("\nEverything is as it should be: %d requests for an order made %d orders.", d.posts.Load()+2, d.bank.total()+1) // with those of the other processes
+	if n := d.taken.Load(); n != 4 {
+		return fmt.Errorf("this process took %d orders, want 4", n)
+	}
+	fmt.Fprintf(d.out, "\nEverything is as it should be: %d requests made 5 orders.\n", d.sent.Load()+1) // one at the killed process
 	return nil
 }
 
-func (d *demo) key(name string) string { return name + "-" + d.run }
-
-func (d *demo) firstRun(ctx context.Context) error {
-	r, err := d.post(ctx, d.key("first"), oneBook)
-	if err != nil {
-		return err
+func (d *transcript) request(key, order string) {
+	if key != "" {
+		key = "Idempotency-Key: " + key + "  "
 	}
-	d.exchange(d.key("first"), oneBook, r)
-	return d.check("the order was made, and the response has no marker", r.status == http.StatusCreated && !r.replayed() && d.bank.total() == 1)
+	fmt.Fprintf(d.out, "   > POST /orders  %s%s\n", key, order)
 }
 
-func (d *demo) replay(ctx context.Context) error {
-	r, err := d.post(ctx, d.key("first"), oneBook)
-	if err != nil {
-		return err
+// response shows a response, and how many times it came.
+func (d *transcript) response(r reply, times string) {
+	fmt.Fprintf(d.out, "   < %d %s%s\n", r.status, http.StatusText(r.status), times)
+	if r.replayed {
+		fmt.Fprintln(d.out, "   < Idempotent-Replayed: true")
 	}
-	d.exchange(d.key("first"), oneBook, r)
-	order, err := d.get(ctx, r.header.Get("Location"))
-	if err != nil {
-		return err
-	}
-	return d.check("the same order, read back from its Location; the bank was not asked again",
-		r.status == http.StatusCreated && r.replayed() && order.body == r.body && d.bank.total() == 1)
+	fmt.Fprintf(d.out, "   < %s\n", strings.TrimSpace(r.body))
 }
 
-func (d *demo) concurrent(ctx context.Context) error {
-	release := d.bank.hold()
-	defer release()
-	replies := make(chan reply, 5)
-	for range cap(replies) {
-		go func() {
-			r, err := d.post(ctx, d.key("five"), twoBooks)
-			r.err = err
-			replies <- r
-		}()
+// five sends a slow order five times at once. The four that do not run are answered
+// first.
+func (d *transcript) five(ctx context.Context) error {
+	type result struct {
+		reply
+		err error
 	}
-	d.request(d.key("five"), twoBooks)
-	for left := cap(replies); left > 0; left-- {
-		want, times := http.StatusConflict, ""
-		switch left {
-		case 2:
-			times = " (4 times)"
-		case 1:
-			release() // four are answered; the bank lets the fifth go on
-			want = http.StatusCreated
+	results := make(chan result, 5)
+	for range cap(results) {
+		go func() { r, err := d.order(ctx, "five", slow); results <- result{r, err} }()
+	}
+	d.request("five", slow)
+	for n, want := range []int{409, 409, 409, 409, 201} {
+		if want == 201 {
+			d.slow <- struct{}{}
+			d.slow <- struct{}{}
 		}
-		r := <-replies
-		if r.err != nil {
-			return r.err
+		r := <-results
+		if r.err != nil || r.status != want || r.replayed {
+			return fmt.Errorf("want %d, got %+v, %w", want, r.reply, r.err)
 		}
-		if left <= 2 {
-			d.response(r, times)
-		}
-		if err := d.check("", r.status == want && !r.replayed()); err != nil {
-			return err
+		switch n {
+		case 3:
+			d.response(r.reply, " (4 times)")
+		case 4:
+			d.response(r.reply, "")
 		}
 	}
-	r, err := d.post(ctx, d.key("five"), twoBooks)
-	if err != nil {
-		return err
-	}
-	d.exchange(d.key("five"), twoBooks, r)
-	return d.check("one made the order, four were asked to come back, and a retry gets the replay",
-		r.status == http.StatusCreated && r.replayed() && d.bank.total() == 2)
+	return nil
 }
 
-func (d *demo) reuse(ctx context.Context) error {
-	r, err := d.post(ctx, d.key("first"), twoBooks)
-	if err != nil {
-		return err
-	}
-	d.exchange(d.key("first"), twoBooks, r)
-	return d.check("a different quantity with the same key is refused, and nothing ran",
-		r.status == http.StatusUnprocessableEntity && d.bank.total() == 2)
-}
-
-func (d *demo) missingKey(ctx context.Context) error {
-	r, err := d.post(ctx, "", oneBook)
-	if err != nil {
-		return err
-	}
-	d.exchange("", oneBook, r)
-	return d.check("refused before anything ran", r.status == http.StatusBadRequest && d.bank.total() == 2)
-}
-
-func (d *demo) failure(ctx context.Context) error {
-	d.bank.fail()
-	var last reply
-	for _, want := range []int{http.StatusBadGateway, http.StatusCreated} {
-		r, err := d.post(ctx, d.key("failing"), oneBook)
-		if err != nil {
-			return err
-		}
-		d.exchange(d.key("failing"), oneBook, r)
-		if err := d.check("", r.status == want && !r.replayed()); err != nil {
-			return err
-		}
-		last = r
-	}
-	return d.check("the bank failed once; the retry made the order, and presented the same key to the bank",
-		last.status == http.StatusCreated && d.bank.total() == 3 && d.bank.repeated() == 1)
-}
-
-func (d *demo) disconnect(ctx context.Context) error {
-	release := d.bank.hold()
-	defer release()
+// hangUp leaves a slow order while it runs, and lets it end.
+func (d *transcript) hangUp(ctx context.Context) error {
 	leaving, leave := context.WithCancel(ctx)
-	defer leave()
 	left := make(chan error, 1)
-	go func() {
-		_, err := d.post(leaving, d.key("leaving"), oneBook)
-		left <- err
-	}()
-	if err := d.bank.entered(ctx); err != nil {
-		return err
-	}
-	d.request(d.key("leaving"), oneBook)
+	go func() { _, err := d.order(leaving, "leaving", slow); left <- err }()
+	d.slow <- struct{}{} // it runs
+	d.request("leaving", slow)
 	leave()
-	if err := d.check("", errors.Is(<-left, context.Canceled)); err != nil {
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("the client did not leave: %w", err)
+	}
+	fmt.Fprintln(d.out, "     (the client hangs up before the response)")
+	d.slow <- struct{}{}
+	return d.await(ctx, "leaving", store.StateCompleted)
+}
+
+func (d *transcript) kill(ctx context.Context) error {
+	d.request("killed", book)
+	if err := d.crash(ctx, "killed"); err != nil {
 		return err
 	}
-	d.say("     (the client hangs up before the response; the handler goes on)")
-	release()
-	r, err := d.retry(ctx, d.key("leaving"), oneBook)
+	fmt.Fprintln(d.out, "     (the process is killed with SIGKILL, and its lease lapses)")
+	return nil
+}
+
+// resolve does what a person does in the console: it finds the stuck order, and sends the
+// form of its page.
+func (d *transcript) resolve(ctx context.Context) error {
+	id := idOf("killed")
+	home, err := d.send(ctx, http.MethodGet, "/idempotency/", "", "", "")
+	if err != nil || !strings.Contains(home.body, id.Short()) {
+		return fmt.Errorf("the console does not show %s, %w", id.Short(), err)
+	}
+	fmt.Fprintf(d.out, "   the console shows %s: lapsed, policy orders\n", id.Short())
+	record, err := d.records.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
-	d.exchange(d.key("leaving"), oneBook, r)
-	return d.check("the response was kept, and the order was made once",
-		r.status == http.StatusCreated && r.replayed() && d.bank.total() == 4)
+	form := url.Values{
+		"action": {"answer"}, "state": {"lapsed"}, "fence": {strconv.FormatUint(record.Fence, 10)}, "status": {"201"}, "content-type": {"application/json"},
+		"body": {`{"order":5}`}, "retention": {"24h"}, "reason": {"in the books as order 5"}, "confirm": {id.Short()},
+	}
+	page, err := d.send(ctx, http.MethodPost, "/idempotency/records/orders/"+id.String(), "application/x-www-form-urlencoded", "", form.Encode())
+	if err != nil || !strings.Contains(page.body, "The answer was recorded") {
+		return fmt.Errorf("the console: %+v, %w", page, err)
+	}
+	return nil
 }
 
-// retry retries as a client should: on 409 it waits for Retry-After and sends the request
-// again.
-func (d *demo) retry(ctx context.Context, key, body string) (reply, error) {
-	for {
-		r, err := d.post(ctx, key, body)
-		if err != nil || r.status != http.StatusConflict {
-			return r, err
-		}
-		seconds, err := strconv.Atoi(r.header.Get("Retry-After"))
-		if err != nil {
-			return r, fmt.Errorf("Retry-After: %w", err)
-		}
-		select {
-		case <-time.After(time.Duration(seconds) * time.Second):
-		case <-ctx.Done():
-			return r, ctx.Err()
-		}
+// client reuses no connections, so that the one which a step drops affects no other
+// request.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// order sends an order. Without a key the request carries none.
+func (s *shop) order(ctx context.Context, key, order string) (reply, error) {
+	s.sent.Add(1)
+	return s.send(ctx, http.MethodPost, "/orders", "application/json", key, order)
+}
+
+func (s *shop) send(ctx context.Context, method, path, kind, key, body string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
 	}
+	req.Header.Set("Content-Type", kind)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header.Get("Idempotent-Replayed") == "true", string(text)}, err
 }

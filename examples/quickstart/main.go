@@ -1,130 +1,148 @@
-// Quickstart is an orders API whose requests are safe to retry: the Idempotency-Key
-// header on net/http, with records in memory, in a file of SQLite or in Redis.
+// Quickstart is an orders API whose requests are safe to retry, with the console of its
+// operators. The records are in a file of SQLite, which outlives a process.
 //
-//	go run ./examples/quickstart          # serve, and print curl lines to try
-//	go run ./examples/quickstart -demo    # show the clients' responses, and check them
+//	go run ./examples/quickstart          # serve both, with a stuck order to resolve
+//	go run ./examples/quickstart -demo    # show what clients and operators see, and check it
 //
-//run:background until 8080; prints "made 5 orders."
+//run:background until 8080
 package main
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"syscall"
-	"time"
 
-	"github.com/redis/go-redis/v9"
+	_ "modernc.org/sqlite" // the driver
 
-	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/examples/internal/listen"
-	repriseredis "github.com/reprise-go/reprise/store/redis"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
 func main() {
-	if err := start(); err != nil {
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
+	demo := flag.Bool("demo", false, "show what clients and operators see, check it, and exit")
+	browse := flag.Bool("open", false, "open the console in the browser")
+	file := flag.String("dying", "", "be the process that is killed while it takes an order; its records are in this `file`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, *file, *addr, *demo, *browse)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func start() error {
-	addr := flag.String("addr", "", "`address` to listen on (default 127.0.0.1:8080, and a free port for -demo)")
-	redisURL := flag.String("redis-url", "", "`URL` of the Redis that keeps the records (default: this process keeps them in memory)")
-	file := flag.String("sqlite-file", "", "`file` of SQLite that keeps the records, so that they outlive the process")
-	demo := flag.Bool("demo", false, "show what clients observe, check it, and exit")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: see -help", flag.Arg(0))
+func run(ctx context.Context, out io.Writer, file, addr string, demo, browse bool) error {
+	dying := file != ""
+	if !dying {
+		dir, err := os.MkdirTemp("", "quickstart")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, "records.db")
 	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	store, err := openStore(ctx, *redisURL, *file)
+	records, closeFile, err := openFile(ctx, file)
 	if err != nil {
 		return err
 	}
-	if *demo {
-		return runDemo(ctx, os.Stdout, cmp.Or(*addr, "127.0.0.1:0"), store)
+	defer closeFile()
+	s, err := newShop(ctx, out, addr, file, records)
+	if err != nil {
+		return err
 	}
-	return serve(ctx, os.Stdout, cmp.Or(*addr, "127.0.0.1:8080"), store)
-}
-
-// openStore opens the store. The rest of the program is the same for every store.
-func openStore(ctx context.Context, redisURL, file string) (store.Store, error) {
 	switch {
-	case file != "":
-		return openFile(ctx, file)
-	case redisURL == "":
-		return memstore.New(), nil
+	case dying:
+		s.dying = true
+		fmt.Fprintln(out, s.url)
+		<-ctx.Done()
+	case demo:
+		err = (&transcript{s, out}).steps(ctx)
+	default:
+		err = s.show(ctx, out, browse)
 	}
-	options, err := redis.ParseURL(redisURL)
-	if err != nil {
-		return nil, fmt.Errorf("-redis-url: %w", err)
-	}
-	options.ContextTimeoutEnabled = true // else go-redis ignores the deadlines of the engine
-	store, err := repriseredis.Open(ctx, redis.NewClient(options), repriseredis.Config{Prefix: "orders:"})
-	if err != nil {
-		return nil, fmt.Errorf("-redis-url: %w", err)
-	}
-	return store, nil
+	return errors.Join(err, s.close(ctx))
 }
 
-// newAPI returns the API and its guard, which the caller closes when no request runs.
-func newAPI(store store.Store, bank chargeFunc) (http.Handler, *protocol.Guard, error) {
-	// A policy over the records of this process and the others. This one refuses orders
-	// without a key.
-	guard, err := protocol.New(store, protocol.Config{Required: true})
+// openFile opens the records in a file of SQLite, which it creates if it is missing.
+func openFile(ctx context.Context, file string) (*reprisesqlite.Store, func(), error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(file)+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return nil, nil, err
 	}
-	// One middleware per route. A key belongs to a tenant, so authentication comes before
-	// it.
-	api := &orders{bank: bank, byID: make(map[string]order)}
-	mux := http.NewServeMux()
-	mux.Handle("POST /orders", authenticate(reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(api.create))))
-	mux.Handle("GET /orders/{id}", authenticate(http.HandlerFunc(api.show)))
-	return mux, guard, nil
+	closeDB := func() { _ = db.Close() }
+	if err := reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{}); err != nil {
+		return nil, closeDB, err
+	}
+	records, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{})
+	return records, closeDB, err
 }
 
-// serve serves until ctx ends, and then waits for running requests.
-func serve(ctx context.Context, out io.Writer, addr string, store store.Store) error {
-	api, guard, err := newAPI(store, chargeNobody)
-	if err != nil {
+// show leaves a stuck order behind, and serves until ctx ends.
+func (s *shop) show(ctx context.Context, out io.Writer, browse bool) error {
+	for range 2 {
+		if _, err := s.order(ctx, "order-done", book); err != nil {
+			return err
+		}
+	}
+	if err := s.crash(ctx, "order-stuck"); err != nil {
 		return err
 	}
-	ln, err := listen.On(ctx, out, addr)
-	if err != nil {
-		return err
+	fmt.Fprintf(out, `The console: %[1]s/idempotency/
+
+One order is stuck: %[2]s. A process was killed while it took it.
+Its client gets 409 outcome-unknown. Try it, resolve the order in the console, and try again:
+
+  curl -i %[1]s/orders -H 'Idempotency-Key: order-stuck' -H 'Content-Type: application/json' -d '%[3]s'
+
+Ctrl-C ends everything.
+`, s.url, idOf("order-stuck").Short(), book)
+	if browse {
+		go openBrowser(out, s.url+"/idempotency/")
 	}
-	server := &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(ln) }()
-	fmt.Fprintf(out, usage, ln.Addr())
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	return errors.Join(server.Shutdown(closing), guard.Close(closing)) // first the requests, then their background work
+	<-ctx.Done()
+	return nil
 }
 
-const usage = `Serving orders on http://%[1]s. Send this twice, then once with another quantity, then without the key:
+// openBrowser shows an address in the browser, or says why it could not.
+func openBrowser(out io.Writer, address string) {
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	process := exec.Command(opener, address) //nolint:gosec,noctx // an address of our own; a browser may outlive this program
+	process.Stdout, process.Stderr = os.Stderr, os.Stderr
+	if err := process.Run(); err != nil {
+		fmt.Fprintf(out, "\nNo browser was opened (%v). The console: %s\n", err, address)
+	}
+}
 
-  curl -i http://%[1]s/orders -H 'Authorization: Bearer acme-token' -H 'Idempotency-Key: order-1' -d '{"item":"book","quantity":2}'
-
-and look at what was ordered:
-
-  curl -i http://%[1]s/orders/1 -H 'Authorization: Bearer acme-token'
-`
+// listen listens on addr, or on the next free port if that of addr is taken.
+func listen(ctx context.Context, out io.Writer, addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	wanted, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil {
+		return nil, fmt.Errorf("the address %q is invalid: want host:port, such as 127.0.0.1:8080", addr)
+	}
+	for next := wanted; ; next++ {
+		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.FormatUint(next, 10)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err == nil && next != wanted {
+			fmt.Fprintf(out, "Port %d is taken: %d, the next free one, is used instead.\n", wanted, next)
+		}
+		return ln, err
+	}
+}

@@ -2,157 +2,104 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"regexp"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/internal/program"
-	"github.com/reprise-go/reprise/lab/servers"
 )
 
-func TestMain(m *testing.M) { servers.Main{M: program.Main{M: m}}.Run() }
+func TestMain(m *testing.M) { program.Main(m, main) }
 
 func TestDemoShowsEveryStep(t *testing.T) {
 	t.Parallel()
-	path := program.Build(t)
-	for name, args := range map[string]func(*testing.T) []string{
-		"memory": func(*testing.T) []string { return nil },
-		"redis":  func(t *testing.T) []string { t.Helper(); return []string{"-redis-url", servers.Redis.Shared(t).URL()} },
+	said := program.Start(t, "-demo", "-addr", "127.0.0.1:0").End(t)
+	for _, want := range []string{
+		"1. The first", "2. Its retry", "3. Of five", "409 Conflict (4 times)", "4. A key", "5. An order", "6. A handler", "7. A client",
+		"8. A process", "9. An operator", "Idempotent-Replayed: true", "17 requests made 5 orders.\n",
 	} {
-		t.Run(name, func(t *testing.T) {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in the transcript\n%s", want, said)
+		}
+	}
+}
+
+// faulty is a store that forgets responses, or those that an operator records.
+type faulty struct {
+	records
+
+	completed, resolved bool // forgets them
+}
+
+func (f faulty) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if f.completed {
+		return f.Release(ctx, r.ID, r.Owner)
+	}
+	return f.records.Complete(ctx, r)
+}
+
+func (f faulty) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	if f.resolved {
+		r = store.Resolution{Fence: r.Fence, Forget: true}
+	}
+	return f.records.Resolve(ctx, id, r)
+}
+
+func TestDemoFailsOnUnexpectedResponses(t *testing.T) {
+	t.Parallel()
+	for step, faulty := range map[string]faulty{"step 2: want ": {completed: true}, "step 9: want ": {resolved: true}} {
+		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			said, status := program.Run(t, path, program.WithoutServers(), append(args(t), "-demo")...)
-			if status != 0 {
-				t.Errorf("exit status %d", status)
+			file := filepath.Join(t.TempDir(), "records.db")
+			records, closeFile, err := openFile(t.Context(), file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, want := range []string{
-				"1. The first", "2. Its retry", "3. Of five", "4. A key", "5. An order", "6. A failure", "7. A client", "8. A process", "made 5 orders.\n",
-				"Idempotent-Replayed: true", "409 Conflict (4 times)", `"code":"key-reused"`, `"code":"key-missing"`, "502 Bad Gateway",
-			} {
-				if !strings.Contains(said, want) {
-					t.Errorf("no %q in the transcript\n%s", want, said)
-				}
+			t.Cleanup(closeFile)
+			faulty.records = records
+			s, err := newShop(t.Context(), t.Output(), "127.0.0.1:0", file, faulty)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = (&transcript{s, io.Discard}).steps(t.Context())
+			if err == nil || !strings.HasPrefix(err.Error(), step) {
+				t.Errorf("error %v, want %q", err, step)
+			}
+			if err := s.close(t.Context()); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
-func TestATakenPortLeadsToTheNextFreeOne(t *testing.T) {
+// The port is taken, and there is no browser to open.
+func TestConsoleShowsTheStuckOrder(t *testing.T) {
 	t.Parallel()
-	path := program.Build(t)
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	addr := taken.Addr().String()
-	process := program.Start(t, path, program.WithoutServers(), "-addr", addr)
-	port := process.Await(`Port [0-9]+ is taken: ([0-9]+), the next free one, is used instead\.`)
-	if url := process.Await(`Serving orders on (http://[0-9.:]+)\.`); url != "http://127.0.0.1:"+port {
-		t.Errorf("serves on %s, not on port %s", url, port)
+	process := program.Start(t, "-open", "-addr", taken.Addr().String())
+	port := process.Await(t, `Port [0-9]+ is taken: ([0-9]+), the next free one, is used instead\.\n`)
+	base := process.Await(t, `The console: (\S+)/idempotency/\n`)
+	process.Await(t, `stuck: `+idOf("order-stuck").Short()+`\. A process was killed`)
+	if base != "http://127.0.0.1:"+port {
+		t.Errorf("the console is at %s, not on port %s", base, port)
 	}
-	if said, status := program.Run(t, path, program.WithoutServers(), "-demo", "-addr", addr); status != 0 || !strings.Contains(said, "is taken: ") {
-		t.Errorf("-demo: exit status %d: %s", status, said)
-	}
-}
-
-func TestWrongFlagsAreNamed(t *testing.T) {
-	t.Parallel()
-	path := program.Build(t)
-	for name, c := range map[string]struct {
-		args   []string
-		status int
-		want   string
-	}{
-		"unknown":        {[]string{"-nonsense"}, 2, "not defined: -nonsense\nUsage of "},
-		"argument":       {[]string{"demo"}, 1, `quickstart: unexpected argument "demo"`},
-		"address":        {[]string{"-addr", "8080"}, 1, `quickstart: the address "8080" is invalid: want host:port`},
-		"demo's address": {[]string{"-demo", "-addr", "127.0.0.1:x"}, 1, `quickstart: the address "127.0.0.1:x" is invalid`},
-		"no Redis":       {[]string{"-redis-url", "redis://127.0.0.1:1"}, 1, "quickstart: -redis-url: reprise: store unreachable: "},
-		"no Redis URL":   {[]string{"-demo", "-redis-url", "http://127.0.0.1:1"}, 1, "quickstart: -redis-url: redis: invalid URL scheme"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if said, status := program.Run(t, path, os.Environ(), c.args...); status != c.status || !strings.Contains(said, c.want) {
-				t.Errorf("exit status %d, want %d and %q in: %s", status, c.status, c.want, said)
-			}
-		})
-	}
-}
-
-// forgetful is a store that keeps no response.
-type forgetful struct{ store.Store }
-
-func (s forgetful) Complete(ctx context.Context, r store.CompleteRequest) error {
-	return s.Release(ctx, r.ID, r.Owner)
-}
-
-func TestDemoFailsOnUnexpectedResponses(t *testing.T) {
-	t.Parallel()
-	err := runDemo(t.Context(), io.Discard, "127.0.0.1:0", forgetful{memstore.New()})
-	if !errors.Is(err, errUnexpected) || !strings.Contains(err.Error(), "step 2") {
-		t.Errorf("error %v, want step 2 to fail", err)
-	}
-}
-
-// The printed curl lines behave as described.
-func TestServedOrdersAreReplayedAndBelongToTheirTenant(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	printed, w := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, w, "127.0.0.1:0", memstore.New()) }()
-	usage := make([]byte, 4096)
-	n, err := printed.Read(usage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := regexp.MustCompile(`http://[0-9.:]+[0-9]`).FindString(string(usage[:n]))
-
-	send := func(method, path, token, key string) (status int, marker string) {
-		req, err := http.NewRequestWithContext(ctx, method, base+path, strings.NewReader(oneBook))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		if key != "" {
-			req.Header.Set("Idempotency-Key", key)
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		return res.StatusCode, res.Header.Get("Idempotent-Replayed")
-	}
-	for _, c := range []struct {
-		method, path, token, key string
-		status                   int
-		marker                   string
-	}{
-		{"POST", "/orders", "acme-token", "order-1", 201, ""},
-		{"POST", "/orders", "acme-token", "order-1", 201, "true"},
-		{"POST", "/orders", "globex-token", "order-1", 201, ""},
-		{"POST", "/orders", "acme-token", "", 400, ""},
-		{"POST", "/orders", "stolen-token", "order-1", 401, ""},
-		{"GET", "/orders/1", "acme-token", "", 200, ""},
-		{"GET", "/orders/2", "acme-token", "", 404, ""},
-		{"GET", "/orders/2", "globex-token", "", 200, ""},
-	} {
-		if status, marker := send(c.method, c.path, c.token, c.key); status != c.status || marker != c.marker {
-			t.Errorf("%+v: got %d %q", c, status, marker)
+	service := &shop{url: base}
+	for key, state := range map[string]store.RecordState{"order-done": store.StateCompleted, "order-stuck": store.StateLapsed} {
+		page, err := service.send(t.Context(), http.MethodGet, "/idempotency/records?store=orders&state="+state.String(), "", "", "")
+		if err != nil || !strings.Contains(page.body, idOf(key).Short()) {
+			t.Errorf("%s is not listed as %v: %v: %+v", key, state, err, page)
 		}
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("ended with %v", err)
+	if got, err := service.order(t.Context(), "order-stuck", book); err != nil || got.status != http.StatusConflict || !strings.Contains(got.body, "outcome-unknown") {
+		t.Errorf("the client of the stuck order got %+v, %v", got, err)
 	}
+	process.Interrupt(t)
 }

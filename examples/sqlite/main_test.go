@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,16 +10,16 @@ import (
 	"github.com/reprise-go/reprise/examples/internal/program"
 )
 
-func TestMain(m *testing.M) { os.Exit(program.Main{M: m}.Run()) }
+func TestMain(m *testing.M) { program.Main(m, main) }
 
 // TestTransferOutlivesItsProcess: the retry goes to the process that came after a
 // SIGKILL.
 func TestTransferOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	path, file := program.Build(t), filepath.Join(t.TempDir(), "bank.db")
+	file := filepath.Join(t.TempDir(), "bank.db")
 	for life, replayed := range []string{"", "true"} {
-		process := program.Start(t, path, program.WithoutServers(), "-file", file, "-addr", "127.0.0.1:0")
-		base := process.Await(`Serving transfers on (http://[0-9.:]+)\n`)
+		process := program.Start(t, "-file", file, "-addr", "127.0.0.1:0")
+		base := process.Await(t, `Serving transfers on (http://[0-9.:]+)\n`)
 		for key, want := range map[string]struct {
 			order, body string
 			status      int

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// pretendBank books a payment once for each key, and again for each request that has
-// none. It declines more than 10,000 euros. Its answers to payments of 13 cents get lost.
+// pretendBank books a payment once for each key. It declines more than 10,000 euros. Its
+// answers to payments of 13 cents get lost.
 //
 //	POST /payments        201 with the receipt, or 402
 //	GET /payments/{key}   201 with the receipt, or 404
@@ -17,7 +17,6 @@ type pretendBank struct {
 
 	mu     sync.Mutex
 	booked map[string]receipt // by key
-	ledger []receipt
 }
 
 // receipt is an entry of the bank's ledger.
@@ -44,21 +43,21 @@ func (b *pretendBank) post(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"declined":"too much"}`))
 		return
 	}
-	booked := b.book(strings.Trim(r.Header.Get("Idempotency-Key"), `"`), p)
+	entry := b.book(r, p)
 	if p.Cents == 13 {
 		panic(http.ErrAbortHandler)
 	}
-	booked.write(w)
+	entry.write(w)
 }
 
 // book books a payment, unless it is booked already under the key.
-func (b *pretendBank) book(key string, p payment) receipt {
+func (b *pretendBank) book(r *http.Request, p payment) receipt {
+	key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	entry, known := b.booked[key]
-	if !known || key == "" {
-		entry = receipt{len(b.ledger) + 1, p}
-		b.ledger = append(b.ledger, entry)
+	if !known {
+		entry = receipt{len(b.booked) + 1, p}
 		b.booked[key] = entry
 	}
 	return entry

@@ -16,17 +16,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// limits are the times of the service.
-type limits struct {
-	lease   time.Duration // of an attempt: its record lapses so long after its process died
-	attempt time.Duration // how long the bank may take to answer
-	call    time.Duration // how long the handler tries
-	settled time.Duration // after it the bank books nothing of a call any more: longer than call and the bank's own limit together
-	pause   time.Duration // between the rounds of the reconciler
-}
-
-var defaultLimits = limits{lease: 10 * time.Second, attempt: 2 * time.Second, call: 5 * time.Second, settled: 10 * time.Second, pause: 5 * time.Second}
-
 // payment is the body of a client's request, and of the service's to the bank.
 type payment struct {
 	Reference string `json:"reference"`
@@ -41,8 +30,7 @@ type service struct {
 	limits  limits
 }
 
-// newService returns a service that calls the bank through base; nil is that of net/http.
-func newService(records store.Store, bankURL string, base http.RoundTripper, l limits) (*service, error) {
+func newService(records store.Store, bankURL string, l limits) (*service, error) {
 	// With AtMostOnce no attempt takes over from one that died. So an attempt whose own call
 	// was not sent may say that nothing was paid: each attempt before it was reconciled.
 	guard, err := protocol.New(records, protocol.Config{
@@ -51,11 +39,8 @@ func newService(records store.Store, bankURL string, base http.RoundTripper, l l
 	if err != nil {
 		return nil, err
 	}
-	client, err := newBank(bankURL, base, l)
-	if err != nil {
-		return nil, err
-	}
-	return &service{guard, client, records, l}, nil
+	client, err := newBank(bankURL, l)
+	return &service{guard, client, records, l}, err
 }
 
 // pay runs once for each key.
@@ -73,12 +58,12 @@ func (s *service) pay(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this service is set up wrongly", http.StatusInternalServerError)
 		return
 	}
-	got, err := s.bank.pay(ctx, key, p)
+	answer, err := s.bank.pay(ctx, key, p)
 	switch {
 	case err == nil: // booked or declined: kept
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(got.status)
-		_, _ = w.Write(got.body)
+		w.WriteHeader(answer.Status)
+		_, _ = w.Write(answer.Body)
 	case repriseclient.NotSent(err): // not booked: the retry runs
 		protocol.Release(ctx)
 		http.Error(w, "the bank is unavailable, and nothing was paid: try again", http.StatusServiceUnavailable)
@@ -112,23 +97,20 @@ func (s *service) serve(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("POST /payments", reprisehttp.Middleware(s.guard, customer)(http.HandlerFunc(s.pay)))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-
-	reconciling, stop := context.WithCancel(ctx)
 	reconciled := make(chan struct{})
 	go func() {
 		defer close(reconciled)
-		s.reconcile(reconciling)
+		s.reconcile(ctx)
 	}()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	var err error
 	select {
-	case err = <-served:
+	case err := <-served:
+		return err
 	case <-ctx.Done():
 	}
-	stop()
 	<-reconciled
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 	defer cancel()
-	return errors.Join(err, server.Shutdown(closing), s.guard.Close(closing)) // first the requests, then their background work
+	return errors.Join(server.Shutdown(closing), s.guard.Close(closing)) // first the requests, then their background work
 }
