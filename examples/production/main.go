@@ -1,10 +1,12 @@
 // Production is the program of docs/guides/production.md: transfers of tenants that
-// authenticate with a JSON Web Token or an API key, with records in Redis.
+// authenticate with a JSON Web Token or an API key, with records in Redis, metrics for
+// Prometheus, and spans on standard output: that of a replay is linked to the first run.
 //
 //	REDIS_ADDR=127.0.0.1:6379 TOKEN_SECRET=0123456789abcdef0123456789abcdef API_KEY=demo-key go run ./examples/production
 //	curl -i -X POST localhost:8080/transfers -H 'X-Api-Key: demo-key' -H 'Idempotency-Key: 7c1f' -d '{"cents":100}'   # twice
+//	curl -s localhost:8080/metrics | grep reprise_
 //
-//run:background until 8080; needs redis; prints "HTTP/1.1 201"
+//run:background until 8080; needs redis; prints "HTTP/1.1 201"; prints "reprise_"
 package main
 
 import (
@@ -25,6 +27,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
+	repriseotel "github.com/reprise-go/reprise/otel"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
@@ -52,7 +55,11 @@ func serve() error {
 		return fmt.Errorf("%w; the program needs Redis 7.0 or newer at REDIS_ADDR (Debian and Ubuntu: apt-get install redis-server)", err)
 	}
 	tenants := authenticator{secret: []byte(secret), keys: digests(map[string]string{os.Getenv("API_KEY"): "demo"})}
-	handler, guard, err := newAPI(st, tenants)
+	telemetry, err := newTelemetry(os.Stdout)
+	if err != nil {
+		return err
+	}
+	handler, guard, err := newAPI(st, tenants, telemetry)
 	if err != nil {
 		return err
 	}
@@ -70,19 +77,25 @@ func serve() error {
 }
 
 // newAPI returns the API and its guard, which the caller closes.
-func newAPI(st store.Store, tenants authenticator) (http.Handler, *protocol.Guard, error) {
-	guard, err := protocol.New(st, protocol.Config{
+func newAPI(st store.Store, tenants authenticator, t *telemetry) (http.Handler, *protocol.Guard, error) {
+	guard, err := protocol.New(t.Store(st), protocol.Config{
 		Name:      "transfers", // in metrics, records and alerts
 		Required:  true,
 		Preset:    reprise.AtMostOnce, // a transfer must not run twice
 		Retention: 48 * time.Hour,     // longer than clients retry
-		Engine:    reprise.Config{MaxRun: 20 * time.Second},
+		Keep:      protocol.Keeping{Annotate: repriseotel.Annotate},
+		Engine:    reprise.Config{MaxRun: 20 * time.Second, Observer: t, Detach: repriseotel.Detach},
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := t.Watch("transfers", guard.Engine()); err != nil { // until the process ends
+		return nil, nil, err
+	}
+	once := reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(transfer))
 	mux := http.NewServeMux()
-	mux.Handle("POST /transfers", tenants.authenticate(reprisehttp.Middleware(guard, tenantOf)(http.HandlerFunc(transfer))))
+	mux.Handle("POST /transfers", t.traced("POST /transfers", tenants.authenticate(once)))
+	mux.Handle("GET /metrics", t.page)
 	return mux, guard, nil
 }
 

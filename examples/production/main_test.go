@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,11 +16,17 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// TestKeysBelongToTenants sends one key with the credentials of several tenants.
+// TestKeysBelongToTenants sends one key with the credentials of several tenants, and
+// looks at their metrics and spans.
 func TestKeysBelongToTenants(t *testing.T) {
 	t.Parallel()
+	var spans bytes.Buffer
+	telemetry, err := newTelemetry(&spans)
+	if err != nil {
+		t.Fatal(err)
+	}
 	secret := []byte("0123456789abcdef0123456789abcdef")
-	handler, guard, err := newAPI(memstore.New(), authenticator{secret, digests(map[string]string{"key of acme": "acme"})})
+	handler, guard, err := newAPI(memstore.New(), authenticator{secret, digests(map[string]string{"key of acme": "acme"})}, telemetry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,5 +72,26 @@ func TestKeysBelongToTenants(t *testing.T) {
 		if w.Code != row.status || w.Body.String() != row.body || replayed != row.replayed {
 			t.Errorf("%s: answered %d %q, replayed %t; want %d %q, %t", row.name, w.Code, w.Body, replayed, row.status, row.body, row.replayed)
 		}
+	}
+
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	for _, want := range []string{`reprise_outcome="claimed"} 2`, `reprise_outcome="replayed"} 2`, `reprise_end="recorded",reprise_label="transfers"} 2`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the metrics lack %s:\n%s", want, w.Body)
+		}
+	}
+	type spanContext struct{ TraceID, SpanID string }
+	type span struct {
+		SpanContext spanContext
+		Links       []struct{ SpanContext spanContext }
+	}
+	var first, replay span
+	decoder := json.NewDecoder(&spans)
+	if err := errors.Join(decoder.Decode(&first), decoder.Decode(&replay)); err != nil {
+		t.Fatal(err)
+	}
+	if len(replay.Links) != 1 || replay.Links[0].SpanContext != first.SpanContext {
+		t.Errorf("the span of the replay is %+v, not linked to %+v", replay, first)
 	}
 }
