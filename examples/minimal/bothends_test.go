@@ -1,21 +1,16 @@
-// Bothends is a service and its client in one program. The connection breaks after the
-// order was taken, and the client still gets the response:
-//
-//	go run ./examples/bothends
-//
-//run:prints "order 1 after 2 attempts, replayed: true"
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
+	"testing"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	repriseclient "github.com/reprise-go/reprise/client"
@@ -23,14 +18,8 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
-func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
-		slog.Error("ended", slog.Any("error", err))
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, out io.Writer) error {
+// bothEnds is the block of docs/guides/client.md.
+func bothEnds(ctx context.Context, out io.Writer) error {
 	// The service, whose first connection breaks.
 	guard := must(protocol.New(memstore.New(), protocol.Config{Required: true}))
 	once := reprisehttp.Middleware(guard, reprisehttp.Unscoped)
@@ -50,23 +39,15 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	fmt.Fprintf(out, "%s after %d attempts, replayed: %v\n", answer, repriseclient.Attempts(resp), repriseclient.Replayed(resp))
+	fmt.Fprintf(out, "%s after %d attempts, replayed: %v\n", strings.TrimSpace(string(answer)), repriseclient.Attempts(resp), repriseclient.Replayed(resp))
 	return err // order 1 after 2 attempts, replayed: true
 }
 
-// must is for constructors, which fail only if their configuration is invalid.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return value
-}
-
-var orders atomic.Int64
-
-func createOrder(w http.ResponseWriter, _ *http.Request) {
-	w.WriteHeader(http.StatusCreated)
-	fmt.Fprintf(w, "order %d", orders.Add(1))
 }
 
 // cutFirst runs the first request, and breaks the connection before its response is sent.
@@ -79,4 +60,37 @@ func cutFirst(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// The guides show code of this folder as it is, so that it compiles and behaves as they
+// say.
+func TestGuidesShowThisCode(t *testing.T) {
+	t.Parallel()
+	for guide, shown := range map[string]struct{ file, from, to, indent string }{
+		"client.md":       {"bothends_test.go", "func bothEnds(ctx context.Context, out io.Writer) error {\n", "\n}\n", "\t"},
+		"five-minutes.md": {"main.go", "package main\n", "\n\x00", ""},
+	} {
+		code, err := os.ReadFile(shown.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile("../../docs/guides/" + guide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(code)+"\x00", shown.from)
+		text, _, found := strings.Cut(text, shown.to)
+		text = strings.ReplaceAll("\n"+text, "\n"+shown.indent, "\n")[1:]
+		if !found || !strings.Contains(string(page), text+"\n```\n") {
+			t.Errorf("docs/guides/%s does not show this of %s:\n%s", guide, shown.file, text)
+		}
+	}
+}
+
+func TestOrderIsTakenOnceAlthoughItsResponseIsLost(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := bothEnds(t.Context(), &out); err != nil || out.String() != "order 1 after 2 attempts, replayed: true\n" {
+		t.Errorf("printed %q, %v", &out, err)
+	}
 }
