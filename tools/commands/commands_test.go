@@ -128,7 +128,8 @@ func (m *machine) run(t *testing.T, b block, lines []string) {
 	}
 	for i, until := range b.until {
 		line, _, _ := strings.Cut(lines[i], " #")
-		defer m.serve(t, dir, strings.TrimSuffix(strings.TrimSpace(line), "&"), until, &out)()
+		stop := m.serve(t, dir, strings.TrimSuffix(strings.TrimSpace(line), "&"), until, &out)
+		defer stop() //nolint:gocritic // the servers serve until the block has run
 	}
 	cmd := m.command(t, dir, strings.Join(lines[len(b.until):], "\n"))
 	cmd.Stdout, cmd.Stderr = &out, &out

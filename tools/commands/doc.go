@@ -1,6 +1,6 @@
 // Package commands tests every command that a reader can copy: the shell blocks of the
-// Markdown pages and of package comments, as a fresh clone of the committed tree has them,
-// on a machine with Go, git, make, a C compiler, curl and private servers. It also
+// Markdown pages and of package comments, as a fresh clone of the committed tree has
+// them, on a machine with Go, git, make, a C compiler, curl and private servers. It also
 // compiles the Go blocks of the pages.
 //
 // A shell block runs as it stands, in the root of the clone. One that begins with go get

@@ -74,7 +74,7 @@ func look(t *testing.T, server, pattern string) string {
 // folder returns a folder of an account, if this process may give it one.
 func folder(t *testing.T, account string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", account) // one of the test is closed to other accounts
+	dir, err := os.MkdirTemp("", account) //nolint:usetesting // a folder of the test is closed to other accounts
 	if err != nil {
 		t.Fatal(err)
 	}
