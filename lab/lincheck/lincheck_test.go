@@ -89,7 +89,7 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 	}
 }
 
-// further is left to make check.
+// further is left to make nightly.
 const further = "histories of a further deployment"
 
 // acked is a configuration that confirms each write, and so repeats some.

@@ -7,6 +7,8 @@
 // with 1 if there is one, with 2 if it could not look.
 package main
 
+//go:generate go run . -root ../.. -write
+
 import (
 	"flag"
 	"fmt"
@@ -60,7 +62,7 @@ func check(dir string) ([]string, error) {
 	}
 	stale, err := pages(dir, false)
 	for _, page := range stale {
-		p.bad = append(p.bad, page+": its generated part is old: run make docs/write")
+		p.bad = append(p.bad, page+": its generated part is old: run go generate ./docs in tools")
 	}
 	slices.Sort(p.bad)
 	return slices.Compact(p.bad), err

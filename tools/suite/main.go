@@ -8,7 +8,7 @@
 //
 // The first argument is the name in the last line. Those that start with a dash are flags
 // of go test, each with its value behind an equals sign, and the others are packages. A
-// skipped test whose reason starts with [breadth] is counted as left to make check.
+// skipped test whose reason starts with [breadth] is counted as left to make nightly.
 //
 // The environment names the servers of the last line (REPRISE_TEST_REQUIRE), and a file
 // to which flaky packages are added, a line each (REPRISE_FLAKY). It exits with 1 if a

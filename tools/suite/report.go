@@ -16,7 +16,7 @@ import (
 )
 
 // breadth starts the reason of a test that -short skips.
-const breadth = "left to make check: "
+const breadth = "left to make nightly: "
 
 // final is what a failed package prints that is not run again: a seed, which reproduces
 // the failure, an input of a fuzz target, a panic, also that of a test that hangs, and a
@@ -201,7 +201,7 @@ func (r *report) summary(name, servers string, took time.Duration) string {
 	if len(r.flaky) > most {
 		fmt.Fprintf(&b, "failed: at most %d packages may be flaky\n", most)
 	}
-	fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped, of %d packages in %v on %s; left to make check: %s\n",
+	fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped, of %d packages in %v on %s; left to make nightly: %s\n",
 		name, r.passed, len(r.failures), skipped, r.packages, took.Round(time.Second),
 		cmp.Or(strings.ReplaceAll(servers, ",", ", "), "no servers"), cmp.Or(strings.Join(left, ", "), "nothing"))
 	return b.String()

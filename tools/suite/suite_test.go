@@ -20,7 +20,7 @@ func TestPasses(t *testing.T) { t.Run("part", func(*testing.T) {}) }
 
 func TestRepeats(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left to make check: long histories")
+		t.Skip("left to make nightly: long histories")
 	}
 }
 
@@ -55,11 +55,11 @@ func suite(t *testing.T, files map[string]string, flags ...string) (r *report, p
 
 func TestLastLinesSayWhatRanAndWhatIsLeft(t *testing.T) {
 	for name, row := range map[string]struct{ flag, more, want string }{
-		"short": {"-short", "", "skipped 1: no valkey\nmake it: 2 passed, 0 failed, 2 skipped, of 1 packages in 3s on redis, postgres; left to make check: 1 long histories\n"},
-		"full":  {"-short=false", "", "skipped 1: no valkey\nmake it: 3 passed, 0 failed, 1 skipped, of 1 packages in 3s on redis, postgres; left to make check: nothing\n"},
+		"short": {"-short", "", "skipped 1: no valkey\nmake it: 2 passed, 0 failed, 2 skipped, of 1 packages in 3s on redis, postgres; left to make nightly: 1 long histories\n"},
+		"full":  {"-short=false", "", "skipped 1: no valkey\nmake it: 3 passed, 0 failed, 1 skipped, of 1 packages in 3s on redis, postgres; left to make nightly: nothing\n"},
 		"failure": {
 			"-short=false", "func TestFails(t *testing.T) { t.Error(\"always\") }\n",
-			"skipped 1: no valkey\nfailed: p TestFails\nmake it: 3 passed, 1 failed, 1 skipped, of 1 packages in 3s on redis, postgres; left to make check: nothing\n",
+			"skipped 1: no valkey\nfailed: p TestFails\nmake it: 3 passed, 1 failed, 1 skipped, of 1 packages in 3s on redis, postgres; left to make nightly: nothing\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,6 @@ import "testing"
 func Breadth(tb testing.TB, text string) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("left to make check: " + text)
+		tb.Skip("left to make nightly: " + text)
 	}
 }
