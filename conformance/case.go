@@ -25,6 +25,7 @@ const (
 	Checker     Need = "Checker"       // store.Checker
 	Binder      Need = "ContextBinder" // store.ContextBinder
 	Meter       Need = "Meter"         // store.Meter
+	Leaser      Need = "Leaser"        // store.Leaser
 
 	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
 )

@@ -98,6 +98,26 @@ var abilityCases = []testCase{
 	},
 	{
 		conformance.Case{
+			ID:     "leased",
+			Rule:   "The leased store of an Atomic one grants claims with a lease, on the records that the Atomic one shows.",
+			Source: "Leaser",
+			Needs:  []conformance.Need{conformance.Leaser, conformance.Inspector},
+		},
+		func(e *env) {
+			first, leased := e.caller(), ability[store.Leaser](e.one).Leased()
+			ctx, cancel := e.call()
+			defer cancel()
+			if got, err := leased.Claim(ctx, first.claimRequest()); err != nil || got.Outcome != store.Claimed || got.Atomic {
+				e.Fatalf("claim answered %+v, %v, want one with a lease", got, err)
+			}
+			e.wantIDs("running", e.listAll(store.Query{States: store.States(store.StateRunning), Label: first.label, Limit: 100}), []store.ID{first.id})
+			if err := leased.Release(ctx, first.id, first.owner); err != nil {
+				e.Errorf("release: %v, want success", err)
+			}
+		},
+	},
+	{
+		conformance.Case{
 			ID:     "check-findings",
 			Rule:   "A check of a working server succeeds, and each finding has a code, a severity and a detail.",
 			Source: "Checker, Finding",

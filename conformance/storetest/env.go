@@ -98,6 +98,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 			_, has = store.As[store.Checker](e.one)
 		case conformance.Meter:
 			_, has = store.As[store.Meter](e.one)
+		case conformance.Leaser:
+			_, has = store.As[store.Leaser](e.one)
 		case conformance.Binder:
 			_, has = store.As[store.ContextBinder](e.one)
 		}

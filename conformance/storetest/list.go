@@ -58,21 +58,23 @@ var listCases = []testCase{
 	{
 		conformance.Case{
 			ID:     "list-label",
-			Rule:   "A listing of a label shows all records with this label and no others.",
-			Source: "Query.Label",
+			Rule:   "A listing of a label shows all records with this label and no others, and a listing of none all but those of probes.",
+			Source: "Query.Label, ProbeLabel",
 			Needs:  []conformance.Need{conformance.Inspector},
 		},
 		func(e *env) {
 			want := map[string][]store.ID{}
-			for _, label := range []string{"", "pay", "pay", "payments", "PAY"} {
+			for _, label := range []string{"", "pay", "pay", "payments", "PAY", store.ProbeLabel} {
 				c := e.caller()
 				c.label = label
 				c.claimNew()
 				c.complete("answer")
 				want[label] = append(want[label], c.id)
-				want["every label"] = append(want["every label"], c.id)
+				if label != store.ProbeLabel {
+					want["every label"] = append(want["every label"], c.id)
+				}
 			}
-			for _, label := range []string{"pay", "payments", "PAY", "pa", "payment"} {
+			for _, label := range []string{"pay", "payments", "PAY", "pa", "payment", store.ProbeLabel} {
 				e.wantIDs("of the label "+label, e.listAll(store.Query{Label: label, Limit: 100}), want[label])
 			}
 			e.wantIDs("of every label", e.listAll(store.Query{Limit: 100}), want["every label"])

@@ -78,6 +78,14 @@ func (s *Store) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Con
 // Atomic implements [store.ContextBinder].
 func (s *Store) Atomic() bool { return s.has(promisesAtomicity) }
 
+// Leased implements [store.Leaser].
+func (s *Store) Leased() store.Store {
+	if s.has(leasedElsewhere) {
+		return New("").Open()
+	}
+	return s
+}
+
 // Check implements [store.Checker].
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if err := s.enter(ctx); err != nil {

@@ -109,6 +109,7 @@ var (
 	_ store.Checker       = (*Store)(nil)
 	_ store.ContextBinder = (*Store)(nil)
 	_ store.Meter         = (*Store)(nil)
+	_ store.Leaser        = (*Store)(nil)
 )
 
 // has reports whether the flaw of the store is one of these.

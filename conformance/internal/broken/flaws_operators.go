@@ -11,6 +11,8 @@ const (
 	knownWritten           Flaw = "known-written"
 	listAllStates          Flaw = "list-all-states"
 	listLabelPrefix        Flaw = "list-label-prefix"
+	listShowsProbes        Flaw = "list-shows-probes"
+	leasedElsewhere        Flaw = "leased-elsewhere"
 	listAllAges            Flaw = "list-all-ages"
 	listOnePage            Flaw = "list-one-page"
 	listSkips              Flaw = "list-skips"
@@ -41,6 +43,8 @@ var operatorFlaws = []Mutant{
 	{knownWritten, "writes the record of a completion that has the fields of its claim, whatever is there", "complete-known-stale"},
 	{listAllStates, "lists every state", "list-states"},
 	{listLabelPrefix, "lists labels that start with the one asked for", "list-label"},
+	{listShowsProbes, "lists the records of probes unasked", "list-label"},
+	{leasedElsewhere, "keeps the records of its leased store apart", "leased"},
 	{listAllAges, "lists every age", "list-age"},
 	{listOnePage, "ends a listing with its first page", "list-pages"},
 	{listSkips, "leaves out a record between two pages", "list-pages"},

@@ -138,6 +138,8 @@ func (s *Store) lists(q *store.Query, rec *record, view *store.Record, now time.
 		selects.States = 0
 	case s.has(listLabelPrefix) && strings.HasPrefix(view.Label, q.Label):
 		selects.Label = ""
+	case s.has(listShowsProbes) && q.Label == "":
+		selects.Label = view.Label
 	case s.has(listAllAges):
 		selects.OlderThan = 0
 	}
