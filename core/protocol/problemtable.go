@@ -160,7 +160,7 @@ func (g *Guard) binds() bool { return g.engine.Binds() }
 func (r *problemRow) named(base string, source KeySource) Problem {
 	p := r.Problem
 	p.Type = base + string(p.Code)
-	p.Detail = strings.NewReplacer("{source}", source.String(), "{key}", source.word()).Replace(p.Detail)
+	p.Detail = strings.ReplaceAll(strings.ReplaceAll(p.Detail, "{key}", source.word()), "{source}", source.String())
 	return p
 }
 
