@@ -60,7 +60,7 @@ func (w *world) judgeCounts(p *process) {
 			w.find("counts: %s counted %d outcomes of %q and observed %d", p.name, own, label, p.counted.labels[label])
 		}
 	}
-	if decided := uint64(p.asked - p.passed); outcomes != decided && p.inner == nil && !p.settings.twice {
+	if decided := p.asked - p.passed; outcomes != decided && p.inner == nil && !p.settings.twice {
 		w.find("counts: %s decided about %d requests and has %d outcomes: %v", p.name, decided, outcomes, s.Outcomes)
 	}
 	if begun := s.Outcomes[reprise.Claimed] + s.Outcomes[reprise.Unprotected]; begun != ends {

@@ -51,7 +51,7 @@ func drawFault(d dice, place int) (text string, do func(*world)) {
 	if i := d.IntN(len(allOps) + 1); i < len(allOps) {
 		ops = ops[i : i+1]
 	}
-	if text = fmt.Sprintf("process %d: the next %d calls of %v: %s", place, n, ops, f.name); d.percent(30) {
+	if text = fmt.Sprintf("process %d: the next %d calls of %v: %s", place, n, ops, f.name); d.percent(40) {
 		n, ops, f.name = 30, allOps, ""
 		text = fmt.Sprintf("process %d: the network is lossy", place)
 	}

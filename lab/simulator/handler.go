@@ -41,7 +41,7 @@ const (
 
 func drawProgram(d dice) program {
 	p := program{status: 201, ends: returns, ignores: d.percent(40)}
-	p.takes = of(d, 0, 0, 0, 100*time.Millisecond, 100*time.Millisecond, 1500*time.Millisecond, 6*time.Second)
+	p.takes = of(d, 0, 0, 100*time.Millisecond, 1500*time.Millisecond, 3*time.Second, 6*time.Second)
 	if d.percent(4) {
 		p.takes = of(d, 20*time.Second, 100*time.Second)
 	}
@@ -68,12 +68,8 @@ func drawProgram(d dice) program {
 
 // String returns the program without the parts that are as usual.
 func (p program) String() string {
-	return unusual(fmt.Sprintf("handler: %d after %v", p.status, p.takes),
-		part{p.ends != returns, string(p.ends)},
-		part{p.decides != "", "decides " + p.decides},
-		part{p.size > 0, fmt.Sprintf("%d bytes", p.size)},
-		part{p.ignores, "ignores its context"},
-	)
+	return fmt.Sprintf("handler: %d after %v", p.status, p.takes) + when(p.ends != returns, string(p.ends)) +
+		when(p.decides != "", "decides "+p.decides) + when(p.size > 0, fmt.Sprintf("%d bytes", p.size)) + when(p.ignores, "ignores its context")
 }
 
 // run is one execution of the handler with a key.

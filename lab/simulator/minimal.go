@@ -24,7 +24,7 @@ func (c *draw) minimal(t *testing.T, kind string) *draw {
 
 // smaller yields the draw without each of its steps and options.
 func (c *draw) smaller(yield func(*draw) bool) {
-	for i := len(c.steps) - 1; i >= 0; i-- {
+	for i := range slices.Backward(c.steps) {
 		less := *c
 		less.steps = without(c.steps, i)
 		if !yield(&less) {
@@ -32,7 +32,7 @@ func (c *draw) smaller(yield func(*draw) bool) {
 		}
 	}
 	for s := range c.services {
-		for i := len(c.services[s]) - 1; i >= 0; i-- {
+		for i := range slices.Backward(c.services[s]) {
 			less := *c
 			less.services = slices.Clone(c.services)
 			less.services[s] = without(c.services[s], i)

@@ -172,7 +172,10 @@ const likely = "Key Preset Retention Horizon MaxAttempts Wait FailOpen Engine.Le
 func drawOptions(d dice, fields []field, chance int) (list []option) {
 	for _, f := range fields {
 		chance := chance
-		if strings.Contains(likely, f.name) {
+		switch {
+		case f.name == "Engine.Lease": // that of the default lapses late
+			chance = 80
+		case strings.Contains(likely, f.name):
 			chance = 35
 		}
 		if d.percent(chance) {

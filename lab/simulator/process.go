@@ -35,8 +35,8 @@ type process struct {
 	harmed  bool            // a fault was drawn for it
 	paused  time.Duration   // it is stopped until then
 	settled map[uint64]bool // the fences of its attempts whose completion or mark had a definite result, or was given up
-	asked   int             // requests
-	passed  int             // requests that no guard decided about
+	asked   uint64          // requests
+	passed  uint64          // requests that no guard decided about
 	counted counted
 }
 
@@ -246,7 +246,7 @@ func pass[T any](ctx context.Context, n *wire, id store.ID, call func() (T, erro
 // messages of one instant may come in any order.
 func (n *wire) lag(id store.ID) {
 	if most := n.process.world.draw.lag; most > 0 {
-		d := newDice(n.process.world.draw.seed^binary.BigEndian.Uint64(id[:]), uint64(n.process.world.now()))
+		d := newDice(n.process.world.draw.seed^binary.BigEndian.Uint64(id[:]), uint64(n.process.world.now())) //nolint:gosec // not negative
 		inTime(time.Duration(d.Int64N(int64(most))))
 	}
 }

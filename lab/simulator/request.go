@@ -119,30 +119,18 @@ func drawRequest(d dice, keys int) *request {
 
 // String returns the request without the parts that are as usual.
 func (q *request) String() string {
-	return unusual(fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body),
-		part{q.version == "2", "version 2"},
-		part{q.where != inHeader, "key " + string(q.where)},
-		part{!q.quoted, "key not quoted"},
-		part{q.retries > 0, fmt.Sprintf("%d retries", q.retries)},
-		part{q.leaves > 0, fmt.Sprintf("its client leaves after %v", q.leaves)},
-	) + "; " + q.program.String()
+	return fmt.Sprintf("%s key=%q of %q %s", q.method, q.key, q.scope, q.body) +
+		when(q.version == "2", "version 2") + when(q.where != inHeader, "key "+string(q.where)) + when(!q.quoted, "key not quoted") +
+		when(q.retries > 0, fmt.Sprintf("%d retries", q.retries)) + when(q.leaves > 0, fmt.Sprintf("its client leaves after %v", q.leaves)) +
+		"; " + q.program.String()
 }
 
-// part is a part of a description, which is shown only where it is unusual.
-type part struct {
-	unusual bool
-	text    string
-}
-
-// unusual returns text and the parts that are unusual.
-func unusual(text string, parts ...part) string {
-	list := []string{text}
-	for _, p := range parts {
-		if p.unusual {
-			list = append(list, p.text)
-		}
+// when returns a part of a description that is shown only where it is unusual.
+func when(unusual bool, text string) string {
+	if unusual {
+		return ", " + text
 	}
-	return strings.Join(list, ", ")
+	return ""
 }
 
 // http returns the request as a server sees it.
