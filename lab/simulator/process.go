@@ -44,6 +44,7 @@ type process struct {
 type sight struct {
 	res store.ClaimResult
 	err error
+	at  time.Duration
 }
 
 // start starts a process for a service.
@@ -191,7 +192,7 @@ func (n *wire) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResu
 		n.process.world.mu.Lock()
 		defer n.process.world.mu.Unlock()
 		if q, ok := ctx.Value(requestKey{}).(*request); ok { // not in the background
-			q.sights = append(q.sights, sight{res, err})
+			q.sights = append(q.sights, sight{res, err, n.process.world.now()})
 		}
 	}()
 	res, err = pass(ctx, n, r.ID, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, r) })
