@@ -39,10 +39,11 @@ var mayRunAgain = []struct {
 		},
 	},
 	{
-		"it lapsed, was claimed as recoverable, and a claim that took it over was given back without a run, or refused by a guard inside",
+		"it lapsed, was claimed as recoverable, and a claim that took it over was given back, or refused by a guard inside",
 		func(w *world, r, _ *run) bool {
 			return r.mayLapse() && slices.ContainsFunc(w.requests, func(q *request) bool {
-				return q.run == nil && slices.ContainsFunc(q.sights, func(s sight) bool {
+				policy, _ := q.process.decides(q)
+				return (q.run == nil || q.run.unprotected) && policy != nil && q.id(policy) == r.id && slices.ContainsFunc(q.sights, func(s sight) bool {
 					return s.at >= r.request.asked+r.policy.Engine.Lease && (q.process.inner != nil || s.err != nil)
 				})
 			})
