@@ -2,10 +2,12 @@ package reprise
 
 import (
 	"container/heap"
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -59,6 +61,27 @@ func TestResultOfASharedClaim(t *testing.T) {
 		claim.err = store.ErrUnavailable
 		if _, ok := claim.answerTo(&joins, 2); ok {
 			t.Errorf("%s: a claim that failed has an answer", c.name)
+		}
+	}
+}
+
+// A waiter whose patience ends at the instant at which its queue has a result gets the
+// result.
+func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
+	t.Parallel()
+	e, err := New(memstore.New(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := call{engine: e}
+	q := &queue{waiters: []*waiter{{}}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
+	close(q.done)
+	e.waiters.queues, e.waiters.scopes = map[store.ID][]*queue{{}: {q}}, map[string]int{}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 64 { // select takes either
+		if res, err := c.wait(ended, "", time.Minute); err != nil || res.Outcome != Replayed {
+			t.Fatalf("the wait ends with %v, %v", res.Outcome, err)
 		}
 	}
 }

@@ -86,6 +86,11 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
 			time.Sleep(20 * time.Second)
 			s.none(t)
+			var asked atomic.Int64
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+				asked.Add(1)
+				return b.store.Store.Claim(ctx, r)
+			}
 			complete(t, a, "answer", reprise.EndRecorded)
 			if local {
 				synctest.Wait() // no poll is needed
@@ -99,6 +104,9 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			}
 			if n := b.events.count("replayed"); n != 50 {
 				t.Errorf("%d replays reported, want 50", n)
+			}
+			if n := asked.Load(); n != 1 {
+				t.Errorf("the store was asked %d times, want once for the whole queue", n)
 			}
 		})
 	}
