@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,44 @@ func TestR44ScopeErrorThatPanics(t *testing.T) {
 		func() (string, error) { return "acme", (*tenantError)(nil) })
 	if a.Response.Status != 500 || a.Pass || a.Exchange != nil {
 		t.Errorf("%+v, want 500", a)
+	}
+}
+
+// A request whose body or scope function panics, or ends the goroutine, is counted once.
+func TestRequestThatIsNotCheckedToItsEndIsCounted(t *testing.T) {
+	t.Parallel()
+	panics := func() { panic(http.ErrAbortHandler) }
+	b, body := setup(t, protocol.Config{}), strings.NewReader("body")
+	for name, c := range map[string]struct{ body, scope func() }{
+		"body that panics":                       {body: panics},
+		"body that ends the goroutine":           {body: runtime.Goexit},
+		"scope function that panics":             {scope: panics},
+		"scope function that ends the goroutine": {scope: runtime.Goexit},
+	} {
+		before := b.guard.Engine().Stats().Outcomes[reprise.Failed]
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer func() { _ = recover() }()
+			b.guard.Admit(t.Context(), protocol.Request{
+				Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},
+				Body: readerFunc(func(p []byte) (int, error) {
+					if c.body != nil {
+						c.body()
+					}
+					return body.Read(p)
+				}),
+			}, func() (string, error) {
+				if c.scope != nil {
+					c.scope()
+				}
+				return "tenant", nil
+			})
+		}()
+		<-done
+		if n := b.guard.Engine().Stats().Outcomes[reprise.Failed] - before; n != 1 {
+			t.Errorf("%s: counted %d times", name, n)
+		}
 	}
 }
 

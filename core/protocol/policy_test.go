@@ -348,6 +348,25 @@ func TestFingerprintHeaders(t *testing.T) {
 	}
 }
 
+// Fields that a policy omits may differ in a retry.
+func TestFingerprintOmits(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/sent_at"}}})
+	admit := func(body string) protocol.Admission {
+		return b.guard.Admit(t.Context(), protocol.Request{
+			Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}, "Content-Type": {"application/json"}}, Body: strings.NewReader(body),
+		}, scope)
+	}
+	first := admit(`{"amount": 1, "sent_at": 1}`).Exchange
+	first.Finish(protocol.Captured{Status: 201})
+	first.Close()
+	for body, want := range map[string]int{`{"amount": 1, "sent_at": 2}`: 201, `{"amount": 2, "sent_at": 1}`: 422} {
+		if got := admit(body).Response.Status; got != want {
+			t.Errorf("%s: status %d, want %d", body, got, want)
+		}
+	}
+}
+
 // A framework may give the context of a request to another one, and a handler that
 // outlived a timeout asks whose it has.
 func TestExchangeKnowsItsOwnContext(t *testing.T) {
