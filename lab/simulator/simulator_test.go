@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 func TestSimulator(t *testing.T) {
 	n := uint64(10_000)
 	if raceEnabled {
-		n = 500
+		n = 200
 	}
 	total := simulate(t, n)
 	t.Logf("%v", total)
