@@ -71,8 +71,8 @@ test: ## Run every suite on real servers (installs them if it may), with the rac
 
 # The race detector allocates itself, so the tests that count allocations (TestCost…, TestP… after the target that they
 # gate) skip under it and run here, on the releases that the published modules require.
-FIGURES := Cost|P[0-9]|Smoke$$|Also|Universes$$|ASeedFixesItsUniverse$$|Combinations$$|Draws$$
-figures: ## Run the gates on exact figures, 10,000 simulated universes, as many combinations and draws of each framework, and the benchmarks for a second, without the race detector
+FIGURES := Cost|P[0-9]|Smoke$$|Also|Simulator|ASeedFixesItsRun$$|Draws$$
+figures: ## Run the gates on exact figures, 10,000 simulations, as many draws of each framework, and the benchmarks for a second, without the race detector
 	@$(call use,go.work)
 	$(suite)
 	mapfile -t folders < <(grep -rlE --include='*_test.go' '^func Test($(subst $$,,$(FIGURES)))' $$modules | xargs -n 1 dirname | sort -u)

@@ -20,7 +20,6 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.57.0
 	modernc.org/sqlite v1.46.1
-	pgregory.net/rapid v1.3.0
 )
 
 require (
