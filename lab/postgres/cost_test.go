@@ -52,6 +52,7 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 // UPDATE of a bare table with the same columns. One by one and combined.
 func TestPostgresRowsAreSmallAndCheapToLog(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "long runs")
 	for name, alone := range map[string]bool{"alone": true, "combined": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
