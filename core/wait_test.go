@@ -81,16 +81,17 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			if !local {
 				runner = setupOver(t, b.store.Store, reprise.Config{})
 			}
-			a := runner.claim(t, order("k"))
-			var s answers
-			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
-			time.Sleep(20 * time.Second)
-			s.none(t)
 			var asked atomic.Int64
 			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 				asked.Add(1)
 				return b.store.Store.Claim(ctx, r)
 			}
+			a := runner.claim(t, order("k"))
+			var s answers
+			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
+			time.Sleep(20 * time.Second)
+			s.none(t)
+			asked.Store(0)
 			complete(t, a, "answer", reprise.EndRecorded)
 			if local {
 				synctest.Wait() // no poll is needed
