@@ -8,7 +8,7 @@ import (
 )
 
 var cases = slices.Concat(
-	keyCases, keySourceCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases, framingCases,
+	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases, framingCases,
 	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
 	sealingCases, scopeCases, nestedCases, problemCases, trapCases,
 )

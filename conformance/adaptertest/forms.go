@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance"
 
@@ -131,20 +130,6 @@ var formCases = []testCase{
 				}
 				srv.ran(3)
 			}
-		},
-	},
-	{
-		conformance.Case{ID: "R48p", Rule: "With KeyContent forms of equal parts are one operation, another form is another one, and a body in parts that cannot be compared needs a key.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyContent(time.Hour), Required: true}})
-			first := srv.run(e.upload("first", title, picture).withKeys())
-			srv.replays(e.upload("second", title, picture).withKeys(), first)
-			srv.run(e.upload("first", title, picture, picture).withKeys())
-			srv.ran(2)
-			mixed := e.upload("b", title)
-			mixed.fields = []line{{"Content-Type", "multipart/mixed; boundary=b"}}
-			srv.refuses(mixed.withKeys(), protocol.CodeKeyInvalid)
-			srv.run(mixed)
 		},
 	},
 }

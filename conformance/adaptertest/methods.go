@@ -1,8 +1,6 @@
 package adaptertest
 
 import (
-	"strings"
-
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -32,47 +30,6 @@ var methodCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R9b", Rule: "POST and PATCH are keyed; PUT and DELETE pass through unless they are configured.", Source: "draft 1, profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for _, method := range []string{"POST", "PATCH"} {
-				c := e.post(created).withMethod(method).freshKey()
-				srv.replays(c, srv.run(c))
-			}
-			for _, method := range []string{"PUT", "DELETE"} {
-				c := e.post(created).withMethod(method).freshKey()
-				srv.run(c)
-				srv.run(c)
-			}
-			srv.ran(2 + 4)
-		},
-	},
-	{
-		conformance.Case{ID: "R9c", Rule: "Configured methods are keyed, and no others.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Methods: []string{"PUT", "DELETE"}, Required: true}})
-			for _, method := range []string{"PUT", "DELETE"} {
-				c := e.post(created).withMethod(method).freshKey()
-				srv.replays(c, srv.run(c))
-				srv.refuses(c.withKeys(), protocol.CodeKeyMissing)
-			}
-			srv.run(e.post(created).withKeys())
-			srv.ran(3)
-		},
-	},
-	{
-		conformance.Case{ID: "R10a", Rule: "Where a key is required, a missing one is refused with a link to the documentation.", Source: "draft 2.7"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true}})
-			a := srv.refuses(e.post(created).withKeys(), protocol.CodeKeyMissing)
-			if link := a.value("Link"); !strings.Contains(link, "key-missing") || !strings.Contains(link, "describedby") {
-				srv.Errorf("the link to the documentation is %q", link)
-			}
-			srv.ran(0)
-			srv.wantNoStoreCall()
-		},
-	},
-	{
 		conformance.Case{ID: "R10b", Rule: "Where a key is optional, a request without one passes through: it runs each time, and its response has no marker.", Source: "draft 2.6"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -82,18 +39,6 @@ var methodCases = []testCase{
 				}
 			}
 			srv.wantNoStoreCall()
-		},
-	},
-	{
-		conformance.Case{ID: "R10c", Rule: "Nothing is stored for a request without a key: a later request with a key is a first request.", Source: "draft 2.6"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created)
-			srv.run(c.withKeys())
-			first := srv.run(c)
-			srv.run(c.withKeys())
-			srv.replays(c, first)
-			srv.ran(3)
 		},
 	},
 }

@@ -18,12 +18,13 @@ import (
 
 // offloading serves a policy that keeps bodies of more than 1,000 bytes in a blob store
 // of the case.
-func (e *env) offloading(cfg protocol.Config) (*server, *blobStore) {
+func (e *env) offloading() (*server, *blobStore) {
 	e.Helper()
 	blobs := &blobStore{content: make(map[string][]byte)}
-	cfg.Limits.ResponseBody = 1000
-	cfg.Offload = protocol.Offloading{Blobs: blobs, Dir: e.TempDir(), MaxBody: largeBody, MaxSpool: largeBody + 1<<20, Timeout: 5 * time.Second}
-	return e.serve(Options{Guard: cfg}), blobs
+	return e.serve(Options{Guard: protocol.Config{
+		Limits:  protocol.Limits{ResponseBody: 1000},
+		Offload: protocol.Offloading{Blobs: blobs, Dir: e.TempDir(), MaxBody: largeBody, MaxSpool: largeBody + 1<<20, Timeout: 5 * time.Second},
+	}}), blobs
 }
 
 // largeBody is more than a connection takes from a server whose client does not read.
@@ -35,7 +36,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35f", Rule: "With Offload a response body over the limit is sent in full, and replayed in full with its length.", Source: "profile"},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			runs := 0
 			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
 				for _, size := range []int{1001, 300_000} {
@@ -84,7 +85,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35h", Rule: "A body whose blob is missing or damaged is never replayed in part, nor another one in its place: 409 result-unavailable, and nothing runs.", Source: "profile"},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			c := e.post(oversized(100_000))
 			first := srv.run(c)
 			for what, change := range inOrder(map[string]func([]byte) []byte{
@@ -107,7 +108,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35i", Rule: "A blob store that cannot be read for now answers 503 with Retry-After: nothing runs, and a later retry gets the replay.", Source: "profile"},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			c := e.post(oversized(100_000))
 			first := srv.run(c)
 			blobs.fail(nil, errBlobs)
@@ -120,7 +121,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35j", Rule: "A blob store that cannot be written costs the client nothing of its response; a retry gets the summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			blobs.fail(errBlobs, nil)
 			c := e.post(oversized(100_000))
 			if first := srv.run(c); first.body != string(PatternBody(100_000)) {
@@ -133,7 +134,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35k", Rule: "Where effects commit with the response, a blob store that cannot be written undoes them: 503 not-applied, and a retry runs.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			blobs.fail(errBlobs, nil)
 			c := e.post(oversized(100_000))
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
@@ -145,7 +146,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35l", Rule: "A client that leaves in the middle of a body that is offloaded, or of its replay, costs the next retry nothing.", Source: "profile"},
 		func(e *env) {
-			srv, _ := e.offloading(protocol.Config{})
+			srv, _ := e.offloading()
 			c := e.post(oversized(largeBody))
 			leaves := func() {
 				srv.eventually("the body begins", func() bool { // the room of the last replay may not be free yet
@@ -175,7 +176,7 @@ var offloadCases = []testCase{
 	{
 		conformance.Case{ID: "R35m", Rule: "A blob is written before the record completes: until then a retry gets 409 in-progress.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
 		func(e *env) {
-			srv, blobs := e.offloading(protocol.Config{})
+			srv, blobs := e.offloading()
 			c := e.post(oversized(100_000))
 			begun, goOn := make(chan struct{}), make(chan struct{})
 			blobs.hold(func() {

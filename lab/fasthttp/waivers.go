@@ -18,7 +18,6 @@ func Waivers() []conformance.Waiver {
 		{Case: "R17a", Silent: true, Says: "103 Early Hints", Reason: "fasthttp sends no informational answers"},
 		{Case: "R26c", Says: "answered 413", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
 		{Case: "R27e", Says: "answered 200", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
-		{Case: "R48i", Silent: true, Says: "read an answer", Reason: "as for R28a: fasthttp asks the client to continue before any handler"},
 		{Case: "R28a", Silent: true, Says: "read an answer", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
 	}
 	const broken = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"

@@ -34,7 +34,7 @@ const (
 
 var requestFlaws = []Mutant{
 	{firstLineOnly, "looks at the first line with a key", "R6a"},
-	{malformedAsAbsent, "runs a request with a malformed key as one without", "R8"},
+	{malformedAsAbsent, "runs a request with a malformed key as one without", "R5a"},
 	{emptyFieldIsNone, "takes an empty field for an absent one", "R5a"},
 	{keysEveryMethod, "protects GET", "R9a"},
 	{readsFirst, "reads the body before it knows whether there is a key", "R1e"},
