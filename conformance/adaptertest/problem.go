@@ -22,7 +22,7 @@ type problem struct {
 
 // wantProblem demands that a, the response to c, is the problem of a code, whole and
 // without anything of the request.
-func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
+func (e *env) wantProblem(a answer, c call, code protocol.Code) {
 	e.Helper()
 	want := code.Problem()
 	var p problem
@@ -46,7 +46,6 @@ func (e *env) wantProblem(a answer, c call, code protocol.Code) problem {
 		}
 	}
 	e.wantNothingOf(a, c)
-	return p
 }
 
 // wantNothingOf demands that the response repeats no part of the request.

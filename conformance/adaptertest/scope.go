@@ -1,9 +1,6 @@
 package adaptertest
 
 import (
-	"context"
-	"strings"
-
 	"github.com/reprise-go/reprise/conformance"
 
 	"github.com/reprise-go/reprise/core/protocol"
@@ -80,108 +77,6 @@ var scopeCases = []testCase{
 			srv.ran(0)
 			srv.wantNoStoreCall()
 			srv.run(c)
-		},
-	},
-}
-
-var problemCases = []testCase{
-	{
-		conformance.Case{ID: "R45a", Rule: "A problem has a stable type and a constant title, and contains nothing of the request.", Source: "RFC 9457 3"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, Limits: protocol.Limits{RequestBody: 1000}}})
-			c := e.post(created).withTarget("/t/op?secret=in-the-query").with("X-Secret-Field", "in-the-header")
-			seen := map[protocol.Code]problem{}
-			for i, key := range []string{"first-secret-key", "other-secret-key"} {
-				c := c.withKeys(key).withTenant(e.tenant + "-secret-" + key).withBody("secret body of " + key)
-				srv.run(c)
-				for code, c := range inOrder(map[protocol.Code]call{
-					protocol.CodeKeyMissing:      c.withKeys(),
-					protocol.CodeKeyInvalid:      c.withKeys(key + " is not a key"),
-					protocol.CodeScopeMissing:    c.withTenant(""),
-					protocol.CodeRequestTooLarge: c.withBody(strings.Repeat(c.body, 100)),
-					protocol.CodeKeyReused:       c.withBody("another secret body"),
-				}) {
-					a := srv.send(c)
-					p := srv.wantProblem(a, c, code)
-					if all := a.String() + a.body; strings.Contains(all, "secret") {
-						srv.Errorf("%s has something of the request: %v", code, a)
-					}
-					if i > 0 && p != seen[code] {
-						srv.Errorf("%s is %+v, and was %+v", code, p, seen[code])
-					}
-					seen[code] = p
-				}
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R45b", Rule: "The URI of problem types can be configured.", Source: "RFC 9457 3.1.1"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Base: "https://errors.example.com/idempotency/"}}})
-			c := e.post(created).withKeys()
-			a := srv.send(c)
-			if p := srv.wantProblem(a, c, protocol.CodeKeyMissing); p.Type != "https://errors.example.com/idempotency/key-missing" {
-				srv.Errorf("the type is %q", p.Type)
-			}
-			if link := a.value("Link"); !strings.Contains(link, "<https://errors.example.com/idempotency/key-missing>") {
-				srv.Errorf("the link is %q", link)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R45c", Rule: "The form of problems can be configured, and is sent unchanged.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Required: true, Problems: protocol.ProblemFormat{Write: func(_ context.Context, _ *protocol.Request, p protocol.Problem) protocol.Response {
-				return protocol.Response{
-					Status: 418, Body: []byte("own: " + string(p.Code)),
-					Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/x-own"}, protocol.Field{Name: "X-Own", Value: "1"}),
-				}
-			}}}})
-			a := srv.send(e.post(created).withKeys())
-			if a.status != 418 || a.body != "own: key-missing" || a.value("Content-Type") != "text/x-own" || a.value("X-Own") != "1" {
-				srv.Errorf("answered %v", a)
-			}
-			if a.value("Cache-Control") != "no-store" {
-				srv.Errorf("Cache-Control is %q, want no-store", a.value("Cache-Control"))
-			}
-			srv.ran(0)
-		},
-	},
-	{
-		conformance.Case{ID: "R45d", Rule: "Problems.Write sees the request.", Source: "profile"},
-		func(e *env) {
-			envelope := func(_ context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
-				language := strings.Join(r.Header.Values("Accept-Language"), ", ")
-				return protocol.Response{Body: []byte(r.Method + " " + r.Path + " in " + language + ": " + string(p.Code))}
-			}
-			srv := e.serve(Options{Guard: protocol.Config{Problems: protocol.ProblemFormat{Write: envelope}}})
-			c := e.post(created).withMethod("PATCH").with("Accept-Language", "de")
-			if a := srv.send(c.withKeys("not a key")); a.status != 400 || a.body != "PATCH /t/op in de: key-invalid" {
-				srv.Errorf("answered %v", a)
-			}
-			srv.run(c)
-			if a := srv.send(c.withBody("another")); a.status != 422 || a.body != "PATCH /t/op in de: key-reused" {
-				srv.Errorf("answered %v", a)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R46", Rule: "A problem forbids caching, has Retry-After only where a retry makes sense, and mentions the configured field.", Source: "RFC 9111 5.2, RFC 9110 10.2.3"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Key: protocol.KeyHeader("X-Once"), Required: true}})
-			c := e.post(held).withKeys()
-			keyed := c.with("X-Once", e.key)
-			srv.begin(keyed)
-			srv.waitForHandler()
-			for code, c := range inOrder(map[protocol.Code]call{
-				protocol.CodeKeyMissing: c, protocol.CodeKeyInvalid: c.with("X-Once", "not a key"), protocol.CodeInProgress: keyed,
-				protocol.CodeKeyReused: keyed.withBody("another"), protocol.CodeScopeMissing: keyed.withTenant(""),
-			}) {
-				p := srv.wantProblem(srv.send(c), c, code) // demands Cache-Control and Retry-After
-				if !strings.Contains(p.Detail, "X-Once") || strings.Contains(p.Detail, keyField) {
-					srv.Errorf("the detail of %s is %q, which does not name the configured field", code, p.Detail)
-				}
-			}
 		},
 	},
 }
