@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance"
-	"github.com/reprise-go/reprise/conformance/faultstore"
 
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -19,40 +18,6 @@ var held = Program{Effect: true, Status: 201, Headers: []Pair{{"Location", "/ord
 const crowd = 12
 
 var concurrencyCases = []testCase{
-	{
-		conformance.Case{ID: "R20a", Rule: "Of many identical requests at once, one runs; the others get 409 in-progress with Retry-After.", Source: "draft 2.6"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(held)
-			runs, refused := together(c, srv)
-			if len(runs) != 1 || len(refused) != crowd-1 {
-				srv.Fatalf("%d ran and %d were refused, want 1 and %d", len(runs), len(refused), crowd-1)
-			}
-			for _, a := range refused {
-				srv.wantProblem(a, c, protocol.CodeInProgress)
-			}
-			srv.wantRun(runs[0])
-			srv.replays(c, runs[0])
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R20b", Rule: "A 409 in-progress is not stored: once the first request ended, every retry gets its response.", Source: "draft 2.6"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(held)
-			first := srv.begin(c)
-			srv.waitForHandler()
-			for range 3 {
-				srv.refuses(c, protocol.CodeInProgress)
-			}
-			srv.releaseHandlers()
-			for range 3 {
-				srv.replays(c, first.answer())
-			}
-			srv.ran(1)
-		},
-	},
 	{
 		conformance.Case{ID: "R20c", Rule: "Of many identical requests to two processes at once, one runs.", Source: "draft 2.6"},
 		func(e *env) {
@@ -69,21 +34,6 @@ var concurrencyCases = []testCase{
 			second, _ := two.executions()
 			if first+second != 1 {
 				one.Errorf("the handler ran %d times in one process and %d in the other", first, second)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R20g", Rule: "Identical requests to one process at once cost the store one claim.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			srv.faults.Always(faultstore.Claim, faultstore.Delay(200*time.Millisecond)) // so that all arrive during the claim
-			c := e.post(held)
-			ran, refused := together(c, srv)
-			if len(ran) != 1 || len(refused) != crowd-1 {
-				srv.Fatalf("%d ran and %d were refused, want 1 and %d", len(ran), len(refused), crowd-1)
-			}
-			if n := srv.faults.Count(faultstore.Claim); n != 1 {
-				srv.Errorf("%d claims, want 1", n)
 			}
 		},
 	},
@@ -139,16 +89,6 @@ var concurrencyCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R20f", Rule: "A duplicate that waited for its limit gets 409 in-progress.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Wait: 50 * time.Millisecond}})
-			c := e.post(held)
-			srv.begin(c)
-			srv.waitForHandler()
-			srv.refuses(c, protocol.CodeInProgress)
-		},
-	},
-	{
 		conformance.Case{ID: "R21", Rule: "Different keys never affect each other, even while one of them is in progress.", Source: "draft 2.2"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -163,20 +103,6 @@ var concurrencyCases = []testCase{
 			srv.releaseHandlers()
 			srv.wantRun(first.answer())
 			srv.ran(2)
-		},
-	},
-	{
-		conformance.Case{ID: "R22a", Rule: "A different request with the same key is refused while the first runs, and does not affect it.", Source: "draft 2.6"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(held)
-			first := srv.begin(c)
-			srv.waitForHandler()
-			srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
-			srv.refuses(c, protocol.CodeInProgress)
-			srv.releaseHandlers()
-			srv.replays(c, first.answer())
-			srv.ran(1)
 		},
 	},
 	{

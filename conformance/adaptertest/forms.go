@@ -114,24 +114,6 @@ var formCases = []testCase{
 			}
 		},
 	},
-	{
-		conformance.Case{ID: "R24k", Rule: "The parameters of a media type, such as a charset, are not compared.", Source: "profile"},
-		func(e *env) {
-			for _, f := range []protocol.Fingerprinter{nil, protocol.CanonicalJSON} {
-				srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: f}}})
-				for _, media := range []string{"application/json", "text/plain", "application/x-www-form-urlencoded"} {
-					c := e.post(created).freshKey()
-					first := srv.run(c.with("Content-Type", media))
-					for _, parameters := range []string{"; charset=utf-8", `;Charset="UTF-16"`, "; v=1; charset=latin1"} {
-						srv.replays(c.with("Content-Type", media+parameters), first)
-					}
-					srv.refuses(c.with("Content-Type", media+"2"), protocol.CodeKeyReused)
-					srv.refuses(c, protocol.CodeKeyReused)
-				}
-				srv.ran(3)
-			}
-		},
-	},
 }
 
 func repeated(p formPart, n int) []formPart {

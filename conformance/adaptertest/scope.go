@@ -20,42 +20,6 @@ var scopeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R43b", Rule: "A principal cannot see that another principal's key is in progress.", Source: "draft 5"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			first := srv.begin(e.post(held))
-			srv.waitForHandler()
-			theirs := e.post(created).withTenant(e.tenant + "-other")
-			srv.replays(theirs, srv.run(theirs))
-			srv.releaseHandlers()
-			srv.replays(e.post(held), first.answer())
-			srv.ran(2)
-		},
-	},
-	{
-		conformance.Case{ID: "R43c", Rule: "Principal and key are combined without ambiguity: no two pairs have the same ID.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(created)
-			pairs := [][2]string{
-				{e.tenant + "x", "yz"},
-				{e.tenant + "xy", "z"},
-				{e.tenant, "xyz"},
-				{e.tenant + ":x", "y"},
-				{e.tenant, "x:y"},
-				{e.tenant + ":", "x:y"},
-				{e.tenant + "/a", "b"},
-				{e.tenant, "/a/b"},
-			}
-			for i, pair := range pairs {
-				if a := srv.run(c.withTenant(pair[0]).withKeys(pair[1])); a.exec() != i+1 {
-					srv.Errorf("the tenant %s with the key %s is taken for an earlier pair", pair[0], pair[1])
-				}
-			}
-			srv.ran(len(pairs))
-		},
-	},
-	{
 		conformance.Case{ID: "R43d", Rule: "A principal whose name has a control byte is refused: nothing runs and nothing is stored.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})

@@ -45,7 +45,7 @@ var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
 ), waive(
 	"a file has no functions: its scopes are hashed values, which never are away and have no control byte, and its fingerprints those of core/protocol",
 	map[string]string{
-		"R24f": "Idempotent-Replayed is []", "R33d": "want the problem internal-error",
+		"R33d": "want the problem internal-error",
 		"R43d": "want the problem scope-missing", "R44": "want the problem store-unavailable",
 	},
 ), waive(
