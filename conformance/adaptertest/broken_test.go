@@ -80,7 +80,6 @@ func TestBrokenStoresAreRejectedThroughAnAdapter(t *testing.T) {
 		"takeover-once-too-often":      "R38c",
 		"lease-early":                  "R38a",
 		"renew-nothing":                "R39",
-		"release-keeps-record":         "R31a",
 		"unknown-runs":                 "R52a",
 		"unknown-taken-over":           "R52a",
 		"unknown-before-fingerprint":   "R52a",

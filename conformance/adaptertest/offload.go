@@ -56,89 +56,25 @@ var offloadCases = []testCase{
 				}
 			}
 			srv.ran(runs)
-			if len(blobs.names()) == 0 {
+			if blobs.count() == 0 {
 				srv.Errorf("no blob was written")
 			}
 			small := e.post(oversized(1000)).freshKey()
-			before := len(blobs.names())
+			before := blobs.count()
 			srv.replays(small, srv.run(small))
-			if len(blobs.names()) != before {
+			if blobs.count() != before {
 				srv.Errorf("a body within the limit is in the blob store")
 			}
-		},
-	},
-	{
-		conformance.Case{ID: "R35g", Rule: "With Offload a stream over the limit is sent as it is written, and replayed in full.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{
-				Limits: protocol.Limits{ResponseBody: len(streamedBody) - 1}, Offload: protocol.Offloading{Blobs: &blobStore{content: make(map[string][]byte)}, Dir: e.TempDir()},
-			}})
-			c := e.post(streamed)
-			first := srv.run(c)
-			if first.body != streamedBody {
-				srv.Errorf("streamed %v", first)
-			}
-			srv.replays(c, first)
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R35h", Rule: "A body whose blob is missing or damaged is never replayed in part, nor another one in its place: 409 result-unavailable, and nothing runs.", Source: "profile"},
-		func(e *env) {
-			srv, blobs := e.offloading()
-			c := e.post(oversized(100_000))
-			first := srv.run(c)
-			for what, change := range inOrder(map[string]func([]byte) []byte{
-				"missing": func([]byte) []byte { return nil },
-				"altered": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
-				"short":   func(b []byte) []byte { return b[:len(b)-1] },
-				"long":    func(b []byte) []byte { return append(b, 0) },
-			}) {
-				restore := blobs.change(change)
-				srv.refuses(c, protocol.CodeResultUnavailable)
-				restore()
-				if srv.Failed() {
-					srv.Fatalf("the blob is %s", what)
-				}
-			}
-			srv.replays(c, first)
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R35i", Rule: "A blob store that cannot be read for now answers 503 with Retry-After: nothing runs, and a later retry gets the replay.", Source: "profile"},
-		func(e *env) {
-			srv, blobs := e.offloading()
-			c := e.post(oversized(100_000))
-			first := srv.run(c)
-			blobs.fail(nil, errBlobs)
-			srv.refuses(c, protocol.CodeStoreUnavailable)
-			blobs.fail(nil, nil)
-			srv.replays(c, first)
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R35j", Rule: "A blob store that cannot be written costs the client nothing of its response; a retry gets the summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv, blobs := e.offloading()
-			blobs.fail(errBlobs, nil)
-			c := e.post(oversized(100_000))
-			if first := srv.run(c); first.body != string(PatternBody(100_000)) {
-				srv.Errorf("the first answer is %v", first)
-			}
-			srv.wantSummary(srv.send(c), 201)
-			srv.ran(1)
 		},
 	},
 	{
 		conformance.Case{ID: "R35k", Rule: "Where effects commit with the response, a blob store that cannot be written undoes them: 503 not-applied, and a retry runs.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
 		func(e *env) {
 			srv, blobs := e.offloading()
-			blobs.fail(errBlobs, nil)
+			blobs.fail(errBlobs)
 			c := e.post(oversized(100_000))
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
-			blobs.fail(nil, nil)
+			blobs.fail(nil)
 			srv.replays(c, srv.run(c))
 			srv.ran(2)
 		},
@@ -173,63 +109,31 @@ var offloadCases = []testCase{
 			srv.ran(1)
 		},
 	},
-	{
-		conformance.Case{ID: "R35m", Rule: "A blob is written before the record completes: until then a retry gets 409 in-progress.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv, blobs := e.offloading()
-			c := e.post(oversized(100_000))
-			begun, goOn := make(chan struct{}), make(chan struct{})
-			blobs.hold(func() {
-				close(begun)
-				<-goOn
-			})
-			first := srv.begin(c)
-			<-begun
-			srv.refuses(c, protocol.CodeInProgress)
-			close(goOn)
-			srv.replays(c, first.answer())
-			srv.ran(1)
-		},
-	},
 }
 
 // blobStore is a [protocol.BlobStore] in memory that cases break.
 type blobStore struct {
-	mu                sync.Mutex
-	content           map[string][]byte
-	putError, opening error
-	held              func() // called once, by the next Put
+	mu      sync.Mutex
+	content map[string][]byte
+	broken  error // of every Put
 }
 
 // Put implements [protocol.BlobStore].
 func (b *blobStore) Put(_ context.Context, name string, body *io.SectionReader) error {
 	b.mu.Lock()
-	held, failed := b.held, b.putError
-	b.held = nil
-	b.mu.Unlock()
-	if held != nil {
-		held()
-	}
-	if failed != nil {
-		return failed
+	defer b.mu.Unlock()
+	if b.broken != nil {
+		return b.broken
 	}
 	content, err := io.ReadAll(body)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.content[name] = content
-	return nil
+	return err
 }
 
 // Open implements [protocol.BlobStore].
 func (b *blobStore) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.opening != nil {
-		return nil, b.opening
-	}
 	content, ok := b.content[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", protocol.ErrNoBlob, name)
@@ -237,44 +141,16 @@ func (b *blobStore) Open(_ context.Context, name string) (io.ReadCloser, error) 
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// fail makes Put and Open fail from now on.
-func (b *blobStore) fail(put, opening error) {
+// fail makes Put fail from now on, or with nil succeed.
+func (b *blobStore) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.putError, b.opening = put, opening
+	b.broken = err
 }
 
-// hold has the next Put call f.
-func (b *blobStore) hold(f func()) {
+// count returns how many blobs there are.
+func (b *blobStore) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.held = f
-}
-
-// change changes every blob, and returns a function that restores them.
-func (b *blobStore) change(f func([]byte) []byte) (restore func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := b.content
-	b.content = make(map[string][]byte)
-	for name, content := range before {
-		if changed := f(bytes.Clone(content)); changed != nil {
-			b.content[name] = changed
-		}
-	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.content = before
-	}
-}
-
-// names returns the names of the blobs.
-func (b *blobStore) names() (names []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for name := range b.content {
-		names = append(names, name)
-	}
-	return names
+	return len(b.content)
 }

@@ -9,31 +9,12 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // atMostOnce is the policy that keeps failures.
 var atMostOnce = protocol.Config{Preset: reprise.AtMostOnce}
 
 var outcomeCases = []testCase{
-	{
-		conformance.Case{ID: "R31a", Rule: "401, 407, 425 and 429, which say that nothing was processed, are released with both presets: the next request runs.", Source: "profile"},
-		func(e *env) {
-			for _, policy := range []protocol.Config{{}, atMostOnce} {
-				srv := e.serve(Options{Guard: policy})
-				statuses := []int{401, 407, 425, 429}
-				for _, status := range statuses {
-					c := e.post(Program{Status: status, Headers: []Pair{{"WWW-Authenticate", "Basic"}}, Body: "again"}).freshKey()
-					for range 2 {
-						if a := srv.run(c); a.status != status || a.value("WWW-Authenticate") != "Basic" {
-							srv.Errorf("answered %v", a)
-						}
-					}
-				}
-				srv.ran(2 * len(statuses))
-			}
-		},
-	},
 	{
 		conformance.Case{ID: "R31b", Rule: "A 5xx is released: the next request runs at once and never gets 409 in-progress.", Source: "trap: a 5xx followed by 409s"},
 		func(e *env) {
@@ -88,29 +69,6 @@ var outcomeCases = []testCase{
 				}
 			}
 			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R31f", Rule: "The Outcome function decides by the status and overrides the preset.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
-				switch e.Status {
-				case 404:
-					return protocol.ReleaseKey
-				case 500:
-					return protocol.KeepResponse
-				default:
-					return protocol.ByPreset
-				}
-			}}}})
-			released := e.post(Program{Status: 404}).freshKey()
-			srv.run(released)
-			srv.run(released)
-			kept := e.post(Program{Status: 500, Body: "kept"}).freshKey()
-			srv.replays(kept, srv.run(kept))
-			other := e.post(created).freshKey()
-			srv.replays(other, srv.run(other))
-			srv.ran(4)
 		},
 	},
 	{
@@ -170,19 +128,6 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R31i", Rule: "It sees the start of a body that was streamed, or is over the limit, too.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			var seen heads
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}, Keep: protocol.Keeping{Decide: seen.decide}}})
-			seen.check(srv, e.post(streamed))
-			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
-				p := oversized(10_000)
-				p.Write = mode
-				seen.check(srv, e.post(p))
-			}
-		},
-	},
-	{
 		conformance.Case{ID: "R32a", Rule: "An error that the handler returns counts as the response that the framework makes of it: below 500 it is kept.", Source: "trap: return err into the framework's error handler"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -214,15 +159,6 @@ var outcomeCases = []testCase{
 				}
 			}
 			srv.ran(6)
-		},
-	},
-	{
-		conformance.Case{ID: "R32c", Rule: "With AtMostOnce an error that the handler returns is kept, whatever its status.", Source: "trap: return err into the framework's error handler"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			c := e.post(Program{Status: 500, Behaviour: Fails})
-			srv.replays(c, srv.run(c))
-			srv.ran(1)
 		},
 	},
 	{
@@ -309,17 +245,6 @@ var outcomeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R33d", Rule: "A policy function that panics before the handler refuses the request: nothing runs and nothing is stored.", Source: "profile"},
-		func(e *env) {
-			panics := func(*protocol.Request, string, []byte) (store.Fingerprint, error) { panic("the policy panics") }
-			srv := e.serve(Options{Guard: protocol.Config{Fingerprint: protocol.Fingerprinting{Func: panics}}})
-			c := e.post(created)
-			srv.refuses(c, protocol.CodeInternalError)
-			srv.run(c.withKeys())
-			srv.wantNoStoreCall()
-		},
-	},
-	{
 		conformance.Case{ID: "R33g", Rule: "A response that does not fill its declared Content-Length is never replayed as if it were whole.", Source: "RFC 9112 8"},
 		func(e *env) {
 			for _, policy := range []protocol.Config{{}, atMostOnce} {
@@ -357,42 +282,6 @@ var outcomeCases = []testCase{
 				srv.replays(c, srv.run(c))
 			}
 			srv.ran(4)
-		},
-	},
-	{
-		conformance.Case{ID: "R36b", Rule: "A handler can release a response that would be kept.", Source: "profile"},
-		func(e *env) {
-			for _, policy := range []protocol.Config{{}, atMostOnce} {
-				srv := e.serve(Options{Guard: policy})
-				for _, status := range []int{200, 404, 500} {
-					c := e.post(Program{Status: status, Body: "released", Release: true}).freshKey()
-					srv.run(c)
-					srv.run(c)
-				}
-				srv.ran(6)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R36c", Rule: "A handler can have its response kept without the body.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			c := e.post(Program{Status: 201, Body: "card number", Headers: []Pair{{"Location", "/orders/1"}}, NoBody: true})
-			if first := srv.run(c); first.body != "card number" {
-				srv.Errorf("the first answer is %v", first)
-			}
-			srv.wantSummary(srv.send(c), 201)
-			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R36d", Rule: "A handler's decision has no effect on a request without a key.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			for _, p := range []Program{{Status: 500, Keep: true}, {Status: 200, Release: true}, {Status: 200, Body: "b", NoBody: true}} {
-				srv.run(e.post(p).withKeys())
-			}
-			srv.wantNoStoreCall()
 		},
 	},
 }

@@ -95,21 +95,6 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34e", Rule: "A stream with a status that is not kept is released.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			p := streamed
-			p.Status = 503
-			c := e.post(p)
-			for range 2 {
-				if a := srv.run(c); a.status != 503 || a.body != streamedBody {
-					srv.Errorf("answered %v", a)
-				}
-			}
-			srv.ran(2)
-		},
-	},
-	{
 		conformance.Case{ID: "R34f", Rule: "The response on a hijacked connection is the handler's own and is never kept.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
@@ -120,18 +105,6 @@ var streamingCases = []testCase{
 				}
 			}
 			srv.ran(2)
-		},
-	},
-	{
-		conformance.Case{ID: "R34g", Rule: "With AtMostOnce a hijacked request never runs again.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			c := e.post(hijacked)
-			if a := srv.dial().ask(c); a.body != "taken" {
-				srv.Errorf("answered %v", a)
-			}
-			srv.wantProblem(srv.sendUntilDone(c), c, protocol.CodeResultUnavailable)
-			srv.ran(1)
 		},
 	},
 	{
@@ -167,39 +140,6 @@ var streamingCases = []testCase{
 				}
 			}
 			srv.ran(3)
-		},
-	},
-	{
-		conformance.Case{ID: "R35b", Rule: "A response body of exactly the limit is kept.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
-			c := e.post(oversized(1000))
-			srv.replays(c, srv.run(c))
-		},
-	},
-	{
-		conformance.Case{ID: "R35c", Rule: "With Unavailable a retry after a body over the limit gets 409 result-unavailable.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}, Oversize: protocol.Unavailable}})
-			c := e.post(oversized(1001))
-			if first := srv.run(c); len(first.body) != 1001 {
-				srv.Errorf("the first answer is %v", first)
-			}
-			srv.refuses(c, protocol.CodeResultUnavailable)
-		},
-	},
-	{
-		conformance.Case{ID: "R35d", Rule: "A stream over the limit is sent in full, and not kept.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: len(streamedBody) - 1}}})
-			p := streamed
-			p.Headers = []Pair{{"Location", "/orders/1"}}
-			c := e.post(p)
-			if first := srv.run(c); first.body != streamedBody {
-				srv.Errorf("streamed %v", first)
-			}
-			srv.wantSummary(srv.send(c), 200)
-			srv.ran(1)
 		},
 	},
 	{

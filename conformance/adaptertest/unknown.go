@@ -76,14 +76,6 @@ var unknownCases = []testCase{
 			}
 		},
 	},
-	{
-		conformance.Case{ID: "R52d", Rule: "That a handler says that its outcome is unknown has no effect on a request without a key.", Source: "profile"},
-		func(e *env) {
-			srv := e.serve(Options{})
-			srv.run(e.post(Program{Status: 504, Unknown: bankTimedOut}).withKeys())
-			srv.wantNoStoreCall()
-		},
-	},
 }
 
 // unknownRecord returns the ID and the fence of the record of a call, which has a bare
