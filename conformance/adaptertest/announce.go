@@ -8,9 +8,7 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 
-	"github.com/reprise-go/reprise/conformance/faultstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 const policyLink = `<https://api.example.com/idempotency>; rel="describedby"`
@@ -61,25 +59,6 @@ var announceCases = []testCase{
 			}
 			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(srv.control.Expires)) > 0 {
 				srv.Errorf("a problem is %v", a)
-			}
-		},
-	},
-	{
-		conformance.Case{ID: "R37d", Rule: "A response that may not be recorded does not say that it is replayed.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv := e.serve(Options{Engine: hastyEnd, Guard: protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: linking.Announce.PolicyURL}, FailOpen: true}})
-			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
-			unrecorded := srv.send(e.post(created))
-			if a := srv.send(e.post(streamed).freshKey()); a.status != streamed.Status || len(a.values(srv.control.Expires)) > 0 {
-				srv.Errorf("unrecorded, a stream: answered %v", a)
-			}
-			srv.faults.Always(faultstore.Claim, faultstore.FailBefore(failure(store.ErrUnavailable)))
-			unprotected := srv.send(e.post(created).freshKey())
-			stream := srv.send(e.post(streamed).freshKey())
-			for what, a := range inOrder(map[string]answer{"unrecorded": unrecorded, "unprotected": unprotected, "unprotected, a stream": stream}) {
-				if want, _, _ := strings.Cut(what, ","); a.value(srv.control.Status) != want || len(a.values(srv.control.Expires)) > 0 || a.value("Link") != policyLink {
-					srv.Errorf("%s: answered %v", what, a)
-				}
 			}
 		},
 	},

@@ -10,7 +10,7 @@ import (
 var cases = slices.Concat(
 	keyCases, methodCases, replayCases, headerCases, concurrencyCases, fingerprintCases, formCases, bodyCases, framingCases,
 	outcomeCases, unknownCases, streamingCases, offloadCases, timeCases, announceCases, storeFaultCases,
-	sealingCases, scopeCases, nestedCases, trapCases,
+	scopeCases, nestedCases, trapCases,
 )
 
 // inOrder yields the parts of a case by their names: a case that ends at its first

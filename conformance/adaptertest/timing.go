@@ -28,30 +28,6 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R37b", Rule: "The retention counts from the completion, not from the first request.", Source: "draft 2.3"},
-		func(e *env) {
-			for retention := 4 * e.fixture.Grain; ; retention *= 2 {
-				srv := e.serve(Options{Guard: protocol.Config{Retention: retention}})
-				c := e.post(held).freshKey()
-				first := srv.begin(c)
-				srv.waitForHandler()
-				srv.advance(retention * 3 / 4)
-				srv.releaseHandlers()
-				opened := time.Now()
-				first.answer()
-				srv.advance(retention / 2) // past the retention of the claim, and half of the completion's
-				again := srv.send(c)
-				if again.exec() == 1 || time.Since(opened) < retention {
-					srv.wantReplay(again, first.answer())
-					return
-				}
-				if retention > e.fixture.Patience {
-					srv.Fatalf("inconclusive: two requests took longer than %v", retention/2)
-				}
-			}
-		},
-	},
-	{
 		conformance.Case{ID: "R37e", Rule: "With a horizon, a retry after the retention gets 409 result-expired, and a different request still 422; nothing runs.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Retention: e.fixture.Grain, Horizon: long}})
@@ -63,20 +39,6 @@ var timeCases = []testCase{
 				srv.refuses(c.withBody("another"), protocol.CodeKeyReused)
 			}
 			srv.ran(1)
-		},
-	},
-	{
-		conformance.Case{ID: "R37f", Rule: "When the horizon has ended too, the key is new, even for a different request.", Source: "profile"},
-		func(e *env) {
-			grain := e.fixture.Grain
-			srv := e.serve(Options{Guard: protocol.Config{Retention: grain, Horizon: grain}})
-			c := e.post(created)
-			srv.run(c)
-			srv.advance(2*grain + grain/2)
-			other := c.withBody("another").does(Program{Status: 202, Body: "second"})
-			if a := srv.run(other); a.exec() != 2 || a.status != 202 {
-				srv.Errorf("answered %v", a)
-			}
 		},
 	},
 	{
@@ -149,21 +111,6 @@ var timeCases = []testCase{
 			srv.advance(e.fixture.Grain)
 			srv.refuses(c, protocol.CodeOutcomeUnknown)
 			srv.ran(0)
-		},
-	},
-	{
-		conformance.Case{ID: "R38d", Rule: "A key that was never completed is free when its retention ends.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
-		func(e *env) {
-			srv := e.serve(Options{Guard: atMostOnce})
-			c := e.post(echoes)
-			srv.claims(c, store.ClaimRequest{Lease: e.fixture.Grain, Policy: store.Policy{Retention: 2 * e.fixture.Grain}})
-			srv.advance(2 * e.fixture.Grain)
-			other := c.withBody("another")
-			first := srv.run(other)
-			if e := srv.echo(first); e.Attempt != 1 {
-				srv.Errorf("the handler is told that it is attempt %d", e.Attempt)
-			}
-			srv.replays(other, first)
 		},
 	},
 	{

@@ -36,9 +36,8 @@ var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
 ), waive(
 	"the case makes a record itself, and the proxy hashes the scope, so its records have other IDs",
 	map[string]string{
-		"R24c": "want the problem in-progress", "R24i": "want the problem in-progress", "R41g": "want the problem in-progress",
+		"R24c": "want the problem in-progress", "R24i": "want the problem in-progress",
 		"R38a": "it is attempt 0", "R38b": "want the problem outcome-unknown", "R38c": "want the problem outcome-unknown",
-		"R38d": "it is attempt 0", "R42b": "want the problem record-corrupt",
 	},
 ), waive(
 	"a file has no functions: its scopes are hashed values, which never are away and have no control byte",

@@ -29,23 +29,14 @@ func Middleware(flaw Flaw) func(*protocol.Guard, Scope) func(http.Handler) http.
 	}
 }
 
-// policyWith returns a guard that is wrong in how it seals or decides, if the flaw is
-// that.
+// policyWith returns a guard that decides without the body, if that is the flaw.
 func policyWith(flaw Flaw, guard *protocol.Guard) *protocol.Guard {
-	if flaw != forgetsSeal && flaw != forgetsStrict && flaw != decidesBlindly {
+	decide := guard.Config().Keep.Decide
+	if flaw != decidesBlindly || decide == nil {
 		return guard
 	}
 	other, err := guard.With(func(c *protocol.Config) {
-		if decide := c.Keep.Decide; flaw == decidesBlindly {
-			if decide != nil {
-				c.Keep.Decide = func(e protocol.Ending) protocol.Decision { return decide(protocol.Ending{Status: e.Status}) }
-			}
-			return
-		}
-		c.Seal.Strict = false
-		if flaw == forgetsSeal && c.Seal.Secret.ID() != "" {
-			c.Seal = protocol.Sealing{OtherSecrets: append(c.Seal.OtherSecrets, c.Seal.Secret)}
-		}
+		c.Keep.Decide = func(e protocol.Ending) protocol.Decision { return decide(protocol.Ending{Status: e.Status}) }
 	})
 	if err != nil {
 		panic(err) // the guard was made from a valid configuration

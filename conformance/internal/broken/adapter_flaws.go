@@ -92,8 +92,6 @@ const (
 	forgetsExpiry        Flaw = "forgets-expiry"
 	promisesExpiry       Flaw = "promises-expiry"
 	oneLink              Flaw = "one-link"
-	forgetsSeal          Flaw = "forgets-seal"
-	forgetsStrict        Flaw = "forgets-strict"
 	runsUnreadable       Flaw = "runs-unreadable"
 	runsExpired          Flaw = "runs-expired"
 	hidesRun             Flaw = "hides-run"
@@ -122,12 +120,10 @@ var runFlaws = []Mutant{
 	{hidesLength, "does not let the recorder see the declared length", "R33g"},
 	{swallowsPolicy, "swallows the panic of a function of the policy", "R33c"},
 	{forgetsExpiry, "does not say until when a response is replayed", "R37c"},
-	{promisesExpiry, "says of every response until when it is replayed", "R37d"},
+	{promisesExpiry, "says of every response until when it is replayed", "R37c"},
 	{runsExpired, "runs a request again whose result has expired", "R37e"},
 	{oneLink, "sends the last link only", "R10d"},
-	{forgetsSeal, "has a guard that seals nothing", "R42c"},
-	{forgetsStrict, "has a guard that reads what is not sealed", "R42d"},
-	{runsUnreadable, "runs the handler where the record cannot be read", "R42b"},
+	{runsUnreadable, "runs the handler where the record cannot be read", "R24c"},
 	{releasesTimeouts, "releases every 408, whatever the preset", "R31g"},
 	{decidesBlindly, "does not let the policy see the body that it decides about", "R31h"},
 	{releasesUnknown, "releases every 504, whatever its handler says", "R52a"},
