@@ -307,22 +307,31 @@ func TestWatchThatEndsTheGoroutineLeavesTheOthersWaiting(t *testing.T) {
 	})
 }
 
-// exitingList is a store that ends the goroutines of its first listings.
+// exitingList is a store that ends the goroutines of its first listings, or panics.
 type exitingList struct {
 	*memstore.Store
-	exits atomic.Int64
+	exits  atomic.Int64
+	panics bool
 }
 
 func (l *exitingList) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if l.exits.Add(-1) >= 0 {
+		if l.panics {
+			panic("a bug in the store")
+		}
 		runtime.Goexit()
 	}
 	return l.Store.List(ctx, q)
 }
 
-func TestListingThatEndsTheGoroutineIsRepeated(t *testing.T) {
+func TestListingThatEndsTheGoroutineIsRepeated(t *testing.T) { testListing(t, false) }
+
+func TestListingThatPanicsIsRepeated(t *testing.T) { testListing(t, true) }
+
+func testListing(t *testing.T, panics bool) {
+	t.Helper()
 	inTime(t, func(t *testing.T) {
-		st := &exitingList{Store: memstore.New()}
+		st := &exitingList{Store: memstore.New(), panics: panics}
 		st.exits.Store(2)
 		leave(t, st, "orders", 3, true, false)
 		seen := &events{}

@@ -285,6 +285,19 @@ func TestCountOfStuckRecordsIsSlow(t *testing.T) {
 	})
 }
 
+// The records of every page are counted, each once.
+func TestEveryPageOfStuckRecordsIsCounted(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		st := memstore.New()
+		leave(t, st, "payments", store.MaxPage+1, true, false)
+		e := newEngine(t, st, nil, reprise.Config{})
+		read(10*time.Minute, e)
+		if got, want := stuckOf(e), fmt.Sprintf("[payments lapsed %d]", store.MaxPage+1); got != want {
+			t.Errorf("counted %s, want %s", got, want)
+		}
+	})
+}
+
 // A count that fails leaves no gauge behind for an alert, so the log for operators says
 // so, for any reason.
 func TestFailedCountOfStuckRecordsIsLogged(t *testing.T) {

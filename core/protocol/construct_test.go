@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,6 +68,28 @@ func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 		if got != nil || !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: a guard: %t, %v; want an error that says %q", name, got != nil, err, c.says)
 		}
+	}
+}
+
+// A guard has its own copies of the lists of its configuration.
+func TestListsOfAConfigAreCopied(t *testing.T) {
+	t.Parallel()
+	cfg := protocol.Config{
+		Methods:     []string{"POST"},
+		Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON, Omit: []string{"/at"}, Headers: []string{"X-Version"}},
+		Keep:        protocol.Keeping{Headers: []string{"Location"}},
+	}
+	lists := func(c protocol.Config) string {
+		return fmt.Sprint(c.Methods, c.Fingerprint.Omit, c.Fingerprint.Headers, c.Keep.Headers)
+	}
+	guard := newGuard(t, reprise.Config{}, cfg)
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
+	want := lists(guard.Config())
+	for _, list := range [][]string{cfg.Methods, cfg.Fingerprint.Omit, cfg.Fingerprint.Headers, cfg.Keep.Headers} {
+		list[0] = "changed"
+	}
+	if got := lists(guard.Config()); got != want {
+		t.Errorf("the caller of New changed the policy from %s to %s", want, got)
 	}
 }
 

@@ -612,6 +612,22 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 }
 
+// Trailers that the first client did not get, because its response declared a length, are
+// no part of a replay.
+func TestR17TrailersThatWereLostAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Content-Length", "4")
+		h.Set("Trailer", "X-Sum")
+		_, _ = w.WriteString("body")
+		h.Set("X-Sum", "abc")
+	})
+	if again := b.replay("k").Result(); len(again.Trailer) > 0 || again.Header.Get("X-Sum") != "" {
+		t.Errorf("replayed the trailers %v and the header %v", again.Trailer, again.Header)
+	}
+}
+
 func TestFieldsThatCannotBeSentAgainAreNotKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})

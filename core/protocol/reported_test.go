@@ -34,6 +34,7 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 		"a success":             {http.StatusCreated, errors.New("the mail was not sent"), "the mail was not sent"},
 		"a redirect":            {http.StatusSeeOther, errors.New("the mail was not sent"), "the mail was not sent"},
 		"a failure":             {http.StatusUnprocessableEntity, errors.New("no stock"), ""},
+		"the first failure":     {http.StatusBadRequest, errors.New("no stock"), ""},
 		"no error":              {http.StatusCreated, nil, ""},
 		"with the key":          {http.StatusCreated, errors.New("duplicate key: k-of-the-client"), "(withheld: it contained the key)"},
 		"that cannot be read":   {http.StatusCreated, badError{}, "reported error panicked"},
