@@ -612,6 +612,20 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 }
 
+// One trailer is announced by a replay as several are.
+func TestR17OneTrailerIsReplayed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
+		h.Set("Trailer", "X-Sum")
+		_, _ = w.WriteString("body")
+		h.Set("X-Sum", "abc")
+	})
+	if again := b.replay("k").Result(); again.Trailer.Get("X-Sum") != "abc" || again.Header.Get("Content-Length") != "" {
+		t.Errorf("replayed the trailers %v and the header %v", again.Trailer, again.Header)
+	}
+}
+
 // Trailers that the first client did not get, because its response declared a length, are
 // no part of a replay.
 func TestR17TrailersThatWereLostAreNotReplayed(t *testing.T) {
