@@ -88,6 +88,8 @@ func TestR1OrderOfChecks(t *testing.T) {
 	}{
 		{"method", "GET", http.Header{"Idempotency-Key": {"bad\x01"}}, "", 0, nothing},
 		{"method, as sent", "post", http.Header{}, "", 0, nothing},
+		{"method, of no policy", "PUT", http.Header{"Idempotency-Key": {"bad\x01"}}, "", 0, nothing},
+		{"method, of another policy", "DELETE", http.Header{"Idempotency-Key": {"bad\x01"}}, "", 0, nothing},
 		{"presence", "POST", http.Header{}, "", 400, nothing},
 		{"lines", "POST", http.Header{"Idempotency-Key": {"a", "a"}}, "", 400, nothing},
 		{"names", "POST", http.Header{"Idempotency-Key": {"a"}, "X-Idempotency-Key": {"a"}}, "", 400, nothing},
@@ -108,6 +110,16 @@ func TestR1OrderOfChecks(t *testing.T) {
 		})
 		if v.Pass != (c.status == 0) || v.Response.Status != c.status || v.Exchange != nil || got != c.got {
 			t.Errorf("%s: admission %+v after step %d, want status %d after step %d", c.name, v, got, c.status, c.got)
+		}
+	}
+}
+
+func TestR9ConfiguredMethodsAreKeyedAndNoOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Methods: []string{"PUT", "DELETE"}, Required: true})
+	for method, keyed := range map[string]bool{"PUT": true, "DELETE": true, "POST": false, "PATCH": false, "GET": false} {
+		if a := b.guard.Admit(t.Context(), protocol.Request{Method: method}, scope); a.Pass == keyed {
+			t.Errorf("%s without a key: passed %t", method, a.Pass)
 		}
 	}
 }
