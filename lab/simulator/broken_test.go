@@ -116,7 +116,8 @@ var flaws = map[string]flawed{
 	"releases are forgotten":             {keeps: true},
 }
 
-// TestSimulatorFindsEveryFlaw demands that each flaw of a store is found, and says by which seed.
+// TestSimulatorFindsEveryFlaw demands that each flaw of a store is found, and says by
+// which seed.
 //
 //nolint:paralleltest // the simulations need the processor for themselves
 func TestSimulatorFindsEveryFlaw(t *testing.T) {

@@ -23,8 +23,8 @@ type process struct {
 	guard    *protocol.Guard
 	handler  http.Handler
 
-	// The policies: of requests of version 2, of all others, and of a guard inside of that
-	// of both, nil where there is none.
+	// The policies: of requests of version 2, of all others, and of a guard inside of
+	// that of both, nil where there is none.
 	selected, outer, inner *protocol.Config
 
 	faults *faultstore.Faults
@@ -243,8 +243,8 @@ func pass[T any](ctx context.Context, n *wire, id store.ID, call func() (T, erro
 	return got, err
 }
 
-// lag lets the time of a message pass. It follows from the record and the instant, so that
-// messages of one instant may come in any order.
+// lag lets the time of a message pass. It follows from the record and the instant, so
+// that messages of one instant may come in any order.
 func (n *wire) lag(id store.ID) {
 	if most := n.process.world.draw.lag; most > 0 {
 		d := newDice(n.process.world.draw.seed^binary.BigEndian.Uint64(id[:]), uint64(n.process.world.now())) //nolint:gosec // not negative

@@ -32,8 +32,8 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // simulate runs n draws, or as many as the environment says, and returns the sum of their
-// tallies. It fails the test for each kind of finding once, up to a few, with the seed and
-// the smallest draw that still has it.
+// tallies. It fails the test for each kind of finding once, up to a few, with the seed
+// and the smallest draw that still has it.
 func simulate(t *testing.T, n uint64) map[string]int {
 	t.Helper()
 	n = setting(t, runsAre, n)

@@ -80,8 +80,8 @@ func TestASeedFixesItsRun(t *testing.T) {
 }
 
 // TestEveryFieldIsDrawn fails for a new field that no draw sets. Those that the tests of
-// core/protocol are enough for are not drawn: they change the text of a response, or where
-// its body is.
+// core/protocol are enough for are not drawn: they change the text of a response, or
+// where its body is.
 func TestEveryFieldIsDrawn(t *testing.T) {
 	t.Parallel()
 	drawn := []string{
