@@ -8,164 +8,83 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
+var (
+	waiter = []conformance.Need{conformance.Waiter}
+	binder = []conformance.Need{conformance.Binder}
+)
+
 var abilityCases = []testCase{
-	{
-		conformance.Case{
-			ID:     "watch-completion",
-			Rule:   "A watch of an ID wakes when the ID is completed in another process.",
-			Source: "Waiter",
-			Needs:  []conformance.Need{conformance.Waiter},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.wakes(func() { first.complete("answer") })
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "watch-release",
-			Rule:   "A watch of an ID wakes when the ID is released in another process.",
-			Source: "Waiter",
-			Needs:  []conformance.Need{conformance.Waiter},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.wakes(first.release)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "watch-stop",
-			Rule:   "Stopping a watch, once or twice, does not affect the other watches of its ID.",
-			Source: "Waiter.Watch",
-			Needs:  []conformance.Need{conformance.Waiter},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			_, stop := first.watch()
-			first.wakes(func() {
-				stop()
-				stop()
-				first.complete("answer")
-			})
-			stop()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "bind-context",
-			Rule:   "The context that Bind returns has the values of its parent and ends with it.",
-			Source: "ContextBinder",
-			Needs:  []conformance.Need{conformance.Binder},
-		},
-		func(e *env) {
-			type key struct{}
-			first := e.caller()
-			first.claimNew()
-			ctx, cancel := context.WithCancel(context.WithValue(e.Context(), key{}, "value"))
-			defer cancel()
-			bound := ability[store.ContextBinder](first.store).Bind(ctx, first.id, first.owner)
-			if bound.Value(key{}) != "value" {
-				e.Error("a value of the context is lost")
+	scenario("watch-completion", waiter, "Waiter",
+		"A watch of an ID wakes when the ID is completed in another process.",
+		a.claims(first), a.wakes(a.completes("answer"))),
+	scenario("watch-release", waiter, "Waiter",
+		"A watch of an ID wakes when the ID is released in another process.",
+		a.claims(first), a.wakes(a.releases())),
+	function("watch-stop", waiter, "Waiter.Watch",
+		"Stopping a watch, once or twice, does not affect the other watches of its ID.",
+		func(s *scene) {
+			s.must(a.claims(first))
+			_, stop, err := s.caller(a).watch()
+			if err != nil {
+				s.Fatal(err)
 			}
-			if err := bound.Err(); err != nil {
-				e.Errorf("the context has ended: %v", err)
+			s.must(a.wakes(a.call("stops another watch, and completes", func(s *scene, _ *caller) error {
+				stop()
+				stop()
+				return a.completes("answer").do(s)
+			})))
+			stop()
+		}),
+	function("bind-context", binder, "ContextBinder",
+		"The context that Bind returns has the values of its parent and ends with it.",
+		func(s *scene) {
+			type key struct{}
+			s.must(a.claims(first))
+			c := s.caller(a)
+			ctx, cancel := context.WithCancel(context.WithValue(s.Context(), key{}, "value"))
+			defer cancel()
+			bound := ability[store.ContextBinder](c.store).Bind(ctx, c.ID, c.Owner)
+			if bound.Value(key{}) != "value" || bound.Err() != nil {
+				s.Errorf("the context has the value %v, and has ended: %v", bound.Value(key{}), bound.Err())
 			}
 			cancel()
 			select {
 			case <-bound.Done():
 			case <-time.After(callLimit):
-				e.Error("the context does not end with the one that it was made from")
+				s.Error("the context does not end with the one that it was made from")
 			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "bind-atomic",
-			Rule:   "A store that binds contexts says of its claims what they say themselves: that they are Atomic, or that they are not.",
-			Source: "ContextBinder.Atomic, ClaimResult.Atomic",
-			Needs:  []conformance.Need{conformance.Binder},
-		},
-		func(e *env) {
-			first := e.caller()
-			if granted, said := first.claimNew(), ability[store.ContextBinder](first.store).Atomic(); said != granted.Atomic {
-				e.Errorf("the store says Atomic %v, and grants a claim with %v", said, granted.Atomic)
+		}),
+	function("bind-atomic", binder, "ContextBinder.Atomic, ClaimResult.Atomic",
+		"A store that binds contexts says of its claims what they say themselves: that they are Atomic, or that they are not.",
+		func(s *scene) {
+			s.must(a.claims(first))
+			c := s.caller(a)
+			if said := ability[store.ContextBinder](c.store).Atomic(); said != c.granted.Atomic {
+				s.Errorf("the store says Atomic %v, and grants a claim with %v", said, c.granted.Atomic)
 			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "leased",
-			Rule:   "The leased store of an Atomic one grants claims with a lease, on the records that the Atomic one shows.",
-			Source: "Leaser",
-			Needs:  []conformance.Need{conformance.Leaser, conformance.Inspector},
-		},
-		func(e *env) {
-			first, leased := e.caller(), ability[store.Leaser](e.one).Leased()
-			ctx, cancel := e.call()
-			defer cancel()
-			if got, err := leased.Claim(ctx, first.claimRequest()); err != nil || got.Outcome != store.Claimed || got.Atomic {
-				e.Fatalf("claim answered %+v, %v, want one with a lease", got, err)
+		}),
+	function("leased", []conformance.Need{conformance.Leaser, conformance.Inspector}, "Leaser",
+		"The leased store of an Atomic one grants claims with a lease, on the records that the Atomic one shows.",
+		func(s *scene) {
+			c := s.caller(a)
+			c.store = ability[store.Leaser](s.one).Leased()
+			got, err := ask(c, "claim", func(ctx context.Context) (store.ClaimResult, error) { return c.store.Claim(ctx, c.ClaimRequest) })
+			if err != nil || got.Outcome != store.Claimed || got.Atomic {
+				s.Fatalf("claim answered %+v, %v, want one with a lease", got, err)
 			}
-			e.wantIDs("running", e.listAll(store.Query{States: store.States(store.StateRunning), Label: first.label, Limit: 100}), []store.ID{first.id})
-			if err := leased.Release(ctx, first.id, first.owner); err != nil {
-				e.Errorf("release: %v, want success", err)
-			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "check-findings",
-			Rule:   "A check of a working server succeeds, and each finding has a code, a severity and a detail.",
-			Source: "Checker, Finding",
-			Needs:  []conformance.Need{conformance.Checker},
-		},
-		func(e *env) {
-			ctx, cancel := e.call()
-			defer cancel()
-			findings, err := ability[store.Checker](e.one).Check(ctx)
-			e.checkError("check", err)
+			s.must(lists(store.Query{States: store.States(store.StateRunning)}, a), a.releases())
+		}),
+	function("check-findings", []conformance.Need{conformance.Checker}, "Checker, Finding",
+		"A check of a working server succeeds, and each finding has a code, a severity and a detail.",
+		func(s *scene) {
+			findings, err := ask(s.caller(a), "check", ability[store.Checker](s.one).Check)
 			if err != nil {
-				e.Fatalf("check: %v, want success", err)
+				s.Fatalf("check: %v, want success", err)
 			}
 			for _, f := range findings {
 				if f.Code == "" || f.Detail == "" || f.Severity < store.Warning || f.Severity > store.Unsafe {
-					e.Errorf("incomplete: %+v", f)
+					s.Errorf("incomplete: %+v", f)
 				}
 			}
-		},
-	},
-}
-
-// watch watches the ID of c in the other process, and claims there as a waiter does.
-func (c caller) watch() (changed <-chan struct{}, stop func()) {
-	c.env.Helper()
-	changed, stop, err := ability[store.Waiter](c.env.two).Watch(c.env.Context(), c.id)
-	c.checkError("watch", err)
-	if err != nil {
-		c.env.Fatalf("watch: %v, want success", err)
-	}
-	waiter := c.rival()
-	waiter.waiting = true
-	waiter.claim(store.InProgress)
-	return changed, stop
-}
-
-// wakes fails unless an action wakes a watch. A watch is a hint, but it may be missing
-// only when something fails.
-func (c caller) wakes(action func()) {
-	c.env.Helper()
-	changed, stop := c.watch()
-	defer stop()
-	action()
-	patience := time.NewTimer(callLimit)
-	defer patience.Stop()
-	select {
-	case <-changed:
-	case <-patience.C:
-		c.env.Fatalf("a watch was not woken within %v", callLimit)
-	}
+		}),
 }

@@ -18,10 +18,10 @@ const renewBatch = 64
 func Benchmark(b *testing.B, open func(testing.TB) store.Store) {
 	for _, m := range []struct {
 		name    string
-		prepare func(*bench) operation
+		prepare func(*bench) func() // the measured operation, which may run in any goroutine
 	}{
 		{"new-key", newKey},
-		{"replay", replay},
+		{"replay", replays},
 		{"refusal", refusal},
 		{"renew-64", renewal},
 	} {
@@ -46,9 +46,6 @@ func Benchmark(b *testing.B, open func(testing.TB) store.Store) {
 	}
 }
 
-// operation is the measured operation. It may run in any goroutine.
-type operation func()
-
 type bench struct {
 	*testing.B
 
@@ -59,7 +56,7 @@ type bench struct {
 var payload = make([]byte, 256)
 
 func request(id store.ID, owner store.Owner) store.ClaimRequest {
-	return store.ClaimRequest{ID: id, Owner: owner, Lease: long, Policy: store.Policy{Retention: long}}
+	return store.ClaimRequest{ID: id, Owner: owner, Lease: hour, Policy: store.Policy{Retention: hour}}
 }
 
 // claim claims and demands the outcome.
@@ -84,36 +81,36 @@ func (b *bench) hold(r store.ClaimRequest) store.ClaimResult {
 // complete completes a granted claim, as the engine does.
 func (b *bench) complete(id store.ID, owner store.Owner, granted store.ClaimResult) {
 	r := store.CompleteRequest{
-		ID: id, Owner: owner, Payload: payload, Policy: store.Policy{Retention: long}, Attempt: granted.Attempt, Fence: granted.Fence,
+		ID: id, Owner: owner, Payload: payload, Policy: store.Policy{Retention: hour}, Attempt: granted.Attempt, Fence: granted.Fence,
 	}
 	if err := b.store.Complete(context.Background(), r); err != nil {
 		b.Errorf("complete: %v", err)
 	}
 }
 
-func newKey(b *bench) operation {
+func newKey(b *bench) func() {
 	return func() {
 		id, owner := suite.NewID(), store.NewOwner()
 		b.complete(id, owner, b.claim(request(id, owner), store.Claimed))
 	}
 }
 
-func replay(b *bench) operation {
+func replays(b *bench) func() {
 	id, owner := suite.NewID(), store.NewOwner()
 	b.complete(id, owner, b.claim(request(id, owner), store.Claimed))
 	return func() { b.claim(request(id, owner), store.Completed) }
 }
 
-func refusal(b *bench) operation {
+func refusal(b *bench) func() {
 	id, rival := suite.NewID(), store.NewOwner()
 	b.hold(request(id, store.NewOwner()))
 	return func() { b.claim(request(id, rival), store.InProgress) }
 }
 
-func renewal(b *bench) operation {
+func renewal(b *bench) func() {
 	batch := make([]store.RenewRequest, renewBatch)
 	for i := range batch {
-		batch[i] = store.RenewRequest{ID: suite.NewID(), Owner: store.NewOwner(), Lease: long}
+		batch[i] = store.RenewRequest{ID: suite.NewID(), Owner: store.NewOwner(), Lease: hour}
 		if b.hold(request(batch[i].ID, batch[i].Owner)).Atomic {
 			b.Skip("not applicable: an Atomic claim has no lease to renew")
 		}

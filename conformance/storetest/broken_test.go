@@ -3,6 +3,7 @@ package storetest
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -55,8 +56,12 @@ func TestBrokenStoresAreRejected(t *testing.T) {
 				t.Parallel()
 				var failed []string
 				for i := range cases {
-					if tryCase(t, &cases[i], brokenFixture(m.Flaw)).Failed() {
+					got := tryCase(t, &cases[i], brokenFixture(m.Flaw))
+					if got.Failed() {
 						failed = append(failed, cases[i].ID)
+					}
+					if strings.Contains(got.Text(), "panic:") {
+						t.Errorf("the store panics: %s", got.Text())
 					}
 				}
 				if !slices.Contains(failed, m.Case) {

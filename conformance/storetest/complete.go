@@ -1,156 +1,77 @@
 package storetest
 
-import (
-	"github.com/reprise-go/reprise/conformance"
-	"github.com/reprise-go/reprise/core/store"
-)
-
+// completeCases are about completions, which carry what is known of their claim, as
+// those of the engine do.
 var completeCases = []testCase{
-	{
-		conformance.Case{
-			ID:     "complete-nothing",
-			Rule:   "Completing an ID that was never claimed is ErrLeaseLost and creates nothing.",
-			Source: "Store.Complete",
-		},
-		func(e *env) {
-			nobody := e.caller()
-			nobody.completeLost("of nobody's attempt")
-			nobody.rival().claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-not-owner",
-			Rule:   "Completing the running attempt of another owner is ErrLeaseLost and writes nothing.",
-			Source: "Store.Complete, G3 fencing",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.rival().completeLost("of another owner")
-			first.rival().claim(store.InProgress)
-			first.complete("answer")
-			first.rival().replay("answer")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-repeat",
-			Rule:   "Completing again succeeds, because the reply may have been lost, and keeps the first payload.",
-			Source: "Store, Repetition; Store.Complete",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.complete("first")
-			first.complete("first")
-			first.complete("second")
-			first.rival().replay("first")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-once",
-			Rule:   "A completed record keeps its owner and its payload: another owner's completion is ErrLeaseLost.",
-			Source: "Store.Complete, G3 fencing",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.complete("answer")
-			first.rival().completeLost("of another owner")
-			first.rival().replay("answer")
-			first.complete("answer")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-after-release",
-			Rule:   "A released attempt cannot be completed: nothing is resurrected.",
-			Source: "Store.Complete",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.release()
-			first.completeLost("of a released attempt")
-			first.rival().claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-after-release-and-claim",
-			Rule:   "An attempt that was released cannot complete the attempt after it.",
-			Source: "Store.Complete, G3 fencing",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.release()
-			second := first.rival()
-			second.claimNew()
-			first.completeLost("of a released attempt")
-			second.complete("second")
-			first.replay("second")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-late",
-			Rule:   "The owner of a lapsed attempt can complete it until another owner takes over.",
-			Source: "Store.Complete",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first, _ := e.lapsed()
-			first.complete("late")
-			first.rival().replay("late")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-zombie",
-			Rule:   "After a takeover the former owner cannot complete, neither while the new attempt runs nor afterwards.",
-			Source: "Store.Complete, G3 fencing",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			stale, current := e.takenOver()
-			stale.completeLost("of a stale owner")
-			stale.rival().claim(store.InProgress)
-			current.complete("current")
-			stale.completeLost("of a stale owner")
-			stale.rival().replay("current")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-unseen",
-			Rule:   "A lapsed attempt past its validity cannot be completed, purged or not.",
-			Source: "Store, Records; Store.Complete",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.unseen()
-			first.completeLost("of an attempt that is not seen")
-			first.rival().claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "complete-after-retention",
-			Rule:   "A completed record past its retention is unseen to its own owner too: repeating the completion does not restore it.",
-			Source: "Store, Records; Store.Complete",
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			brief := first
-			brief.retention = e.short()
-			brief.complete("answer")
-			e.advance(brief.retention)
-			first.completeLost("again, past its retention")
-			first.rival().claimNew()
-		},
-	},
+	scenario("complete-nothing", nil, "Store.Complete",
+		"Completing an ID that was never claimed is ErrLeaseLost and creates nothing.",
+		a.completes("of nobody's attempt", lost), b.claims(first)),
+	scenario("complete-not-owner", nil, "Store.Complete, G3 fencing",
+		"Completing the running attempt of another owner is ErrLeaseLost and writes nothing.",
+		a.claims(first), b.completes("of another owner", lost), c.claims(inProgress), a.completes("answer"), c.claims(replay("answer"))),
+	scenario("complete-repeat", nil, "Store, Repetition; Store.Complete",
+		"Completing again succeeds, because the reply may have been lost, and keeps the first payload.",
+		a.claims(first), a.completes("first"), a.completes("first"), a.completes("second"), b.claims(replay("first"))),
+	scenario("complete-once", nil, "Store.Complete, G3 fencing",
+		"A completed record keeps its owner and its payload: another owner's completion is ErrLeaseLost.",
+		a.claims(first), a.completes("answer"), b.completes("of another owner", lost), c.claims(replay("answer")), a.completes("answer")),
+	scenario("complete-after-release", nil, "Store.Complete",
+		"A released attempt cannot be completed: nothing is resurrected.",
+		a.claims(first), a.releases(), a.completes("of a released attempt", lost), b.claims(first)),
+	scenario("complete-after-release-and-claim", nil, "Store.Complete, G3 fencing",
+		"An attempt that was released cannot complete the attempt after it.",
+		a.claims(first), a.releases(), b.claims(first), a.completes("of a released attempt", lost), b.completes("second"), a.claims(replay("second"))),
+	scenario("complete-late", leases, "Store.Complete",
+		"The owner of a lapsed attempt can complete it until another owner takes over.",
+		a.lapses(1), a.completes("late"), b.claims(replay("late"))),
+	scenario("complete-zombie", leases, "Store.Complete, G3 fencing",
+		"After a takeover the former owner cannot complete, neither while the new attempt runs nor afterwards.",
+		a.lapses(1), b.claims(attempt(2)), a.completes("of a stale owner", lost), c.claims(inProgress),
+		b.completes("current"), a.completes("of a stale owner", lost), c.claims(replay("current"))),
+	scenario("complete-unseen", leases, "Store, Records; Store.Complete",
+		"A lapsed attempt past its validity cannot be completed, purged or not.",
+		a.ends(), a.completes("of an attempt that is not seen", lost), b.claims(first)),
+	scenario("complete-after-retention", nil, "Store, Records; Store.Complete",
+		"A completed record past its retention is unseen to its own owner too: repeating the completion does not restore it.",
+		a.claims(first), a.keep(short).completes("answer"), passes(short), a.keep(long).completes("again, past its retention", lost), b.claims(first)),
+	scenario("complete-known", inspector, "CompleteRequest.Attempt, G3 fencing, G6 binding",
+		"A completion that has the fields of its claim ends as one without them: fenced, and with the fingerprint, label, attempt and fence of the record.",
+		a.label("payments").claims(first), b.knowing(a).completes("of a stranger", lost), a.completes("answer"), a.completes("again"),
+		c.claims(replay("answer")), x.claims(mismatch), a.shows(completed)),
+	scenario("complete-known-stale", leases, "CompleteRequest.Attempt, G3 fencing",
+		"A completion that has the fields of its claim writes nothing after a takeover, a release, or the end of the retention; after a lapse alone it succeeds.",
+		a.lapses(1), b.claims(attempt(2)), a.completes("stale", lost), b.completes("answer"), a.completes("stale", lost), c.claims(replay("answer")),
+		a.of(1).claims(first), a.of(1).releases(), a.of(1).completes("stale", lost), b.of(1).claims(first),
+		a.of(2).ends(), a.of(2).completes("stale", lost), b.of(2).claims(first),
+		a.of(3).lapses(1), a.of(3).completes("late"), b.of(3).claims(replay("late"))),
+}
+
+var releaseCases = []testCase{
+	scenario("release-forgets", nil, "Store.Release",
+		"After a release the ID is new: every owner can claim it, for any request, as attempt 1.",
+		a.claims(first), a.releases(), x.takeover(false).claims(first), x.completes("second"), y.claims(replay("second"))),
+	scenario("release-nothing", nil, "Store.Release",
+		"Releasing an ID that has no record, or was released before, is not an error.",
+		a.releases(), a.claims(first), a.releases(), a.releases()),
+	scenario("release-not-owner", nil, "Store.Release, G3 fencing",
+		"Releasing the attempt of another owner is not an error and changes nothing.",
+		a.claims(first), b.releases(), c.claims(inProgress), a.completes("answer")),
+	scenario("release-completed", nil, "Store.Release",
+		"A completed record cannot be released, not even by its owner.",
+		a.claims(first), a.completes("answer"), a.releases(), b.claims(replay("answer"))),
+	scenario("release-repeat", nil, "Store, Repetition; G3 fencing",
+		"A repeated release does not affect an attempt that began in between.",
+		a.claims(first), a.releases(), b.claims(first), a.releases(), a.claims(inProgress), b.completes("second")),
+	scenario("release-lapsed", leases, "Store.Release",
+		"The owner of a lapsed attempt can release it until another owner takes over.",
+		a.lapses(1), a.releases(), x.takeover(false).claims(first)),
+	scenario("release-zombie", leases, "Store.Release, G3 fencing",
+		"After a takeover the former owner cannot release the new attempt.",
+		a.lapses(1), b.claims(attempt(2)), a.releases(), c.claims(inProgress), b.completes("current")),
+	scenario("release-attempts", nil, "Store.Claim, Store.Release",
+		"Released attempts do not count towards MaxAttempts.",
+		a.max(1).claims(first), a.releases(), b.max(1).claims(first), b.releases(), c.max(1).claims(first), c.releases()),
+	scenario("release-fence", nil, "Store.Claim",
+		"The fence does not fall when a released ID is claimed again.",
+		leased(a.lapses(1), b.claims(attempt(2))), atomic(b.claims(first)), b.releases(), c.claims(first)),
 }

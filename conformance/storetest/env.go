@@ -13,13 +13,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-const (
-	// long is a lease or a retention that does not end while a case runs.
-	long = time.Hour
-
-	// callLimit bounds each call to the store.
-	callLimit = 10 * time.Second
-)
+// callLimit bounds each call to the store.
+const callLimit = 10 * time.Second
 
 // env is the environment of a case: the test that it reports to, two handles on the
 // store, and its clock.
@@ -27,22 +22,17 @@ type env struct {
 	testing.TB
 
 	fixture Fixture
+	grain   time.Duration // of this run of the case
 	one     store.Store
 	two     store.Store
-	shared  *envState
+	ahead   time.Duration // by how much the store's clock was moved ahead of the wall clock
+	held    *held
 }
 
-type envState struct {
-	ahead time.Duration // by how much the store's clock was moved ahead of the wall clock
-
-	mu   sync.Mutex
-	held []granted
-}
-
-// granted is a claim that was granted.
-type granted struct {
-	caller
-	result store.ClaimResult
+// held is the claims that were granted.
+type held struct {
+	mu       sync.Mutex
+	releases []func()
 }
 
 func newEnv(tb testing.TB, f Fixture) *env {
@@ -50,7 +40,7 @@ func newEnv(tb testing.TB, f Fixture) *env {
 	if f.Grain == 0 {
 		f.Grain = defaultGrain
 	}
-	return &env{TB: tb, fixture: f, one: f.Open(tb), two: f.Open(tb), shared: &envState{}}
+	return &env{TB: tb, fixture: f, grain: f.Grain, one: f.Open(tb), two: f.Open(tb), held: &held{}}
 }
 
 // reportingTo returns the same env for another test.
@@ -60,18 +50,26 @@ func (e *env) reportingTo(tb testing.TB) *env {
 	return &other
 }
 
-// releaseHeld releases the claims of the case in an Atomic store, which holds a
-// transaction and its connection for each.
-func (e *env) releaseHeld() {
+// hold notes a claim that was granted, for an Atomic store, which holds a transaction and
+// its connection for each.
+func (e *env) hold(st store.Store, id store.ID, owner store.Owner) {
 	if !e.fixture.Atomic {
 		return
 	}
-	e.shared.mu.Lock()
-	defer e.shared.mu.Unlock()
-	for _, c := range e.shared.held {
+	e.held.mu.Lock()
+	defer e.held.mu.Unlock()
+	e.held.releases = append(e.held.releases, func() {
 		ctx, cancel := e.call()
-		_ = c.store.Release(ctx, c.id, c.owner) // most were already released; the fixture's cleanup finds the rest
-		cancel()
+		defer cancel()
+		_ = st.Release(ctx, id, owner) // most were already released; the fixture's cleanup finds the rest
+	})
+}
+
+func (e *env) releaseHeld() {
+	e.held.mu.Lock()
+	defer e.held.mu.Unlock()
+	for _, release := range e.held.releases {
+		release()
 	}
 }
 
@@ -120,9 +118,6 @@ func ability[T any](st store.Store) T {
 	return found
 }
 
-// short is a lease or a retention that ends with advance(short).
-func (e *env) short() time.Duration { return e.fixture.Grain }
-
 // advance lets at least d pass on the store's clock.
 func (e *env) advance(d time.Duration) {
 	e.Helper()
@@ -133,27 +128,12 @@ func (e *env) advance(d time.Duration) {
 	start := time.Now()
 	e.fixture.Advance(e, d)
 	if time.Since(start) < d { // it did not sleep
-		e.shared.ahead += d
+		e.ahead += d
 	}
 }
 
 // now returns the wall clock as far as the store's clock may have gone.
-func (e *env) now() time.Time { return time.Now().Add(e.shared.ahead) }
-
-// unhurried runs a measurement that means something only if its calls took less time than
-// it allows them, in proportion to d. It reports whether they did; if not, it is run
-// again with more time.
-func (e *env) unhurried(measure func(d time.Duration) (inTime bool)) {
-	e.Helper()
-	d := e.short()
-	for range 7 {
-		if measure(d) {
-			return
-		}
-		d *= 2
-	}
-	e.Fatalf("inconclusive: a few calls took longer than %v", d)
-}
+func (e *env) now() time.Time { return time.Now().Add(e.ahead) }
 
 // call returns the context of one call.
 func (e *env) call() (context.Context, context.CancelFunc) {

@@ -1,272 +1,159 @@
 package storetest
 
 import (
-	"errors"
-	"slices"
+	"fmt"
+	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/core/store"
 )
 
+// The states that the cases name most.
+const (
+	completed  = store.StateCompleted
+	unknown    = store.StateUnknown
+	unreadable = store.StateUnreadable
+)
+
 var inspectCases = []testCase{
-	{
-		conformance.Case{
-			ID:     "inspect-nothing",
-			Rule:   "Inspecting an ID that was never claimed, or whose retention ended, is ErrNotFound.",
-			Source: "Inspector.Inspect",
-			Needs:  []conformance.Need{conformance.Inspector},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.wantNotFound()
-			first.claimNew()
-			first.retention = e.short()
-			first.complete("answer")
-			e.advance(first.retention)
-			first.wantNotFound()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "inspect-completed",
-			Rule:   "Inspecting a completed record shows its payload, its fence, and how long it is replayed.",
-			Source: "Inspector.Inspect, Record",
-			Needs:  []conformance.Need{conformance.Inspector},
-		},
-		func(e *env) {
-			first := e.caller()
-			granted := first.claimNew()
-			first.retention = long / 2
-			first.complete("answer")
-			got := first.inspect()
-			if got.ID != first.id || got.State != store.StateCompleted || string(got.Payload) != "answer" || got.Attempt != 1 || got.Lease != 0 {
-				e.Errorf("inspected %+v", got)
-			}
-			if !e.fixture.Atomic && got.Fence != granted.Fence {
-				e.Errorf("fence %d, want %d", got.Fence, granted.Fence)
-			}
-			e.between("the validity", got.Validity, long/4, long/2)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "inspect-in-progress",
-			Rule:   "Inspecting an attempt shows what remains of its lease and of its validity, negative once it lapsed, and no payload.",
-			Source: "Inspector.Inspect, Record",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.lease = long / 2
-			granted := first.claimNew()
-			got := first.inspect()
-			if got.ID != first.id || got.State != store.StateRunning || got.Payload != nil || got.Attempt != 1 || got.Fence != granted.Fence {
-				e.Errorf("inspected %+v after %+v", got, granted)
-			}
-			e.between("the lease", got.Lease, long/4, long/2)
-			e.between("the validity", got.Validity, 3*long/4, long)
-
-			lapsed, _ := e.lapsed()
-			got = lapsed.inspect()
-			if got.State != store.StateLapsed {
-				e.Errorf("inspected %+v of a lapsed attempt", got)
-			}
-			e.between("the lapsed lease", got.Lease, -long, 0)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "inspect-live-beyond-retention",
-			Rule:   "A live attempt that outlived its retention is seen until its lease ends, and its validity says so.",
-			Source: "Record.Validity; Store, Records",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.retention = e.short()
-			first.claimNew()
-			e.advance(2 * first.retention)
-			got := first.inspect()
-			e.between("the lease", got.Lease, long/2, long)
-			e.between("the validity", got.Validity, got.Lease, long)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "list",
-			Rule:   "A listing shows the records that are seen, without payloads, up to its limit.",
-			Source: "Inspector.List",
-			Needs:  []conformance.Need{conformance.Inspector},
-		},
-		func(e *env) {
-			gone, done := e.caller(), e.caller()
-			brief := gone
-			brief.retention = e.short()
-			brief.claimNew()
-			brief.complete("gone")
-			e.advance(brief.retention)
-			done.claimNew()
-			done.complete("answer")
-			other := e.caller()
-			other.claimNew()
-			other.complete("answer")
-
-			all := e.listAll(store.Query{Limit: store.MaxPage})
-			if i := slices.IndexFunc(all, func(rec store.Record) bool { return rec.ID == done.id }); i < 0 {
-				e.Errorf("a completed record is missing from %d in the listing", len(all))
-			} else if all[i].State != store.StateCompleted || all[i].Payload != nil || all[i].Validity <= 0 {
-				e.Errorf("listed %+v", all[i])
-			}
-			if slices.ContainsFunc(all, func(rec store.Record) bool { return rec.ID == gone.id }) {
-				e.Error("a record past its retention is in the listing")
-			}
-			e.wantIDs("in pages of one", e.listAll(store.Query{Limit: 1}), []store.ID{done.id, other.id})
-			ctx, cancel := e.call()
-			defer cancel()
-			for _, limit := range []int{-1, 0, 10_001} {
-				_, err := ability[store.Inspector](e.one).List(ctx, store.Query{Limit: limit})
-				e.wantInvalid("list", err)
-			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "resolve-keep",
-			Rule:   "An operator can complete a lapsed attempt with a payload, for the retention that the operator gives.",
-			Source: "Inspector.Resolve, Resolution",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			first, granted := e.lapsed()
-			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: 2 * long}); err != nil {
-				e.Fatalf("resolve: %v, want success", err)
-			}
-			first.rival().replay("by hand")
-			first.otherRequest().claim(store.Mismatch)
-			e.between("the validity", first.inspect().Validity, 3*long/2, 2*long)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "resolve-forget",
-			Rule:   "An operator can release a lapsed attempt: the ID is then new.",
-			Source: "Inspector.Resolve, Resolution",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			first, granted := e.lapsed()
-			if err := first.resolve(store.Resolution{Fence: granted.Fence, Forget: true}); err != nil {
-				e.Fatalf("resolve: %v, want success", err)
-			}
-			second := first.otherRequest()
-			if got := second.claimNew(); got.Fence < granted.Fence {
-				e.Errorf("fence %d after %d", got.Fence, granted.Fence)
-			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "resolve-owner",
-			Rule:   "After an operator resolved an attempt, its former owner gets ErrLeaseLost and changes nothing.",
-			Source: "Inspector.Resolve, G3 fencing",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			first, granted := e.lapsed()
-			if err := first.resolve(store.Resolution{Fence: granted.Fence, Payload: []byte("by hand"), Retention: long}); err != nil {
-				e.Fatalf("resolve: %v, want success", err)
-			}
-			first.completeLost("of the former owner")
-			first.renew(store.RenewLost)
-			first.release()
-			first.replay("by hand")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "resolve-changed",
-			Rule:   "A record that is live, completed, gone, or has another fence than the inspected one is not resolved: ErrRecordChanged.",
-			Source: "Inspector.Resolve",
-			Needs:  []conformance.Need{conformance.Leases, conformance.Inspector},
-		},
-		func(e *env) {
-			for _, resolution := range []store.Resolution{{Fence: 1, Forget: true}, {Fence: 1, Payload: []byte("by hand"), Retention: long}} {
-				gone := e.caller()
-				gone.wantChanged("an ID that was never claimed", resolution)
-
-				live := e.caller()
-				resolution.Fence = live.claimNew().Fence
-				live.wantChanged("a live attempt", resolution)
-				live.rival().claim(store.InProgress)
-				live.complete("answer")
-				live.wantChanged("a completed record", resolution)
-				live.rival().replay("answer")
-
-				lapsed, granted := e.lapsed()
-				resolution.Fence = granted.Fence + 1
-				lapsed.wantChanged("another fence", resolution)
-				careful := lapsed.rival()
-				careful.takeover = false
-				careful.claim(store.Lapsed)
-
-				next := lapsed.rival()
-				next.lease = e.short()
-				next.claim(store.Claimed)
-				e.advance(next.lease)
-				resolution.Fence = granted.Fence
-				lapsed.wantChanged("the fence of an earlier attempt", resolution)
-				careful.claim(store.Lapsed)
-			}
-		},
-	},
+	scenario("inspect-nothing", inspector, "Inspector.Inspect",
+		"Inspecting an ID that was never claimed, or whose retention ended, is ErrNotFound.",
+		a.isAbsent(), a.claims(first), a.keep(short).completes("answer"), passes(short), a.isAbsent()),
+	scenario("inspect-completed", inspector, "Inspector.Inspect, Record",
+		"Inspecting a completed record shows its payload, its fence, and how long it is replayed.",
+		a.claims(first), a.keep(span{plus: hour / 2}).completes("answer"), a.shows(completed, validFor(hour/4, hour/2))),
+	scenario("inspect-in-progress", leasesInspector, "Inspector.Inspect, Record",
+		"Inspecting an attempt shows what remains of its lease and of its validity, negative once it lapsed, and no payload.",
+		a.lease(span{plus: hour / 2}).claims(first), a.shows(store.StateRunning, leaseOf(hour/4, hour/2), validFor(3*hour/4, hour)),
+		a.of(1).lapses(1), a.of(1).shows(store.StateLapsed, leaseOf(-hour, 0))),
+	scenario("inspect-live-beyond-retention", leasesInspector, "Record.Validity; Store, Records",
+		"A live attempt that outlived its retention is seen until its lease ends, and its validity says so.",
+		a.keep(short).claims(first), passes(short.times(2)), a.shows(store.StateRunning, leaseOf(hour/2, hour), validFor(hour/2, hour))),
 }
 
-func (c caller) inspect() store.Record {
-	c.env.Helper()
-	got, err := c.tryInspect()
-	if err != nil {
-		c.env.Fatalf("inspect: %v, want a record", err)
+// recordCases are about what a record shows of its claim. Every other case that shows a
+// record compares all of it as well.
+var recordCases = []testCase{
+	scenario("record-policy", inspector, "Policy, Record",
+		"A record shows the policy of its claim, also an empty label and one of 32 bytes, until it ends.",
+		each([]string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", store.MaxLabel)}, func(label string) []step {
+			return []step{
+				a.label(label).strict(label != "").horizon(long.times(len(label))).claims(first),
+				leased(a.shows(store.StateRunning), a.isListed(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning)),
+				a.completes("answer"), a.shows(completed), a.isListed(completed),
+			}
+		})),
+	scenario("record-policy-takeover", leasesInspector, "Policy, Record",
+		"A record that lapsed, was taken over or was resolved shows the policy of its last claim.",
+		a.label("payments").lapses(1), a.shows(store.StateLapsed), a.isListed(store.StateLapsed),
+		b.label("refunds").strict(false).horizon(long).lease(short).claims(attempt(2)), b.shows(store.StateRunning), // by a deployment
+		passes(short), b.isResolved(byHand(long)), b.shows(completed), b.isListed(completed)),
+	scenario("record-label-refused", inspector, "MaxLabel, Policy.Validate, Query.Validate",
+		"A label of more than 32 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
+		each(append([]string{strings.Repeat("x", store.MaxLabel+1)}, unprintable...), func(label string) []step {
+			return []step{
+				a.label(label).claimsInvalid(), a.isAbsent(), listIsInvalid(store.Query{Limit: 1, Label: label}),
+				a.label("").claims(first), a.label(label).completes("answer", invalid), a.releases(),
+			}
+		})),
+	scenario("record-times", inspector, "Record.ClaimedAt, Record.CompletedAt",
+		"A record shows by the store's clock when it was completed and when its last attempt claimed it, which a renewal does not move.",
+		a.claims(first), leased(a.shows(store.StateRunning)), passes(short), leased(a.renews(store.Renewed), a.shows(store.StateRunning)),
+		a.completes("answer"), a.shows(completed, tookShort), passes(short), a.completes("again"), a.shows(completed)),
+	scenario("record-times-takeover", leasesInspector, "Record.ClaimedAt",
+		"A takeover moves the instant at which a record was claimed.",
+		a.lapses(1), a.shows(store.StateLapsed), b.claims(attempt(2)), b.shows(store.StateRunning, claimedAfter(a))),
+	scenario("record-size", inspector, "Record.Size",
+		"A completed record shows the size of its payload, when it is inspected and when it is listed.",
+		each([]int{0, 1, 70_000}, func(size int) []step {
+			return []step{a.claims(first), a.completes(strings.Repeat("x", size)), a.shows(completed), a.isListed(completed)}
+		})),
+	scenario("record-resolved", leasesInspector, "Record.Resolved, Inspector.Resolve",
+		"A record that an operator completed says so, and when; one that its owner completed does not.",
+		a.claims(first), a.completes("answer"), a.shows(completed),
+		b.of(1).lapses(1), b.of(1).shows(store.StateLapsed), b.of(1).isResolved(byHand(long)), b.of(1).shows(completed), b.of(1).isListed(completed)),
+	scenario("record-fingerprint", inspector, "Record.Fingerprint, Record.Key",
+		"A record shows the fingerprint of its request, from which the keys of downstream calls are derived.",
+		a.horizon(long).claims(first), leased(a.shows(store.StateRunning)), a.completes("answer"), a.shows(completed), a.isListed(completed),
+		b.of(1).claims(first), b.of(1).saysUnknown(bankTimedOut), b.of(1).shows(unknown)),
+}
+
+// claimsInvalid claims what is refused.
+func (p actor) claimsInvalid() step {
+	return p.call("claims what is invalid", func(_ *scene, c *caller) error {
+		got, err := c.tryClaim()
+		return wantError(fmt.Sprint("claim answered ", got.Outcome), err, invalid)
+	})
+}
+
+func listIsInvalid(q store.Query) step {
+	return step{"a listing is refused", func(s *scene) error {
+		page, err := s.page(s.one, q)
+		return wantError(fmt.Sprintf("list %.20q: %+v", q.After, page), err, invalid)
+	}}
+}
+
+// tookShort is the sight of a record that was completed a short time after its claim.
+func tookShort(c *caller, r *store.Record) error {
+	if c.fixture.Atomic {
+		return nil // it has the instant of its transaction
 	}
-	return got
+	return between("the time from claim to completion", r.CompletedAt.Sub(r.ClaimedAt), c.grain*9/10, hour)
 }
 
-func (c caller) wantNotFound() {
-	c.env.Helper()
-	if got, err := c.tryInspect(); !errors.Is(err, store.ErrNotFound) {
-		c.env.Fatalf("inspect: %+v, %v; want ErrNotFound", got, err)
+// claimedAfter is the sight of a record that was claimed a short time after an earlier
+// attempt.
+func claimedAfter(before actor) sight {
+	return func(c *caller, r *store.Record) error {
+		return between("the time since the last attempt's claim", r.ClaimedAt.Sub(c.scene.caller(before).shownAt), c.grain*9/10, time.Duration(1<<62))
 	}
 }
 
-func (c caller) tryInspect() (store.Record, error) {
-	c.env.Helper()
-	ctx, cancel := c.env.call()
-	defer cancel()
-	got, err := ability[store.Inspector](c.env.two).Inspect(ctx, c.id)
-	c.checkError("inspect", err)
-	return got, err
-}
-
-func (c caller) resolve(resolution store.Resolution) error {
-	c.env.Helper()
-	ctx, cancel := c.env.call()
-	defer cancel()
-	err := ability[store.Inspector](c.env.two).Resolve(ctx, c.id, resolution)
-	c.checkError("resolve", err, string(resolution.Payload))
-	return err
-}
-
-func (c caller) wantChanged(what string, resolution store.Resolution) {
-	c.env.Helper()
-	if err := c.resolve(resolution); !errors.Is(err, store.ErrRecordChanged) {
-		c.env.Fatalf("resolve of %s: error %v, want ErrRecordChanged", what, err)
-	}
-}
-
-// between demands that a duration is within its bounds.
-func (e *env) between(what string, got, low, high time.Duration) {
-	e.Helper()
-	if got < low || got > high {
-		e.Errorf("%s is %v, want %v to %v", what, got, low, high)
-	}
+// descriptionCases are about what tells operators which request a record is of.
+var descriptionCases = []testCase{
+	scenario("description", inspector, "ClaimRequest.Description, Record.Description",
+		"A record shows the description of its claim, also none and one of 255 bytes, in progress and completed.",
+		each([]string{"", "d", `POST /orders "b"; \ ~`, strings.Repeat("x", store.MaxDescription)}, func(description string) []step {
+			a, known := a.label(strings.Repeat("l", store.MaxLabel)).horizon(long), a.of(1).strict(true)
+			return []step{
+				known.describe(description).claims(first), known.completes("answer"), known.shows(completed), known.isListed(completed),
+				a.describe(description).claims(first),
+				leased(a.shows(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning)),
+				b.waiting().describe("of the rival").claims(inProgress), // which makes some stores write the record
+				a.forgetful().completes("answer"), a.shows(completed), a.isListed(completed), c.claims(replay("answer")),
+			}
+		})),
+	scenario("description-takeover", leasesInspector, "Store.Claim; Record.Description",
+		"A takeover writes the description of its claim, or none, which stays when the record is completed or resolved.",
+		each([]string{"of the second", ""}, func(description string) []step {
+			a, b := a.of(1), b.of(1)
+			return []step{
+				a.describe("of the first").lapses(1), a.shows(store.StateLapsed),
+				b.describe(description).lease(short).claims(attempt(2)), b.shows(store.StateRunning), passes(short),
+				b.isResolved(byHand(long)), b.shows(completed),
+			}
+		}),
+		each([]string{"of the second", ""}, func(description string) []step {
+			return []step{
+				a.describe("of the first").lapses(1), b.describe(description).claims(attempt(2)), b.shows(store.StateRunning),
+				b.completes("answer"), b.shows(completed),
+			}
+		})),
+	scenario("description-unknown", inspector, "Store.Unknown; Record.Description",
+		"A record whose outcome is unknown shows the description of its claim beside the reason, also after an operator resolved it.",
+		a.describe("POST /orders").horizon(long).claims(first), a.saysUnknown(bankTimedOut), a.shows(unknown),
+		a.isResolved(byHand(long)), a.shows(completed)),
+	scenario("description-ends", inspector, "Store, interface comment; Record.Description",
+		"The description outlives the payload with its record, and a claim of an ID whose record has ended leaves nothing of it.",
+		a.of(1).describe("of the first").keep(short).horizon(long).claims(first), a.of(1).completes("answer"),
+		a.describe("of the first").keep(short).claims(first), a.completes("answer"), passes(short),
+		a.of(1).shows(store.StateExpired), b.claims(first), leased(b.shows(store.StateRunning)), b.completes("answer"), b.shows(completed)),
+	scenario("description-refused", inspector, "MaxDescription, ClaimRequest.Validate, CompleteRequest.Validate",
+		"A description of more than 255 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
+		each(append([]string{strings.Repeat("x", store.MaxDescription+1)}, unprintable...), func(description string) []step {
+			return []step{
+				a.describe(description).claimsInvalid(), a.isAbsent(),
+				a.describe("").claims(first), a.describe(description).completes("answer", invalid), a.releases(),
+			}
+		})),
 }

@@ -1,230 +1,94 @@
 package storetest
 
 import (
-	"github.com/reprise-go/reprise/conformance"
+	"context"
+	"fmt"
+
 	"github.com/reprise-go/reprise/core/store"
 )
 
 var renewCases = []testCase{
-	{
-		conformance.Case{
-			ID:     "renew",
-			Rule:   "A renewed lease is counted from the renewal and lasts as long as the renewal asks.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.lease = e.short()
-			first.claimNew()
-			longer := first
-			longer.lease = long
-			longer.renew(store.Renewed)
-			e.advance(first.lease)
-			if got := first.rival().claim(store.InProgress); got.Remaining < long/2 {
-				e.Errorf("%v remain after a renewal of %v", got.Remaining, long)
-			}
-			longer.complete("answer")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-shorter",
-			Rule:   "A renewal can also shorten a lease.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.lease = e.short()
-			first.renew(store.Renewed)
-			e.advance(first.lease)
-			if got := first.rival().claim(store.Claimed); got.Attempt != 2 {
-				e.Errorf("the takeover is attempt %d, want 2", got.Attempt)
-			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-lapsed",
-			Rule:   "The owner of a lapsed attempt can renew its lease until another owner takes over, and then excludes others again.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first, _ := e.lapsed()
-			first.renew(store.Renewed)
-			first.rival().claim(store.InProgress)
-			first.complete("answer")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-not-owner",
-			Rule:   "Renewing the lease of another owner answers RenewLost and extends nothing.",
-			Source: "Store.Renew, G3 fencing",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.lease = e.short()
-			first.claimNew()
-			first.rival().renew(store.RenewLost)
-			e.advance(first.lease)
-			first.rival().claim(store.Claimed)
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-zombie",
-			Rule:   "After a takeover the former owner gets RenewLost, and the new attempt keeps its lease and its owner.",
-			Source: "Store.Renew, G3 fencing",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			stale, current := e.takenOver()
-			stale.renew(store.RenewLost)
-			e.advance(e.short())
-			stale.claim(store.InProgress)
-			current.complete("current")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-completed",
-			Rule:   "After its completion an owner gets RenewCompleted and any other owner RenewLost; the record stays completed.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.claimNew()
-			first.complete("answer")
-			first.renew(store.RenewCompleted)
-			first.rival().renew(store.RenewLost)
-			first.rival().replay("answer")
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-nothing",
-			Rule:   "Renewing an ID that was never claimed, or was released, answers RenewLost and creates nothing.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.renew(store.RenewLost)
-			first.claimNew()
-			first.release()
-			first.renew(store.RenewLost)
-			first.rival().claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-unseen",
-			Rule:   "A lapsed attempt past its validity cannot be renewed, purged or not.",
-			Source: "Store, Records; Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.unseen()
-			first.renew(store.RenewLost)
-			first.otherRequest().claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-validity",
-			Rule:   "A renewal does not change the validity: once a renewed lease lapses past it, the record is unseen.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			first := e.caller()
-			first.lease, first.retention = long, e.short()
-			first.claimNew()
-			e.advance(first.retention)
-			first.lease = e.short()
-			first.renew(store.Renewed)
-			e.advance(first.lease)
-			careful := first.otherRequest()
-			careful.takeover = false
-			careful.claimNew()
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-batch",
-			Rule:   "A batch is answered entry by entry, in order, and an invalid entry does not affect the others.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			stale, current := e.takenOver()
-			lapsed, _ := e.lapsed()
-			running, done, nobody := e.caller(), e.caller(), e.caller()
-			running.claimNew()
-			done.claimNew()
-			done.complete("answer")
-
-			batch := []caller{running, stale, lapsed, done, nobody, current}
-			want := []store.RenewStatus{
-				store.Renewed, store.RenewLost, store.Renewed, store.RenewCompleted, store.RenewLost, store.Renewed,
-			}
-			for range 3 { // more entries than one, in another order, in another process
-				got := e.renewAll(batch...)
-				for i := range want {
-					if got[i] != want[i] {
-						e.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
-					}
+	scenario("renew", leases, "Store.Renew",
+		"A renewed lease is counted from the renewal and lasts as long as the renewal asks.",
+		a.lease(short).claims(first), a.lease(long).renews(store.Renewed), passes(short), b.claims(inProgress.leaving(hour/2, hour)), a.completes("answer")),
+	scenario("renew-shorter", leases, "Store.Renew",
+		"A renewal can also shorten a lease.",
+		a.claims(first), a.lease(short).renews(store.Renewed), passes(short), b.claims(attempt(2))),
+	scenario("renew-lapsed", leases, "Store.Renew",
+		"The owner of a lapsed attempt can renew its lease until another owner takes over, and then excludes others again.",
+		a.lapses(1), a.renews(store.Renewed), b.claims(inProgress), a.completes("answer")),
+	scenario("renew-not-owner", leases, "Store.Renew, G3 fencing",
+		"Renewing the lease of another owner answers RenewLost and extends nothing.",
+		a.lease(short).claims(first), b.renews(store.RenewLost), passes(short), c.claims(attempt(2))),
+	scenario("renew-zombie", leases, "Store.Renew, G3 fencing",
+		"After a takeover the former owner gets RenewLost, and the new attempt keeps its lease and its owner.",
+		a.lapses(1), b.claims(attempt(2)), a.renews(store.RenewLost), passes(short), a.claims(inProgress), b.completes("current")),
+	scenario("renew-completed", leases, "Store.Renew",
+		"After its completion an owner gets RenewCompleted and any other owner RenewLost; the record stays completed.",
+		a.claims(first), a.completes("answer"), a.renews(store.RenewCompleted), b.renews(store.RenewLost), c.claims(replay("answer"))),
+	scenario("renew-nothing", leases, "Store.Renew",
+		"Renewing an ID that was never claimed, or was released, answers RenewLost and creates nothing.",
+		a.renews(store.RenewLost), a.claims(first), a.releases(), a.renews(store.RenewLost), b.claims(first)),
+	scenario("renew-unseen", leases, "Store, Records; Store.Renew",
+		"A lapsed attempt past its validity cannot be renewed, purged or not.",
+		a.ends(), a.renews(store.RenewLost), x.claims(first)),
+	scenario("renew-validity", leases, "Store.Renew",
+		"A renewal does not change the validity: once a renewed lease lapses past it, the record is unseen.",
+		a.keep(short).claims(first), passes(short), a.lease(short).renews(store.Renewed), passes(short), x.takeover(false).claims(first)),
+	scenario("renew-batch", leases, "Store.Renew",
+		"A batch is answered entry by entry, in order, and an invalid entry does not affect the others.",
+		a.lapses(1), b.claims(attempt(2)), a.of(1).lapses(1), a.of(2).claims(first), a.of(3).claims(first), a.of(3).completes("answer"),
+		renewsAll([]actor{a.of(2), b, a, a.of(1), a.of(3), a.of(4)},
+			store.Renewed, store.Renewed, store.RenewLost, store.Renewed, store.RenewCompleted, store.RenewLost)),
+	function("renew-many", leases, "Store.Renew",
+		"A batch of a thousand attempts is renewed in one call.",
+		func(s *scene) {
+			var batch []*caller
+			for i := range 1000 {
+				if i%100 == 0 { // the others were never claimed
+					s.must(a.of(i).claims(first))
 				}
-				batch, want = append(batch[1:], batch[0]), append(want[1:], want[0])
+				batch = append(batch, s.caller(a.of(i)))
 			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-many",
-			Rule:   "A batch of a thousand attempts is renewed in one call.",
-			Source: "Store.Renew",
-			Needs:  []conformance.Need{conformance.Leases},
-		},
-		func(e *env) {
-			batch := make([]caller, 1000)
-			for i := range batch {
-				batch[i] = e.caller()
+			got, err := batch[0].tryRenew(batch[1:]...)
+			if err != nil {
+				s.Fatalf("renew: %v, want an answer", err)
 			}
-			for i := 0; i < len(batch); i += 100 { // the others were never claimed
-				batch[i].claimNew()
-			}
-			for i, status := range e.renewAll(batch...) {
-				want := store.RenewLost
-				if i%100 == 0 {
-					want = store.Renewed
-				}
-				if status != want {
-					e.Fatalf("entry %d is answered %v, want %v", i, status, want)
+			for i, status := range got {
+				if want := i%100 == 0; (status == store.Renewed) != want || (status == store.RenewLost) == want {
+					s.Fatalf("entry %d is answered %v, renewed should be %v", i, status, want)
 				}
 			}
-		},
-	},
-	{
-		conformance.Case{
-			ID:     "renew-empty",
-			Rule:   "An empty batch is not an error and has no answers.",
-			Source: "Store.Renew",
-		},
-		func(e *env) {
-			ctx, cancel := e.call()
-			defer cancel()
+		}),
+	function("renew-empty", nil, "Store.Renew",
+		"An empty batch is not an error and has no answers.",
+		func(s *scene) {
 			for _, batch := range [][]store.RenewRequest{nil, {}} {
-				if got, err := e.one.Renew(ctx, batch); err != nil || len(got) != 0 {
-					e.Errorf("an empty batch is answered %v, %v", got, err)
+				got, err := ask(s.caller(a), "renew", func(ctx context.Context) ([]store.RenewStatus, error) { return s.one.Renew(ctx, batch) })
+				if err != nil || len(got) != 0 {
+					s.Errorf("an empty batch is answered %v, %v", got, err)
 				}
 			}
-		},
-	},
+		}),
+}
+
+// renewsAll renews a batch three times, each time in another order and through another
+// caller's handle, and demands a status for each entry.
+func renewsAll(batch []actor, want ...store.RenewStatus) step {
+	return step{"a batch is renewed", func(s *scene) error {
+		s.Helper()
+		var callers []*caller
+		for _, p := range batch {
+			callers = append(callers, s.caller(p))
+		}
+		want := want
+		for range 3 {
+			got, err := callers[0].tryRenew(callers[1:]...)
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				return unlike("renew", got, err, want)
+			}
+			callers, want = append(callers[1:], callers[0]), append(want[1:], want[0])
+		}
+		return nil
+	}}
 }

@@ -121,8 +121,8 @@ type testCase struct {
 
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, unknownCases, renewCases, retentionCases, policyCases,
-	payloadCases, errorCases, corruptCases, concurrencyCases, inspectCases, forgetCases,
-	recordCases, descriptionCases, completeKnownCases, listCases, unreadableCases, abilityCases,
+	payloadCases, errorCases, corruptCases, unreadableCases, raceCases, inspectCases, recordCases, descriptionCases, resolveCases, forgetCases,
+	listCases, abilityCases,
 )
 
 // run tests the case, in a bubble if the fixture has no clock.

@@ -63,16 +63,16 @@ func TestWaivedCaseIsSkippedWhileItFailsAndFailsOnceItPasses(t *testing.T) {
 		f.Waivers = []conformance.Waiver{{Case: c.ID, Reason: "no fences in this store", Says: says}}
 		return tryCase(t, c, f)
 	}
-	got := waived("complete-unfenced", "want ErrLeaseLost")
+	got := waived("complete-unfenced", "want "+store.ErrLeaseLost.Error())
 	if got.Failed() || !got.Skipped() {
 		t.Errorf("a waived case that fails: failed %v, skipped %v", got.Failed(), got.Skipped())
 	}
-	for _, want := range []string{"no fences in this store", c.Rule, "want ErrLeaseLost"} {
+	for _, want := range []string{"no fences in this store", c.Rule, "want " + store.ErrLeaseLost.Error()} {
 		if !strings.Contains(got.Text(), want) {
 			t.Errorf("%q is missing from %q", want, got.Text())
 		}
 	}
-	got = waived("", "want ErrLeaseLost")
+	got = waived("", "want "+store.ErrLeaseLost.Error())
 	if !got.Failed() || !strings.Contains(got.Text(), "remove its waiver") {
 		t.Errorf("a waived case that passes: failed %v, with %q", got.Failed(), got.Text())
 	}
