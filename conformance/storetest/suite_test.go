@@ -167,10 +167,10 @@ func TestAtomicStoreSkipsCasesAboutLeases(t *testing.T) {
 func TestStoreOnAManualClock(t *testing.T) {
 	t.Parallel()
 	Run(t, func(testing.TB) Fixture {
-		backing := broken.New("")
+		st := memstore.New()
 		return Fixture{
-			Open:    func(testing.TB) store.Store { return backing.Open() },
-			Advance: func(_ testing.TB, d time.Duration) { backing.Advance(d) },
+			Open:    func(testing.TB) store.Store { return st },
+			Advance: func(_ testing.TB, d time.Duration) { st.Advance(d) },
 		}
 	})
 }
