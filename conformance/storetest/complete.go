@@ -38,12 +38,6 @@ var completeCases = []testCase{
 		"A completion that has the fields of its claim ends as one without them: fenced, and with the fingerprint, label, attempt and fence of the record.",
 		a.label("payments").claims(first), b.knowing(a).completes("of a stranger", lost), a.completes("answer"), a.completes("again"),
 		c.claims(replay("answer")), x.claims(mismatch), a.shows(completed)),
-	scenario("complete-known-stale", leases, "CompleteRequest.Attempt, G3 fencing",
-		"A completion that has the fields of its claim writes nothing after a takeover, a release, or the end of the retention; after a lapse alone it succeeds.",
-		a.lapses(1), b.claims(attempt(2)), a.completes("stale", lost), b.completes("answer"), a.completes("stale", lost), c.claims(replay("answer")),
-		a.of(1).claims(first), a.of(1).releases(), a.of(1).completes("stale", lost), b.of(1).claims(first),
-		a.of(2).ends(), a.of(2).completes("stale", lost), b.of(2).claims(first),
-		a.of(3).lapses(1), a.of(3).completes("late"), b.of(3).claims(replay("late"))),
 }
 
 var releaseCases = []testCase{

@@ -283,7 +283,7 @@ var operatorFlaws = []storeFlaw{
 	flawed("resolved-hidden", "does not tell a resolved record from another", "record-resolved", shows(func(_ *call, r *store.Record) { r.Resolved = false })),
 	flawed("known-not-fenced", "takes the word of a completion that has the fields of its claim", "complete-known",
 		impersonates(complete, func(c *call) bool { return c.complete.Attempt > 0 })),
-	flawed("known-written", "writes the record of a completion that has the fields of its claim, whatever is there", "complete-known-stale",
+	flawed("known-written", "writes the record of a completion that has the fields of its claim, whatever is there", "complete-zombie",
 		accepts(complete, store.ErrLeaseLost, func(c *call) bool { return c.complete.Attempt > 0 })),
 	flawed("list-all-states", "lists every state", "list-states", selects(func(q *store.Query) { q.States = 0 })),
 	flawed("list-label-prefix", "lists labels that start with the one asked for", "list-label", adds(func(q *store.Query, label string) bool {
