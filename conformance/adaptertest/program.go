@@ -22,11 +22,21 @@ type Options struct {
 	Guard       protocol.Config                            // of every guard
 	Outer       bool                                       // a layer outside of the middleware sets fields and, where it can, a status
 	OuterLimit  int                                        // a layer outside of the middleware bounds the body to that many bytes; 0: none does
-	OuterReads  bool                                       // a layer outside of the middleware decodes one JSON value from the body and leaves the rest
+	OuterBody   OuterBody                                  // what a layer outside of the middleware does with the body; empty: there is none
 	PerEndpoint bool                                       // a guard for each method and escaped path, named after them
 	Inner       InnerGuard                                 // of a second middleware, inside of the first; nil: there is none
 	Effect      func(ctx context.Context, op string) error // runs the effect of a program; nil: none
 }
+
+// OuterBody is what a layer outside of the middleware does with a request's body.
+type OuterBody string
+
+// What a layer outside does with the body. It puts nothing back.
+const (
+	Drains  OuterBody = "drain" // reads all of it
+	Binds   OuterBody = "bind"  // binds it as layers of the framework do; net/http has forms only
+	Decodes OuterBody = "json"  // decodes one JSON value, and leaves what the decoder has not read
+)
 
 // InnerGuard returns the guard of the middleware that stands inside of outer's.
 type InnerGuard func(outer *protocol.Guard) (*protocol.Guard, error)

@@ -27,6 +27,14 @@ func New(a *testapp.App) testapp.Server {
 	if a.Limit > 0 {
 		e.Use(middleware.BodyLimit(strconv.Itoa(a.Limit) + "B"))
 	}
+	if a.OuterBody != "" {
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				a.ReadBody(c.Request().Body, func() { _ = c.Bind(new(struct{})) })
+				return next(c)
+			}
+		})
+	}
 	e.GET("/executions/*", func(c echo.Context) error {
 		return c.JSONBlob(http.StatusOK, a.Report(strings.TrimPrefix(c.Request().URL.EscapedPath(), "/executions/")))
 	})
@@ -55,7 +63,7 @@ func serve(a *testapp.App, e *echo.Echo, layers ...echo.MiddlewareFunc) testapp.
 		return a.Run(c.Request().Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	}, layers...)
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Reading(e), ReadHeaderTimeout: time.Minute,
+		Handler: e, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }

@@ -2,6 +2,7 @@
 package labfiber
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -21,9 +22,9 @@ func New(a *testapp.App) testapp.Server {
 	if a.Outer {
 		router.Use(outer)
 	}
-	if a.Reads {
-		router.Use(func(c *fiber.Ctx) error {
-			_ = c.BodyParser(new(any)) // which leaves the body in memory
+	if a.OuterBody != "" {
+		router.Use(func(c *fiber.Ctx) error { // which leaves the body in memory
+			a.ReadBody(bytes.NewReader(c.Request().Body()), func() { _ = c.BodyParser(new(any)) })
 			return c.Next()
 		})
 	}

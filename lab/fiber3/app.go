@@ -2,6 +2,7 @@
 package labfiber3
 
 import (
+	"bytes"
 	"net"
 	"strings"
 
@@ -22,9 +23,9 @@ func New(a *testapp.App) testapp.Server {
 	if a.Outer {
 		router.Use(outer)
 	}
-	if a.Reads {
-		router.Use(func(c fiber.Ctx) error {
-			_ = c.Bind().Body(new(map[string]any)) // which leaves the body in memory
+	if a.OuterBody != "" {
+		router.Use(func(c fiber.Ctx) error { // which leaves the body in memory
+			a.ReadBody(bytes.NewReader(c.Request().Body()), func() { _ = c.Bind().Body(new(map[string]any)) })
 			return c.Next()
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
 
 	reprisegin "github.com/reprise-go/reprise/adapters/gin"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
@@ -27,6 +28,9 @@ func New(a *testapp.App) testapp.Server {
 	engine := gin.New()
 	if a.Outer {
 		engine.Use(ginOuter)
+	}
+	if a.OuterBody != "" {
+		engine.Use(func(c *gin.Context) { a.ReadBody(c.Request.Body, func() { ginBind(c) }) })
 	}
 	engine.GET("/executions/*op", func(c *gin.Context) {
 		c.Data(http.StatusOK, "application/json", a.Report(strings.TrimPrefix(c.Request.URL.EscapedPath(), "/executions/")))
@@ -53,13 +57,23 @@ func serve(a *testapp.App, engine *gin.Engine) testapp.Server {
 		}
 	})
 	return testapp.NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Limited(a.Reading(engine.Handler())), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(engine.Handler()), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
 }
 
 func ginTenant(c *gin.Context) (string, error) {
 	return testapp.TenantOf(c.Request.Header.Values(adaptertest.TenantHeader))
+}
+
+// ginBind binds a body as layers of Gin do that leave it to the handler. Of a form only
+// its fields are left.
+func ginBind(c *gin.Context) {
+	if b, ok := binding.Default(c.Request.Method, c.ContentType()).(binding.BindingBody); ok {
+		_ = c.ShouldBindBodyWith(new(any), b)
+		return
+	}
+	_ = c.ShouldBind(new(struct{}))
 }
 
 // ginOuter is a layer outside of the middleware. Gin holds a status until something is

@@ -19,7 +19,8 @@ type App struct {
 	Log   *slog.Logger // of the server
 	Limit int          // of the body of a request, by a layer outside of the middleware; 0: none
 	Outer bool         // add a layer outside of the middleware that sets the fields of [NewOuter]
-	Reads bool         // add a layer outside of the middleware that decodes one JSON value from the body
+
+	OuterBody adaptertest.OuterBody // of a layer outside of the middleware that calls [App.ReadBody]; empty: there is none
 
 	Inner *protocol.Guard // of a second middleware, inside of the first; nil: there is none
 
@@ -53,7 +54,7 @@ func New(o adaptertest.Options, log *slog.Logger) (*App, error) {
 	}
 	return &App{
 		Inner: inner, engine: engine, policy: o.Guard, guard: guard, perEndpoint: o.PerEndpoint, effect: o.Effect,
-		Outer: o.Outer, Limit: o.OuterLimit, Reads: o.OuterReads, Log: log,
+		Outer: o.Outer, OuterBody: o.OuterBody, Limit: o.OuterLimit, Log: log,
 	}, nil
 }
 

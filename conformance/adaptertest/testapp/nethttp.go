@@ -3,7 +3,6 @@ package testapp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,6 +15,8 @@ import (
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/core/protocol"
 )
+
+const formMemory = 1 << 20 // bytes of a form's files that are not written to disk
 
 // NetHTTPMiddleware is an adapter for net/http.
 type NetHTTPMiddleware = func(*protocol.Guard, func(*http.Request) (string, error)) func(http.Handler) http.Handler
@@ -57,23 +58,17 @@ func newNetHTTP(a *App, middleware NetHTTPMiddleware) Server {
 	if a.Outer {
 		handler = netHTTPOuter(mux)
 	}
+	if a.OuterBody != "" {
+		next := handler
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a.ReadBody(r.Body, func() { _ = r.ParseMultipartForm(formMemory) }) //nolint:gosec // Limited bounds the body, where a case asks for it
+			next.ServeHTTP(w, r)
+		})
+	}
 	return NetHTTPServer{HTTP: &http.Server{
-		Handler: a.Limited(a.Reading(handler)), ReadHeaderTimeout: time.Minute,
+		Handler: a.Limited(handler), ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelError),
 	}}
-}
-
-// Reading wraps a handler in a layer that decodes one JSON value from the body and leaves
-// the rest, if the app asks for one.
-func (a *App) Reading(next http.Handler) http.Handler {
-	if !a.Reads {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var v any
-		_ = json.NewDecoder(r.Body).Decode(&v)
-		next.ServeHTTP(w, r)
-	})
 }
 
 // Limited wraps a handler in a layer that bounds the body, if the app asks for one.

@@ -2,6 +2,8 @@ package testapp
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 
@@ -27,4 +29,17 @@ func NewOuter(path, origin string) Outer {
 		o.Status = http.StatusAccepted
 	}
 	return o
+}
+
+// ReadBody is the layer outside of the middleware that the app's OuterBody asks for. bind
+// binds the body in the framework's own way.
+func (a *App) ReadBody(body io.Reader, bind func()) {
+	switch a.OuterBody {
+	case adaptertest.Drains:
+		_, _ = io.Copy(io.Discard, body)
+	case adaptertest.Binds:
+		bind()
+	case adaptertest.Decodes:
+		_ = json.NewDecoder(body).Decode(new(any))
+	}
 }
