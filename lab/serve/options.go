@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,10 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
+
+const defaultRetention = 24 * time.Hour // of the engine
 
 // Options are the flags of the command testserver.
 type Options struct {
@@ -24,8 +29,10 @@ type Options struct {
 	Backend     StoreOptions
 	Engine      reprise.Config
 	Guard       protocol.Config
-	PerEndpoint bool          // a guard per method and escaped path
-	Outer       bool          // a layer outside of the middleware
+	PerEndpoint bool // a guard per method and escaped path
+	Outer       bool // a layer outside of the middleware
+	OuterBody   adaptertest.OuterBody
+	Inner       adaptertest.InnerGuard
 	Purge       time.Duration // how often to purge; 0: never. Ignored by stores whose server deletes expired records
 }
 
@@ -34,7 +41,10 @@ type Options struct {
 // as well. The flag -h answers [flag.ErrHelp] after it wrote the list of flags.
 func ParseOptions(adapter string, args []string, help io.Writer, others ...string) (Options, error) {
 	o := Options{Adapter: adapter}
-	var waiters int
+	var (
+		waiters int
+		content bool // keys are the content of requests
+	)
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // the error says it once
 	f.Usage = func() {}
@@ -58,9 +68,25 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 
 	f.DurationVar(&o.Engine.Lease, "lease", 0, "lease of an attempt; 0: the engine's default")
 	f.DurationVar(&o.Engine.Retention, "retention", 0, "how long responses are replayed; 0: the engine's default")
+	f.DurationVar(&o.Engine.MaxRun, "max-run", 0, "how long a handler runs before its context is cancelled; 0: the engine's default")
 	f.IntVar(&waiters, "max-waiters", 0, "duplicates that may wait, in all and for one key or scope; 0: the engine's defaults")
 
 	enum(f, &o.Guard.Preset, "preset", "recoverable", map[string]reprise.Preset{"recoverable": reprise.Recoverable, "at-most-once": reprise.AtMostOnce})
+	f.Func("key", "the key's `place`: header, field:/POINTER, param:NAME, or content, with which equal requests are one for the retention; default header", func(place string) error {
+		kind, name, named := strings.Cut(place, ":")
+		content = place == "content"
+		switch {
+		case place == "header", content:
+			o.Guard.Key = protocol.KeySource{}
+		case kind == "field" && named:
+			o.Guard.Key = protocol.KeyField(name)
+		case kind == "param" && named:
+			o.Guard.Key = protocol.KeyParam(name)
+		default:
+			return errors.New("want header, field:/POINTER, param:NAME or content")
+		}
+		return nil
+	})
 	enum(f, &o.Guard.KeyMode, "key-mode", "compat", map[string]protocol.KeyMode{"compat": protocol.Compat, "strict": protocol.Strict})
 	enum(f, &o.Guard.Oversize, "oversize", "summary", map[string]protocol.Oversize{"summary": protocol.Summary, "unavailable": protocol.Unavailable})
 	f.BoolVar(&o.Guard.Required, "required", false, "refuse keyed methods without a key")
@@ -68,12 +94,16 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 		o.Guard.Methods = strings.Split(list, ",")
 		return nil
 	})
+	f.DurationVar(&o.Guard.Horizon, "horizon", 0, "how much longer than its retention a key is remembered; 0: no longer")
 	f.DurationVar(&o.Guard.Wait, "wait", 0, "how long a duplicate waits for the first request; 0: 409 at once")
 	f.IntVar(&o.Guard.Limits.RequestBody, "max-request", 0, "`bytes` of a keyed request's body; 0: the default")
 	f.IntVar(&o.Guard.Limits.ResponseBody, "max-response", 0, "`bytes` of a response's body that are kept; 0: the default")
 	f.BoolVar(&o.Guard.FailOpen, "fail-open", false, "run unprotected when the store cannot be reached")
 	f.BoolVar(&o.PerEndpoint, "per-endpoint", false, "one key may be used at several endpoints: method and escaped path")
 	f.BoolVar(&o.Outer, "outer", false, "a layer outside of the middleware sets fields and a status")
+
+	enum(f, &o.OuterBody, "outer-body", "none", map[string]adaptertest.OuterBody{"drain": adaptertest.Drains, "bind": adaptertest.Binds, "json": adaptertest.Decodes})
+	enum(f, &o.Inner, "inner", "none", map[string]adaptertest.InnerGuard{"recoverable": inside(reprise.Recoverable), "at-most-once": inside(reprise.AtMostOnce)})
 
 	err := f.Parse(args)
 	switch {
@@ -87,6 +117,9 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	o.Engine.Waiting = reprise.WaitLimits{Total: waiters, PerKey: waiters, PerScope: waiters}
+	if content {
+		o.Guard.Key = protocol.KeyContent(cmp.Or(o.Engine.Retention, defaultRetention))
+	}
 	err = o.check()
 	return o, err
 }
@@ -101,11 +134,24 @@ func (o *Options) check() error {
 			return fmt.Errorf("flag -%s is negative", name)
 		}
 	}
-	policy := o.Guard
-	policy.Engine = o.Engine
-	policy.Engine.Log = slog.New(slog.DiscardHandler)
-	_, err := protocol.New(memstore.New(), policy)
+	_, err := o.app(&Backend{Store: memstore.New()}, slog.New(slog.DiscardHandler))
 	return err
+}
+
+// app returns the application over a store.
+func (o *Options) app(b *Backend, log *slog.Logger) (*testapp.App, error) {
+	return testapp.New(adaptertest.Options{
+		Store: b.Store, Effect: b.Effect, Engine: o.Engine, Guard: o.Guard, PerEndpoint: o.PerEndpoint,
+		Outer: o.Outer, OuterBody: o.OuterBody, Inner: o.Inner,
+	}, log)
+}
+
+// inside returns a guard with that preset, which is another than the one outside of it,
+// whose policy it has otherwise.
+func inside(preset reprise.Preset) adaptertest.InnerGuard {
+	return func(outer *protocol.Guard) (*protocol.Guard, error) {
+		return outer.With(func(c *protocol.Config) { c.Name, c.Preset = "inner", preset })
+	}
 }
 
 // enum defines a flag whose value is one of a few names.

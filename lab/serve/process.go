@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	reprise "github.com/reprise-go/reprise/core"
 )
@@ -49,9 +48,7 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 		o.Guard.Offload.Blobs = backend.Blobs
 		o.Guard.Limits.ResponseBody = cmp.Or(o.Guard.Limits.ResponseBody, smallBody)
 	}
-	a, err := testapp.New(adaptertest.Options{
-		Store: backend.Store, Engine: o.Engine, Guard: o.Guard, Outer: o.Outer, PerEndpoint: o.PerEndpoint, Effect: backend.Effect,
-	}, log)
+	a, err := o.app(backend, log)
 	if err != nil {
 		return err
 	}

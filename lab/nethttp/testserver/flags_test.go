@@ -7,16 +7,32 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	reprise "github.com/reprise-go/reprise/core"
 )
+
+// flagCase is flags and what they do, as a client of the server observes it.
+type flagCase struct {
+	flags string
+	check func(t *testing.T, server *process)
+}
+
+func runFlags(t *testing.T, cases map[string]flagCase) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.check(t, start(t, strings.Fields(c.flags)...))
+		})
+	}
+}
+
+var isJSON = []string{"Content-Type: application/json"}
 
 func TestEachPolicyFlagTakesEffect(t *testing.T) {
 	t.Parallel()
 	failure := &adaptertest.Program{Status: 500}
 	large := &adaptertest.Program{BodySize: 11}
-	for name, c := range map[string]struct {
-		flags string
-		check func(t *testing.T, server *process)
-	}{
+	runFlags(t, map[string]flagCase{
 		"preset recoverable": {"-preset recoverable", func(t *testing.T, server *process) {
 			t.Helper()
 			server.do(t, message{target: "/t/x", key: "k", program: failure}).want(t, 500).wantRun(t, "1")
@@ -43,6 +59,69 @@ func TestEachPolicyFlagTakesEffect(t *testing.T) {
 		"required": {"-required", func(t *testing.T, server *process) {
 			t.Helper()
 			server.do(t, message{target: "/t/x"}).wantCode(t, 400, "key-missing")
+		}},
+		"key header": {"-key header", func(t *testing.T, server *process) {
+			t.Helper()
+			server.do(t, message{target: "/t/x", key: "k"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x", key: "k"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x", fields: isJSON, body: `{"id":"k"}`}).wantRun(t, "2")
+		}},
+		"key field": {"-key field:/order/id", func(t *testing.T, server *process) {
+			t.Helper()
+			m := message{target: "/t/x", fields: isJSON, body: `{"order":{"id":"k"}}`}
+			server.do(t, m).wantRun(t, "1")
+			server.do(t, m).wantRun(t, "1")
+			m.body = `{"order":{"id":"k"},"amount":1}`
+			server.do(t, m).wantCode(t, 422, "key-reused")
+			m.body = `{"id":"k"}`
+			server.do(t, m).wantRun(t, "2")
+			server.do(t, m).wantRun(t, "3")
+		}},
+		"key param": {"-key param:id", func(t *testing.T, server *process) {
+			t.Helper()
+			server.do(t, message{target: "/t/x?id=k"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x?id=k"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x?di=k"}).wantRun(t, "2")
+			server.do(t, message{target: "/t/x?di=k"}).wantRun(t, "3")
+		}},
+		"key content": {"-key content", func(t *testing.T, server *process) {
+			t.Helper()
+			server.do(t, message{target: "/t/x", body: "a"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x", body: "b"}).wantRun(t, "2")
+			server.do(t, message{target: "/t/x", body: "a"}).wantRun(t, "1")
+		}},
+		"key content for a retention": {"-key content -retention 100ms", func(t *testing.T, server *process) {
+			t.Helper()
+			m := message{target: "/t/x", body: "a"}
+			server.do(t, m).wantRun(t, "1")
+			eventually(t, "the window ends", func() bool { return server.do(t, m).header.Get(adaptertest.ExecHeader) == "2" })
+		}},
+		"the last key": {"-key content -key param:id", func(t *testing.T, server *process) {
+			t.Helper()
+			server.do(t, message{target: "/t/x"}).wantRun(t, "1")
+			server.do(t, message{target: "/t/x"}).wantRun(t, "2")
+		}},
+		"horizon": {"-retention 100ms -horizon 1h", func(t *testing.T, server *process) {
+			t.Helper()
+			server.do(t, message{target: "/t/x", key: "k"}).wantRun(t, "1")
+			eventually(t, "the retention ends", func() bool { return server.do(t, message{target: "/t/x", key: "k"}).status == http.StatusConflict })
+			server.do(t, message{target: "/t/x", key: "k"}).wantCode(t, 409, "result-expired")
+		}},
+		"end of a horizon": {"-retention 100ms -horizon 100ms", func(t *testing.T, server *process) {
+			t.Helper()
+			m := message{target: "/t/x", key: "k"}
+			server.do(t, m).wantRun(t, "1")
+			eventually(t, "the horizon ends", func() bool { return server.do(t, m).header.Get(adaptertest.ExecHeader) == "2" })
+		}},
+		"max-run": {"-max-run 10ms", func(t *testing.T, server *process) {
+			t.Helper()
+			program := &adaptertest.Program{DelayMS: int(adaptertest.MaxDelay.Milliseconds()), Echo: true, Status: 404}
+			for _, n := range []string{"1", "2"} { // a 4xx of a run that was cancelled is not kept
+				a := server.do(t, message{target: "/t/x", key: "k", program: program}).want(t, 404).wantRun(t, n)
+				if got, want := a.echo(t).ContextCause, reprise.ErrRunTooLong.Error(); got != want {
+					t.Errorf("the handler's context was cancelled by %q, want %q", got, want)
+				}
+			}
 		}},
 		"methods": {"-methods PUT,DELETE", func(t *testing.T, server *process) {
 			t.Helper()
@@ -93,12 +172,7 @@ func TestEachPolicyFlagTakesEffect(t *testing.T) {
 			server.do(t, message{target: "/t/x", key: "k"}).want(t, 201)
 			server.do(t, message{target: "/t/x", key: "l"}).wantCode(t, 503, "store-unavailable")
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c.check(t, start(t, strings.Fields(c.flags)...))
-		})
-	}
+	})
 }
 
 func TestRetentionEndsAReplayAndPurgeDeletesItsRecord(t *testing.T) {
@@ -146,87 +220,5 @@ func TestWithoutWaitADuplicateIsRefusedAtOnce(t *testing.T) {
 	server.do(t, m).wantCode(t, http.StatusConflict, "in-progress")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("refused after %v", took)
-	}
-}
-
-func TestOuterLayerIsPerRequest(t *testing.T) {
-	t.Parallel()
-	server := start(t, "-outer")
-	m := message{target: "/t/x", key: "k", fields: []string{"Origin: https://a.example"}}
-	first, retry := server.do(t, m).want(t, 201), server.do(t, m).want(t, 201).wantRun(t, "1")
-	for _, name := range []string{"X-Request-Id", "Set-Cookie", "Access-Control-Allow-Origin"} {
-		a, b := first.header.Values(name), retry.header.Values(name)
-		if len(a) != 1 || len(b) != 1 {
-			t.Errorf("%s: %q, then %q; want one each", name, a, b)
-		}
-		if name != "Access-Control-Allow-Origin" && a[0] == b[0] {
-			t.Errorf("%s: %q twice, want it anew", name, a)
-		}
-	}
-	if got := first.header.Get("Access-Control-Allow-Origin"); got != "https://a.example" {
-		t.Errorf("Access-Control-Allow-Origin is %q, want the origin", got)
-	}
-}
-
-func TestInvalidFlagEndsTheServerAtOnce(t *testing.T) {
-	t.Parallel()
-	taken := start(t)
-	for name, c := range map[string]struct {
-		flags, want string
-		code        int
-	}{
-		"unknown flag":        {"-frobnicate", "-frobnicate", 2},
-		"argument":            {"nethttp", `"nethttp"`, 2},
-		"adapter":             {"-adapter rails", `"rails" for flag -adapter: want one of`, 2},
-		"store":               {"-store etcd", `"etcd" for flag -store: want one of memory,`, 2},
-		"preset":              {"-preset exactly-once", "want one of at-most-once, recoverable", 2},
-		"key mode":            {"-key-mode lax", "want one of compat, strict", 2},
-		"oversize":            {"-oversize offload", "want one of summary, unavailable", 2},
-		"duration":            {"-lease soon", "-lease", 2},
-		"short lease":         {"-lease 10ms", "Config.Lease", 2},
-		"short retention":     {"-retention 1us", "Config.Retention", 2},
-		"negative wait":       {"-wait -1s", "Config.Wait", 2},
-		"negative waiters":    {"-max-waiters -1", "Config.Waiting", 2},
-		"negative body":       {"-max-request -1", "Config.Limits.RequestBody", 2},
-		"large body":          {"-max-response 999999999", "Config.Limits.ResponseBody", 2},
-		"negative records":    {"-max-records -1", "-max-records", 2},
-		"negative pool":       {"-pool -1", "-pool", 2},
-		"negative purge":      {"-purge -1s", "-purge", 2},
-		"negative tx-timeout": {"-tx-timeout -1s", "-tx-timeout", 2},
-		"method":              {"-methods GET", "Config.Methods", 2},
-		"boolean":             {"-required=perhaps", "-required", 2},
-		"contradiction":       {"-fail-open -preset at-most-once", "Config.FailOpen", 2},
-		"no redis-url":        {"-store redis", "needs -redis-url", 1},
-		"no postgres-url":     {"-store postgres", "needs -postgres-url", 1},
-		"no postgres-url, tx": {"-store postgres-tx", "needs -postgres-url", 1},
-		"bad redis-url":       {"-store redis -redis-url http://user:secret@x", "redis", 1},
-		"bad postgres-url":    {"-store postgres -postgres-url http://user:secret@x", "store postgres", 1},
-		"no such address":     {"-addr nowhere", "nowhere", 1},
-		"address taken":       {"-addr " + taken.addr, "address already in use", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := launch(t, strings.Fields(c.flags)...)
-			if code := p.exit(t); code != c.code || !strings.Contains(p.stderr.String(), c.want) || p.stdout.String() != "" {
-				t.Errorf("exit code %d, printed %q and %q, want code %d and a message with %q", code, p.stdout, p.stderr, c.code, c.want)
-			}
-			if strings.Contains(p.stderr.String(), "secret") {
-				t.Errorf("%q has the password in it", p.stderr)
-			}
-		})
-	}
-}
-
-func TestHelpListsEveryFlag(t *testing.T) {
-	t.Parallel()
-	p := launch(t, "-h")
-	if code := p.exit(t); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
-	for name := range strings.FieldsSeq(`adapter store addr redis-url postgres-url pool lease retention preset key-mode required methods
-		per-endpoint wait max-waiters oversize max-request max-response max-records fail-open purge tx-timeout outer`) {
-		if !strings.Contains(p.stderr.String(), "\n  -"+name) && !strings.HasPrefix(p.stderr.String(), "  -"+name) {
-			t.Errorf("no -%s in the help", name)
-		}
 	}
 }
