@@ -11,8 +11,9 @@ import (
 	"github.com/reprise-go/reprise/core/memstore"
 )
 
-// The layer of -outer-body bind binds as each framework does. What that leaves of the body
-// is for the handler, and a request of which it leaves nothing to compare is refused.
+// The layer of -outer-body bind binds as each framework does. What that leaves of the
+// body is for the handler, and a request of which it leaves nothing to compare is
+// refused.
 func TestBoundBodyIsWhatTheFrameworkLeaves(t *testing.T) {
 	t.Parallel()
 	const (
@@ -43,7 +44,7 @@ func TestBoundBodyIsWhatTheFrameworkLeaves(t *testing.T) {
 				r.Header.Set("Content-Type", c.mediaType)
 				r.Header.Set("Idempotency-Key", c.mediaType)
 				r.Header.Set(adaptertest.ProgramHeader, adaptertest.Program{Echo: true}.Header())
-				got, err := http.DefaultClient.Do(r)
+				got, err := new(http.Client).Do(r)
 				if err != nil {
 					t.Fatal(err)
 				}
