@@ -13,8 +13,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// callLimit bounds each call to the store.
-const callLimit = 10 * time.Second
+// callLimit bounds each call to the store. A busy machine takes long for a batch of a
+// thousand.
+const callLimit = time.Minute
 
 // env is the environment of a case: the test that it reports to, two handles on the
 // store, and its clock.
