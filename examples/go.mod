@@ -12,7 +12,6 @@ require (
 	github.com/reprise-go/reprise/client v0.0.0
 	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/otel v0.0.0
 	github.com/reprise-go/reprise/store/mysql v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
@@ -49,6 +48,7 @@ require (
 	github.com/prometheus/procfs v0.15.1 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/otel v1.33.0 // indirect
@@ -80,3 +80,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../servers

@@ -39,6 +39,7 @@ require (
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/sethvargo/go-retry v0.2.4 // indirect
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
@@ -68,3 +69,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../servers

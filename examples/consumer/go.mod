@@ -7,7 +7,6 @@ require (
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 )
 
@@ -22,6 +21,7 @@ require (
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
@@ -38,3 +38,5 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

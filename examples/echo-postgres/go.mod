@@ -7,7 +7,6 @@ require (
 	github.com/labstack/echo/v4 v4.12.0
 	github.com/reprise-go/reprise/adapters/echo v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 )
 
@@ -20,6 +19,7 @@ require (
 	github.com/mattn/go-colorable v0.1.13 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
@@ -40,3 +40,5 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

@@ -7,7 +7,6 @@ require (
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
-	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
@@ -22,6 +21,7 @@ require (
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/philhofer/fwd v1.1.2 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/savsgio/dictpool v0.0.0-20221023140959-7bf2e61cea94 // indirect
@@ -45,3 +45,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

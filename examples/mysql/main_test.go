@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/examples/internal/program"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) { program.Main(m, main) }

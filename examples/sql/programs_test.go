@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }

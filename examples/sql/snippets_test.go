@@ -17,7 +17,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // The libraries without a whole program, on the transaction of the attempt.

@@ -26,6 +26,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
@@ -47,3 +48,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

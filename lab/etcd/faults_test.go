@@ -23,7 +23,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
 	"github.com/reprise-go/reprise/lab/serve"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // Members of a cluster are killed and frozen, the leader above all, sometimes so many

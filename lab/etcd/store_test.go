@@ -22,7 +22,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
 

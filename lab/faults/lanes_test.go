@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // pick returns one of some things, as a number of the seed says.

@@ -12,7 +12,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // A server that has had many requests holds no more than one that has had some: a million

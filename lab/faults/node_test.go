@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // patience bounds how long a run waits for an expected event. Machines are slow.

@@ -15,7 +15,7 @@ import (
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // A server that is stopped under load completes the requests that it began: every client

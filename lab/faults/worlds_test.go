@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // worlds are the deployments that a run breaks.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/otel/promtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }

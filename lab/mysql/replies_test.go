@@ -9,7 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestLostStatementIsRepeatable: a write whose request or reply is lost is unknown, and

@@ -7,7 +7,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // sessions are parameters of a URL that the store must not depend on: the count of rows

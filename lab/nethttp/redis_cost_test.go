@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

@@ -12,7 +12,7 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

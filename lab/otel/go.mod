@@ -80,6 +80,7 @@ require (
 	github.com/prometheus/sigv4 v0.3.0 // indirect
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
@@ -124,3 +125,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

@@ -9,7 +9,7 @@ import (
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 

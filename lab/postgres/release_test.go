@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestPostgresReleaseWaitsForItsClaim: a release does not return nil while a claim of its

@@ -10,7 +10,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestPostgresLostReplies: a statement whose request or reply is lost is never answered

@@ -12,7 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // pgCalls are the calls of a store, each with its answer in a word.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 

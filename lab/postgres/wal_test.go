@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestPostgresLogOfANewKey (P7): how many bytes of the server's log a new key writes,

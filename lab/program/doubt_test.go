@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestAmbiguousID: two IDs that begin alike are told apart by more digits.

@@ -19,7 +19,7 @@ import (
 	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // payouts is a service that pays out at most once.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // TestExampleAnyLanguage kills the service of examples/any-language while it works on an

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // killable are stores whose records outlive a kill of their server.

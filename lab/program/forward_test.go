@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // proxied are the stores that a proxy is tested on, with its flags and its environment.

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // authority issues certificates.

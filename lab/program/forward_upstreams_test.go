@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // service is an upstream process in some language, which can be killed and started again.

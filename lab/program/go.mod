@@ -45,6 +45,7 @@ require (
 	github.com/reprise-go/reprise/console v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
 	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
@@ -88,3 +89,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../servers

@@ -12,7 +12,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

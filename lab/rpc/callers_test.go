@@ -12,7 +12,7 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
 	reprisegrpcclient "github.com/reprise-go/reprise/client/grpc"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // caller is a client that keys and retries its calls, and the server that it calls.

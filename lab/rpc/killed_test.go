@@ -14,7 +14,7 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 

@@ -10,7 +10,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver sqlite3
 	_ "modernc.org/sqlite"          // the driver sqlite
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 

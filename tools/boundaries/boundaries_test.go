@@ -159,12 +159,52 @@ func TestTestsRunOnTheOldestReleases(t *testing.T) {
 // of tests. An internal package is linked through one that is not.
 func TestPublishedPackagesLinkNoTests(t *testing.T) {
 	t.Parallel()
-	exempt := regexp.MustCompile(`^(adapters/fiber|conformance|reprisetest)|(^|/)internal(/|$)`)
+	exempt := regexp.MustCompile(`^(adapters/fiber|conformance|reprisetest|servers)|(^|/)internal(/|$)`)
 	for line := range strings.Lines(run(t, served+"go list -f '{{.ImportPath}} {{.Deps}}' $packages")) {
 		fields := strings.FieldsFunc(strings.TrimPrefix(line, root), func(r rune) bool { return strings.ContainsRune(" []\n", r) })
 		if pkg := fields[0]; published.MatchString(pkg) && !exempt.MatchString(pkg) {
 			if slices.Contains(fields, "testing") || strings.HasPrefix(pkg, "core") && slices.Contains(fields, "net/http") {
 				t.Errorf("%s links testing, or as part of core net/http", pkg)
+			}
+		}
+	}
+}
+
+// A consumer of a store or an adapter gets the modules of its row and the suites, and
+// what the client or the framework of that row brings; nothing that another row has.
+func TestConsumersInheritNothingElse(t *testing.T) {
+	t.Parallel()
+	others := map[string]bool{}
+	for _, row := range requires {
+		for name := range strings.FieldsSeq(row) {
+			others[name] = true
+		}
+	}
+	for folder := range requires {
+		if !strings.HasPrefix(folder, "store/") && !strings.HasPrefix(folder, "adapters/") {
+			continue
+		}
+		may := map[string]bool{}
+		var allow func(names []string)
+		allow = func(names []string) {
+			for _, name := range names {
+				may[name] = true
+				allow(strings.Fields(requires[name]))
+			}
+		}
+		allow(append(strings.Fields(requires[folder]), suites...))
+		required := map[string]bool{}
+		for line := range strings.Lines(run(t, "GOWORK=off go -C "+folder+" mod graph")) {
+			name, by := strings.Fields(line)[1], strings.Fields(line)[0]
+			name, _, _ = strings.Cut(strings.TrimPrefix(name, root), "@")
+			required[name] = true
+			if !strings.HasPrefix(by, root) {
+				may[name] = true
+			}
+		}
+		for name := range required {
+			if _, ours := requires[name]; (ours || others[name]) && !may[name] {
+				t.Errorf("a consumer of %s gets %s", folder, name)
 			}
 		}
 	}

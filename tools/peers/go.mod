@@ -40,6 +40,7 @@ require (
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -86,3 +87,5 @@ replace (
 )
 
 replace github.com/reprise-go/reprise/store/internal => ../../store/internal
+
+replace github.com/reprise-go/reprise/servers => ../../servers

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // asProgram makes a test binary the program that it tests, which saves building one.

@@ -18,7 +18,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // The suite cost sends a number of requests with responses of 1 KiB to each store: one

@@ -9,7 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // Shares of the time that a handler takes: within which all requests arrive, the instants

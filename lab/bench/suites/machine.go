@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/lab/bench/report"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // thisMachine describes the machine, as far as it tells.

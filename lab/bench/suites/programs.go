@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // programs builds the servers under test, each when it is first asked for.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // startMariaDB starts a server that does not wait for its disk, as PostgreSQL's does not:

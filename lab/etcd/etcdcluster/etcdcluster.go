@@ -20,7 +20,7 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/lab/etcd"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
 

@@ -75,6 +75,7 @@ require (
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -145,3 +146,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../../servers

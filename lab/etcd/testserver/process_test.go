@@ -16,7 +16,7 @@ import (
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/lab/etcd/etcdcluster"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // A process of the test server is killed while one request runs. The next process replays

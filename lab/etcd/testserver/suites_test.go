@@ -11,7 +11,7 @@ import (
 	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 	repriseetcd "github.com/reprise-go/reprise/store/etcd"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // asServer, in the environment, makes the test binary the program itself, so that the

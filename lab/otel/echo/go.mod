@@ -31,6 +31,7 @@ require (
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/client v0.0.0 // indirect
 	github.com/reprise-go/reprise/otel v0.0.0 // indirect
+	github.com/reprise-go/reprise/servers v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
@@ -65,3 +66,5 @@ replace (
 	github.com/reprise-go/reprise/store/redis => ../../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
 )
+
+replace github.com/reprise-go/reprise/servers => ../../../servers

@@ -78,3 +78,5 @@ replace (
 	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
 	github.com/reprise-go/reprise/tools/peers => ..
 )
+
+replace github.com/reprise-go/reprise/servers => ../../../servers

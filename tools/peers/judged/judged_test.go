@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/lab/scores"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 var folder = flag.String("write", "", "write the scores and their page into this `folder`, unless -run named some services")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/reprise-go/reprise/lab/scores"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // flags returns the flags of a test server for a store.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // lineServer answers each line with "ok: " and the line, and remembers it.

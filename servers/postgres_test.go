@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // query runs SQL that has to succeed, and returns the first column of the first row.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) {

@@ -141,7 +141,8 @@ func poll(timeout time.Duration, ready func() error) error {
 		if err == nil {
 			return nil
 		}
-		if fatal, ok := errors.AsType[*fatalError](err); ok {
+		var fatal *fatalError
+		if errors.As(err, &fatal) {
 			return fatal.err
 		}
 		if time.Now().After(deadline) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // forEachFlavor runs f for Redis and Valkey, each skipped where it is missing.

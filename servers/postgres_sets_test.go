@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestStandbyStreamsHoldsCommitsAndIsPromoted(t *testing.T) {

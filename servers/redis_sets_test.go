@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/servers"
+	"github.com/reprise-go/reprise/servers"
 )
 
 func TestReplicatedReplicasFollowCanBeFrozenAndPromoted(t *testing.T) {

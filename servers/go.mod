@@ -1,0 +1,3 @@
+module github.com/reprise-go/reprise/servers
+
+go 1.25.0
