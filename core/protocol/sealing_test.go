@@ -131,7 +131,7 @@ func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 						if err == nil && rec.State == store.StateCompleted {
 							return rec.CompletedAt
 						}
-						time.Sleep(time.Millisecond)
+						time.Sleep(time.Second)
 					}
 				}()
 				time.Sleep(time.Until(completed.Add(retention - time.Millisecond)))
