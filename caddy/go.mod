@@ -191,3 +191,5 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	howett.net/plist v1.0.1 // indirect
 )
+
+replace github.com/reprise-go/reprise/conformance => ../conformance

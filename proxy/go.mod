@@ -18,3 +18,5 @@ replace (
 	github.com/reprise-go/reprise/adapters/nethttp => ../adapters/nethttp
 	github.com/reprise-go/reprise/core => ../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../conformance

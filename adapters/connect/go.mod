@@ -11,3 +11,5 @@ require (
 require github.com/dunglas/httpsfv v1.1.2 // indirect
 
 replace github.com/reprise-go/reprise/core => ../../core
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

@@ -9,10 +9,16 @@ require (
 )
 
 require (
+	github.com/golang-jwt/jwt v3.2.2+incompatible // indirect
+	golang.org/x/time v0.5.0 // indirect
+)
+
+require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/labstack/gommon v0.4.2 // indirect
 	github.com/mattn/go-colorable v0.1.13 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	golang.org/x/crypto v0.22.0 // indirect
@@ -24,3 +30,5 @@ require (
 replace github.com/reprise-go/reprise/adapters/internal => ../internal
 
 replace github.com/reprise-go/reprise/core => ../../core
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

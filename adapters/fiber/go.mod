@@ -18,6 +18,7 @@ require (
 	github.com/mattn/go-isatty v0.0.18 // indirect
 	github.com/mattn/go-runewidth v0.0.14 // indirect
 	github.com/philhofer/fwd v1.1.2 // indirect
+	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/rivo/uniseg v0.2.0 // indirect
 	github.com/savsgio/dictpool v0.0.0-20221023140959-7bf2e61cea94 // indirect
 	github.com/savsgio/gotils v0.0.0-20230208104028-c358bd845dee // indirect
@@ -31,3 +32,5 @@ replace (
 	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../internal/fasthttp
 	github.com/reprise-go/reprise/core => ../../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

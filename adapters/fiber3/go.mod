@@ -19,6 +19,7 @@ require (
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
+	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/tinylib/msgp v1.6.3 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	golang.org/x/crypto v0.47.0 // indirect
@@ -31,3 +32,5 @@ replace (
 	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../internal/fasthttp
 	github.com/reprise-go/reprise/core => ../../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

@@ -17,3 +17,5 @@ require (
 )
 
 replace github.com/reprise-go/reprise/core => ../../core
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

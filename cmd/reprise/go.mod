@@ -67,3 +67,5 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../store/redis
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

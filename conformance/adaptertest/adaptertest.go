@@ -54,29 +54,7 @@ type Fixture struct {
 
 	// Waivers declare the cases that the adapter is known to fail over this store.
 	Waivers []conformance.Waiver
-
-	// Report, if it is not nil, gets the result of each case. It is called from many
-	// goroutines.
-	Report func(Result)
 }
-
-// Result is the result of a case.
-type Result struct {
-	Case   conformance.Case
-	Status Status
-	Reason string // of a waiver
-}
-
-// Status says how a case ended.
-type Status string
-
-// How a case ends.
-const (
-	Passed        Status = "passed"
-	Failed        Status = "failed"
-	Waived        Status = "waived"         // it failed, and a [conformance.Waiver] declares it
-	NotApplicable Status = "not applicable" // it has a [conformance.Need] that the fixture does not meet
-)
 
 const (
 	defaultGrain    = 200 * time.Millisecond
@@ -111,9 +89,6 @@ func Run(t *testing.T, newFixture func(testing.TB) Fixture, ids ...string) {
 			f := newFixture(t)
 			if err := f.check(); err != nil {
 				t.Fatal(err)
-			}
-			if f.Report != nil {
-				t.Cleanup(func() { f.Report(c.result(t, &f)) }) // the first that is registered is the last that runs
 			}
 			c.judge(t, f)
 		})
@@ -170,20 +145,4 @@ func (c *testCase) judge(tb testing.TB, f Fixture) {
 		f.Patience = silentPatience
 	}
 	suite.Judge(tb, c.Case, f.Waivers, func(tb testing.TB) { c.test(newEnv(tb, f)) })
-}
-
-// result returns the result of the case from the failures that tb recorded.
-func (c *testCase) result(tb testing.TB, f *Fixture) Result {
-	r := Result{Case: c.Case, Status: Passed}
-	_, lacking := f.lacks(c.Needs)
-	waiver, waived := suite.WaiverOf(f.Waivers, c.Case)
-	switch {
-	case tb.Failed():
-		r.Status = Failed
-	case tb.Skipped() && !lacking && waived:
-		r.Status, r.Reason = Waived, waiver.Reason
-	case tb.Skipped():
-		r.Status = NotApplicable
-	}
-	return r
 }

@@ -33,3 +33,5 @@ replace (
 	github.com/reprise-go/reprise/adapters/internal/fasthttp => ../../adapters/internal/fasthttp
 	github.com/reprise-go/reprise/core => ../../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

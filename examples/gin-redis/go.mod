@@ -59,3 +59,5 @@ replace (
 )
 
 replace github.com/reprise-go/reprise/servers => ../../servers
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

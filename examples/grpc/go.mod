@@ -26,3 +26,5 @@ replace (
 	github.com/reprise-go/reprise/client/grpc => ../../client/grpc
 	github.com/reprise-go/reprise/core => ../../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

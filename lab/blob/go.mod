@@ -79,3 +79,5 @@ replace (
 	github.com/reprise-go/reprise/blob => ../../blob
 	github.com/reprise-go/reprise/core => ../../core
 )
+
+replace github.com/reprise-go/reprise/conformance => ../../conformance

@@ -3,11 +3,11 @@ package labecho_test
 import (
 	"testing"
 
-	labecho "github.com/reprise-go/reprise/lab/echo"
-	"github.com/reprise-go/reprise/lab/matrix"
+	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-func TestMatrix(t *testing.T) { matrix.Run(t, "echo", labecho.New, matrix.NetHTTPWaivers...) } //nolint:paralleltest // Run is parallel
+func TestWire(t *testing.T) { wire.Run(t, "echo", appecho.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "echo", labecho.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, appecho.New) } //nolint:paralleltest // RunAtomic is parallel

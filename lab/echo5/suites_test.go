@@ -3,11 +3,11 @@ package labecho5_test
 import (
 	"testing"
 
-	labecho5 "github.com/reprise-go/reprise/lab/echo5"
-	"github.com/reprise-go/reprise/lab/matrix"
+	appecho5 "github.com/reprise-go/reprise/adapters/echo5/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-func TestMatrix(t *testing.T) { matrix.Run(t, "echo5", labecho5.New, matrix.NetHTTPWaivers...) } //nolint:paralleltest // Run is parallel
+func TestWire(t *testing.T) { wire.Run(t, "echo5", appecho5.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "echo5", labecho5.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, appecho5.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -3,13 +3,11 @@ package labfiber_test
 import (
 	"testing"
 
-	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
-	"github.com/reprise-go/reprise/lab/matrix"
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-//nolint:paralleltest // Run is parallel
-func TestMatrix(t *testing.T) { matrix.Run(t, "fiber", labfiber.New, labfasthttp.Waivers()...) }
+func TestWire(t *testing.T) { wire.Run(t, "fiber", appfiber.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "fiber", labfiber.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, appfiber.New) } //nolint:paralleltest // RunAtomic is parallel

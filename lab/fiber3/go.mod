@@ -8,7 +8,6 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
 	github.com/reprise-go/reprise/reprisetest v0.0.0
 	github.com/valyala/fasthttp v1.69.0
 )
@@ -67,7 +66,6 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ..
-	github.com/reprise-go/reprise/lab/fasthttp => ../fasthttp
 	github.com/reprise-go/reprise/reprisetest => ../../reprisetest
 	github.com/reprise-go/reprise/store/internal => ../../store/internal
 	github.com/reprise-go/reprise/store/mysql => ../../store/mysql

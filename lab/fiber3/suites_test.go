@@ -3,13 +3,11 @@ package labfiber3_test
 import (
 	"testing"
 
-	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
-	labfiber3 "github.com/reprise-go/reprise/lab/fiber3"
-	"github.com/reprise-go/reprise/lab/matrix"
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-//nolint:paralleltest // Run is parallel
-func TestMatrix(t *testing.T) { matrix.Run(t, "fiber3", labfiber3.New, labfasthttp.Waivers()...) }
+func TestWire(t *testing.T) { wire.Run(t, "fiber3", appfiber3.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "fiber3", labfiber3.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, appfiber3.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -3,11 +3,11 @@ package labgin_test
 import (
 	"testing"
 
-	labgin "github.com/reprise-go/reprise/lab/gin"
-	"github.com/reprise-go/reprise/lab/matrix"
+	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-func TestMatrix(t *testing.T) { matrix.Run(t, "gin", labgin.New, matrix.NetHTTPWaivers...) } //nolint:paralleltest // Run is parallel
+func TestWire(t *testing.T) { wire.Run(t, "gin", appgin.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "gin", labgin.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, appgin.New) } //nolint:paralleltest // RunAtomic is parallel

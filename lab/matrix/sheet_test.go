@@ -1,50 +1,116 @@
 package matrix
 
 import (
-	"maps"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+	"github.com/reprise-go/reprise/conformance/storetest"
 )
 
-func TestPageShowsTheSheet(t *testing.T) {
+var updateDocs = flag.Bool("update-docs", false, "write docs/engineering/conformance.md instead of comparing it")
+
+//go:generate go test -count=1 -run ^TestSheet$DOLLAR . -update-docs
+
+// The sheet has what the suites run. A case that fails where it applies, and one that
+// passes in spite of its waiver, fails its suite.
+func TestSheet(t *testing.T) {
 	t.Parallel()
-	s := newSheet()
-	for i, c := range adaptertest.Cases() {
-		for _, a := range Adapters {
-			for j, store := range storeNames() {
-				r := adaptertest.Result{Case: c, Status: adaptertest.Passed}
-				switch (i + j) % 5 {
-				case 1:
-					r.Status, r.Reason = adaptertest.Waived, "a reason: with, commas and a colon"
-				case 2:
-					r.Status = adaptertest.NotApplicable
-				case 3:
-					continue // did not run
-				}
-				s.report(a, store)(r)
-			}
+	file := filepath.Join("..", "..", "docs", "engineering", "conformance.md")
+	want := sheet()
+	if *updateDocs {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	all := newSheet()
-	all.add(s.ended)
-	page := all.page()
-	read := readSheet(page)
-	if !maps.Equal(read.marks, all.marks) || len(read.gaps) != len(all.gaps) || len(read.gaps) == 0 {
-		t.Errorf("read %d marks and %d waivers, want %d and %d", len(read.marks), len(read.gaps), len(all.marks), len(all.gaps))
-	}
-	if again := read.page(); again != page {
-		t.Errorf("the page changed when it was read: %s", firstDifference(page, again))
-	}
-	for at, r := range s.ended {
-		if r.Status != adaptertest.Passed {
-			continue
-		}
-		delete(s.ended, at)
-		all = newSheet()
-		if all.add(s.ended); all.page() == page {
-			t.Errorf("without %v the page is the same", at)
-		}
-		break
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s is not current (%v): run go generate ./lab/matrix", file, err)
 	}
 }
+
+func sheet() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, sheetHead, strings.Join(Adapters, ", "))
+	b.WriteString("| store | cases |\n|---|---|\n")
+	for i := range Stores {
+		n := 0
+		for _, c := range cases {
+			if Stores[i].has(c.needs) {
+				n++
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %d |\n", Stores[i].Name, n)
+	}
+	fmt.Fprintf(&b, "\n| case | rule | applies to |\n|---|---|---|\n")
+	for _, c := range cases {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.needs)
+	}
+	fmt.Fprintf(&b, sheetAdapters, len(adaptertest.Cases()))
+	b.WriteString("| case | rule | source |\n|---|---|---|\n")
+	for _, c := range adaptertest.Cases() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.Source)
+	}
+	b.WriteString("\nWaived, which fails the build once such a case passes:\n\n")
+	for _, of := range []struct {
+		adapters string
+		waivers  []conformance.Waiver
+	}{{"nethttp, gin, echo, echo5", testapp.NetHTTPWaivers}, {"fiber, fiber3", testapp.FastHTTPWaivers}} {
+		for _, w := range of.waivers {
+			fmt.Fprintf(&b, "- %s, %s: %s\n", w.Case, of.adapters, w.Reason)
+		}
+	}
+	fmt.Fprintf(&b, sheetStores, len(storetest.Cases()))
+	b.WriteString("| case | rule | source |\n|---|---|---|\n")
+	for _, c := range storetest.Cases() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.ID, c.Rule, c.Source)
+	}
+	return b.String()
+}
+
+// String says which stores have it.
+func (n need) String() string {
+	var all []string
+	for _, of := range []struct {
+		need need
+		text string
+	}{{processes, "stores that processes share"}, {leases, "leased attempts"}, {atomic, "effects in the transaction"}, {link, "stores behind a network"}} {
+		if n&of.need != 0 {
+			all = append(all, of.text)
+		}
+	}
+	if len(all) == 0 {
+		return "every store"
+	}
+	return strings.Join(all, ", ")
+}
+
+const sheetHead = `# What is tested, on what
+
+A test writes this page from the suites (` + "`go generate ./lab/matrix`" + `), and fails when it is not current.
+
+## Every adapter over every store
+
+Each of these cases passes on %s over each store that it applies to, through processes of the test server.
+Over etcd+redis, response bodies are in Redis. Over both rows of etcd, Fiber v2 runs on the fasthttp of v3.
+
+`
+
+const sheetAdapters = `
+## Adapters
+
+%d cases, which run beside each adapter over memory, on a real listener with native handlers. A case is named after its rule in [protocol.md](protocol.md); cases that begin with T are bugs that were found in other libraries.
+
+`
+
+const sheetStores = `
+## Stores
+
+%d cases, which run on every store in every supported deployment.
+
+`

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
@@ -11,7 +12,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/frameworks/cost"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 )
 
 // TestCostOfNetHTTPOverMemory is the gate of P5, which allows 7 and 1, and of P11: the
@@ -47,7 +47,7 @@ func BenchmarkNetHTTPOverMemory(b *testing.B) {
 	adaptertest.Benchmark(b, func(testing.TB) adaptertest.Fixture {
 		return adaptertest.Fixture{
 			Open:  func(testing.TB) store.Store { return memstore.New() },
-			Serve: testapp.InTest(labhttp.New), Advance: conformance.Sleep,
+			Serve: testapp.InTest(apphttp.New), Advance: conformance.Sleep,
 		}
 	})
 }

@@ -9,17 +9,16 @@ import (
 
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-	"github.com/reprise-go/reprise/lab/matrix"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 // throughProxy are the cases that cannot hold for a service that is another process. They
 // run, and have to fail. Cases with an option that no file has are not applicable.
-var throughProxy = slices.Concat(matrix.NetHTTPWaivers, waive(
+var throughProxy = slices.Concat(testapp.NetHTTPWaivers, waive(
 	"a panic, a cut response and a taken connection are a lost answer to the proxy: 502, and the outcome is unknown, with either preset",
 	map[string]string{
 		"R31d": "is answered 502", "R31e": "is answered 502", "R33a": "is answered 502", "R33b": "is answered 502", "T7": "is answered 502",
@@ -68,9 +67,9 @@ func TestProxyConformance(t *testing.T) {
 		st := sync.OnceValue(memstore.New)
 		return adaptertest.Fixture{
 			Open:  func(testing.TB) store.Store { return st() },
-			Serve: labhttp.ServeForwarded, Advance: conformance.Sleep, Waivers: throughProxy,
+			Serve: serveForwarded, Advance: conformance.Sleep, Waivers: throughProxy,
 		}
 	})
 }
 
-func TestProxyWire(t *testing.T) { wire.RunOn(t, "proxy", labhttp.ServeForwarded) } //nolint:paralleltest // it measures memory
+func TestProxyWire(t *testing.T) { wire.RunOn(t, "proxy", serveForwarded) } //nolint:paralleltest // it measures memory

@@ -3,11 +3,11 @@ package labhttp_test
 import (
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/matrix"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
+	"github.com/reprise-go/reprise/lab/frameworks/stack"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
-func TestMatrix(t *testing.T) { matrix.Run(t, "nethttp", labhttp.New, matrix.NetHTTPWaivers...) } //nolint:paralleltest // Run is parallel
+func TestWire(t *testing.T) { wire.Run(t, "nethttp", apphttp.New) } //nolint:paralleltest // it measures memory
 
-func TestWire(t *testing.T) { wire.Run(t, "nethttp", labhttp.New) } //nolint:paralleltest // it measures memory
+func TestAtomic(t *testing.T) { stack.RunAtomic(t, apphttp.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -159,7 +159,7 @@ func TestTestsRunOnTheOldestReleases(t *testing.T) {
 // of tests. An internal package is linked through one that is not.
 func TestPublishedPackagesLinkNoTests(t *testing.T) {
 	t.Parallel()
-	exempt := regexp.MustCompile(`^(adapters/fiber|conformance|reprisetest|servers)|(^|/)internal(/|$)`)
+	exempt := regexp.MustCompile(`^(adapters/fiber|conformance|reprisetest|servers)|/nativeapp$|(^|/)internal(/|$)`)
 	for line := range strings.Lines(run(t, served+"go list -f '{{.ImportPath}} {{.Deps}}' $packages")) {
 		fields := strings.FieldsFunc(strings.TrimPrefix(line, root), func(r rune) bool { return strings.ContainsRune(" []\n", r) })
 		if pkg := fields[0]; published.MatchString(pkg) && !exempt.MatchString(pkg) {

@@ -10,8 +10,6 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/fiber v0.0.0
-	github.com/reprise-go/reprise/lab/nethttp v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 )
 
@@ -32,14 +30,11 @@ require (
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
-	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/philhofer/fwd v1.1.3-0.20240916144458-20a13a1f6b7c // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
@@ -75,7 +70,6 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../conformance
 	github.com/reprise-go/reprise/core => ../../core
 	github.com/reprise-go/reprise/lab => ../../lab
-	github.com/reprise-go/reprise/lab/fasthttp => ../../lab/fasthttp
 	github.com/reprise-go/reprise/lab/fiber => ../../lab/fiber
 	github.com/reprise-go/reprise/lab/nethttp => ../../lab/nethttp
 	github.com/reprise-go/reprise/proxy => ../../proxy

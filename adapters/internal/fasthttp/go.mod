@@ -11,7 +11,10 @@ require (
 	github.com/andybalholm/brotli v1.0.5 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/klauspost/compress v1.16.3 // indirect
+	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 )
 
 replace github.com/reprise-go/reprise/core => ../../../core
+
+replace github.com/reprise-go/reprise/conformance => ../../../conformance

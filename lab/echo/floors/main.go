@@ -2,8 +2,8 @@
 package main
 
 import (
+	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labecho "github.com/reprise-go/reprise/lab/echo"
 )
 
-func main() { floors.Main("echo", labecho.NewBare) }
+func main() { floors.Main("echo", appecho.NewBare) }

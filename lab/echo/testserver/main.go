@@ -3,8 +3,8 @@
 package main
 
 import (
-	labecho "github.com/reprise-go/reprise/lab/echo"
+	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("echo", labecho.New) }
+func main() { serve.Main("echo", appecho.New) }

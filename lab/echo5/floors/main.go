@@ -2,8 +2,8 @@
 package main
 
 import (
+	appecho5 "github.com/reprise-go/reprise/adapters/echo5/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labecho5 "github.com/reprise-go/reprise/lab/echo5"
 )
 
-func main() { floors.Main("echo5", labecho5.NewBare) }
+func main() { floors.Main("echo5", appecho5.NewBare) }

@@ -3,8 +3,8 @@
 package main
 
 import (
-	labecho5 "github.com/reprise-go/reprise/lab/echo5"
+	appecho5 "github.com/reprise-go/reprise/adapters/echo5/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("echo5", labecho5.New) }
+func main() { serve.Main("echo5", appecho5.New) }

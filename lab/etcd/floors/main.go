@@ -8,9 +8,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
 	"github.com/reprise-go/reprise/lab/etcd"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 )
 
 func main() {
@@ -18,7 +18,7 @@ func main() {
 		client, err := etcd.Connect(strings.Split(members, ",")...)
 		return transactions{client}, func() { _ = client.Close() }, err
 	})
-	floors.Main("nethttp", labhttp.NewBare)
+	floors.Main("nethttp", apphttp.NewBare)
 }
 
 // transactions are the floor over etcd.

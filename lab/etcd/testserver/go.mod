@@ -6,15 +6,12 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/echo v0.0.0
-	github.com/reprise-go/reprise/lab/echo5 v0.0.0
 	github.com/reprise-go/reprise/lab/etcd v0.0.0
-	github.com/reprise-go/reprise/lab/fasthttp v0.0.0
-	github.com/reprise-go/reprise/lab/fiber v0.0.0
-	github.com/reprise-go/reprise/lab/fiber3 v0.0.0
-	github.com/reprise-go/reprise/lab/gin v0.0.0
-	github.com/reprise-go/reprise/lab/nethttp v0.0.0
-	github.com/reprise-go/reprise/store/etcd v0.0.0
+)
+
+require (
+	github.com/reprise-go/reprise/store/etcd v0.0.0 // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
 )
 
 require (
@@ -66,15 +63,14 @@ require (
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/redis/go-redis/v9 v9.20.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/reprise-go/reprise/adapters/echo v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/echo5 v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/fiber v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/gin v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/echo v0.0.0
+	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
+	github.com/reprise-go/reprise/adapters/fiber v0.0.0
+	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
+	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/adapters/nethttp v0.0.0 // indirect
-	github.com/reprise-go/reprise/proxy v0.0.0 // indirect
+	github.com/reprise-go/reprise/adapters/nethttp v0.0.0
 	github.com/reprise-go/reprise/servers v0.0.0
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
@@ -132,7 +128,6 @@ replace (
 	github.com/reprise-go/reprise/lab/echo => ../../echo
 	github.com/reprise-go/reprise/lab/echo5 => ../../echo5
 	github.com/reprise-go/reprise/lab/etcd => ..
-	github.com/reprise-go/reprise/lab/fasthttp => ../../fasthttp
 	github.com/reprise-go/reprise/lab/fiber => ../../fiber
 	github.com/reprise-go/reprise/lab/fiber3 => ../../fiber3
 	github.com/reprise-go/reprise/lab/gin => ../../gin

@@ -8,19 +8,19 @@
 package main
 
 import (
+	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
+	appecho5 "github.com/reprise-go/reprise/adapters/echo5/nativeapp"
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
+	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	labecho "github.com/reprise-go/reprise/lab/echo"
-	labecho5 "github.com/reprise-go/reprise/lab/echo5"
 	"github.com/reprise-go/reprise/lab/etcd"
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
-	labfiber3 "github.com/reprise-go/reprise/lab/fiber3"
-	labgin "github.com/reprise-go/reprise/lab/gin"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
 var adapters = map[string]func(*testapp.App) testapp.Server{
-	"nethttp": labhttp.New, "gin": labgin.New, "echo": labecho.New, "echo5": labecho5.New, "fiber": labfiber.New, "fiber3": labfiber3.New,
+	"nethttp": apphttp.New, "gin": appgin.New, "echo": appecho.New, "echo5": appecho5.New, "fiber": appfiber.New, "fiber3": appfiber3.New,
 }
 
 func main() {

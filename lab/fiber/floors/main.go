@@ -2,8 +2,8 @@
 package main
 
 import (
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
 )
 
-func main() { floors.Main("fiber", labfiber.NewBare) }
+func main() { floors.Main("fiber", appfiber.NewBare) }

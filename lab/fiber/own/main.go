@@ -6,13 +6,13 @@ package main
 import (
 	"github.com/gofiber/fiber/v2/middleware/idempotency"
 
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
 func main() {
 	serve.Main("fiber", func(a *testapp.App) testapp.Server {
-		return labfiber.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+		return appfiber.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
 	})
 }

@@ -3,8 +3,8 @@
 package main
 
 import (
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("fiber", labfiber.New) }
+func main() { serve.Main("fiber", appfiber.New) }

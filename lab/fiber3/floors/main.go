@@ -2,8 +2,8 @@
 package main
 
 import (
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labfiber3 "github.com/reprise-go/reprise/lab/fiber3"
 )
 
-func main() { floors.Main("fiber3", labfiber3.NewBare) }
+func main() { floors.Main("fiber3", appfiber3.NewBare) }

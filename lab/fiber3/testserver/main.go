@@ -3,8 +3,8 @@
 package main
 
 import (
-	labfiber3 "github.com/reprise-go/reprise/lab/fiber3"
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("fiber3", labfiber3.New) }
+func main() { serve.Main("fiber3", appfiber3.New) }

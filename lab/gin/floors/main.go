@@ -2,8 +2,8 @@
 package main
 
 import (
+	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labgin "github.com/reprise-go/reprise/lab/gin"
 )
 
-func main() { floors.Main("gin", labgin.NewBare) }
+func main() { floors.Main("gin", appgin.NewBare) }

@@ -3,8 +3,8 @@
 package main
 
 import (
-	labgin "github.com/reprise-go/reprise/lab/gin"
+	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("gin", labgin.New) }
+func main() { serve.Main("gin", appgin.New) }

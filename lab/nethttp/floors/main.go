@@ -2,8 +2,8 @@
 package main
 
 import (
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/lab/bench/floors"
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
 )
 
-func main() { floors.Main("nethttp", labhttp.NewBare) }
+func main() { floors.Main("nethttp", apphttp.NewBare) }

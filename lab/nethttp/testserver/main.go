@@ -3,8 +3,8 @@
 package main
 
 import (
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func main() { serve.Main("nethttp", labhttp.New) }
+func main() { serve.Main("nethttp", apphttp.New) }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	labhttp "github.com/reprise-go/reprise/lab/nethttp"
+	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
@@ -47,7 +47,7 @@ func run() error {
 	options.Backend.NoCombining, options.Backend.RedisHook = true, automatic{pipeline}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return serve.Run(ctx, labhttp.New, options, os.Stdout, os.Stderr)
+	return serve.Run(ctx, apphttp.New, options, os.Stdout, os.Stderr)
 }
 
 // automatic is a hook that sends the commands of one client through the automatic

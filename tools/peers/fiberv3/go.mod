@@ -8,7 +8,6 @@ require (
 	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/fiber3 v0.0.0
 	github.com/reprise-go/reprise/tools/peers v0.0.0
 )
 
@@ -35,7 +34,6 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/internal/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/core v0.0.0 // indirect
-	github.com/reprise-go/reprise/lab/fasthttp v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/internal v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/mysql v0.0.0 // indirect
 	github.com/reprise-go/reprise/store/postgres v0.0.0 // indirect
@@ -66,7 +64,6 @@ replace (
 	github.com/reprise-go/reprise/conformance => ../../../conformance
 	github.com/reprise-go/reprise/core => ../../../core
 	github.com/reprise-go/reprise/lab => ../../../lab
-	github.com/reprise-go/reprise/lab/fasthttp => ../../../lab/fasthttp
 	github.com/reprise-go/reprise/lab/fiber3 => ../../../lab/fiber3
 	github.com/reprise-go/reprise/lab/nethttp => ../../../lab/nethttp
 	github.com/reprise-go/reprise/proxy => ../../../proxy

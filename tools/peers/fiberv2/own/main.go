@@ -7,12 +7,12 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/idempotency"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	labfiber "github.com/reprise-go/reprise/lab/fiber"
+	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
 func main() {
 	serve.Main("fiber", func(a *testapp.App) testapp.Server {
-		return labfiber.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+		return appfiber.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
 	})
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/idempotency"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	labfiber3 "github.com/reprise-go/reprise/lab/fiber3"
+	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
 func main() {
 	serve.Main("fiber3", func(a *testapp.App) testapp.Server {
-		return labfiber3.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+		return appfiber3.NewBehind(a, idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
 	})
 }

@@ -1,5 +1,5 @@
-// Package labgin serves the application of the adapter suite natively with Gin.
-package labgin
+// Package nativeapp serves the application of the adapter suite natively with Gin.
+package nativeapp
 
 import (
 	"bytes"

@@ -1,5 +1,5 @@
-// Package labfiber serves the application of the adapter suite natively with Fiber.
-package labfiber
+// Package nativeapp serves the application of the adapter suite natively with Fiber.
+package nativeapp
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/recover"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	shared "github.com/reprise-go/reprise/adapters/internal/fasthttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/protocol"
-	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
 )
 
 // New makes the server of the adapter for Fiber. Its first layer is the recovery, without
@@ -69,10 +69,10 @@ func serve(a *testapp.App, router *fiber.App, layers ...any) testapp.Server {
 		call := newCall(c)
 		return a.Run(c.UserContext(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	})...)
-	return labfasthttp.NewServer(router.Listener, router.ShutdownWithContext)
+	return shared.NewServer(router.Listener, router.ShutdownWithContext)
 }
 
-func tenant(c *fiber.Ctx) (string, error) { return labfasthttp.Tenant(c.Context()) }
+func tenant(c *fiber.Ctx) (string, error) { return shared.Tenant(c.Context()) }
 
 // outer is a layer outside of the middleware.
 func outer(c *fiber.Ctx) error {
@@ -87,5 +87,5 @@ func outer(c *fiber.Ctx) error {
 }
 
 func newCall(c *fiber.Ctx) testapp.Call {
-	return labfasthttp.NewCall(c, c.Context(), func(status int) error { return fiber.NewError(status) })
+	return shared.NewCall(c, c.Context(), func(status int) error { return fiber.NewError(status) })
 }

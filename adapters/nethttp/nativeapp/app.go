@@ -1,5 +1,5 @@
-// Package labhttp serves the application of the adapter suite natively with net/http.
-package labhttp
+// Package nativeapp serves the application of the adapter suite natively with net/http.
+package nativeapp
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package labfasthttp
+package nativeapp
 
 import (
 	"context"

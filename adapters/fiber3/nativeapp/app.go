@@ -1,5 +1,5 @@
-// Package labfiber3 serves the application of the adapter suite natively with Fiber v3.
-package labfiber3
+// Package nativeapp serves the application of the adapter suite natively with Fiber v3.
+package nativeapp
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/recover"
 
 	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
+	shared "github.com/reprise-go/reprise/adapters/internal/fasthttp/nativeapp"
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/core/protocol"
-	labfasthttp "github.com/reprise-go/reprise/lab/fasthttp"
 )
 
 // New makes the server of the adapter for Fiber v3. Its first layer is the recovery,
@@ -70,12 +70,12 @@ func serve(a *testapp.App, router *fiber.App, layers ...any) testapp.Server {
 		call := newCall(c)
 		return a.Run(c.Context(), call, strings.TrimPrefix(call.RawPath(), "/t/"))
 	})...)
-	return labfasthttp.NewServer(func(ln net.Listener) error {
+	return shared.NewServer(func(ln net.Listener) error {
 		return router.Listener(ln, fiber.ListenConfig{DisableStartupMessage: true})
 	}, router.ShutdownWithContext)
 }
 
-func tenant(c fiber.Ctx) (string, error) { return labfasthttp.Tenant(c.RequestCtx()) }
+func tenant(c fiber.Ctx) (string, error) { return shared.Tenant(c.RequestCtx()) }
 
 // outer is a layer outside of the middleware.
 func outer(c fiber.Ctx) error {
@@ -90,5 +90,5 @@ func outer(c fiber.Ctx) error {
 }
 
 func newCall(c fiber.Ctx) testapp.Call {
-	return labfasthttp.NewCall(c, c.RequestCtx(), func(status int) error { return fiber.NewError(status) })
+	return shared.NewCall(c, c.RequestCtx(), func(status int) error { return fiber.NewError(status) })
 }

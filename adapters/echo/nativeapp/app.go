@@ -1,5 +1,5 @@
-// Package labecho serves the application of the adapter suite natively with Echo.
-package labecho
+// Package nativeapp serves the application of the adapter suite natively with Echo.
+package nativeapp
 
 import (
 	"log/slog"

@@ -1,5 +1,5 @@
-// Package labecho5 serves the application of the adapter suite natively with Echo v5.
-package labecho5
+// Package nativeapp serves the application of the adapter suite natively with Echo v5.
+package nativeapp
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package labhttp
+package labhttp_test
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 	"github.com/reprise-go/reprise/proxy"
 )
 
-// ServeForwarded serves the handlers of the application, without an adapter, behind a
+// serveForwarded serves the handlers of the application, without an adapter, behind a
 // [proxy.Handler] in the place of the adapter, with those options of a case that a file
 // of the proxy can have.
-func ServeForwarded(tb testing.TB, o adaptertest.Options) (addr string) {
+func serveForwarded(tb testing.TB, o adaptertest.Options) (addr string) {
 	tb.Helper()
 	if name := beyondFile(&o); name != "" {
 		tb.Skip("not applicable: a file of the proxy does not have " + name)

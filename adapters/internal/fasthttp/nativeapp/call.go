@@ -1,6 +1,6 @@
-// Package labfasthttp has the common parts of the applications of frameworks on fasthttp.
+// Package nativeapp has the common parts of the applications of frameworks on fasthttp.
 // It knows fasthttp, and a framework by its interfaces.
-package labfasthttp
+package nativeapp
 
 import (
 	"bufio"

@@ -1,0 +1,15 @@
+package reprisefiber_test
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/adapters/fiber/nativeapp"
+	shared "github.com/reprise-go/reprise/adapters/internal/fasthttp/nativeapp"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+)
+
+//nolint:paralleltest // Run is parallel
+func TestConformance(t *testing.T) {
+	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, shared.Waivers()...))
+}

@@ -1,0 +1,14 @@
+package reprisehttp_test
+
+import (
+	"testing"
+
+	"github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
+)
+
+//nolint:paralleltest // Run is parallel
+func TestConformance(t *testing.T) {
+	adaptertest.Run(t, testapp.OverMemory(nativeapp.New, testapp.NetHTTPWaivers...))
+}

@@ -1,0 +1,38 @@
+package testapp
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// OverMemory returns the fixtures of an adapter whose native server build makes, each
+// over a memory store of its own.
+func OverMemory(build func(*App) Server, waivers ...conformance.Waiver) func(testing.TB) adaptertest.Fixture {
+	return func(testing.TB) adaptertest.Fixture {
+		st := sync.OnceValue(memstore.New) // two handles of a case are two processes
+		return adaptertest.Fixture{
+			Open: func(testing.TB) store.Store { return st() }, Serve: InTest(build), Advance: conformance.Sleep, Waivers: waivers,
+		}
+	}
+}
+
+// NetHTTPWaivers are those of every adapter whose server is that of net/http.
+var NetHTTPWaivers = []conformance.Waiver{
+	{Case: "R27h", Says: "there is another answer", Reason: "net/http drops the length before any handler, as RFC 9112 permits, and keeps the connection: a proxy in front must refuse such requests"},
+	{Case: "R27i", Says: "answered 201", Reason: "net/http joins folded lines before any handler, as RFC 9112 permits: no adapter can see that they were folded"},
+}
+
+// FastHTTPWaivers are those of every adapter on fasthttp, the last of them on releases
+// before 1.70.
+var FastHTTPWaivers = []conformance.Waiver{
+	{Case: "R1e", Silent: true, Says: "no handler started", Reason: "fasthttp reads the whole body before any handler, with a key or without"},
+	{Case: "R17a", Silent: true, Says: "103 Early Hints", Reason: "fasthttp sends no informational answers"},
+	{Case: "R26c", Says: "answered 413", Reason: "fasthttp refuses or reads the body by itself before any handler: a declared length over its own limit is its plain 413"},
+	{Case: "R28a", Silent: true, Says: "read an answer", Reason: "fasthttp asks the client to continue before any handler, so the refusal comes after the body"},
+	{Case: "R27e", Says: "answered 200", Reason: "fasthttp before 1.70 takes a chunked body as whole once its last chunk came; the handler gets all of it"},
+}
