@@ -6,7 +6,7 @@
 //	go run ./lab/bench                           # every suite, 40 minutes on two cores
 //	go run ./lab/bench -suites redis -rounds 12
 //	go run ./lab/bench -full                     # with 10⁶ keys, and an hour at a fixed rate
-//	go run ./lab/bench -out docs/engineering/benchmarks.json && go run ./lab/bench pages
+//	go run ./lab/bench -docs docs/engineering    # writes the page of figures, too
 //
 // docs/engineering/benchmarks.md describes the measurements of each suite, and their
 // limits. The program tools/peers measures other libraries in the same way.

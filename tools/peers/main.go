@@ -1,7 +1,7 @@
 // Peers measures other libraries beside Reprise, in the way of lab/bench: the idempotency
 // middlewares of Fiber v2 (target P6) and v3, and two packages of npm on Express. It is
 // outside the workspace and part of no other check, so that its requirements affect no
-// other module. So lab/bench takes the program autopipeline from here.
+// other module.
 //
 //	make bench/peers BENCHFLAGS="-suites fiber -rounds 12"
 package main

@@ -1,5 +1,5 @@
-// Package report keeps the results of the benchmarks, and makes the tables and pictures
-// of the pages about figures in docs/engineering from them.
+// Package report keeps the results of the benchmarks, and makes the table and the chart
+// of docs/engineering/benchmarks.md from them.
 package report
 
 import (

@@ -4,21 +4,17 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
-	"github.com/reprise-go/reprise/servers"
 )
 
 func TestMain(m *testing.M) {
@@ -34,40 +30,47 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,pools,proxy,delay,keys", "cost", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,proxy,delay,keys", "cost", "sustained", "inflight"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(program{}.names()); got != 15 {
-		t.Errorf("there are %d suites, of which 15 run", got)
+	if got := len(program{}.names()); got != 14 {
+		t.Errorf("there are %d suites, of which 14 run", got)
 	}
 }
 
-func smoke(t *testing.T, suites string, more ...string) {
+func smoke(t *testing.T, suites string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "results.json")
+	docs := t.TempDir()
+	page := filepath.Join(docs, "benchmarks.md")
+	if err := os.WriteFile(page, []byte("prose\n<!-- made: results -->\nold\n<!-- end -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	err := program{command: "bench %s", args: append([]string{
+	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
 		"-keys", "50,200", "-each", "200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
-		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy|theirs", "-out", file,
-	}, more...)}.run(t.Context(), &out)
+		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-docs", docs,
+	}}.run(t.Context(), &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := report.Read(file)
+	results, err := report.Read(filepath.Join(docs, report.File))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range strings.SplitSeq(suites, ",") {
 		s := results[name]
+		if written, err := os.ReadFile(page); err != nil || strings.Contains(string(written), "old") || !strings.Contains(string(written), "| `"+name+"` | "+s.Date) {
+			t.Errorf("the page does not have the suite %s: %v", name, err)
+		}
 		if len(s.Rows) == 0 && len(s.LeftOut) == 0 {
 			t.Errorf("the suite %s has no rows", name)
 		}
-		if !strings.Contains(s.Command, "-suites "+name+" ") || strings.Contains(s.Command, file) {
+		if !strings.Contains(s.Command, "-suites "+name+" ") || strings.Contains(s.Command, docs) {
 			t.Errorf("%s was made by %s", name, s.Command)
 		}
 		for _, r := range s.Rows {
@@ -80,47 +83,13 @@ func smoke(t *testing.T, suites string, more ...string) {
 				t.Errorf("%s: %s reached %v requests per second", name, r.Variant, r.PerSecond)
 			case name == "redis" && r.Variant == "nethttp+redis" && (r.Ratios["raw2"].PerSecond <= 0 || r.Ratios["nethttp"].PerSecond <= 0):
 				t.Errorf("%+v is not compared with its floors", r)
-			case name == "also" && r.Variant == "nethttp+redis" && r.Ratios["theirs+redis"].PerSecond <= 0:
-				t.Errorf("%+v is not compared with the other library", r)
+			case name == "keys" && r.Variant == "nethttp+postgres" && r.Values["log_bytes_per_key"] < 100, name == "cost" && r.Variant == "nethttp+redis" && r.Values["commands"] < 1:
+				t.Errorf("%s: %+v has no counters", name, r)
 			case name == "sustained" && r.Values["wal_bytes_per_request"] < 100:
 				t.Errorf("%+v wrote no log", r)
 			}
 		}
 	}
-}
-
-// The flag also puts a server of another library into a separate suite, beside Reprise
-// over the same kind of store.
-func TestAlsoMeasuresAServerOfAnotherLibrary(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"-also", "no command"}, {"-also", "=command"}, {"-suites", "also"}} {
-		if _, err := (program{args: args}).parse(); err == nil {
-			t.Errorf("%q is accepted", args)
-		}
-	}
-	o, err := program{args: []string{"-suites", "redis", "-also", "theirs+memory=server -x", "-also", "theirs+redis=server -redis {redis}"}}.parse()
-	if err != nil || !slices.Equal(o.suites, []string{"redis", "also"}) {
-		t.Fatalf("the suites %q, %v", o.suites, err)
-	}
-	got := map[string][]string{}
-	for _, v := range beside(o.also).Variants {
-		got[v.Name] = v.Bases
-	}
-	want := map[string][]string{
-		"nethttp": nil, "theirs+memory": {"nethttp"}, "theirs+redis": {"nethttp"},
-		"nethttp+memory": {"nethttp", "theirs+memory"}, "nethttp+redis": {"nethttp", "theirs+redis"},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if labtest.RaceEnabled {
-		return // make figures runs the rest
-	}
-	theirs := filepath.Join(t.TempDir(), "theirs")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", theirs, "../../nethttp/floors").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	smoke(t, "also", "-also", "theirs+redis="+theirs+" -floor redis -redis-url redis://{redis}")
 }
 
 // Every store is measured under net/http, and every adapter of the lab over the stores
@@ -150,23 +119,19 @@ func TestEveryAdapterAndEveryStoreAreMeasured(t *testing.T) {
 	}
 }
 
-// The page and its pictures follow from the results: after a change of
-// docs/engineering/benchmarks.json or of the package report, run go run ./lab/bench
-// pages.
-func TestPagesFollowFromTheResults(t *testing.T) {
+// The page and its chart follow from the results: after a change of
+// docs/engineering/benchmarks.json or of the package report, run
+// go run ./lab/bench -suites= -docs docs/engineering.
+func TestThePageFollowsFromTheResults(t *testing.T) {
 	t.Parallel()
-	docs := filepath.Join("..", "..", "..", "docs", "engineering")
-	files, err := report.Pages(docs)
+	files, err := report.Page(filepath.Join("..", "..", "..", "docs", "engineering"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(files) < 5 {
-		t.Errorf("only %d files follow from the results", len(files))
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {
-			t.Errorf("%s is not what docs/engineering/benchmarks.json makes of it (%v): run go run ./lab/bench pages", name, err)
+			t.Errorf("%s is not what the results make of it (%v): run go run ./lab/bench -suites= -docs docs/engineering", name, err)
 		}
 	}
 }
@@ -183,20 +148,9 @@ func TestFlags(t *testing.T) {
 	if err != nil || o.keys[len(o.keys)-1] != 1_000_000 || o.inflight != 10_000 {
 		t.Errorf("-full: %+v, %v", o, err)
 	}
-	got := o.flagsFor([]string{"-suites=redis,keys", "-rounds", "8", "-out", "x.json"}, "keys")
+	got := o.flagsFor([]string{"-suites=redis,keys", "-rounds", "8", "-docs", "x"}, "keys")
 	if want := []string{"-suites", "keys", "-rounds", "8"}; !slices.Equal(got, want) {
 		t.Errorf("flags %v, want %v", got, want)
-	}
-}
-
-// Other processes' share is the machine's without the benchmark's.
-func TestOthersAreWithoutTheBenchmark(t *testing.T) {
-	t.Parallel()
-	at := time.Now()
-	before := machineUse{at: at, all: 10 * time.Second, ours: servers.Usage{1: time.Second}}
-	after := machineUse{at: at.Add(2 * time.Second), all: 14 * time.Second, ours: servers.Usage{1: 2 * time.Second, 2: time.Second}}
-	if got := after.others(before); got != 1 {
-		t.Errorf("others used %v cores, want 1", got)
 	}
 }
 

@@ -26,10 +26,7 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 	delays := []time.Duration{0}
 	redisAddr := ""
 	if c.needs("redis") {
-		redis := servers.Redis.Start(h)
-		p.words["redis"], redisAddr = redis.Addr(), redis.Addr()
-		p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
-		suite.Machine.Redis = fmt.Sprint(redis.Version())
+		redisAddr = p.startRedis().Addr()
 	}
 	if c.needs("postgres") {
 		b.startPostgres(p, c.Pooler, c.Durable)
@@ -43,12 +40,9 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 		}
 	}
 	if c.Name == "sqlite" {
-		dir, err := os.MkdirTemp("", "bench")
-		if err != nil {
+		if err := p.folderForSQLite(); err != nil {
 			return err
 		}
-		h.Cleanup(func() { _ = os.RemoveAll(dir) })
-		p.words["sqlite"] = dir
 	}
 	if c.Name == "proxy" {
 		upstream, err := p.start(Bare("nethttp"))
@@ -69,6 +63,20 @@ func (b *bench) compare(h *host, c Comparison, suite *report.Suite) error {
 		}
 	}
 	return nil
+}
+
+func (p *place) startRedis() *servers.RedisServer {
+	redis := servers.Redis.Start(p.host)
+	p.words["redis"], p.suite.Machine.Redis = redis.Addr(), fmt.Sprint(redis.Version())
+	p.usage["redis"] = func(h *host) servers.Usage { return redis.Usage(h) }
+	return redis
+}
+
+func (p *place) folderForSQLite() error {
+	dir, err := os.MkdirTemp("", "bench")
+	p.host.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p.words["sqlite"] = dir
+	return err
 }
 
 func (b *bench) startPostgres(p *place, pooler, durable bool, more ...string) {

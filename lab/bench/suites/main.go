@@ -2,12 +2,12 @@
 package suites
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -72,14 +72,13 @@ type options struct {
 	inflight    int
 	hold        time.Duration
 	pool        int
-	also        []Variant // servers of other libraries that the flag names
-	out         string
+	docs        string
 }
 
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pools", "pooler", "effect", "adapters", "proxy", "delay", "keys", "cost", "sustained", "inflight"}
+		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pooler", "effect", "adapters", "proxy", "delay", "keys", "cost", "sustained", "inflight"}
 	}
 	var names []string
 	for _, c := range p.peers {
@@ -108,23 +107,16 @@ func (p program) parse() (options, error) {
 	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
 	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL and MariaDB: by default one for each of 64 requests")
 	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
-	f.Func("also", "`NAME=COMMAND` compares, in the suite also, a server that prints \"listening on ADDRESS\" and serves POST /t/orders; {redis} in COMMAND is the address of Redis", o.addAlso)
-	f.StringVar(&o.out, "out", "", "a `file` of results to put the suites into")
+	f.StringVar(&o.docs, "docs", "", "the `folder` of documentation whose results the suites are put into, and whose page of figures is written")
 	if err := f.Parse(p.args); err != nil {
 		return o, err
 	}
 	if full {
 		keys, o.sustain, o.inflight = "10000,100000,1000000", time.Hour, 10_000
 	}
-	o.suites = strings.Split(suites, ",")
-	if len(o.also) > 0 && !slices.Contains(o.suites, alsoSuite) {
-		o.suites = append(o.suites, alsoSuite)
-	}
+	o.suites = strings.FieldsFunc(suites, func(r rune) bool { return r == ',' })
 	for _, s := range o.suites {
-		if s == alsoSuite && len(o.also) == 0 {
-			return o, errors.New("the suite also needs the flag also")
-		}
-		if s != alsoSuite && !slices.Contains(p.names(), s) {
+		if !slices.Contains(p.names(), s) {
 			return o, fmt.Errorf("no suite %q", s)
 		}
 	}
@@ -160,25 +152,16 @@ type bench struct {
 }
 
 func (p program) run(ctx context.Context, out io.Writer) error {
-	if slices.Equal(p.args, []string{"pages"}) {
-		return pages(ctx)
-	}
 	o, err := p.parse()
 	if err != nil {
 		return err
-	}
-	results := report.Results{}
-	if o.out != "" {
-		if results, err = report.Read(o.out); err != nil {
-			return err
-		}
 	}
 	dir, err := os.MkdirTemp("", "reprise-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{options: o, comparisons: append(slices.Concat(comparisons(), p.peers), beside(o.also)), out: out}
+	b := &bench{options: o, comparisons: slices.Concat(comparisons(), p.peers), out: out}
 	if b.programs, err = newPrograms(ctx, dir); err != nil {
 		return err
 	}
@@ -186,6 +169,15 @@ func (p program) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer b.load.Close()
+	file, results := filepath.Join(o.docs, report.File), report.Results{}
+	if o.docs != "" {
+		if results, err = report.Read(file); err != nil {
+			return err
+		}
+	}
+	if len(o.suites) == 0 {
+		b.show(results)
+	}
 	for _, name := range o.suites {
 		suite, err := b.suite(ctx, name)
 		if err != nil {
@@ -193,13 +185,25 @@ func (p program) run(ctx context.Context, out io.Writer) error {
 		}
 		suite.Command = fmt.Sprintf(p.command, strings.Join(o.flagsFor(p.args, name), " "))
 		results[name] = suite
-		if o.out != "" {
-			if err := results.Write(o.out); err != nil {
+		if o.docs != "" { // after each: a later one may fail
+			if err := results.Write(file); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if o.docs == "" {
+		return nil
+	}
+	return report.WritePage(o.docs)
+}
+
+// show prints results that are there.
+func (b *bench) show(results report.Results) {
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		s := results[name]
+		fmt.Fprintf(b.out, "\n%s: %s on %s at %s\n", name, s.Command, s.Date, s.Commit)
+		b.print(s.Rows)
+	}
 }
 
 // flagsFor returns the flags that make one suite again.
@@ -207,7 +211,7 @@ func (o options) flagsFor(args []string, suite string) []string {
 	flags := []string{"-suites", suite}
 	for i := 0; i < len(args); i++ {
 		switch name, _, one := strings.Cut(strings.TrimLeft(args[i], "-"), "="); {
-		case name == "suites" || name == "out":
+		case name == "suites" || name == "docs":
 			if !one {
 				i++
 			}
@@ -286,13 +290,13 @@ func (b *bench) print(rows []report.Row) {
 		if r.PerSecond > 0 {
 			fmt.Fprintf(b.out, " %8.0f/s  cpu %6.1f + %6.1f µs  p50 %7.0f  p99 %7.0f µs", r.PerSecond, r.ServerCPU, r.StoreCPU, r.P50, r.P99)
 		}
-		for _, base := range sortedKeys(r.Ratios) {
+		for _, base := range slices.Sorted(maps.Keys(r.Ratios)) {
 			fmt.Fprintf(b.out, "  ×%s %.2f (cpu %.2f)", base, r.Ratios[base].PerSecond, r.Ratios[base].CPU)
 		}
-		for _, name := range sortedKeys(r.Values) {
+		for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 			fmt.Fprintf(b.out, "  %s %.6g", name, r.Values[name])
 		}
-		for _, answer := range sortedKeys(r.Others) {
+		for _, answer := range slices.Sorted(maps.Keys(r.Others)) {
 			fmt.Fprintf(b.out, "  %s × %d", answer, r.Others[answer])
 		}
 		fmt.Fprintln(b.out)
@@ -316,34 +320,4 @@ func commit(ctx context.Context, root string) string {
 		name += "-dirty"
 	}
 	return name
-}
-
-// pages makes the tables and pictures of the documentation.
-func pages(ctx context.Context) error {
-	p, err := newPrograms(ctx, "")
-	if err != nil {
-		return err
-	}
-	files, err := report.Pages(filepath.Join(p.root, "docs", "engineering"))
-	if err != nil {
-		return err
-	}
-	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare[string])
-	return keys
 }

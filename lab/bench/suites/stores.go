@@ -1,7 +1,9 @@
 package suites
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -38,17 +40,26 @@ func (b *bench) startEtcd(p *place) error {
 		}
 		return all
 	}
-	asked, err := http.NewRequestWithContext(p.host.ctx, http.MethodGet, "http://"+cluster.Addrs()[0]+"/version", http.NoBody)
+	text, err := get(p.host.ctx, "http://"+cluster.Addrs()[0]+"/version")
 	if err != nil {
 		return err
+	}
+	var version struct{ EtcdServer string }
+	err = json.Unmarshal(text, &version)
+	p.suite.Machine.Etcd = version.EtcdServer
+	return err
+}
+
+// get returns the body of an answer.
+func get(ctx context.Context, url string) ([]byte, error) {
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
 	}
 	r, err := new(http.Client).Do(asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Body.Close()
-	var version struct{ EtcdServer string }
-	err = json.NewDecoder(r.Body).Decode(&version)
-	p.suite.Machine.Etcd = version.EtcdServer
-	return err
+	return io.ReadAll(r.Body)
 }

@@ -61,18 +61,15 @@ func (p *place) sustain(v Variant) error {
 	var requests int64
 	var elapsed time.Duration
 	var p50s, p99s []float64
-	worst, others := 0.0, 0.0
+	worst := 0.0
 	for range windows {
-		began := p.machineUse()
 		r, err := p.load.Measure(o, func() {})
 		if err != nil {
 			return err
 		}
 		requests, elapsed = requests+r.Requests, elapsed+r.Elapsed
 		p50s, p99s = append(p50s, micros(r.P50)), append(p99s, micros(r.P99))
-		if micros(r.P99) > worst {
-			worst, others = micros(r.P99), p.machineUse().others(began)
-		}
+		worst = max(worst, micros(r.P99))
 	}
 	per := func(d time.Duration) float64 { return quantile([]float64{micros(d) / float64(requests)}, .5) }
 	row := report.Row{
@@ -91,7 +88,7 @@ func (p *place) sustain(v Variant) error {
 		return err
 	}
 	row.Values = after.since(before, float64(requests))
-	row.Values["worst_p99_us"], row.Values["worst_others_cores"] = round3(worst), round3(others)
+	row.Values["worst_p99_us"] = round3(worst)
 	if done.records > 0 {
 		row.Values["purged"] = float64(done.records)
 		row.Values["purged_per_second"] = quantile([]float64{float64(done.records) / done.took.Seconds()}, .5)

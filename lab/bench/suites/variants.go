@@ -140,13 +140,8 @@ func comparisons() []Comparison {
 		}
 	}
 	const oneByOne = "nethttp+redis, one by one"
-	const alikePool = oneByOne + ", pool of 256"
-	const ofGoRedis = "nethttp+redis, go-redis' pipeline"
 	alone := Reprise("nethttp", "redis", "-no-combining").called(oneByOne)
-	alike := Reprise("nethttp", "redis", "-no-combining", "-pool 256").called(alikePool) // a connection for each request
 	combined := Reprise("nethttp", "redis")
-	theirs := combined.called(ofGoRedis)
-	theirs.Program, theirs.Build = "autopipeline", BuildPeer("autopipeline")
 	const exec = "-floor postgres -postgres-url {postgres}&default_query_exec_mode=exec -pool {pool}"
 	return []Comparison{
 		{
@@ -155,10 +150,8 @@ func comparisons() []Comparison {
 				Bare("nethttp").Over("raw2"),
 				floor("raw2", "redis", "redis").Over("nethttp"),
 				floor("setnx", "setnx", "redis").Over("raw2", "nethttp"),
-				combined.Over("raw2", "nethttp", "setnx", oneByOne, alikePool, ofGoRedis),
+				combined.Over("raw2", "nethttp", "setnx", oneByOne),
 				alone.Over("raw2", "nethttp", "setnx"),
-				alike.Over("raw2"),
-				theirs.Over("raw2", oneByOne),
 			},
 		},
 		{
@@ -204,7 +197,6 @@ func comparisons() []Comparison {
 				Reprise("nethttp", "etcd").Over("two Txns", "nethttp"),
 			},
 		},
-		pools(),
 		{
 			Name: "effect", Connections: []int{1, 64}, Kinds: []load.Kind{load.New}, Durable: true,
 			Program: fmt.Sprintf(`{"effect":true,"status":%d,"body_size":%d}`, adaptertest.DefaultStatus, len(adaptertest.DefaultBody)),
@@ -224,24 +216,9 @@ func comparisons() []Comparison {
 		},
 		{
 			Name: "delay", Connections: []int{1, 2, 4, 8, 64, 256}, Delays: true, Kinds: []load.Kind{load.New},
-			Variants: []Variant{combined.Over(oneByOne, alikePool, ofGoRedis), alone, alike, theirs},
+			Variants: []Variant{combined.Over(oneByOne), alone},
 		},
 	}
-}
-
-// pools compares over pools with fewer connections than there are requests.
-func pools() Comparison {
-	c := Comparison{Name: "pools", Connections: []int{64}, Kinds: BothKinds}
-	for _, n := range []string{"4", "16", "70"} {
-		over := func(v Variant) Variant {
-			v.Args = strings.ReplaceAll(v.Args, "{pool}", n)
-			return v.called(v.Name + ", pool of " + n)
-		}
-		base := over(floor("statements", "postgres", "postgres"))
-		c.Variants = append(c.Variants, base,
-			over(Reprise("nethttp", "postgres")).Over(base.Name), over(Reprise("nethttp", "postgres-tx")).Over(base.Name))
-	}
-	return c
 }
 
 // place is where the variants of a suite run: the stores, and how to reach them.
