@@ -3,15 +3,15 @@ package draws
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/setting"
 )
 
 // inCI is how many draws CI tries of each framework, and few where the race detector runs
@@ -30,7 +30,7 @@ func Run(t *testing.T, slow bool, serve func(*testing.T, *Cases) *Framework) {
 	if slow || testing.Short() {
 		otherwise = few
 	}
-	count, seed := setting(t, "REPRISE_DRAWS", otherwise), setting(t, "REPRISE_SEED", 1)
+	count, seed := setting.Number(t, "REPRISE_DRAWS", otherwise), setting.Number(t, "REPRISE_SEED", 1)
 	cases := new(Cases)
 	f := serve(t, cases)
 	if list := unknown(f); len(list) > 0 {
@@ -77,20 +77,6 @@ func tryAll(f *Framework, cases *Cases, count, seed uint64, report func(string))
 		})
 	}
 	all.Wait()
-}
-
-// setting returns the number in an environment variable.
-func setting(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // bench tries draws, one after another.

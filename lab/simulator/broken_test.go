@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/setting"
 )
 
 // under is the right store under one with a flaw, whose abilities it has.
@@ -121,7 +122,7 @@ var flaws = map[string]flawed{
 //
 //nolint:paralleltest // the simulations need the processor for themselves
 func TestSimulatorFindsEveryFlaw(t *testing.T) {
-	if raceEnabled {
+	if setting.Race {
 		t.Skip("the race detector finds no more of them, and makes the simulations slow")
 	}
 	const most = 2000

@@ -1,11 +1,11 @@
 package simulator
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reprise-go/reprise/lab/internal/setting"
 )
 
 // The settings of a test: see the comment of the package.
@@ -17,35 +17,14 @@ const (
 // mostKinds is how many kinds of findings end a test.
 const mostKinds = 3
 
-// setting returns the number that the environment sets, or another.
-func setting(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // simulate runs n draws, or as many as the environment says, and returns the sum of their
 // tallies. It fails the test for each kind of finding once, up to a few, with the seed
 // and the smallest draw that still has it.
 func simulate(t *testing.T, n uint64) map[string]int {
 	t.Helper()
-	n = setting(t, runsAre, n)
+	n = setting.Number(t, runsAre, n)
 	total, kinds := map[string]int{}, map[string]bool{}
-	first, soak := setting(t, seedIs, 1), time.Duration(0)
-	if text := os.Getenv("REPRISE_SOAK"); text != "" {
-		var err error
-		if soak, err = time.ParseDuration(text); err != nil {
-			t.Fatalf("REPRISE_SOAK: %v", err)
-		}
-	}
-	until := time.Now().Add(soak)
+	first, until := setting.Number(t, seedIs, 1), time.Now().Add(setting.Soak(t))
 	for seed := first; (seed < first+n || time.Now().Before(until)) && len(kinds) < mostKinds; seed++ {
 		c := newDraw(seed)
 		w := c.run(t, nil)

@@ -12,6 +12,7 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/lab/internal/setting"
 )
 
 // TestMain gives the simulations one processor: on more, the goroutines that one instant
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 //nolint:paralleltest // the simulations need the processor for themselves
 func TestSimulator(t *testing.T) {
 	n := uint64(10_000)
-	if raceEnabled {
+	if setting.Race {
 		n = 200
 	}
 	total := simulate(t, n)
@@ -62,7 +63,7 @@ func TestSimulator(t *testing.T) {
 //
 //nolint:paralleltest // the simulations need the processor for themselves
 func TestASeedFixesItsRun(t *testing.T) {
-	if raceEnabled {
+	if setting.Race {
 		t.Skip("the race detector shuffles goroutines on purpose")
 	}
 	const repeated, otherwise = 300, 60
