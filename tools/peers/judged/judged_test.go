@@ -1,6 +1,6 @@
 // Package judged judges Reprise and other idempotency middlewares with reprise judge, and
-// writes their scores. It is a test for the servers of the lab alone, and part of no
-// check.
+// writes their scores into docs/engineering/judge-scores.md. It is a test for the servers
+// of the lab alone, and part of no check.
 //
 //	make judge/peers
 package judged
@@ -20,11 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/scores"
 	"github.com/reprise-go/reprise/servers"
 )
 
-var folder = flag.String("write", "", "write the scores and their page into this `folder`, unless -run named some services")
+var folder = flag.String("write", "", "write the scores into the page in this `folder`, unless -run named some services")
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "3") // a run of the judge waits most of the time
@@ -36,43 +35,36 @@ func TestMain(m *testing.M) {
 var root = filepath.Join("..", "..", "..")
 
 func TestScores(t *testing.T) {
-	b := &board{programs: t.TempDir(), scores: scores.Scores{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: line(t, root, "git", "rev-parse", "--short", "HEAD"),
-		Versions: map[string]string{}, Sentences: map[string]string{},
-	}}
+	b := &board{programs: t.TempDir(), date: time.Now().UTC().Format(time.DateOnly), commit: line(t, root, "git", "rev-parse", "--short", "HEAD"), versions: map[string]string{}}
 	b.version("Go", strings.TrimPrefix(runtime.Version(), "go"))
 	b.build(t, "cmd/reprise", ".")
 	all := slices.Concat(ours(t, b), peers(t, b))
-	judged := make([]*scores.Judged, len(all))
+	judged := make([]*result, len(all))
 	t.Run("all", func(t *testing.T) {
 		for i, s := range all {
 			t.Run(s.Name+", "+s.Variant, func(t *testing.T) {
 				t.Parallel()
 				defer func() {
 					if t.Skipped() {
-						b.leave(s, "A server or program that it needs is missing.")
+						b.leave(s, "a server or program that it needs is missing")
 					}
 				}()
 				judged[i] = b.judge(t, s)
 			})
 		}
 	})
-	for _, j := range judged {
-		if j != nil {
-			b.scores.Judged = append(b.scores.Judged, *j)
-		}
-	}
-	if *folder == "" || len(b.scores.Judged)+len(b.scores.Left) < len(all) {
+	b.judged = slices.DeleteFunc(judged, func(r *result) bool { return r == nil })
+	if *folder == "" || len(b.judged)+len(b.left) < len(all) {
 		return
 	}
-	if err := b.scores.Write(*folder); err != nil {
+	if err := b.write(*folder); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // service is a service to judge.
 type service struct {
-	scores.Judged
+	result
 
 	profiles []string
 	path     string                      // of the endpoint
@@ -80,25 +72,27 @@ type service struct {
 	command  func(t *testing.T) []string // starts it; a program that builds is below board.programs
 }
 
-// board has the programs and the scores.
+// board has the programs and the results.
 type board struct {
-	programs string // a folder
+	programs, date, commit string // a folder, today, and what is judged
 
-	mu     sync.Mutex
-	scores scores.Scores
+	mu       sync.Mutex
+	versions map[string]string // of Go, Node and the servers
+	judged   []*result
+	left     []string // services without a result, and why
 }
 
 func (b *board) leave(s *service, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.scores.Left = append(b.scores.Left, scores.Left{Name: s.Name + ", " + s.Variant, Reason: reason})
+	b.left = append(b.left, s.Name+", "+s.Variant+": "+reason)
 }
 
 // version notes the version of a program.
 func (b *board) version(name, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.scores.Versions[name] = strings.TrimPrefix(version, "v")
+	b.versions[name] = strings.TrimPrefix(version, "v")
 }
 
 // build builds a package of a module as the module alone has it, and returns the path of
@@ -129,14 +123,14 @@ func line(t *testing.T, dir string, command ...string) string {
 
 // judge starts a service and judges it by its profiles. A peer that cannot be judged is
 // left out with the reason; one of ours fails the test, as a must that it breaks does.
-func (b *board) judge(t *testing.T, s *service) *scores.Judged {
+func (b *board) judge(t *testing.T, s *service) *result {
 	command := s.command(t)
 	base, err := listen(t, command)
 	if err != nil {
 		b.failed(t, s, "It does not start: "+err.Error())
 		return nil
 	}
-	j := s.Judged
+	j := s.result
 	j.Service = b.shown(command)
 	for _, profile := range s.profiles {
 		args := []string{"judge", base + s.path, "--profile", profile, "--scope", "X-Test-Tenant: one", "--scope", "X-Test-Tenant: two", "--executions", base + s.counter}
@@ -145,16 +139,19 @@ func (b *board) judge(t *testing.T, s *service) *scores.Judged {
 			b.failed(t, s, "The judge gave up: "+err.Error())
 			return nil
 		}
-		for _, c := range run.NotMet {
-			if s.Ours && c.Level == "must" && !scores.Limited(s.Variant, c.ID) {
+		for _, c := range run.of("must", "not met", false) {
+			if s.Ours && !slices.Contains(limits[c.ID], s.Variant) {
 				t.Errorf("%s: %+v", profile, c)
 			}
 		}
-		t.Logf("%s: %+v", profile, run.Levels)
+		t.Logf("%s: %d musts are met", profile, len(run.of("must", "met", false)))
 		j.Runs = append(j.Runs, run)
 	}
 	return &j
 }
+
+// limits are the variants of ours that do not meet a case, by its ID: the page says why.
+var limits = map[string][]string{"large/huge": {"postgres-tx", "mysql-tx", "sqlite-tx"}, "concurrency/others": {"sqlite-tx"}}
 
 func (b *board) failed(t *testing.T, s *service, reason string) {
 	t.Helper()
@@ -166,17 +163,15 @@ func (b *board) failed(t *testing.T, s *service, reason string) {
 }
 
 // run runs the judge once.
-func (b *board) run(t *testing.T, profile string, args []string) (scores.Run, error) {
+func (b *board) run(t *testing.T, profile string, args []string) (run, error) {
 	var errs strings.Builder
 	cmd := exec.CommandContext(t.Context(), filepath.Join(b.programs, "reprise"), append(args, "--json")...)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if !json.Valid(out) || len(out) == 0 { // exit code 1 says that a must is not met
-		return scores.Run{}, &judgeError{errs.String(), err}
+		return run{}, &judgeError{errs.String(), err}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.scores.Add(profile, b.shown(append([]string{"reprise"}, args...)), out)
+	return read(profile, b.shown(append([]string{"reprise"}, args...)), out)
 }
 
 // judgeError is the end of a judge without a report.

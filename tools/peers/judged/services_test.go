@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/scores"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 )
@@ -22,7 +21,7 @@ func ours(t *testing.T, b *board) []*service {
 	var all []*service
 	add := func(adapter, variant, program string, store flags, profiles ...string) {
 		all = append(all, &service{
-			Judged: scores.Judged{Name: adapter, Variant: variant, Ours: true}, profiles: profiles, path: "/t/op", counter: "/executions/op",
+			result: result{Name: adapter, Variant: variant, Ours: true}, profiles: profiles, path: "/t/op", counter: "/executions/op",
 			command: func(t *testing.T) []string { t.Helper(); return append([]string{program}, store(t)...) },
 		})
 	}
@@ -104,13 +103,13 @@ func peers(t *testing.T, b *board) []*service {
 	} {
 		versions := map[string]string{f.framework: line(t, filepath.Join(root, filepath.FromSlash(f.module)), "go", "list", "-m", "-f", "{{.Version}}", f.framework)}
 		all = append(all, &service{
-			Judged:   scores.Judged{Name: f.name, Variant: "memory", Versions: versions},
+			result:   result{Name: f.name, Variant: "memory", Versions: versions},
 			profiles: []string{"draft-07"}, path: "/t/op", counter: "/executions/op",
 			command: with(b.build(t, f.module, f.program)),
 		})
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
-		b.scores.Left = append(b.scores.Left, scores.Left{Name: "the packages of npm", Reason: "npm is not installed."})
+		b.left = append(b.left, "the packages of npm: npm is not installed")
 		return all
 	}
 	folder, locked := b.npm(t)
@@ -130,7 +129,7 @@ func peers(t *testing.T, b *board) []*service {
 			versions[name] = locked[name]
 		}
 		all = append(all, &service{
-			Judged:   scores.Judged{Name: p.name, Variant: p.variant, Versions: versions},
+			result:   result{Name: p.name, Variant: p.variant, Versions: versions},
 			profiles: p.profiles, path: "/judged", counter: "/executions",
 			command: func(t *testing.T) []string {
 				t.Helper()
