@@ -11,7 +11,10 @@ tool (
 	mvdan.cc/gofumpt
 )
 
-require golang.org/x/tools v0.52.0
+require (
+	github.com/reprise-go/reprise/servers v0.0.0
+	golang.org/x/tools v0.52.0
+)
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
@@ -232,3 +235,5 @@ require (
 	mvdan.cc/gofumpt v0.12.0 // indirect
 	mvdan.cc/unparam v0.0.0-20260823230713-2fa3d841b0c8 // indirect
 )
+
+replace github.com/reprise-go/reprise/servers => ../servers

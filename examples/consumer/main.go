@@ -18,7 +18,7 @@
 //	psql postgres://localhost/postgres -c "INSERT INTO accounts VALUES ('7', 1000)"
 //	GOWORK=off go run -C examples/consumer . -nats-url nats://localhost:4222 -publish payment-1
 //
-//run:long; background until "Server is ready"; background until "consuming"; needs postgres; prints "payment-1 is published"
+//run:background until "Server is ready"; background until "consuming"; needs postgres; prints "payment-1 is published"
 package main
 
 import (

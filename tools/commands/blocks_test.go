@@ -27,7 +27,6 @@ type block struct {
 	until  []string // the output of the first commands, which serve, to wait for
 	needs  string   // a server
 	prints []string
-	long   bool   // not under -short
 	notRun string // the reason
 
 	continues bool
@@ -109,14 +108,12 @@ func parse(t *testing.T, b block, directive string) block {
 		case clause == "":
 		case strings.HasPrefix(clause, "background until "):
 			b.until = append(b.until, strings.TrimPrefix(clause, "background until "))
-		case verb == "needs" && servers[rest] != nil:
+		case verb == "needs" && needs[rest] != nil:
 			b.needs = rest
 		case verb == "prints" && err == nil:
 			b.prints = append(b.prints, text)
 		case clause == "continues":
 			b.continues = true
-		case clause == "long":
-			b.long = true
 		default:
 			t.Errorf("%s: there is no directive %q", b.at, clause)
 		}

@@ -5,28 +5,52 @@ package commands_test
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/reprise-go/reprise/servers"
 	"github.com/reprise-go/reprise/tools/internal/tree"
 )
 
-// machine has the clone, and servers at other addresses than those that the pages name.
+// machine has the clone, and other addresses than those that the pages name.
 type machine struct {
 	clone   string
 	env     []string
-	place   *strings.Replacer // the addresses of the pages
-	at      map[string]string // addresses of servers
-	port    string            // of the examples
-	serving sync.Mutex        // one program at a time listens on it
+	places  []string    // of the pages, and those here
+	port    string      // of the examples
+	serving *sync.Mutex // one program at a time listens on it
 }
+
+// needs start the servers that a block needs, by their names, and return the addresses of
+// the pages and those here. They skip the test if this machine does not have the server.
+var needs = map[string]func(*testing.T) []string{
+	"redis": func(t *testing.T) []string {
+		t.Helper()
+		addr := servers.Redis.Start(t, "appendonly=yes").Addr()
+		return []string{"localhost:6379", addr, "127.0.0.1:6379", addr}
+	},
+	"postgres": func(t *testing.T) []string {
+		t.Helper()
+		url := "'" + servers.StartPostgres(t, "fsync=on").URL() + "'"
+		return []string{"postgres://localhost/postgres", url, "postgres://127.0.0.1/postgres", url}
+	},
+	"mariadb": func(t *testing.T) []string {
+		t.Helper()
+		return []string{"root@tcp(127.0.0.1:3306)/test", "root@tcp(" + servers.SharedMariaDB(t).Addr() + ")/mysql"}
+	},
+}
+
+func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
 // repository is where a reader clones from.
 const repository = "https://github.com/reprise-go/reprise"
@@ -42,28 +66,25 @@ func clone(t *testing.T) string {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{clone: clone(t), env: tree.GoOnly(t, "curl"), at: map[string]string{}, port: portOf(t, freeAddr(t))}
-	for name, start := range servers {
-		m.at[name] = start(t)
-	}
+	m := &machine{clone: clone(t), env: tree.GoOnly(t, "curl"), port: portOf(t, servers.FreeAddr(t)), serving: new(sync.Mutex)}
 	bin, _ := strings.CutPrefix(m.env[0], "PATH=")
 	home, _ := strings.CutPrefix(m.env[1], "HOME=")
-	if m.at["redis"] != "" { // on another port than the default one of the clients
-		tree.Link(t, bin, "redis-server")
-		client, _ := exec.LookPath("redis-cli")
-		tree.Write(t, bin, "redis-cli", fmt.Sprintf("#!/bin/sh\nexec %s -p %s \"$@\"\n", client, portOf(t, m.at["redis"])))
+	for _, client := range []string{"redis-server", "psql"} {
+		if _, err := exec.LookPath(client); err == nil {
+			tree.Link(t, bin, client)
+		}
+	}
+	if client, err := exec.LookPath("redis-cli"); err == nil { // to another port than its default one
+		tree.Write(t, bin, "redis-cli", fmt.Sprintf("#!/bin/sh\nexec %s -p ${REDIS##*:} \"$@\"\n", client))
 		if err := os.Chmod(filepath.Join(bin, "redis-cli"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.at["postgres"] != "" {
-		tree.Link(t, bin, "psql")
+	here, nats := "127.0.0.1:"+m.port, portOf(t, servers.FreeAddr(t))
+	m.places = []string{
+		"localhost:8080", here, "127.0.0.1:8080", here,
+		"localhost:4222", "127.0.0.1:" + nats, "127.0.0.1:4222", "127.0.0.1:" + nats, "-p 4222", "-p " + nats,
 	}
-	here, nats := "127.0.0.1:"+m.port, portOf(t, freeAddr(t))
-	m.place = strings.NewReplacer(
-		"localhost:8080", here, "127.0.0.1:8080", here, "localhost:6379", m.at["redis"], "127.0.0.1:6379", m.at["redis"],
-		"postgres://localhost/postgres", "'"+m.at["postgres"]+"'", "postgres://127.0.0.1/postgres", "'"+m.at["postgres"]+"'",
-		"root@tcp(127.0.0.1:3306)/test", m.at["mariadb"], "localhost:4222", "127.0.0.1:"+nats, "127.0.0.1:4222", "127.0.0.1:"+nats, "-p 4222", "-p "+nats)
 	sources, _ := tree.Run(t, m.clone, nil, "git", "ls-files", "examples/*.go")
 	for file := range strings.FieldsSeq(sources) {
 		text, err := os.ReadFile(filepath.Join(m.clone, file))
@@ -103,11 +124,11 @@ func TestEveryCommandRuns(t *testing.T) {
 		}
 		t.Run(b.at, func(t *testing.T) {
 			t.Parallel()
-			switch {
-			case b.long && testing.Short():
-				t.Skip("it takes long")
-			case b.needs != "" && m.at[b.needs] == "":
-				t.Skipf("it needs %s", b.needs)
+			m := *m
+			if b.needs != "" {
+				at := needs[b.needs](t)
+				m.places = slices.Concat(m.places, at)
+				m.env = append(slices.Clone(m.env), strings.ToUpper(b.needs)+"="+at[1])
 			}
 			m.run(t, b, lines)
 		})
@@ -118,7 +139,7 @@ func TestEveryCommandRuns(t *testing.T) {
 func (m *machine) run(t *testing.T, b block, lines []string) {
 	t.Helper()
 	for i := range lines {
-		lines[i] = m.place.Replace(lines[i])
+		lines[i] = strings.NewReplacer(m.places...).Replace(lines[i])
 	}
 	dir := m.folder(t, lines)
 	var out buffer
@@ -223,4 +244,45 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
+}
+
+func runs(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+func listens(t *testing.T, addr string) bool {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
+
+// poll asks for up to a minute, and returns the last answer.
+func poll(t *testing.T, ready func() bool) bool {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ready(); {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+			return false
+		}
+		if time.Now().After(end) {
+			return ready()
+		}
+	}
+	return true
+}
+
+func portOf(t *testing.T, addr string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }

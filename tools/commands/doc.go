@@ -13,7 +13,6 @@
 //	needs redis               or postgres, or mariadb: skipped where it is not installed
 //	prints "TEXT"             the output has this
 //	continues                 run after the block above, in its folder
-//	long                      skipped under -short
 //	not run: REASON
 //
 // A second "background until" is for the second command. Calls of make only have to name

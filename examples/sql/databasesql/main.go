@@ -3,7 +3,7 @@
 //	GOWORK=off go run -C examples/sql ./databasesql -postgres-url postgres://localhost/postgres
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
 //
-//run:long; background until 8080; needs postgres; prints "HTTP/1.1 201"
+//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
 package main
 
 import (
