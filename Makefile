@@ -28,10 +28,7 @@ define use
 found=$$(.ci/modules $(1))
 eval "$$found"
 endef
-define servers
-REPRISE_TEST_REQUIRE=$$(.ci/servers)
-export REPRISE_TEST_REQUIRE
-endef
+servers = REPRISE_TEST_REQUIRE=$$(.ci/servers); export REPRISE_TEST_REQUIRE
 
 # $(suite) defines the shell's suite, through which CI runs go test: $(servers), and what fails is run once more, alone.
 define suite
@@ -42,7 +39,6 @@ export -f suite
 endef
 
 # $(call each,FOLDERS,COMMAND) runs COMMAND in every folder, all of them even after a failure, and then fails if one did.
-# (A loop that ends in a negated command never would.)
 define each
 failed=
 for folder in $(1); do
@@ -60,8 +56,7 @@ demo: ## Run an example on real HTTP and print what clients, and operators, see
 console: ## Serve the console over an example, with a stuck operation to resolve: ADDR=127.0.0.1:9000
 demo console:
 	@.ci/toolchain
-	cd examples
-	GOWORK=off go run ./quickstart $(if $(filter demo,$@),-demo,-open) $(if $(ADDR),-addr '$(ADDR)')
+	GOWORK=off go run -C examples ./quickstart $(if $(filter demo,$@),-demo,-open) $(if $(ADDR),-addr '$(ADDR)')
 
 BREADTH ?=
 test: ## Run every suite on real servers (installs them if it may), with the race detector; with BREADTH=yes long histories and many kills too
@@ -79,22 +74,10 @@ figures: ## Run the gates on exact figures, 10,000 simulations, as many draws of
 	mapfile -t packages < <(go list -e -f '{{if not .Error}}{{.ImportPath}}{{end}}' "$${folders[@]/#/./}")
 	suite -count=1 -run='^Test($(FIGURES))' "$${packages[@]}"
 
-# lab/postgres, which takes minutes alone, is left to its conformance suite, and the breadth of lab/redis to nightly.
 newest: ## Run the suites, and the tests of the stores, on the newest frameworks and clients
 	@$(call use,lab/newest.work)
 	$(suite)
-	export REPRISE_NEWEST=yes
-	failed= suites=()
-	for module in $$modules; do
-		case $$module in
-			lab)
-				suite -run='^Test(RedisStoreOn|Postgres(|Transactional)Conformance$$)' ./lab/redis ./lab/postgres || failed=yes
-				suites+=(./lab/redis) ;;
-			adapters/* | examples/* | lab/* | store/*) suites+=("./$$module/...") ;;
-		esac
-	done
-	[[ -z $${suites[*]} ]] || suite -short -p=4 -skip='^Test(Cost|P[0-9]|RedisStoreOn)' "$${suites[@]}" || failed=yes # some wait for their servers most of the time
-	[[ -z $$failed ]]
+	.ci/newest $$modules
 
 TESTS ?= ^TestPostgres(Conformance|TransactionalConformance|MigrateAtOnce|AttemptsArePrepared|HalfOpen|TransactionalCrash|Promotion)$$
 postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 of the npm registry: TESTS=. runs all of lab/postgres
@@ -102,38 +85,25 @@ postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 
 	$(suite)
 	.ci/postgres '$(TESTS)'
 
-# Each is a module of its own, so that what a proxy refuses takes down only itself. check/test, etcd and contract run the rest.
+# check/test and etcd run the rest. lab/openapi, whose validator takes minutes to compile, only runs where MODULES names it.
 outside: ## Run the tests of the modules outside of the workspace: alerts, console, blobs, Fiber v3, some examples
 	@$(call use,off)
 	$(suite)
-	modules=$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|etcd/testserver|openapi)' || true)
-	$(call each,$$modules,suite ./...)
+	$(call each,$$(printf '%s\n' $$modules | grep -vxE 'tools|lab/(etcd|etcd/testserver$(if $(MODULES),,|openapi))' || true),suite ./...)
 
-# Both modules at once, because they wait for leases most of the time.
 etcd: ## Run the suites, histories and faults of store/etcd on clusters of a server that is built here
 	@$(call use,off lab/etcd lab/etcd/testserver)
 	$(suite)
-	failed= running=()
-	for module in $$modules; do
-		(cd "$$module" && suite -short -timeout=20m ./...) &
-		running+=($$!)
-	done
-	for tests in "$${running[@]}"; do wait "$$tests" || failed=yes; done
-	[[ -z $$failed ]]
-
-contract: $(BIN)/golangci-lint ## Check the OpenAPI documents, and a server's responses with them, with a validator (minutes to compile)
-	@$(call use,off lab/openapi)
-	$(call each,$$modules,go test ./... && "$(CURDIR)/$(BIN)/golangci-lint" run ./...)
+	xargs -n 1 -P 2 bash -c 'cd "$$0" && suite -short -timeout=20m ./...' <<<"$$modules" # both at once: they wait for leases most of the time
 
 check: ## Everything that CI runs: test and every check
 	@.ci/run
 
-checks: figures newest postgres outside etcd docs isolated tidy fmt/check lint check/test size release/dry vuln ## What check runs besides test
+checks: figures newest postgres outside etcd docs isolated tidy lint check/test size release/dry vuln ## What check runs besides test
 
-# CI has a quick case of each.
 nightly: ## What takes hours: the tests with their breadth, all of lab/postgres on each PostgreSQL, and DURATION for each of flaky and soak
 	@failed=
-	for target in "test BREADTH=yes" "postgres TESTS=." contract flaky soak; do
+	for target in "test BREADTH=yes" "postgres TESTS=." "outside MODULES=lab/openapi" "lint MODULES=lab/openapi" flaky soak; do
 		$(MAKE) --no-print-directory $$target || failed="$$failed $${target%% *}"
 	done
 	[[ -z $$failed ]] || { echo "nightly failed in:$$failed" >&2; exit 1; }
@@ -143,27 +113,23 @@ flaky: ## Run the tests of each package again and again for DURATION, beside eig
 	$(servers)
 	.ci/flaky $(DURATION) $$packages
 
-# A line for each folder at the top, and the sum.
 size: ## Count the lines of Go, and fail above the number in .ci/size, which only falls
-	@find . -name '*.go' -not -path './.*' -not -path '*/node_modules/*' -exec wc -l {} + | awk -v most=$$(cat .ci/size) '
-		$$2 != "total" { split($$2, folder, "/"); lines[folder[2]] += $$1; sum += $$1 }
-		END { for (f in lines) printf "%7d %s\n", lines[f], f | "sort -rn"; close("sort -rn"); printf "%7d of %d in .ci/size\n", sum, most; exit sum > most }'
+	@.ci/lines
 
 # The workspace in one run, which type-checks what the modules share once; isolated proves that each builds alone.
 lint: $(BIN)/golangci-lint ## Lint every module, and the workflows of GitHub
 	@$(call use,go.work)
 	[[ -z $$packages ]] || "$(BIN)/golangci-lint" run $$packages || workspace=failed
 	$(call use,off)
-	$(call each,$${modules/lab\/openapi/},"$(CURDIR)/$(BIN)/golangci-lint" run ./...)
+	$(call each,$(if $(MODULES),$$modules,$${modules/lab\/openapi/}),"$(CURDIR)/$(BIN)/golangci-lint" run ./...)
 	(cd tools && GOWORK=off go tool actionlint -shellcheck= -pyflakes= ../.github/workflows/*.yml)
 	[[ $${workspace:-} != failed ]]
 
 release: ## Tag VERSION of every published module, after a dry run; it pushes nothing
-	@.ci/toolchain git
-	.ci/release $(VERSION)
 release/dry: ## Release VERSION, or the next one, in a temporary clone, and use it as a user does
+release release/dry:
 	@.ci/toolchain git
-	.ci/release dry $(VERSION)
+	.ci/release $(patsubst release/%,%,$(filter release/%,$@)) $(VERSION)
 
 docs: ## Prove that the names, paths, targets and links in the documentation are there
 	@(cd tools && GOWORK=off go run ./docs -root ..)
@@ -191,14 +157,10 @@ tidy/fix: ## Run go mod tidy in every module
 	@export GOWORK=off
 	$(call each,$$(find . -name go.mod -not -path './.*' -exec dirname {} +),go mod tidy)
 
-fmt: $(BIN)/gofumpt $(BIN)/goimports ## Format every Go file
-	@$(BIN)/gofumpt -w .
-	$(BIN)/goimports -w .
-fmt/check: $(BIN)/gofumpt $(BIN)/goimports ## Fail if fmt would change a file
-	@unformatted=$$({ $(BIN)/gofumpt -l . && $(BIN)/goimports -l .; } | sort -u)
-	[[ -z $$unformatted ]] || { printf 'run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; }
+fmt: $(BIN)/golangci-lint ## Format every Go file; lint fails where it would change one
+	@"$(BIN)/golangci-lint" fmt
 
-check/test: $(BIN)/gofumpt $(BIN)/goimports $(BIN)/golangci-lint ## Prove that the checks fail when they should
+check/test: $(BIN)/golangci-lint ## Prove that the checks fail when they should
 	@$(suite)
 	cd tools
 	GOWORK=off suite -count=1 -timeout=25m ./... # uncached: the cache does not know the files outside tools; some tests compile the frameworks anew
@@ -214,8 +176,7 @@ bench/peers: ## Measure beside other libraries: Fiber's own middleware, and npm'
 	$(BIN)/peers $(BENCHFLAGS)
 judge/peers: ## Judge Reprise and other middlewares, and write docs/engineering/judge-scores.md, which is dated: no check runs it
 	@$(servers)
-	cd tools/peers
-	GOWORK=off go test -count=1 -v -timeout 30m ./judged -write "$(CURDIR)/docs/engineering"
+	GOWORK=off go test -C tools/peers -count=1 -v -timeout 30m ./judged -write "$(CURDIR)/docs/engineering"
 
 soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/engineering/faults.md
 	@$(servers)
@@ -223,9 +184,9 @@ soak: ## Break processes, links and servers for DURATION with SEED, and write th
 	go test -count=1 -timeout 0 ./lab/faults -page "$(CURDIR)/docs/engineering/faults.md"
 
 wire: ## Send each adapter REQUESTS malformed requests with SEED, over raw sockets, and print what came of them
-	@set -- -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$'
-	go test "$$@" ./lab/nethttp ./lab/gin ./lab/echo ./lab/echo5 ./lab/fiber -wire.requests $(REQUESTS) -wire.seed $(SEED)
-	GOWORK=off go test -C lab/fiber3 "$$@" . -wire.requests $(REQUESTS) -wire.seed $(SEED)
+	@wire() { go test "$$@" -v -count=1 -timeout 0 -run '^TestWire$$/^MalformedRequests$$' -wire.requests $(REQUESTS) -wire.seed $(SEED); }
+	wire ./lab/{nethttp,gin,echo,echo5,fiber}
+	GOWORK=off wire -C lab/fiber3
 
 vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules call, in the newest releases
 	@$(call use,lab/newest.work)
@@ -233,12 +194,7 @@ vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the modules c
 	$(call each,$$modules,"$(CURDIR)/$(BIN)/govulncheck" -db $(VULNDB) ./...)
 
 # The tools are built from source, in the versions of tools/go.mod, and checked against its go.sum.
-$(BIN)/golangci-lint: PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-$(BIN)/gofumpt: PACKAGE := mvdan.cc/gofumpt
-$(BIN)/goimports: PACKAGE := golang.org/x/tools/cmd/goimports
-$(BIN)/govulncheck: PACKAGE := golang.org/x/vuln/cmd/govulncheck
-$(BIN)/golangci-lint $(BIN)/gofumpt $(BIN)/goimports $(BIN)/govulncheck: tools/go.mod tools/go.sum
+$(BIN)/golangci-lint $(BIN)/govulncheck: tools/go.mod tools/go.sum
 	@.ci/toolchain
-	cd tools
-	GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go install $(PACKAGE)
-	touch "../$@"
+	GOWORK=off GOBIN="$(CURDIR)/$(BIN)" go -C tools install "$$(GOWORK=off go -C tools list tool | grep '/$(@F)$$')"
+	touch "$@"

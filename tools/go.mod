@@ -6,9 +6,7 @@ tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	github.com/rhysd/actionlint/cmd/actionlint
 	golang.org/x/exp/cmd/gorelease
-	golang.org/x/tools/cmd/goimports
 	golang.org/x/vuln/cmd/govulncheck
-	mvdan.cc/gofumpt
 )
 
 require (
