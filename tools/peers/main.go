@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/reprise-go/reprise/lab/bench/suites"
 )
@@ -20,45 +21,28 @@ func main() { suites.Main(`make bench/peers BENCHFLAGS="%s"`, fiber(), fiber3(),
 
 // fiber compares with the middleware that Fiber v2 brings along, and fiber3 with that of
 // v3.
-func fiber() suites.Comparison {
-	return beside("fiber", "fiberv2", "Fiber v2", suites.Variant{Name: "floor+memory", Args: "-variant floor-memory"})
-}
+func fiber() suites.Comparison { return beside("fiber", "fiberv2", "Fiber v2") }
 
 func fiber3() suites.Comparison { return beside("fiber3", "fiberv3", "Fiber v3") }
 
 // beside compares the program of a release of Fiber, whose name is bare, with its own
-// middleware and with ours. The floors do less than ours in memory.
-func beside(suite, program, bare string, floors ...suites.Variant) suites.Comparison {
+// middleware and with ours.
+func beside(suite, program, bare string) suites.Comparison {
 	const inMemory, inRedis = "Fiber's own+memory", "Fiber's own+redis"
-	of := func(v suites.Variant) suites.Variant {
-		v.Program, v.Build = program, suites.BuildPeer(program)
+	variant := func(name, args string, marked bool, bases ...string) suites.Variant {
+		v := suites.Variant{Name: name, Program: program, Build: suites.BuildPeer(program), Args: "-variant " + args, Marked: marked, Bases: bases}
+		if strings.Contains(args, "{redis}") {
+			v.Store = "redis"
+		}
 		return v
 	}
-	named := func(name, kind string) suites.Variant {
-		return of(suites.Variant{Name: name, Args: "-variant " + kind})
-	}
-	withRedis := func(name, kind string) suites.Variant {
-		v := named(name, kind+" -redis {redis}")
-		v.Store = "redis"
-		return v
-	}
-	ours := func(v suites.Variant) suites.Variant {
-		v.Marked = true
-		return v
-	}
-	c := suites.Comparison{Name: suite, Connections: []int{64}, Kinds: suites.BothKinds, Variants: []suites.Variant{named(bare, "bare")}}
-	for _, floor := range floors {
-		c.Variants = append(c.Variants, of(floor).Over(inMemory, bare))
-	}
-	c.Variants = append(
-		c.Variants,
-		named(inMemory, "own-memory").Over(bare),
-		ours(named("Reprise+memory", "reprise-memory")).Over(inMemory, bare),
-		withRedis(inRedis, "own-redis").Over(bare),
-		ours(withRedis("Reprise+redis", "reprise-redis")).Over(inRedis, bare),
-		ours(withRedis("Reprise+redis, one by one", "alone-redis")).Over(inRedis, bare),
-	)
-	return c
+	return suites.Comparison{Name: suite, Connections: []int{64}, Kinds: suites.BothKinds, Variants: []suites.Variant{
+		variant(bare, "bare", false),
+		variant(inMemory, "own-memory", false, bare),
+		variant("Reprise+memory", "reprise-memory", true, inMemory, bare),
+		variant(inRedis, "own-redis -redis {redis}", false, bare),
+		variant("Reprise+redis", "reprise-redis -redis {redis}", true, inRedis, bare),
+	}}
 }
 
 // node compares the cost of two packages of npm and of Reprise over their frameworks.

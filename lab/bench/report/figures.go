@@ -74,6 +74,11 @@ var figures = []figure{
 	{"etcd", "etcd", "nethttp+etcd", "two Txns", nil},
 	{"`reprise proxy` over memory", "proxy", "proxy+memory", "ReverseProxy", map[string]target{"no-key": {id: "proxy", least: at(.9, many)}, fresh: {}, replay: {}}},
 	{"`reprise proxy` over Redis", "proxy", "proxy+redis", "ReverseProxy", map[string]target{"no-key": {id: "proxy", least: at(.9, many)}, fresh: {}, replay: {}}},
+	{"memory, on Gin", "adapters", "gin+memory", "gin", nil},
+	{"memory, on Echo", "adapters", "echo+memory", "echo", nil},
+	{"memory, on Echo 5", "adapters", "echo5+memory", "echo5", nil},
+	{"memory, on Fiber v2", "adapters", "fiber+memory", "fiber", nil},
+	{"memory, on Fiber v3", "adapters", "fiber3+memory", "fiber3", nil},
 	{"Redis", "redis", "nethttp+redis", "setnx", nil},
 	{"Fiber v2 over Redis", "fiber", "Reprise+redis", fibersOwn + "+redis", map[string]target{
 		fresh: {id: "P6", least: at(2, many)}, replay: {id: "P6", least: at(1.6, many)},

@@ -38,8 +38,6 @@ func newMiddleware(variant, redisAddr string) ([]fiber.Handler, error) {
 	switch variant {
 	case "bare":
 		return nil, nil
-	case "floor-memory":
-		return []fiber.Handler{new(floor).handle}, nil
 	case "own-redis":
 		own.Storage = fiberredis.New(fiberredis.Config{Addrs: []string{redisAddr}})
 		return []fiber.Handler{idempotency.New(own)}, nil

@@ -26,17 +26,16 @@ const (
 var Body = []byte(`{"id":"ord_00000000000000000001","status":"created","currency":"EUR","amount":1999,"customer":"cus_000000000000000000000001",` +
 	`"items":[{"sku":"sku_0001","quantity":1,"price":999},{"sku":"sku_0002","quantity":2,"price":500}],"created":"2026-01-01T00:00:00Z"}`)
 
-// New returns the guard of a variant: reprise-memory, reprise-redis, or alone-redis,
-// which does not combine commands.
+// New returns the guard of a variant: reprise-memory or reprise-redis.
 func New(variant, redisAddr string) (*protocol.Guard, error) {
 	var store reprise.Store
 	var err error
 	switch variant {
 	case "reprise-memory":
 		store, err = memstore.NewBounded(memstore.Bounds{Records: 10_000_000, Bytes: 4 << 30})
-	case "reprise-redis", "alone-redis":
+	case "reprise-redis":
 		client := redis.NewClient(&redis.Options{Addr: redisAddr})
-		store, err = repriseredis.New(client, repriseredis.Config{Prefix: "reprise:", NoCombining: variant == "alone-redis"})
+		store, err = repriseredis.New(client, repriseredis.Config{Prefix: "reprise:"})
 	default:
 		return nil, fmt.Errorf("no variant %q", variant)
 	}
