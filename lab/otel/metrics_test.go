@@ -1,12 +1,20 @@
 package otel_test
 
 import (
+	"maps"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	reprise "github.com/reprise-go/reprise/core"
+	repriseotel "github.com/reprise-go/reprise/otel"
 )
 
 // Prometheus scrapes the engine's counts.
@@ -62,6 +70,52 @@ func TestScrapedCountersAreTheEnginesOwn(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// units end the names of Prometheus.
+var units = regexp.MustCompile(`_(total|seconds|ratio)$`)
+
+// The page of metrics has every instrument of a service and of a client, with its kind,
+// and no other.
+func TestThePageHasEveryMetric(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	await(t, "the first count", func() bool { return s.scrape()["reprise_stuck"] != nil })
+	s.traffic()
+	s.trouble()
+	have := map[string]string{} // kinds
+	for name, family := range s.scrape() {
+		if strings.HasPrefix(name, "reprise_") {
+			have[units.ReplaceAllString(name, "")] = strings.ToLower(family.GetType().String())
+		}
+	}
+	reader := metric.NewManualReader()
+	url, _ := flaky(t, false)
+	if err := call(t, url, repriseotel.ClientConfig{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, sdktrace.NewTracerProvider()); err != nil {
+		t.Fatal(err)
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		kind := "counter"
+		if _, ok := m.Data.(metricdata.Histogram[float64]); ok {
+			kind = "histogram"
+		}
+		have[strings.ReplaceAll(m.Name, ".", "_")] = kind
+	}
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(reprise\\.[a-z.]+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(page), -1) {
+		listed[strings.ReplaceAll(row[1], ".", "_")] = row[2]
+	}
+	if !maps.Equal(have, listed) {
+		t.Errorf("there are\n%v\nand docs/reference/metrics.md has\n%v", have, listed)
 	}
 }
 
