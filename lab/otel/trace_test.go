@@ -59,8 +59,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// showSpans demands that the span of each request has the outcome of its key, and that a replay
-// is linked to the trace of the first run. handler serves POST /orders behind the
+// showSpans demands that the span of each request has the outcome of its key, and that a
+// replay is linked to the trace of the first run. handler serves POST /orders behind the
 // framework's instrumentation.
 func showSpans(t *testing.T, handler func(*protocol.Guard, *sdktrace.TracerProvider) http.Handler) {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -16,8 +15,7 @@ import (
 // next "<!-- end -->":
 //
 //	<!-- options: core.Config, core/protocol.Limits -->    the fields of structs
-//	<!-- metrics: otel -->                                 the instruments of a package
-var generatedPart = regexp.MustCompile(`(?s)<!-- (options|metrics): ([^>]*?) -->\n.*?<!-- end -->`)
+var generatedPart = regexp.MustCompile(`(?s)<!-- options: ([^>]*?) -->\n.*?<!-- end -->`)
 
 // generate returns the text of a page with its generated parts made anew.
 func generate(dir, text string) (string, error) {
@@ -25,34 +23,28 @@ func generate(dir, text string) (string, error) {
 	made := generatedPart.ReplaceAllStringFunc(text, func(part string) string {
 		m := generatedPart.FindStringSubmatch(part)
 		var tables strings.Builder
-		for of := range strings.SplitSeq(m[2], ",") {
-			table, err := tableOf(dir, m[1], strings.TrimSpace(of))
+		for of := range strings.SplitSeq(m[1], ",") {
+			table, err := tableOf(dir, strings.TrimSpace(of))
 			if err != nil && failed == nil {
 				failed = err
 			}
 			tables.WriteString("\n" + table)
 		}
-		return fmt.Sprintf("<!-- %s: %s -->\n%s\n<!-- end -->", m[1], m[2], tables.String())
+		return fmt.Sprintf("<!-- options: %s -->\n%s\n<!-- end -->", m[1], tables.String())
 	})
 	return made, failed
 }
 
-func tableOf(dir, kind, of string) (string, error) {
-	folder, name := of, ""
-	if kind == "options" {
-		folder, name = filepath.Split(of)
-		pkg, typ, ok := strings.Cut(name, ".")
-		if !ok {
-			return "", fmt.Errorf("options: %q is not a struct in a package", of)
-		}
-		folder, name = filepath.Join(folder, pkg), typ
+func tableOf(dir, of string) (string, error) {
+	folder, name := filepath.Split(of)
+	pkg, name, ok := strings.Cut(name, ".")
+	if !ok {
+		return "", fmt.Errorf("options: %q is not a struct in a package", of)
 	}
+	folder = filepath.Join(folder, pkg)
 	files, err := parseFolder(filepath.Join(dir, folder))
 	if err != nil {
 		return "", err
-	}
-	if kind == "metrics" {
-		return metricsOf(files), nil
 	}
 	for _, f := range files {
 		for _, decl := range f.Decls {
@@ -185,77 +177,6 @@ func split(text string) []string {
 		sentences, text = append(sentences, text[:end[0]]), text[end[1]:]
 	}
 	return sentences
-}
-
-// metricsOf makes the table of the instruments that the files of a package create, by
-// calls whose first arguments are the literals of name, unit and description.
-func metricsOf(files []*ast.File) string {
-	var b strings.Builder
-	b.WriteString("| instrument | kind | unit | |\n|---|---|---|---|\n")
-	for _, f := range files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return true
-			}
-			name := literal(call.Args[0])
-			kind := kindOf(call.Fun)
-			if !strings.HasPrefix(name, "reprise.") || kind == "" {
-				return true
-			}
-			unit, description := "", ""
-			for i, arg := range call.Args[1:] {
-				switch option, ok := arg.(*ast.CallExpr); {
-				case ok && calls(option, "WithUnit"):
-					unit = literal(option.Args[0])
-				case ok && calls(option, "WithDescription"):
-					description = literal(option.Args[0])
-				case len(call.Args) == 3 && i == 0 && !ok:
-					unit = literal(arg)
-				case !ok && literal(arg) != "":
-					description = literal(arg)
-				}
-			}
-			if kind == "histogram" && unit == "" {
-				unit = "s"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, kind, unit, strings.TrimSuffix(description, "."))
-			return true
-		})
-	}
-	return b.String()
-}
-
-func literal(e ast.Expr) string {
-	l, ok := e.(*ast.BasicLit)
-	if !ok {
-		return ""
-	}
-	text, _ := strconv.Unquote(l.Value) // not a string: the empty string
-	return text
-}
-
-func calls(c *ast.CallExpr, name string) bool {
-	s, ok := c.Fun.(*ast.SelectorExpr)
-	return ok && s.Sel.Name == name
-}
-
-// kindOf returns the kind of the instrument that a function makes, or "" for other
-// functions.
-func kindOf(f ast.Expr) string {
-	name := ""
-	switch f := f.(type) {
-	case *ast.Ident:
-		name = f.Name
-	case *ast.SelectorExpr:
-		name = f.Sel.Name
-	}
-	for _, kind := range []string{"counter", "histogram", "gauge"} {
-		if strings.HasSuffix(strings.ToLower(name), kind) {
-			return kind
-		}
-	}
-	return ""
 }
 
 // pages writes the pages with generated parts, or returns the names of those that differ

@@ -54,32 +54,6 @@ func TestATableOfOptionsIsMadeFromTheComments(t *testing.T) {
 	}
 }
 
-func TestATableOfMetricsIsMadeFromTheCalls(t *testing.T) {
-	t.Parallel()
-	dir := tree.Small(t, map[string]string{"otel/otel.go": `package otel
-
-func instruments(m meter) {
-	m.Int64Counter("reprise.requests", metric.WithUnit("{request}"), metric.WithDescription("Requests with a key."))
-	gauge("reprise.records", "{record}", "Records that the store holds.")
-	histogram("reprise.claim.duration", "How long a claim takes.")
-	m.Int64Counter("another.name")
-	log("reprise.requests")
-}
-`})
-	got, err := generate(dir, "<!-- metrics: otel -->\n<!-- end -->")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "<!-- metrics: otel -->\n\n| instrument | kind | unit | |\n|---|---|---|---|\n" +
-		"| `reprise.requests` | counter | {request} | Requests with a key |\n" +
-		"| `reprise.records` | gauge | {record} | Records that the store holds |\n" +
-		"| `reprise.claim.duration` | histogram | s | How long a claim takes |\n" +
-		"\n<!-- end -->"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestATableThatCannotBeMadeIsReported(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ of, code, want string }{

@@ -1,11 +1,9 @@
-// Package tree makes trees to break: copies of the project, and small ones of a few
-// files.
+// Package tree makes small trees to break.
 package tree
 
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,33 +26,6 @@ func Root(t *testing.T) string {
 	}
 	t.Fatal("no go.work above the test")
 	return ""
-}
-
-// Copy returns the folder of a copy of the project, without built files and version
-// control.
-func Copy(t *testing.T) string {
-	t.Helper()
-	from, to := Root(t), t.TempDir()
-	for _, name := range []string{
-		"CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "VERSIONING.md", "Makefile", ".ci", ".github", ".golangci.yml", "go.work", "go.work.sum",
-		"adapters", "blob", "caddy", "client", "cmd", "conformance", "console", "core", "docs", "examples", "lab", "otel", "proxy", "reprisetest", "site", "store", "tools",
-	} {
-		info, err := os.Stat(filepath.Join(from, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue // not every project has a go.work.sum
-		case err != nil:
-			t.Fatal(err)
-		case info.IsDir():
-			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
-		default:
-			err = copyFile(from, to, name)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return to
 }
 
 // Small returns the folder of a new tree with the project's Makefile and scripts, and the
