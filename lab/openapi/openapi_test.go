@@ -79,6 +79,8 @@ func (a *api) order(w http.ResponseWriter, r *http.Request) {
 	case `"hold"`:
 		a.held <- struct{}{}
 		<-a.release
+	case `"unknown"`:
+		protocol.Unknown(r.Context(), "the bank did not answer")
 	case `"fields"`:
 		for i := range 80 {
 			w.Header().Add("X-Many", strconv.Itoa(i))
@@ -296,30 +298,10 @@ func TestResponsesAreThoseOfTheContract(t *testing.T) {
 	want(503, "store-unavailable", request(t, "down", `{}`))
 	a.faults.Clear()
 
-	id := store.DeriveID("tenant", "", "corrupt")
-	r := request(t, "corrupt", `{}`)
-	fingerprint, err := protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "corrupt", []byte(`{}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	claim := store.ClaimRequest{ID: id, Owner: store.Owner{1}, Fingerprint: fingerprint, Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}}
-	if _, err := a.store.Claim(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.store.Complete(t.Context(), store.CompleteRequest{ID: id, Owner: claim.Owner, Fingerprint: fingerprint, Payload: []byte("no response"), Policy: store.Policy{Retention: time.Hour}}); err != nil {
-		t.Fatal(err)
-	}
-	want(500, "record-corrupt", r)
-
-	claim.ID, claim.Lease, claim.AtMostOnce = store.DeriveID("tenant", "", "lapsed"), time.Millisecond, true
-	if claim.Fingerprint, err = protocol.DefaultFingerprint(&protocol.Request{Method: "POST", Path: "/orders", Header: r.Header}, "lapsed", []byte(`{}`)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.store.Claim(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	a.store.(*memstore.Store).Advance(time.Second)
-	want(409, "outcome-unknown", request(t, "lapsed", `{}`))
+	a.faults.Next(faultstore.Claim, faultstore.FailBefore(store.ErrCorrupt))
+	want(500, "record-corrupt", request(t, "corrupt", `{}`))
+	a.send(request(t, "unknown", `"unknown"`))
+	want(409, "outcome-unknown", request(t, "unknown", `"unknown"`))
 
 	a.store.(*memstore.Store).Advance(24 * time.Hour)
 	want(409, "result-expired", request(t, "first", `{}`))
@@ -343,26 +325,9 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// The contract accepts the requests that the server accepts, and refuses the keys that it
-// refuses.
+// The contract of a key in a field of the header, in the body or in the query accepts the
+// requests that the server accepts, and refuses those that it refuses.
 func TestRequestsAreThoseOfTheContract(t *testing.T) {
-	t.Parallel()
-	a := serve(t, protocol.Config{Required: true})
-	for key, want := range map[string]bool{
-		"8e03978e-40d5-43dd-bc93-6894a57f9324": true, `"a b, \"c\""`: true, `"a";p=1`: true, "007": true, strings.Repeat("k", 255): true,
-		"": false, "a b": false, `"a`: false, "a,b": false, strings.Repeat("k", 256): false,
-	} {
-		ok, errs := a.checks.ValidateHttpRequest(request(t, key, `{}`))
-		status, _, _ := a.send(request(t, key, `{}`))
-		if ok != want || (status == http.StatusCreated) != want {
-			t.Errorf("%q: the contract says %v (%s), the server %d", key, ok, reasons(errs), status)
-		}
-	}
-}
-
-// The contract of a key in the body or in the query accepts the requests that have it
-// there, and refuses those that the server refuses.
-func TestRequestsWithAKeyElsewhereAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	inBody := func(t *testing.T, value string) *http.Request {
 		return request(t, "", `{"meta":{"order/key":`+value+`}}`)
@@ -373,17 +338,26 @@ func TestRequestsWithAKeyElsewhereAreThoseOfTheContract(t *testing.T) {
 		r.RequestURI = r.URL.RequestURI()
 		return r
 	}
+	inField := func(t *testing.T, value string) *http.Request {
+		return request(t, strings.Trim(value, `"`), `{}`)
+	}
+	asField := func(t *testing.T, text string) *http.Request { return request(t, text, `{}`) }
+	asBody := func(t *testing.T, text string) *http.Request { return request(t, "", text) }
 	for name, c := range map[string]struct {
-		source  protocol.KeySource
-		request func(t *testing.T, value string) *http.Request
-		also    map[string]bool // bodies
+		source        protocol.KeySource
+		mode          protocol.KeyMode
+		request, with func(t *testing.T, value string) *http.Request
+		also          map[string]bool // fields or bodies
 	}{
-		"body": {protocol.KeyField("/meta/order~1key"), inBody, map[string]bool{
+		"header": {protocol.KeyHeader("Idempotency-Key"), protocol.Compat, inField, asField, map[string]bool{
+			`"a b, \"c\""`: true, `"a";p=1`: true, `"a`: false,
+		}},
+		"body": {protocol.KeyField("/meta/order~1key"), protocol.Strict, inBody, asBody, map[string]bool{
 			`{}`: false, `{"meta":{}}`: false, `{"meta":7}`: false, `{"meta":{"order/key":7}}`: false, `{"meta":{"order/key":null}}`: false, `{"meta":{"order/key":"b","n":1},"n":1}`: true,
 		}},
-		"query": {protocol.KeyParam("request_id"), inQuery, map[string]bool{`{}`: false}},
+		"query": {protocol.KeyParam("request_id"), protocol.Strict, inQuery, asBody, map[string]bool{`{}`: false}},
 	} {
-		a := serve(t, protocol.Config{Required: true, KeyMode: protocol.Strict, Key: c.source})
+		a := serve(t, protocol.Config{Required: true, KeyMode: c.mode, Key: c.source})
 		check := func(r func() *http.Request, want bool) {
 			t.Helper()
 			ok, errs := a.checks.ValidateHttpRequest(r())
@@ -398,8 +372,8 @@ func TestRequestsWithAKeyElsewhereAreThoseOfTheContract(t *testing.T) {
 		} {
 			check(func() *http.Request { return c.request(t, `"`+value+`"`) }, want)
 		}
-		for body, want := range c.also {
-			check(func() *http.Request { return request(t, "", body) }, want)
+		for text, want := range c.also {
+			check(func() *http.Request { return c.with(t, text) }, want)
 		}
 	}
 }
