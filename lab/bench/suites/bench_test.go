@@ -70,7 +70,7 @@ func smoke(t *testing.T, suites string) {
 		if len(s.Rows) == 0 && len(s.LeftOut) == 0 {
 			t.Errorf("the suite %s has no rows", name)
 		}
-		if !strings.Contains(s.Command, "-suites "+name+" ") || strings.Contains(s.Command, docs) {
+		if !strings.HasPrefix(s.Command, "bench -suites "+suites) {
 			t.Errorf("%s was made by %s", name, s.Command)
 		}
 		for _, r := range s.Rows {
@@ -136,7 +136,7 @@ func TestThePageFollowsFromTheResults(t *testing.T) {
 	}
 }
 
-// Flags that make no sense are refused, and a command names the flags that matter.
+// Flags that make no sense are refused.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-suites", "redis,nothing"}, {"-connections", "1,x"}, {"-delays", "8"}, {"-variants", "("}} {
@@ -147,10 +147,6 @@ func TestFlags(t *testing.T) {
 	o, err := program{args: []string{"-full"}}.parse()
 	if err != nil || o.keys[len(o.keys)-1] != 1_000_000 || o.inflight != 10_000 {
 		t.Errorf("-full: %+v, %v", o, err)
-	}
-	got := o.flagsFor([]string{"-suites=redis,keys", "-rounds", "8", "-docs", "x"}, "keys")
-	if want := []string{"-suites", "keys", "-rounds", "8"}; !slices.Equal(got, want) {
-		t.Errorf("flags %v, want %v", got, want)
 	}
 }
 

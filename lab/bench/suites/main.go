@@ -183,7 +183,7 @@ func (p program) run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("suite %s: %w", name, err)
 		}
-		suite.Command = fmt.Sprintf(p.command, strings.Join(o.flagsFor(p.args, name), " "))
+		suite.Command = fmt.Sprintf(p.command, strings.Join(p.args, " "))
 		results[name] = suite
 		if o.docs != "" { // after each: a later one may fail
 			if err := results.Write(file); err != nil {
@@ -204,22 +204,6 @@ func (b *bench) show(results report.Results) {
 		fmt.Fprintf(b.out, "\n%s: %s on %s at %s\n", name, s.Command, s.Date, s.Commit)
 		b.print(s.Rows)
 	}
-}
-
-// flagsFor returns the flags that make one suite again.
-func (o options) flagsFor(args []string, suite string) []string {
-	flags := []string{"-suites", suite}
-	for i := 0; i < len(args); i++ {
-		switch name, _, one := strings.Cut(strings.TrimLeft(args[i], "-"), "="); {
-		case name == "suites" || name == "docs":
-			if !one {
-				i++
-			}
-		default:
-			flags = append(flags, args[i])
-		}
-	}
-	return flags
 }
 
 // suite runs one suite. One that a missing program stops is empty, and says why.

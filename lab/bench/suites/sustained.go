@@ -1,53 +1,29 @@
 package suites
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // sustained loads PostgreSQL with new keys at a fixed rate, the floor first and the
 // leased store after it: long enough that records expire, are purged and vacuumed while
-// the load goes on.
+// the load goes on. The remains of one do not slow down the other.
 func (b *bench) sustained(h *host, suite *report.Suite) error {
 	retention := max(b.sustain/4, time.Second)
 	suite.Rounds, suite.Seconds = 0, b.sustain.Seconds()
-	for _, v := range []Variant{
+	return b.onFreshServers(h, suite, []Variant{
 		floor("statements", "postgres", "postgres"),
-		Reprise("nethttp", "postgres", "-retention", retention.String()),
-	} {
-		if !b.selected.MatchString(v.Name) {
-			continue
-		}
-		// A server each: the remains of one do not slow down the other.
-		p := &place{bench: b, host: h, words: b.words(), usage: map[string]usageOf{}, suite: suite}
-		b.startPostgres(p, false, false)
-		if err := p.sustain(v); err != nil {
-			return fmt.Errorf("%s: %w", v.Name, err)
-		}
-	}
-	return nil
+		Reprise("nethttp", "postgres", "-retention", retention.String(), "-purge 1s"),
+	}, (*place).sustain)
 }
 
 // sustain loads one variant.
-func (p *place) sustain(v Variant) error {
-	s, err := p.start(v)
-	if err != nil {
-		return err
-	}
-	purging, stop := context.WithCancel(p.host.ctx)
-	defer stop()
-	purged := make(chan purge, 1)
-	go func() { purged <- p.purgeUntil(purging, v) }()
-
+func (p *place) sustain(v started, _ meter) error {
+	s := v.server
 	before, err := p.tables()
 	if err != nil {
 		return err
@@ -78,66 +54,15 @@ func (p *place) sustain(v Variant) error {
 		ServerCPU: per(s.usage(p.host).Since(server)), StoreCPU: per(p.usage["postgres"](p.host).Since(store)),
 		P50: quantile(p50s, .5), P99: quantile(p99s, .5),
 	}
-	stop()
-	done := <-purged
-	if done.err != nil {
-		return fmt.Errorf("purge: %w", done.err)
-	}
 	after, err := p.tables()
 	if err != nil {
 		return err
 	}
 	row.Values = after.since(before, float64(requests))
 	row.Values["worst_p99_us"] = round3(worst)
-	if done.records > 0 {
-		row.Values["purged"] = float64(done.records)
-		row.Values["purged_per_second"] = quantile([]float64{float64(done.records) / done.took.Seconds()}, .5)
-	}
 	p.suite.Rows = append(p.suite.Rows, row)
 	p.print([]report.Row{row})
 	return nil
-}
-
-// purge is the result of purging.
-type purge struct {
-	records int
-	took    time.Duration // while there was something to purge
-	err     error
-}
-
-// purgeUntil purges a store every second until ctx ends. The floor has no purge.
-func (p *place) purgeUntil(ctx context.Context, v Variant) (done purge) {
-	if v.Program != testserverOf("nethttp") {
-		return done
-	}
-	const batch = 1000
-	pool, err := pgxpool.New(context.WithoutCancel(ctx), p.words["postgres"])
-	if err != nil {
-		return purge{err: err}
-	}
-	defer pool.Close()
-	purger, err := reprisepg.New(pool, reprisepg.Config{})
-	if err != nil {
-		return purge{err: err}
-	}
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return done
-		case <-ticker.C:
-		}
-		for n := batch; n == batch; {
-			began := time.Now()
-			if n, err = purger.Purge(context.WithoutCancel(ctx), batch); err != nil {
-				return purge{err: err}
-			}
-			if n > 0 {
-				done.records, done.took = done.records+n, done.took+time.Since(began)
-			}
-		}
-	}
 }
 
 // tables are PostgreSQL's statistics of the tables of a variant.
