@@ -5,13 +5,15 @@ go 1.26.0
 require (
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/gofiber/storage/redis/v3 v3.1.2
-	github.com/redis/go-redis/v9 v9.23.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
-	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/lab/fiber v0.0.0
-	github.com/reprise-go/reprise/store/redis v0.0.0
+)
+
+require (
+	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	github.com/reprise-go/reprise/core v0.0.0 // indirect
+	github.com/reprise-go/reprise/store/redis v0.0.0 // indirect
 )
 
 require (

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/reprise-go/reprise/lab/bench/suites"
 )
@@ -21,28 +20,24 @@ func main() { suites.Main(`make bench/peers BENCHFLAGS="%s"`, fiber(), fiber3(),
 
 // fiber compares with the middleware that Fiber v2 brings along, and fiber3 with that of
 // v3.
-func fiber() suites.Comparison { return beside("fiber", "fiberv2", "Fiber v2") }
+func fiber() suites.Comparison { return beside("fiber", "fiber", "fiberv2/own", "Fiber v2") }
 
-func fiber3() suites.Comparison { return beside("fiber3", "fiberv3", "Fiber v3") }
+func fiber3() suites.Comparison { return beside("fiber3", "fiber3", "fiberv3/own", "Fiber v3") }
 
-// beside compares the program of a release of Fiber, whose name is bare, with its own
-// middleware and with ours.
-func beside(suite, program, bare string) suites.Comparison {
-	const inMemory, inRedis = "Fiber's own+memory", "Fiber's own+redis"
-	variant := func(name, args string, marked bool, bases ...string) suites.Variant {
-		v := suites.Variant{Name: name, Program: program, Build: suites.BuildPeer(program), Args: "-variant " + args, Marked: marked, Bases: bases}
-		if strings.Contains(args, "{redis}") {
-			v.Store = "redis"
-		}
-		return v
+// beside compares the middleware of a release of Fiber, which program serves, with ours
+// and with the framework alone, whose name is bare.
+func beside(suite, framework, program, bare string) suites.Comparison {
+	alone := suites.Bare(framework)
+	alone.Name = bare
+	variants := []suites.Variant{alone}
+	for _, store := range []string{"memory", "redis"} {
+		ours := suites.Reprise(framework, store)
+		theirs := ours.Over(bare)
+		theirs.Name, theirs.Program, theirs.Build, theirs.Marked = "Fiber's own+"+store, program, suites.BuildPeer(program), false
+		ours.Name = "Reprise+" + store
+		variants = append(variants, theirs, ours.Over(theirs.Name, bare))
 	}
-	return suites.Comparison{Name: suite, Connections: []int{64}, Kinds: suites.BothKinds, Variants: []suites.Variant{
-		variant(bare, "bare", false),
-		variant(inMemory, "own-memory", false, bare),
-		variant("Reprise+memory", "reprise-memory", true, inMemory, bare),
-		variant(inRedis, "own-redis -redis {redis}", false, bare),
-		variant("Reprise+redis", "reprise-redis -redis {redis}", true, inRedis, bare),
-	}}
+	return suites.Comparison{Name: suite, Connections: []int{64}, Kinds: suites.BothKinds, Variants: variants}
 }
 
 // node compares the cost of two packages of npm and of Reprise over their frameworks.

@@ -8,7 +8,6 @@ require (
 	github.com/reprise-go/reprise/adapters/fiber3 v0.0.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/tools/peers v0.0.0
 )
 
 require (
@@ -73,7 +72,6 @@ replace (
 	github.com/reprise-go/reprise/store/postgres => ../../../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../../../store/redis
 	github.com/reprise-go/reprise/store/sqlite => ../../../store/sqlite
-	github.com/reprise-go/reprise/tools/peers => ..
 )
 
 replace github.com/reprise-go/reprise/servers => ../../../servers
