@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/idempotency"
 	fiberredis "github.com/gofiber/storage/redis/v3"
 
-	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
+	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
