@@ -18,9 +18,10 @@ require (
 	github.com/reprise-go/reprise/store/redis v0.0.0
 	github.com/reprise-go/reprise/store/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
-	golang.org/x/net v0.57.0
 	modernc.org/sqlite v1.46.1
 )
+
+require golang.org/x/net v0.57.0 // indirect
 
 require (
 	filippo.io/edwards25519 v1.1.0 // indirect

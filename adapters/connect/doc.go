@@ -18,7 +18,7 @@
 //
 // Calls by GET, procedures that are declared to have no side effects (idempotency_level =
 // NO_SIDE_EFFECTS) and streaming calls pass through. See docs/guides/rpc.md for the
-// codes. The tests with real clients are in lab/rpc.
+// codes. The tests with real clients are in lab/edges.
 //
 // The middleware of package reprisehttp can protect the same handlers instead, where one
 // HTTP request is one call. It also protects server streams, but a retry must then use

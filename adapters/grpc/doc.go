@@ -21,5 +21,5 @@
 // Procedures that are declared to have no side effects (idempotency_level =
 // NO_SIDE_EFFECTS), health checks, reflection, channelz and streaming calls pass through.
 // See docs/guides/rpc.md for the status codes. The tests with real clients are in
-// lab/rpc.
+// lab/edges.
 package reprisegrpc

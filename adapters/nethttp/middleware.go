@@ -10,7 +10,7 @@
 // [github.com/reprise-go/reprise/core/protocol] describes the behaviour for clients.
 //
 // Tests with routers and other middlewares are in lab/nethttp/stacks, those with RPC in
-// lab/rpc/nethttp.
+// lab/edges.
 package reprisehttp
 
 import (

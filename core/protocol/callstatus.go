@@ -9,7 +9,7 @@ import (
 
 // This file has the few messages of google.rpc that a refusal and a kept error consist
 // of, in the binary encoding of protocol buffers, so that no adapter needs their
-// generated code. Package lab/rpc compares them with it.
+// generated code. Package lab/edges compares them with it.
 
 // Detail is a detail of an error: a message and the URL of its type, as in
 // google.protobuf.Any.

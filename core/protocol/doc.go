@@ -20,5 +20,5 @@
 // The rules have numbers, R1 to R52, which comments and tests cite;
 // docs/engineering/protocol.md lists them for users. The package imports neither net/http
 // nor any framework. Its proofs with real clients are in the lab: one module for each
-// framework, and lab/rpc.
+// framework, and lab/edges.
 package protocol

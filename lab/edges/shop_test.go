@@ -1,4 +1,4 @@
-package client_test
+package edges_test
 
 import (
 	"bytes"

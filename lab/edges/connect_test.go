@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	repriseconnect "github.com/reprise-go/reprise/adapters/connect"
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // describe returns the type and the bytes of a detail.
@@ -26,8 +28,12 @@ func describe(d *anypb.Any) string {
 // address.
 func startConnect(t *testing.T, s *service, scope scopeOf) string {
 	t.Helper()
-	interceptors := connect.WithInterceptors(outerConnect{s}, repriseconnect.NewInterceptor(s.guard,
-		func(ctx context.Context, req connect.AnyRequest) (string, error) { return scope(ctx, req.Header().Get) }))
+	return serveHTTP(t, ordersOf(s, connect.WithInterceptors(outerConnect{s}, repriseconnect.NewInterceptor(s.guard,
+		func(ctx context.Context, req connect.AnyRequest) (string, error) { return scope(ctx, req.Header().Get) }))))
+}
+
+// ordersOf returns the handler of s.
+func ordersOf(s *service, interceptors connect.HandlerOption) http.Handler {
 	mux := http.NewServeMux()
 	for _, procedure := range []string{create, cancel, read, check} {
 		level := connect.IdempotencyUnknown
@@ -55,7 +61,7 @@ func startConnect(t *testing.T, s *service, scope scopeOf) string {
 		}
 		return nil
 	}, interceptors))
-	return serveHTTP(t, mux)
+	return mux
 }
 
 // serveHTTP serves h over HTTP/1.1 and HTTP/2, and returns its address.
@@ -184,7 +190,7 @@ func (c connectClient) call(ctx context.Context, with call) answer {
 }
 
 func (c connectClient) stream(ctx context.Context, with call) answer {
-	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, requestOf(with, with.order()))
+	res, err := connect.NewClient[request, response](c.http, c.base+watch, c.options...).CallServerStream(ctx, requestOf(with, new(request)))
 	if err != nil {
 		return connectError(err)
 	}
@@ -235,6 +241,50 @@ func connectTarget(name string, h2 bool, options ...connect.ClientOption) target
 		t.Helper()
 		return dialConnect(t, startConnect(t, s, scope), h2, options...)
 	}}
+}
+
+// TestMiddlewareOfNetHTTP retries calls behind the middleware of net/http, in place of an
+// interceptor: a replay has the trailers, and an error that is worth a retry is released.
+func TestMiddlewareOfNetHTTP(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]func(t *testing.T, addr string) client{
+		"grpc-go":          func(t *testing.T, addr string) client { t.Helper(); return dialGRPC(t, addr) },
+		"Connect":          func(t *testing.T, addr string) client { t.Helper(); return dialConnect(t, addr, false) },
+		"Connect by HTTP2": func(t *testing.T, addr string) client { t.Helper(); return dialConnect(t, addr, true) },
+		"gRPC-Web": func(t *testing.T, addr string) client {
+			t.Helper()
+			return dialConnect(t, addr, false, connect.WithGRPCWeb())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &env{T: t, target: target{name, func(t *testing.T, s *service, _ scopeOf) client {
+				t.Helper()
+				behind := reprisehttp.Middleware(s.guard, reprisehttp.Unscoped)
+				return dial(t, serveHTTP(t, behind(ordersOf(s, connect.WithInterceptors()))))
+			}}}
+			lines := outcome{header: []pair{{"x-order", "1"}}, trailer: []pair{{"x-sum", "abc"}}}
+			for code, runs := range map[uint32]int32{0: 1, 3: 1, unavailable: 2} {
+				out := lines
+				out.code = code
+				s := e.serve(setup{Config: protocol.Config{Required: true}, handler: always(out)})
+				c := entryWith("", "a") // without a map, whose encoding differs from call to call
+				c.keys = []string{"k"}
+				first, again := e.call(s, c), e.call(s, c)
+				e.wantRuns(s, runs)
+				e.same(first, again)
+				if first.code != code || again.get("x-order") != "1" || again.get("x-sum") != "abc" || again.replayed() != (runs == 1) {
+					t.Errorf("code %d: the retry got %+v", code, again)
+				}
+			}
+			s := e.serve(setup{Config: protocol.Config{Required: true}})
+			for _, replayed := range []bool{false, true} {
+				if a := s.stream(t.Context(), keyed("k")); a.code != 0 || a.body[0] != 3 || a.replayed() != replayed {
+					t.Errorf("the stream got %+v, want it replayed: %v", a, replayed)
+				}
+			}
+		})
+	}
 }
 
 var targets = []target{

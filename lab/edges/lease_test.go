@@ -1,11 +1,13 @@
-package client_test
+package edges_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,13 +83,13 @@ func TestEveryCallOutlivesTheDefaultLeaseOfADeadProcess(t *testing.T) {
 					dead.Store(true)
 					close(died)
 				})
-				placeAll(t, &http.Client{Transport: transport})()
+				placeAll(t, &http.Client{Transport: transport})
 			})
 		})
 	}
 }
 
-// shopOver is the shop of serveShop.
+// shopOver is a guard over a store, whose shop is counter.
 func shopOver(t *testing.T, st store.Store) http.Handler {
 	t.Helper()
 	guard, err := protocol.New(st, protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}})
@@ -95,5 +97,38 @@ func shopOver(t *testing.T, st store.Store) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
-	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(counter(io.Discard))
+	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(counter))
+}
+
+// counter is a shop whose first attempt at an order hangs, and whose second says its
+// number.
+func counter(w http.ResponseWriter, r *http.Request) {
+	var o order
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	attempt, _ := reprise.AttemptFrom(r.Context())
+	if attempt.Number() == 1 {
+		<-r.Context().Done()
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, "%s at attempt %d", o.Op, attempt.Number())
+}
+
+// placeAll places 200 orders at a time, and fails the test unless each ends with the
+// response of the second attempt at it.
+func placeAll(t *testing.T, client *http.Client) {
+	t.Helper()
+	var placing sync.WaitGroup
+	for i := range 200 {
+		placing.Go(func() {
+			got, err := place(t.Context(), client, "http://shop.test", orderOf(i))
+			if want := orderOf(i).Op + " at attempt 2"; err != nil || got.status != http.StatusCreated || string(got.body) != want {
+				t.Errorf("%d %.60s, %v, want %s", got.status, got.body, err, want)
+			}
+		})
+	}
+	placing.Wait()
 }

@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"bytes"
@@ -14,54 +14,29 @@ type ruleCase struct {
 }
 
 var ruleCases = []ruleCase{
-	{"R1-header", "the key's name is configurable, and its case does not matter", keyHeader},
-	{"R2-forms", "a bare key and its quoted form are one key", keyForms},
-	{"R5-invalid", "an empty, long or malformed key is refused, and never ignored", keyInvalid},
 	{"R6-repeated", "more than one line with a key is refused", keyRepeated},
 	{"R9-unkeyed", "calls without a key pass through, as do reads and health checks with one", passes},
-	{"R10-required", "a required key that is missing is refused; reads, health checks and streams need none", required},
 	{"R11-marks", "the first run has no marks, not even those that the handler sets", marks},
 	{"R12-message", "a retry gets the same message, and the handler does not run", message},
 	{"R13-metadata", "header and trailer are replayed with value, number, order and bytes; those of outer layers are not", metadataKept},
-	{"R14-fields", "fields of a single response are not kept", fieldsNotKept},
-	{"R15-marker", "the mark of a replay may have another name, and then no other", marker},
 	{"R17-trailer", "a trailer is replayed as a trailer", trailerKept},
 	{"R20-duplicates", "of simultaneous calls one runs, and the others get ABORTED with the time to wait", duplicates},
-	{"R20-wait", "in wait mode a duplicate gets the replay", waiting},
-	{"R21-independent", "other keys and other scopes do not matter", independent},
 	{"R22-message", "a key with another message is refused, and the record stays", otherMessage},
 	{"R22-method", "a key at another procedure is refused", otherMethod},
-	{"R23-cancelled", "a client that cancels stops neither the run nor the recording", cancelled},
-	{"R23-deadline", "the deadline of a client does not reach the run", deadline},
+	{"R23-cancelled", "a client that cancels stops neither the run nor the recording, and its deadline does not reach the run", cancelled},
 	{"R25-metadata", "other metadata, and the order of a map, make no other call", sameCall},
-	{"R26-size", "a large message is refused, and nothing is stored", largeRequest},
-	{"R31-codes", "a status is kept or released by what it stands for", statusCodes},
 	{"R31-details", "an error is replayed with message, details and metadata", errorKept},
-	{"R32-errors", "an error without a status counts as what the library makes of it", plainErrors},
-	{"R33-panic", "a panic is released or kept by preset, and goes on", panics},
-	{"R33-error", "an error that panics when it is read leaves no key held", panickingErrors},
-	{"R32-codeless", "an error without a code is never replayed as a success", codelessErrors},
-	{"R33-encoding", "a message that cannot be sent is never replayed", cannotEncode},
-	{"R33b-scope", "a scope function that panics refuses the call", scopePanics},
+	{"R33-panic", "a panic, and an error without a usable status, are released or kept by preset and never replayed as a success", failures},
 	{"R34-stream", "a streaming call passes through, and a key on it is said to be of no use", streams},
-	{"R35-size", "a large message is sent, not kept, and never run again", largeResponse},
-	{"R36-decisions", "the handler may keep, release, or not keep its message", decisions},
-	{"R40-store", "without an answer of the store nothing runs", storeAway},
 	{"R40-open", "FailOpen runs it, and says so", failOpen},
 	{"R41-unrecorded", "a result that cannot be recorded is sent, and marked", unrecorded},
 	{"R42-corrupt", "a record that cannot be read is a failure, and nothing runs", corruptRecord},
 	{"R43-scope", "a principal gets no other's result", scopes},
-	{"R44-scope", "without a principal the call is refused", scopeMissing},
 	{"R45-refusals", "a refusal has an ErrorInfo, and where a retry helps a RetryInfo", refusals},
 	{"G3-superseded", "a run that lost its lease gets the result of the other one", superseded},
 	{"R48-field", "the key may be a field of the message, by its name in the schema or in JSON", keyInField},
 	{"R48-absent", "a message that has no such field, or in which it is not set, has no key", keyFieldAbsent},
 	{"R48-invalid", "a field that has no valid key is refused, and never ignored", keyFieldInvalid},
-	{"R48-differ", "a key in the metadata counts beside the field, and both must be the same", keyFieldDiffers},
-	{"R48-order", "a key in a field is known before the message is compared with the limit, and the scope is asked for only with a key", keyFieldOrder},
-	{"R48-func", "a function finds the key in the metadata or in the encoded message", keyOfFunction},
-	{"R48-content", "equal calls of one scope are one, for a window; without a scope they are refused", keyOfContent},
-	{"R48-param", "a call has no query, and so no key in it", keyOfParam},
 	{"attempt", "the handler knows its attempt, and its context is cancelled when the lease is lost", attempt},
 }
 

@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"
@@ -11,18 +11,15 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	repriseclient "github.com/reprise-go/reprise/client"
 	repriseconnectclient "github.com/reprise-go/reprise/client/connect"
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -140,24 +137,6 @@ func TestDeadlineOfARunningCallIsUnknown(t *testing.T) {
 	})
 }
 
-// A call that its caller ended has the code of that, also where the context has a cause.
-func TestCauseOfAContextHasItsCode(t *testing.T) {
-	t.Parallel()
-	eachCaller(t, func(t *testing.T, c caller) {
-		s := c.start(t, setup{}, callerConfig{Client: quick()})
-		stopping := errors.New("the program stops")
-		cancelled, cancel := context.WithCancelCause(t.Context())
-		cancel(stopping)
-		late, stop := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), stopping)
-		defer stop()
-		for code, ctx := range map[uint32]context.Context{1: cancelled, deadlineExceeded: late} {
-			if a := s.service.call(ctx, call{}); a.code != code || !repriseclient.NotSent(a.err) || !errors.Is(a.err, stopping) {
-				t.Errorf("the client got %+v, want the code %d", a, code)
-			}
-		}
-	})
-}
-
 // A call that got no connection did not run.
 func TestRefusedConnectionIsNotSent(t *testing.T) {
 	t.Parallel()
@@ -172,30 +151,6 @@ func TestRefusedConnectionIsNotSent(t *testing.T) {
 			t.Errorf("the client got %+v", a)
 		}
 		s.wantRuns(s.service, 0)
-	})
-}
-
-// One attempt is enough for the outcome to be unknown, although all later ones get no
-// connection.
-func TestBrokenConnectionIsUnknownWithoutAServer(t *testing.T) {
-	t.Parallel()
-	eachCaller(t, func(t *testing.T, c caller) {
-		h, running, letGo := hold()
-		defer letGo()
-		cfg := quick()
-		cfg.MaxAttempts = 4
-		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
-		got := make(chan answer, 1)
-		go func() { got <- s.service.call(t.Context(), call{}) }()
-		begun(t, running, got)
-		s.proxy.Set(t, servers.Refuse)
-		s.proxy.Cut()
-		a := <-got
-		var unknown *repriseclient.UnknownOutcomeError
-		if !errors.As(a.err, &unknown) || a.code != unavailable {
-			t.Errorf("the client got %+v", a)
-		}
-		s.log.want(t, repriseclient.OutcomeUnknown, 4)
 	})
 }
 
@@ -238,29 +193,16 @@ func TestFailingCredentialsAreNotSent(t *testing.T) {
 	}
 }
 
-// A response that breaks off leaves the outcome unknown, with every code that a library
-// has for it.
-func TestBrokenStreamIsUnknown(t *testing.T) {
-	t.Parallel()
-	addr := serveHTTP(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	eachCaller(t, func(t *testing.T, c caller) {
-		cfg := quick()
-		cfg.MaxAttempts = 2
-		a := c.dial(t, addr, callerConfig{Client: cfg}).call(t.Context(), call{})
-		var unknown *repriseclient.UnknownOutcomeError
-		if !errors.As(a.err, &unknown) || a.code == 0 {
-			t.Errorf("the client got %+v", a)
-		}
-	})
-}
-
-// A response whose header arrived and whose rest did not is not the service's, whatever
+// A response of which nothing, or only a part, arrived is not the service's, whatever
 // status the library invents for it: it is retried, and at the bounds the outcome is
 // unknown.
 func TestResponseThatBreaksOffIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	for _, sent := range []string{"", "\x00\x00\x00", "\x00\x00\x00\x00\x06\x0a\x04do"} {
+	for _, sent := range []string{"no header", "", "\x00\x00\x00", "\x00\x00\x00\x00\x06\x0a\x04do"} {
 		addr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if sent == "no header" {
+				panic(http.ErrAbortHandler)
+			}
 			w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
 			_, _ = w.Write([]byte(sent))
 			_ = http.NewResponseController(w).Flush()
@@ -318,67 +260,6 @@ func TestRefusalAtTheBoundsIsUnknown(t *testing.T) {
 	})
 }
 
-// Every code of a handler is retried, returned or unknown by the status of HTTP that it
-// stands for; a replay is final with any.
-func TestCodesAreRetriedByTheirStatus(t *testing.T) {
-	t.Parallel()
-	retried := map[uint32]bool{1: true, 4: true, aborted: true, 14: true}
-	eachCaller(t, func(t *testing.T, c caller) {
-		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
-			for code := uint32(1); code <= 16; code++ {
-				cfg := quick()
-				cfg.MaxAttempts = 3
-				s := c.start(t, setup{
-					Config:  protocol.Config{Preset: preset},
-					handler: always(outcome{code: code, message: "as told", details: []proto.Message{new(errdetails.BadRequest)}}),
-				}, callerConfig{Client: cfg})
-				a := s.service.call(t.Context(), call{})
-				if a.code != code || !strings.HasSuffix(a.message, "as told") || len(a.details) != 1 {
-					t.Errorf("code %d: the client got %+v", code, a)
-				}
-				switch {
-				case !retried[code]:
-					s.log.want(t, repriseclient.Answered, 1)
-					s.wantRuns(s.service, 1)
-				case preset == reprise.AtMostOnce || code == aborted: // kept
-					s.log.want(t, repriseclient.AnsweredReplay, 2)
-					s.wantRuns(s.service, 1)
-				default:
-					s.log.want(t, repriseclient.GaveUpRetrying, 3)
-					s.wantRuns(s.service, 3)
-				}
-			}
-		}
-	})
-}
-
-// An attempt that takes too long is given up, and its result reaches the client with the
-// retry.
-func TestSlowAttemptIsGivenUp(t *testing.T) {
-	t.Parallel()
-	eachCaller(t, func(t *testing.T, c caller) {
-		h, running, letGo := hold()
-		cfg := quick()
-		cfg.AttemptTimeout = 500 * time.Millisecond
-		s := c.start(t, setup{handler: h}, callerConfig{Client: cfg})
-		var once sync.Once
-		s.log.each = func(_ int, e repriseclient.AttemptEnd) {
-			if !errors.Is(e.Err, repriseclient.ErrAttemptTimeout) {
-				return
-			}
-			select { // a machine under load may not have sent the first one at all
-			case <-running:
-				once.Do(letGo)
-			default:
-			}
-		}
-		if a := s.service.call(t.Context(), call{}); a.err != nil || string(a.body) != "done" || !a.replayed() {
-			t.Errorf("the client got %+v", a)
-		}
-		s.wantRuns(s.service, 1)
-	})
-}
-
 // A call whose attempts all take too long has the code of a deadline: its caller did not
 // cancel it. The server is silent from the beginning, or after its header.
 func TestAttemptTimeoutHasTheCodeOfADeadline(t *testing.T) {
@@ -402,24 +283,6 @@ func TestAttemptTimeoutHasTheCodeOfADeadline(t *testing.T) {
 			if a.code != deadlineExceeded || !errors.Is(a.err, repriseclient.ErrAttemptTimeout) || errors.Is(a.err, context.Canceled) {
 				t.Errorf("server %d: the client got %+v", i, a)
 			}
-		}
-	})
-}
-
-// A caller that cancels between two attempts gets the code of that.
-func TestCancelAfterAnAttemptTimeout(t *testing.T) {
-	t.Parallel()
-	addr := serveHTTP(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	}))
-	eachCaller(t, func(t *testing.T, c caller) {
-		ctx, cancel := context.WithCancel(t.Context())
-		log := &attempts{each: func(int, repriseclient.AttemptEnd) { cancel() }}
-		cfg := repriseclient.Config{AttemptTimeout: 100 * time.Millisecond, Observer: log}
-		a := c.dial(t, addr, callerConfig{Client: cfg}).call(ctx, call{})
-		if a.code != 1 || !errors.Is(a.err, repriseclient.ErrAttemptTimeout) {
-			t.Errorf("the client got %+v", a)
 		}
 	})
 }

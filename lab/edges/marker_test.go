@@ -1,4 +1,4 @@
-package client_test
+package edges_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,33 +17,6 @@ import (
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
-
-// A record may have the field of a policy that named its marker later: the marker
-// replaces it.
-func TestMarkerReplacesAFieldOfAnOldRecord(t *testing.T) {
-	t.Parallel()
-	const name = "X-Order-Repeated"
-	before, err := protocol.New(memstore.New(), protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer before.Close(context.WithoutCancel(t.Context()))
-	after, err := before.With(func(c *protocol.Config) { c.Announce.ReplayedHeader = name })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, guard := range []*protocol.Guard{before, after} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("order"))
-		r.Header.Set("Idempotency-Key", "k")
-		w := httptest.NewRecorder()
-		reprisehttp.Middleware(guard, reprisehttp.Unscoped)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(name, "handler")
-		})).ServeHTTP(w, r)
-		if want := []string{"handler", "true"}[i]; !slices.Equal(w.Header()[name], []string{want}) {
-			t.Errorf("request %d: %s is %q, want %q", i, name, w.Header()[name], want)
-		}
-	}
-}
 
 // The client follows a policy with a custom marker: the replay of a 503 is final, and the
 // field that the handler sets itself marks no response.

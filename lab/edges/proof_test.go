@@ -1,7 +1,7 @@
 // Package client_test proves the client's end of the header with real servers: through a
 // proxy that drops, cuts, delays and duplicates, no operation runs twice, and every call
 // ends with the response of the first run.
-package client_test
+package edges_test
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func (r result) String() string {
 func (p proof) run(t *testing.T) result {
 	t.Helper()
 	s := newShop()
-	between := startProxy(t, s.serve(t, p.store), p.http2)
+	between := startChaos(t, s.serve(t, p.store), p.http2)
 
 	base := between.Client().Transport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 100

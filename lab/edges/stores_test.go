@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // onStores are the cases that run on every store, and not only in memory.
-var onStores = []string{"R12-message", "R13-metadata", "R17-trailer", "R20-duplicates", "R22-message", "R31-codes", "R31-details"}
+var onStores = []string{"R12-message", "R13-metadata", "R17-trailer", "R20-duplicates", "R22-message", "R31-details"}
 
 // TestRulesOnStores runs some cases with the two servers on Redis and PostgreSQL.
 func TestRulesOnStores(t *testing.T) {

@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"
@@ -203,7 +203,7 @@ func (c grpcClient) stream(ctx context.Context, with call) answer {
 	if err != nil {
 		return grpcAnswer(nil, nil, nil, err)
 	}
-	if err = stream.SendMsg(with.message()); err == nil {
+	if err = stream.SendMsg(new(request)); err == nil {
 		err = stream.CloseSend()
 	}
 	n := byte(0)

@@ -1,4 +1,4 @@
-package client_test
+package edges_test
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// proxy stands between the client and the servers, and harms four requests of ten.
-type proxy struct {
+// chaos stands between the client and the servers, and harms four requests of ten.
+type chaos struct {
 	*httptest.Server
 
 	to      []*url.URL
@@ -56,9 +56,9 @@ const (
 	mostDelayed    = 3
 )
 
-func startProxy(tb testing.TB, to []*url.URL, http2 bool) *proxy {
+func startChaos(tb testing.TB, to []*url.URL, http2 bool) *chaos {
 	tb.Helper()
-	p := &proxy{
+	p := &chaos{
 		to: to, forward: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
 		counts: make(map[string]int), conns: make(map[net.Conn]struct{}),
 	}
@@ -79,7 +79,7 @@ func startProxy(tb testing.TB, to []*url.URL, http2 bool) *proxy {
 	return p
 }
 
-func (p *proxy) track(c net.Conn, s http.ConnState) {
+func (p *chaos) track(c net.Conn, s http.ConnState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch s {
@@ -92,7 +92,7 @@ func (p *proxy) track(c net.Conn, s http.ConnState) {
 }
 
 // cutOne closes a connection with all that is on it.
-func (p *proxy) cutOne() {
+func (p *chaos) cutOne() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -101,7 +101,7 @@ func (p *proxy) cutOne() {
 	}
 }
 
-func (p *proxy) pick() string {
+func (p *chaos) pick() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts["requests"]++
@@ -119,7 +119,7 @@ func (p *proxy) pick() string {
 }
 
 // String lists the proxy's actions.
-func (p *proxy) String() string {
+func (p *chaos) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []string
@@ -129,20 +129,20 @@ func (p *proxy) String() string {
 	return strings.Join(list, ", ")
 }
 
-// answer is a response that was read.
-type answer struct {
+// relayed is a response that was read.
+type relayed struct {
 	status int
 	header http.Header
 	body   []byte
 	err    error
 }
 
-func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *chaos) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	send := func() answer { return p.send(r, body) }
+	send := func() relayed { return p.send(r, body) }
 	later := func(wait time.Duration) {
 		p.late.Go(func() {
 			pause(wait)
@@ -184,22 +184,22 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // send sends the request to one of the servers, even if the client is gone.
-func (p *proxy) send(r *http.Request, body []byte) answer {
+func (p *chaos) send(r *http.Request, body []byte) relayed {
 	to := r.Clone(context.WithoutCancel(r.Context()))
 	server := p.to[mathrand.IntN(len(p.to))]
 	to.URL.Scheme, to.URL.Host, to.RequestURI = server.Scheme, server.Host, ""
 	to.Body, to.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	resp, err := p.forward.RoundTrip(to)
 	if err != nil {
-		return answer{err: err}
+		return relayed{err: err}
 	}
 	defer resp.Body.Close()
 	read, err := io.ReadAll(resp.Body)
-	return answer{status: resp.StatusCode, header: resp.Header, body: read, err: err}
+	return relayed{status: resp.StatusCode, header: resp.Header, body: read, err: err}
 }
 
 // write writes the first bytes of a response, which says how many it has.
-func (a *answer) write(w http.ResponseWriter, bytes int) {
+func (a *relayed) write(w http.ResponseWriter, bytes int) {
 	if a.err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return

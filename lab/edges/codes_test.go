@@ -1,4 +1,4 @@
-package client_test
+package edges_test
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ var retryable = map[Code]bool{
 		}
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("client/codes.go is not current (%v): go test ./lab/client -run %s -update", err, t.Name())
+		t.Errorf("client/codes.go is not current (%v): go test ./lab/edges -run %s -update", err, t.Name())
 	}
 }
 

@@ -1,13 +1,10 @@
-package client_test
+package edges_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +17,8 @@ import (
 	repriseclient "github.com/reprise-go/reprise/client"
 )
 
-// listen serves connections with a function, until the test ends.
-func listen(t *testing.T, serve func(n int, c net.Conn)) string {
+// serveRaw serves connections with a function, until the test ends.
+func serveRaw(t *testing.T, serve func(n int, c net.Conn)) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,8 +45,8 @@ func listen(t *testing.T, serve func(n int, c net.Conn)) string {
 	return "http://" + listener.Addr().String()
 }
 
-// client returns one that retries fast.
-func client(t *testing.T, base *http.Transport, c repriseclient.Config) *http.Client {
+// retrying returns a client that retries fast.
+func retrying(t *testing.T, base *http.Transport, c repriseclient.Config) *http.Client {
 	t.Helper()
 	t.Cleanup(base.CloseIdleConnections)
 	c.Delay, c.MaxDelay = time.Millisecond, 20*time.Millisecond
@@ -60,8 +57,8 @@ func client(t *testing.T, base *http.Transport, c repriseclient.Config) *http.Cl
 	return &http.Client{Transport: transport}
 }
 
-// end makes a call.
-func call(t *testing.T, c *http.Client, url, body string) (end, error) {
+// post makes a call.
+func post(t *testing.T, c *http.Client, url, body string) (end, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -104,7 +101,7 @@ func TestGarbageIsRetried(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			var keys []string
-			url := listen(t, func(_ int, c net.Conn) {
+			url := serveRaw(t, func(_ int, c net.Conn) {
 				req, err := http.ReadRequest(bufio.NewReader(c))
 				if err != nil {
 					return
@@ -123,7 +120,7 @@ func TestGarbageIsRetried(t *testing.T) {
 				}
 				_, _ = io.WriteString(c, "HTTP/1.1 201 Created\r\nContent-Length: 5\r\nConnection: close\r\n\r\norder")
 			})
-			got, err := call(t, client(t, &http.Transport{}, repriseclient.Config{}), url, "an order")
+			got, err := post(t, retrying(t, &http.Transport{}, repriseclient.Config{}), url, "an order")
 			if err != nil || got.status != http.StatusCreated || string(got.body) != "order" {
 				t.Fatalf("ended with %d %q, %v", got.status, got.body, err)
 			}
@@ -133,116 +130,6 @@ func TestGarbageIsRetried(t *testing.T) {
 				t.Errorf("the attempts had the keys %q, want one, four times", keys)
 			}
 		})
-	}
-}
-
-// A server that takes requests and stays silent.
-func TestSilenceEndsInAnUnknownOutcome(t *testing.T) {
-	t.Parallel()
-	url := listen(t, func(_ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	c := client(t, &http.Transport{}, repriseclient.Config{AttemptTimeout: 30 * time.Millisecond, MaxAttempts: 3})
-	_, err := call(t, c, url, "an order")
-	var unknown *repriseclient.UnknownOutcomeError
-	var timeout interface{ Timeout() bool }
-	if !errors.As(err, &unknown) || unknown.Attempts != 3 || !errors.Is(err, repriseclient.ErrAttemptTimeout) {
-		t.Errorf("got %v", err)
-	}
-	if !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("%v is no timeout", err)
-	}
-}
-
-// No server listens: the operation did not run, and the error says so.
-func TestARefusedConnectionIsKnown(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	_, err := call(t, client(t, &http.Transport{}, repriseclient.Config{MaxAttempts: 3}), server.URL, "an order")
-	var not *repriseclient.NotSentError
-	if !errors.As(err, &not) || not.Attempts != 3 {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestAWrongCertificateIsNotRetried(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = silent
-	server.StartTLS()
-	defer server.Close()
-	_, err := call(t, client(t, &http.Transport{}, repriseclient.Config{}), server.URL, "an order")
-	var not *repriseclient.NotSentError
-	if !errors.As(err, &not) || not.Attempts != 1 {
-		t.Errorf("got %v", err)
-	}
-}
-
-// net/http silently repeats a request that has an Idempotency-Key, when a connection that
-// it kept turns out to be dead. The key is the same, and this is one attempt.
-func TestNetHTTPRepeatsWithTheSameKey(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var keys []string
-	url := listen(t, func(n int, c net.Conn) {
-		reader := bufio.NewReader(c)
-		for requests := 1; ; requests++ {
-			req, err := http.ReadRequest(reader)
-			if err != nil {
-				return
-			}
-			body, _ := io.ReadAll(req.Body)
-			mu.Lock()
-			keys = append(keys, req.Header.Get("Idempotency-Key")+" "+string(body))
-			mu.Unlock()
-			if n == 1 && requests == 2 {
-				return // the connection dies with the second request
-			}
-			_, _ = io.WriteString(c, "HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\norder")
-		}
-	})
-	c := client(t, &http.Transport{}, repriseclient.Config{})
-	for _, body := range []string{"first", "second"} {
-		got, err := call(t, c, url, body)
-		if err != nil || got.status != http.StatusCreated || got.attempts != 1 {
-			t.Fatalf("%s: %+v, %v", body, got, err)
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(keys) != 3 || keys[1] != keys[2] || keys[0] == keys[1] || !strings.HasSuffix(keys[2], " second") {
-		t.Errorf("the server got %q, want the second request twice", keys)
-	}
-}
-
-func TestExpectContinueIsRetried(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	requests := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		requests++
-		n := requests
-		mu.Unlock()
-		if n == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable) // before it reads the body: no 100 Continue
-			return
-		}
-		body, _ := io.ReadAll(r.Body)
-		_, _ = w.Write(body)
-	}))
-	t.Cleanup(server.Close)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(strings.NewReader("an order")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Expect", "100-continue")
-	resp, err := client(t, &http.Transport{ExpectContinueTimeout: 10 * time.Second}, repriseclient.Config{}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "an order" || repriseclient.Attempts(resp) != 2 {
-		t.Errorf("got %q after %d attempts, %v", body, repriseclient.Attempts(resp), err)
 	}
 }
 
@@ -266,7 +153,7 @@ func TestHTTP2StreamsThatEnd(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			var seen []string
-			url := listen(t, func(_ int, c net.Conn) {
+			url := serveRaw(t, func(_ int, c net.Conn) {
 				serveHTTP2(c, func(f *http2.Framer, stream uint32, key, body string) error {
 					mu.Lock()
 					seen = append(seen, key+" "+body)
@@ -280,7 +167,7 @@ func TestHTTP2StreamsThatEnd(t *testing.T) {
 			})
 			protocols := new(http.Protocols)
 			protocols.SetUnencryptedHTTP2(true)
-			got, err := call(t, client(t, &http.Transport{Protocols: protocols}, repriseclient.Config{}), url, "an order")
+			got, err := post(t, retrying(t, &http.Transport{Protocols: protocols}, repriseclient.Config{}), url, "an order")
 			if err != nil || got.status != http.StatusCreated || string(got.body) != "order" {
 				t.Fatalf("ended with %d %q, %v", got.status, got.body, err)
 			}
@@ -355,33 +242,4 @@ func respond(f *http2.Framer, stream uint32) error {
 		return err
 	}
 	return f.WriteData(stream, true, []byte("order"))
-}
-
-// With a Timeout of the http.Client, and without one, a call does not outlive its time.
-func TestDeadlinesOfTheCaller(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	t.Cleanup(server.Close)
-	c := client(t, &http.Transport{}, repriseclient.Config{})
-	c.Timeout = 500 * time.Millisecond
-	if got, err := call(t, c, server.URL, "an order"); err != nil || got.status != http.StatusServiceUnavailable || got.attempts != 1 {
-		t.Errorf("with a timeout: %+v, %v, want the answer at once", got, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(50*time.Millisecond, cancel)
-	c.Timeout = 0
-	resp, err := c.Do(req)
-	if err == nil {
-		_ = resp.Body.Close()
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
 }

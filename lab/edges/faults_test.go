@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"bytes"
@@ -61,16 +61,6 @@ func delayOf(a answer) time.Duration {
 		}
 	}
 	return delay
-}
-
-func storeAway(e *env) {
-	st, faults := faultstore.New(memstore.New())
-	faults.Always(faultstore.Claim, faultstore.FailBefore(store.ErrUnavailable))
-	s := e.serve(setup{store: st})
-	a := e.refused(s, keyed("k"), unavailable, "STORE_UNAVAILABLE")
-	if delayOf(a) != 2*time.Second || a.get("retry-after") != "2" {
-		e.Errorf("the refusal is %+v", a)
-	}
 }
 
 func failOpen(e *env) {

@@ -1,4 +1,4 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"

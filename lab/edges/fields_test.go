@@ -1,12 +1,10 @@
-package rpc_test
+package edges_test
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/apipb"
 	"google.golang.org/protobuf/types/known/sourcecontextpb"
 	"google.golang.org/protobuf/types/known/typepb"
@@ -84,83 +82,4 @@ func keyFieldInvalid(e *env) {
 			e.Errorf("%s: %s", pointer, a.message)
 		}
 	}
-}
-
-func keyFieldDiffers(e *env) {
-	s := e.serve(setup{Config: inField(protocol.Config{Required: true})})
-	c := entryWith("k", "a")
-	both := c
-	both.keys = []string{`"k"`}
-	first := e.call(s, both)
-	e.same(first, e.call(s, c))
-	e.wantRuns(s, 1)
-	for _, keys := range [][]string{{"other"}, {"not a key"}, {"k", "k"}} {
-		other := c
-		other.keys = keys
-		e.refused(s, other, invalidArgument, "KEY_INVALID")
-	}
-	e.twice(s, call{keys: []string{"k-2"}, entry: &entry{Name: "a"}})
-	e.twice(s, keyed("k-3")) // whose message has no such field
-}
-
-func keyFieldOrder(e *env) {
-	s := e.serve(setup{Config: inField(protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}), scope: func(_ context.Context, metadata func(string) string) (string, error) {
-		return metadata("x-tenant"), nil
-	}})
-	large := strings.Repeat("x", 2000)
-	e.refused(s, entryWith("not a key", large), invalidArgument, "KEY_INVALID")
-	e.refused(s, entryWith("k", large), permissionDenied, "SCOPE_MISSING")
-	tenant := entryWith("k", large)
-	tenant.metadata = []pair{{"x-tenant", "a"}}
-	e.refused(s, tenant, resourceExhausted, "REQUEST_TOO_LARGE")
-	if a := e.call(s, call{entry: &entry{Name: large}}); a.code != 0 {
-		e.Errorf("a large message without a key: %+v", a)
-	}
-}
-
-func keyOfFunction(e *env) {
-	find := func(r *protocol.Request, body []byte) (string, error) {
-		in := new(entry)
-		if id := strings.Join(r.Header.Values("x-event"), " "); id != "" || r.Path != register {
-			return id, nil
-		}
-		if err := proto.Unmarshal(body, in); err != nil || in.GetName() == "forged" {
-			return "", errors.New("the signature is wrong")
-		}
-		return in.GetName(), nil
-	}
-	s := e.serve(setup{Config: protocol.Config{Key: protocol.KeyFunc("event ID", find), Required: true}})
-	e.twice(s, call{metadata: []pair{{"x-event", "e-1"}}})
-	e.twice(s, call{entry: &entry{Name: "e-2"}})
-	e.refused(s, call{}, invalidArgument, "KEY_MISSING")
-	e.refused(s, call{entry: &entry{Name: "forged"}}, invalidArgument, "KEY_INVALID")
-	e.refused(s, call{metadata: []pair{{"x-event", "e 1"}}}, invalidArgument, "KEY_INVALID")
-}
-
-func keyOfContent(e *env) {
-	scope := func(_ context.Context, metadata func(string) string) (string, error) {
-		if tenant := metadata("x-tenant"); tenant != "" {
-			return tenant, nil
-		}
-		return "", protocol.ErrUnscoped
-	}
-	s := e.serve(setup{Config: protocol.Config{Key: protocol.KeyContent(time.Minute)}, scope: scope})
-	of := func(tenant, in string) call { return call{in: in, metadata: []pair{{"x-tenant", tenant}}} }
-	first, _ := e.twice(s, of("one", "book"))
-	e.twice(s, of("one", "boot"))
-	e.twice(s, of("two", "book"))
-	moved := of("one", "book")
-	moved.procedure = cancel
-	e.twice(s, moved)
-	own := of("one", "book")
-	own.keys = []string{"on-purpose"}
-	e.twice(s, own)
-	e.same(first, e.call(s, of("one", "book")))
-	e.refused(s, call{in: "book"}, permissionDenied, "SCOPE_MISSING")
-}
-
-func keyOfParam(e *env) {
-	s := e.serve(setup{Config: protocol.Config{Key: protocol.KeyParam("request_id"), Required: true}})
-	e.refused(s, call{in: "book"}, invalidArgument, "KEY_MISSING")
-	e.twice(s, keyed("k"))
 }
