@@ -2,7 +2,7 @@
 // handler writes the responses of the errors that handlers return, and retries get those
 // as well.
 //
-//	go run ./examples/echo5-memory
+//	go run ./examples/echo5
 //	curl -i -X POST -u ada:pw-of-ada localhost:8080/places -H 'Idempotency-Key: 7c1f'   # twice
 //
 //run:background until 8080; prints "HTTP/1.1 201"
@@ -29,7 +29,7 @@ import (
 
 func main() {
 	if err := serve(); err != nil {
-		slog.Error("echo5-memory", slog.Any("error", err))
+		slog.Error("echo5", slog.Any("error", err))
 		os.Exit(1)
 	}
 }

@@ -1,4 +1,4 @@
-module github.com/reprise-go/reprise/examples/fiber3-memory
+module github.com/reprise-go/reprise/examples/fiber3
 
 go 1.26.0
 

@@ -1,7 +1,7 @@
 // Fiber3-memory sells gift cards, on Fiber v3 with records in memory: a retry creates no
 // second card, and gets the code of the first.
 //
-//	GOWORK=off go run -C examples/fiber3-memory .
+//	GOWORK=off go run -C examples/fiber3 .
 //	curl -i localhost:8080/cards --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"amount":2500}'   # twice
 //
 //run:background until 8080; prints "HTTP/1.1 201"
@@ -27,7 +27,7 @@ import (
 
 func main() {
 	if err := serve(); err != nil {
-		slog.Error("fiber3-memory", slog.Any("error", err))
+		slog.Error("fiber3", slog.Any("error", err))
 		os.Exit(1)
 	}
 }
