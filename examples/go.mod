@@ -3,7 +3,6 @@ module github.com/reprise-go/reprise/examples
 go 1.26.0
 
 require (
-	github.com/go-sql-driver/mysql v1.9.3
 	github.com/golang-jwt/jwt/v5 v5.3.0
 	github.com/jackc/pgx/v5 v5.9.1
 	github.com/prometheus/client_golang v1.20.5
@@ -13,7 +12,6 @@ require (
 	github.com/reprise-go/reprise/console v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/otel v0.0.0
-	github.com/reprise-go/reprise/store/mysql v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 	github.com/reprise-go/reprise/store/sqlite v0.0.0
@@ -67,7 +65,6 @@ require (
 )
 
 require (
-	filippo.io/edwards25519 v1.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
