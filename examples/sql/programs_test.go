@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
 
-var programs = []string{"databasesql", "gorm", "sqlc", "sqlcpgx"}
+var programs = []string{"databasesql", "gorm", "sqlc"}
 
 // Each program is killed again and again, under clients that retry until they have a
 // response. Then each transfer is in the ledger once, every retry got the first response,

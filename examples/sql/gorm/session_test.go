@@ -8,15 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 	"github.com/reprise-go/reprise/servers"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
@@ -177,42 +174,5 @@ func TestThePageShowsThisSession(t *testing.T) {
 	text, _, found := strings.Cut(text, "\n}\n")
 	if !found || !strings.Contains(string(page), text+"\n}\n") {
 		t.Errorf("docs/guides/transactional.md does not have:%s", text)
-	}
-}
-
-// BenchmarkHandle compares the session with a handle opened for each request. Each makes
-// one statement, which is not sent.
-func BenchmarkHandle(b *testing.B) {
-	f := setup(b, false)
-	for name, handle := range map[string]func(context.Context) (*gorm.DB, error){
-		"session": func(ctx context.Context) (*gorm.DB, error) { return session(ctx, f.shared) },
-		"open": func(ctx context.Context) (*gorm.DB, error) {
-			tx, _ := reprisepg.SQLTx(ctx)
-			db, err := gorm.Open(postgres.New(postgres.Config{Conn: tx}), &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard})
-			if err != nil {
-				return nil, err
-			}
-			return db.WithContext(ctx), nil
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			op := reprise.Operation{Scope: "benchmark", Key: name, Fingerprint: store.Fingerprint{1}}
-			_, err := reprise.Do(b.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) {
-				b.ReportAllocs()
-				for b.Loop() {
-					db, err := handle(ctx)
-					if err != nil {
-						return "", err
-					}
-					if err := db.Session(&gorm.Session{DryRun: true}).Create(noted("benchmark")).Error; err != nil {
-						return "", err
-					}
-				}
-				return "", errRefused // the next run of the same key begins again
-			})
-			if !errors.Is(err, errRefused) {
-				b.Error(err)
-			}
-		})
 	}
 }

@@ -18,12 +18,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -54,19 +52,16 @@ func Main(move Move) { MainOver(func(*sql.DB) (Move, error) { return move, nil }
 
 // MainOver is [Main] for a library that has a handle over the pool.
 func MainOver(open func(*sql.DB) (Move, error)) {
-	run(func(ctx context.Context, url string) (store.Store, Move, func(), error) {
-		db, err := sql.Open("pgx", url)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		closeDB := func() { _ = db.Close() }
-		store, err := Open(ctx, db)
-		if err != nil {
-			return nil, nil, closeDB, err
-		}
-		move, err := open(db)
-		return store, move, closeDB, err
-	})
+	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
+	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := serve(ctx, *addr, *url, open)
+	stop()
+	if err != nil {
+		slog.Error("bank", slog.Any("error", err))
+		os.Exit(1)
+	}
 }
 
 // Open makes the tables of the bank and of its store, and opens the store.
@@ -83,55 +78,20 @@ func Open(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error
 	return reprisepg.OpenTransactionalSQL(ctx, db, config)
 }
 
-// MainPgx is [Main] on a pool of pgx.
-func MainPgx(move Move) {
-	run(func(ctx context.Context, url string) (store.Store, Move, func(), error) {
-		c, err := pgxpool.ParseConfig(url)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		c.MaxConns = connections
-		pool, err := pgxpool.NewWithConfig(ctx, c)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		_, err = pool.Exec(ctx, schema)
-		if err == nil {
-			err = reprisepg.Migrate(ctx, pool, config)
-		}
-		if err != nil {
-			return nil, nil, pool.Close, err
-		}
-		store, err := reprisepg.OpenTransactional(ctx, pool, config)
-		return store, move, pool.Close, err
-	})
-}
-
-// opener returns the store, the function that books an order, and one that closes the
-// database.
-type opener func(ctx context.Context, url string) (store.Store, Move, func(), error)
-
-func run(open opener) {
-	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
-	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := serve(ctx, *addr, *url, open)
-	stop()
-	if err != nil {
-		slog.Error("bank", slog.Any("error", err))
-		os.Exit(1)
-	}
-}
-
 // serve runs the service until ctx ends, and then waits for running requests.
-func serve(ctx context.Context, addr, url string, open opener) error {
-	store, move, closeDB, err := open(ctx, url)
-	if closeDB != nil {
-		defer closeDB()
+func serve(ctx context.Context, addr, url string, open func(*sql.DB) (Move, error)) error {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
 	}
+	defer db.Close()
+	store, err := Open(ctx, db)
 	if err != nil {
 		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
+	}
+	move, err := open(db)
+	if err != nil {
+		return err
 	}
 	guard, err := protocol.New(store, protocol.Config{Required: true})
 	if err != nil {
