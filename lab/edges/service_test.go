@@ -192,7 +192,6 @@ type env struct {
 	*testing.T
 
 	target target
-	open   func(testing.TB) store.Store // nil: memory
 }
 
 // setup is the part of its service that a case may change.
@@ -207,11 +206,7 @@ type setup struct {
 
 func (e *env) serve(with setup) *service {
 	e.Helper()
-	switch {
-	case with.store != nil:
-	case e.open != nil:
-		with.store = e.open(e.T)
-	default:
+	if with.store == nil {
 		with.store = memstore.New()
 	}
 	with.engine.Log = slog.New(slog.DiscardHandler)

@@ -8,7 +8,6 @@ import (
 	"connectrpc.com/connect"
 
 	repriseclient "github.com/reprise-go/reprise/client"
-	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // The clients whose calls go through a transport below connect-go, which sees only
@@ -63,24 +62,6 @@ func TestTransportWaitsForTheCallInProgress(t *testing.T) {
 			s.log.want(t, repriseclient.AnsweredReplay, 3)
 			<-ended
 			s.wantRuns(s.service, 1)
-		})
-	}
-}
-
-// A refusal for good is not repeated, although Connect sends one of them as 429.
-func TestTransportReturnsRefusalsForGood(t *testing.T) {
-	t.Parallel()
-	for _, c := range transported {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := c.start(t, setup{Config: protocol.Config{Limits: protocol.Limits{RequestBody: 1}}}, callerConfig{Client: quick()})
-			if a := s.service.call(t.Context(), call{}); reasonOf(a) != "REQUEST_TOO_LARGE" {
-				t.Errorf("the client got %+v", a)
-			}
-			s.log.want(t, repriseclient.Answered, 1)
-			if code := s.log.ended[0].Code; code != repriseclient.CodeRequestTooLarge {
-				t.Errorf("the transport saw %q", code)
-			}
 		})
 	}
 }

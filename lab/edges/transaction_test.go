@@ -4,52 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
-	repriseredis "github.com/reprise-go/reprise/store/redis"
 
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
-
-// onStores are the cases that run on every store, and not only in memory.
-var onStores = []string{"R12-message", "R13-metadata", "R17-trailer", "R20-duplicates", "R22-message", "R31-details"}
-
-// TestRulesOnStores runs some cases with the two servers on Redis and PostgreSQL.
-func TestRulesOnStores(t *testing.T) {
-	t.Parallel()
-	for name, open := range map[string]func(testing.TB) store.Store{
-		"redis": func(tb testing.TB) store.Store {
-			tb.Helper()
-			client := labtest.RedisClient(tb, servers.Redis.Shared(tb).Addr())
-			return labtest.RedisStore(tb, client, repriseredis.Config{Prefix: labtest.RedisPrefix()})
-		},
-		"postgres": func(tb testing.TB) store.Store {
-			tb.Helper()
-			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Leased(tb)
-		},
-		"transactional postgres": func(tb testing.TB) store.Store {
-			tb.Helper()
-			return labtest.SetupPostgres(tb, servers.SharedPostgres(tb)).Transactional(tb)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, target := range []target{overGRPC, connectTarget("Connect", false)} {
-				for _, id := range onStores {
-					t.Run(target.name+"/"+id, func(t *testing.T) {
-						e := &env{T: t, target: target, open: open}
-						for _, c := range ruleCases {
-							if c.id == id {
-								c.run(e)
-							}
-						}
-					})
-				}
-			}
-		})
-	}
-}
 
 // TestEffectsCommitWithTheMessage calls a handler that writes in the transaction of its
 // attempt: a message commits its rows, an error rolls them back and is replayed as well.
