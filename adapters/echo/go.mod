@@ -9,11 +9,6 @@ require (
 )
 
 require (
-	github.com/golang-jwt/jwt v3.2.2+incompatible // indirect
-	golang.org/x/time v0.5.0 // indirect
-)
-
-require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/labstack/gommon v0.4.2 // indirect
 	github.com/mattn/go-colorable v0.1.13 // indirect

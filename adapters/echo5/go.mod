@@ -8,8 +8,6 @@ require (
 	github.com/reprise-go/reprise/core v0.0.0
 )
 
-require golang.org/x/time v0.14.0 // indirect
-
 require (
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/reprise-go/reprise/conformance v0.0.0
