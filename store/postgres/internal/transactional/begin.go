@@ -88,10 +88,12 @@ func (s *Store) begin(ctx context.Context, r store.ClaimRequest, prepared bool) 
 	a.beganAt, a.claimedAt = found.At, found.Clock
 	// A pooler invents process IDs. Behind one, the session may lack a statement that was
 	// not needed yet.
-	_ = session.Do(func(conn *pgx.Conn) error {
+	if err := session.Do(func(conn *pgx.Conn) error {
 		a.prepared = a.prepared && conn.PgConn().PID() == process
 		return nil
-	})
+	}); err != nil { // the connection was closed meanwhile, with the transaction
+		return a, store.ClaimResult{}, s.failClaim(ctx, a, err)
+	}
 	if d.Word == record.WordTakeover {
 		a.replaced = found.Fence
 	}

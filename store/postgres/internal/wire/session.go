@@ -101,7 +101,7 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 		panicked any
 		returned bool
 	)
-	err := s.SQL.Raw(func(driverConn any) error {
+	err := s.raw(func(driverConn any) error {
 		conn, err := pgxConn(driverConn)
 		if err != nil {
 			result, returned = err, true
@@ -126,6 +126,22 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 		return err
 	}
 	return result
+}
+
+// raw is [sql.Conn.Raw] without its panic: where the connection is closed between its two
+// looks at it, as the end of a transaction's context closes it, it locks the mutex of nil
+// (grabConn of Go 1.26). f has not been called then.
+func (s *Session) raw(f func(driverConn any) error) (err error) {
+	called := false
+	defer func() {
+		if !called && recover() != nil {
+			err = sql.ErrConnDone
+		}
+	}()
+	return s.SQL.Raw(func(driverConn any) error {
+		called = true
+		return f(driverConn)
+	})
 }
 
 // pgxConn returns pgx's connection in a connection of database/sql. It looks into drivers

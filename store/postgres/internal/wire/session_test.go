@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -47,5 +48,17 @@ func TestAcquireRefusesAnotherDriver(t *testing.T) {
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
+	}
+}
+
+// A connection that database/sql has closed between two looks at it is nil in there.
+func TestConnectionClosedMeanwhileIsAnError(t *testing.T) {
+	t.Parallel()
+	err := (&Session{SQL: new(sql.Conn)}).Do(func(*pgx.Conn) error {
+		t.Error("there is no connection to hand over")
+		return nil
+	})
+	if !errors.Is(err, sql.ErrConnDone) {
+		t.Errorf("%v, want sql.ErrConnDone", err)
 	}
 }
