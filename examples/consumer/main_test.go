@@ -50,7 +50,7 @@ func TestKilledAtRandomEachMessageIsBookedOnce(t *testing.T) {
 	queue := startNATS(t)
 	database := servers.StartPostgres(t, "fsync=on").URL()
 
-	work, stop := context.WithTimeout(t.Context(), time.Minute)
+	work, stop := context.WithTimeout(t.Context(), 5*time.Minute) // a busy disk takes one
 	defer stop()
 	programs := []*program{
 		{args: []string{"-heartbeat", "100ms"}},
