@@ -77,10 +77,6 @@ func effectsOf(t *testing.T, database, op string) []effect {
 func TestTwoProcessesShareAStore(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string]func(t *testing.T) []string{
-		"redis": func(t *testing.T) []string {
-			t.Helper()
-			return []string{"-store", "redis", "-redis-url", servers.Redis.Shared(t).URL()}
-		},
 		"redis cluster": func(t *testing.T) []string {
 			t.Helper()
 			nodes := servers.Redis.StartCluster(t).Nodes
@@ -91,14 +87,6 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 			set := servers.Redis.StartSentinel(t)
 			addrs := set.SentinelAddrs()
 			return []string{"-store", "redis", "-redis-url", "redis://" + addrs[0] + "?master_name=" + set.MasterName + "&addr=" + addrs[1]}
-		},
-		"postgres": func(t *testing.T) []string {
-			t.Helper()
-			return []string{"-store", "postgres", "-postgres-url", database(t)}
-		},
-		"postgres-tx": func(t *testing.T) []string {
-			t.Helper()
-			return []string{"-store", "postgres-tx", "-postgres-url", database(t)}
 		},
 		"sqlite":    func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite") },
 		"sqlite-tx": func(t *testing.T) []string { t.Helper(); return inFile(t, "sqlite-tx") },
@@ -170,26 +158,6 @@ func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
 	}
 }
 
-func TestLeaseOfAKilledProcessLapsesAndIsTakenOver(t *testing.T) {
-	t.Parallel()
-	args := []string{"-store", "redis", "-redis-url", servers.Redis.Shared(t).URL(), "-lease", "1s"}
-	killed, other := start(t, args...), start(t, args...)
-	m := message{target: "/t/lapse", key: rand.Text(), program: &adaptertest.Program{Echo: true, DelayMS: 60_000}}
-	killed.send(t, m)
-	killed.running(t, "lapse")
-	m.program = &adaptertest.Program{Echo: true}
-	other.do(t, m).wantCode(t, http.StatusConflict, "in-progress")
-	killed.kill()
-	var last answer
-	eventually(t, "a takeover", func() bool {
-		last = other.do(t, m)
-		return last.status == http.StatusOK
-	})
-	if e := last.echo(t); e.Attempt != 2 {
-		t.Errorf("attempt %d, want the second", e.Attempt)
-	}
-}
-
 // A process that was killed in a transaction leaves nothing of it, and the next one runs
 // the retry at once.
 func TestEffectsInAFileOutliveItsProcess(t *testing.T) {
@@ -218,19 +186,6 @@ func TestEffectsInAFileOutliveItsProcess(t *testing.T) {
 		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM reprise_effects WHERE op = ? AND attempt = 1 AND length(owner) = 16", op).Scan(&effects); err != nil || effects != want {
 			t.Errorf("%d effects of %s, %v; want %d", effects, op, err, want)
 		}
-	}
-}
-
-func TestFailOpenRunsWithoutAStore(t *testing.T) {
-	t.Parallel()
-	redis := servers.Redis.Start(t)
-	closed := start(t, "-store", "redis", "-redis-url", redis.URL())
-	open := start(t, "-store", "redis", "-redis-url", redis.URL(), "-fail-open")
-	redis.Kill(t)
-	m := message{target: "/t/x", key: "k"}
-	closed.do(t, m).wantCode(t, http.StatusServiceUnavailable, "store-unavailable")
-	if a := open.do(t, m).want(t, adaptertest.DefaultStatus); a.header.Get("Idempotency-Status") != "unprotected" {
-		t.Errorf("%v, want the mark", a.header)
 	}
 }
 
