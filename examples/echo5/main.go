@@ -1,8 +1,8 @@
-// Echo5-memory takes names for a workshop, on Echo v5 with records in memory: its error
-// handler writes the responses of the errors that handlers return, and retries get those
-// as well.
+// Echo5 takes names for a workshop, on Echo v5 with records in a file of SQLite: its
+// error handler writes the responses of the errors that handlers return, and retries get
+// those as well, also after a restart.
 //
-//	go run ./examples/echo5
+//	RECORDS=workshop.db go run ./examples/echo5
 //	curl -i -X POST -u ada:pw-of-ada localhost:8080/places -H 'Idempotency-Key: 7c1f'   # twice
 //
 //run:background until 8080; prints "HTTP/1.1 201"
@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -21,10 +22,12 @@ import (
 
 	"github.com/labstack/echo/v5"
 	"github.com/labstack/echo/v5/middleware"
+	_ "modernc.org/sqlite" // the driver
 
 	repriseecho5 "github.com/reprise-go/reprise/adapters/echo5"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
 func main() {
@@ -37,7 +40,16 @@ func main() {
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e, guard, err := newAPI(2)
+	db, err := sql.Open("sqlite", "file:"+os.Getenv("RECORDS")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	records, err := openStore(ctx, db)
+	if err != nil {
+		return err
+	}
+	e, guard, err := newAPI(records, 2)
 	if err != nil {
 		return err
 	}
@@ -48,10 +60,19 @@ func serve() error {
 	return errors.Join(err, guard.Close(closing)) // and now their background work
 }
 
+// openStore creates the tables and opens the store, which refuses a file on which a
+// guarantee does not hold.
+func openStore(ctx context.Context, db *sql.DB) (store.Store, error) {
+	if err := reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{}); err != nil {
+		return nil, err
+	}
+	return reprisesqlite.Open(ctx, db, reprisesqlite.Config{})
+}
+
 // newAPI returns the API of a workshop with so many places, and its guard, which the
 // caller closes.
-func newAPI(places int64) (*echo.Echo, *protocol.Guard, error) {
-	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
+func newAPI(records store.Store, places int64) (*echo.Echo, *protocol.Guard, error) {
+	guard, err := protocol.New(records, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,23 +2,34 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestPlacesAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	e, guard, err := newAPI(2)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "workshop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := openStore(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, guard, err := newAPI(records, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(e)
 	t.Cleanup(func() {
 		server.Close()
-		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
+		if err := errors.Join(guard.Close(context.WithoutCancel(t.Context())), db.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,10 +26,9 @@ type records interface {
 	store.Inspector
 }
 
-// shop is a process of the service.
+// shop is the service.
 type shop struct {
 	url     string
-	file    string // of the records
 	records records
 	guard   *protocol.Guard
 	server  *http.Server
@@ -40,19 +37,15 @@ type shop struct {
 	sent    atomic.Int64  // requests for an order
 	taken   atomic.Int64  // orders
 	failing atomic.Bool   // the next order fails
-	dying   bool          // every order is slow
 	slow    chan struct{} // a slow order receives twice before it is taken
 }
 
 // newShop starts to serve orders at /orders, and the console at /idempotency/.
-func newShop(ctx context.Context, out io.Writer, addr, file string, records records) (*shop, error) {
+func newShop(ctx context.Context, addr string, records records) (*shop, error) {
 	events := console.NewEvents()
 	guard, err := protocol.New(records, protocol.Config{
 		Name: "orders", Required: true,
-		Preset: reprise.AtMostOnce, // an order whose process died is left to an operator
-		// A lease of a second lets the demonstration go on soon after the crash; the default is
-		// 30. The console shows what the log would say.
-		Engine: reprise.Config{Lease: time.Second, Observer: events, Log: slog.New(slog.DiscardHandler)},
+		Engine: reprise.Config{Observer: events, Log: slog.New(slog.DiscardHandler)}, // the console shows what the log would say
 	})
 	if err != nil {
 		return nil, err
@@ -67,11 +60,11 @@ func newShop(ctx context.Context, out io.Writer, addr, file string, records reco
 	if err != nil {
 		return nil, err
 	}
-	ln, err := listen(ctx, out, addr)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &shop{url: "http://" + ln.Addr().String(), file: file, records: records, guard: guard, served: make(chan error, 1), slow: make(chan struct{})}
+	s := &shop{url: "http://" + ln.Addr().String(), records: records, guard: guard, served: make(chan error, 1), slow: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", reprisehttp.Middleware(guard, customer)(http.HandlerFunc(s.take)))
 	mux.Handle("/idempotency/", http.StripPrefix("/idempotency", pages))
@@ -93,12 +86,16 @@ func (s *shop) take(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want an item", http.StatusBadRequest)
 		return
 	}
-	if s.failing.Swap(false) {
+	switch {
+	case s.failing.Swap(false):
 		protocol.Release(r.Context()) // nothing was done: the retry runs
 		http.Error(w, "the warehouse does not answer", http.StatusServiceUnavailable)
 		return
-	}
-	if wanted.Item == "slow" || s.dying {
+	case wanted.Item == "lost":
+		protocol.Unknown(r.Context(), "the warehouse did not say whether it took the order") // no retry runs
+		http.Error(w, "the order may have been taken: ask again later", http.StatusGatewayTimeout)
+		return
+	case wanted.Item == "slow":
 		<-s.slow
 		<-s.slow
 	}
@@ -119,51 +116,37 @@ func (s *shop) close(ctx context.Context) error {
 	return err
 }
 
-// crash starts this program as another process, and kills it while it takes the order of
-// a key. It returns when the record has lapsed.
-func (s *shop) crash(ctx context.Context, key string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	process := exec.CommandContext(ctx, self, "-dying", s.file, "-addr", "127.0.0.1:0") //nolint:gosec // this program
-	process.Stderr = os.Stderr
-	printed, err := process.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := process.Start(); err != nil {
-		return err
-	}
-	url, err := bufio.NewReader(printed).ReadString('\n')
-	if err == nil {
-		go func() { _, _ = (&shop{url: strings.TrimSpace(url)}).order(ctx, key, book) }() // is never answered
-		err = s.await(ctx, key, store.StateRunning)
-	}
-	err = errors.Join(err, process.Process.Kill())
-	_ = process.Wait() // it was killed
-	if err != nil {
-		return err
-	}
-	return s.await(ctx, key, store.StateLapsed)
+// reply is a response to a client.
+type reply struct {
+	status   int
+	replayed bool
+	body     string
 }
 
-// await waits until the record of a key has a state.
-func (s *shop) await(ctx context.Context, key string, state store.RecordState) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		record, err := s.records.Inspect(ctx, idOf(key))
-		switch {
-		case err == nil && record.State == state:
-			return nil
-		case err != nil && !errors.Is(err, store.ErrNotFound):
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not %v: %w", key, state, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
-		}
+// client reuses no connections, so that the one which a step drops affects no other
+// request.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// order sends an order. Without a key the request carries none.
+func (s *shop) order(ctx context.Context, key, order string) (reply, error) {
+	s.sent.Add(1)
+	return s.send(ctx, http.MethodPost, "/orders", "application/json", key, order)
+}
+
+func (s *shop) send(ctx context.Context, method, path, kind, key, body string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
 	}
+	req.Header.Set("Content-Type", kind)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return reply{res.StatusCode, res.Header.Get("Idempotent-Replayed") == "true", string(text)}, err
 }
