@@ -16,7 +16,7 @@ import (
 
 // bookkeeping is the program with its servers.
 type bookkeeping struct {
-	*program
+	*worker
 	js jetstream.JetStream
 	db *pgx.Conn
 }
@@ -33,7 +33,7 @@ func startOver(t *testing.T, policy jetstream.RetentionPolicy, args ...string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.program = &program{args: append(args, "-nats-url", queue.ClientURL(), "-postgres-url", database)}
+	b.worker = &worker{args: append(args, "-nats-url", queue.ClientURL(), "-postgres-url", database)}
 	b.start(t)
 	b.db = connect(t, database)
 	open(t.Context(), t, b.db, 0, 1)
@@ -223,7 +223,7 @@ func TestMistakeOfTheProgramParksNoMessage(t *testing.T) {
 	b := startOver(t, jetstream.WorkQueuePolicy, "-retention", "100000h")
 	b.send(t, "payment-1", 5)
 	b.redelivered(t)
-	b.terminate(t)
+	b.Interrupt(t)
 	if n := b.kept(t, "PAYMENTS_DEAD"); n != 0 {
 		t.Errorf("%d dead letters, want none", n)
 	}

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,18 +16,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/reprise-go/reprise/servers"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
-// asProgram makes this test binary the program that it tests, which saves building one.
-const asProgram = "REPRISE_EXAMPLE_CONSUMER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		return
-	}
-	os.Exit(servers.Main{M: m}.Run())
-}
+func TestMain(m *testing.M) { program.Main(m, main) }
 
 const (
 	messages = 300
@@ -52,13 +41,13 @@ func TestKilledAtRandomEachMessageIsBookedOnce(t *testing.T) {
 
 	work, stop := context.WithTimeout(t.Context(), 5*time.Minute) // a busy disk takes one
 	defer stop()
-	programs := []*program{
+	workers := []*worker{
 		{args: []string{"-heartbeat", "100ms"}},
 		{args: []string{"-heartbeat", "1h"}}, // a message that takes longer than AckWait is delivered again
 	}
-	for _, p := range programs {
-		p.args = append(p.args, "-nats-url", queue.ClientURL(), "-postgres-url", database, "-ack-wait", "300ms", "-work", "500ms")
-		p.start(t)
+	for _, w := range workers {
+		w.args = append(w.args, "-nats-url", queue.ClientURL(), "-postgres-url", database, "-ack-wait", "300ms", "-work", "500ms")
+		w.start(t)
 	}
 	conn := connect(t, database)
 	open(work, t, conn, 0, accounts/2)
@@ -73,17 +62,17 @@ func TestKilledAtRandomEachMessageIsBookedOnce(t *testing.T) {
 	})
 	for n := 0; (n < kills || publishing.Load()) && work.Err() == nil; n++ {
 		pause(work, time.Duration(50+random.IntN(250))*time.Millisecond)
-		p := programs[random.IntN(len(programs))]
-		p.kill()
-		p.start(t)
+		w := workers[random.IntN(len(workers))]
+		w.Kill()
+		w.start(t)
 		if n == kills/2 {
 			open(work, t, conn, accounts/2, accounts)
 		}
 	}
 	published.Wait()
 	redelivered := drained(work, t, js)
-	for _, p := range programs {
-		p.terminate(t)
+	for _, w := range workers {
+		w.Interrupt(t)
 	}
 	check(t, conn)
 	t.Logf("%d kills, %d deliveries of %d messages", kills, redelivered, 2*messages)
@@ -267,64 +256,17 @@ func newJetStream(t *testing.T, s *server.Server) jetstream.JetStream {
 	return js
 }
 
-// program is a process of the program under test.
-type program struct {
-	args    []string
-	process *exec.Cmd
-	said    *lineWriter
+// worker is a process of the program under test.
+type worker struct {
+	args []string
+	*program.Process
 }
 
 // start starts the program, and waits until it consumes.
-func (p *program) start(t *testing.T) {
+func (w *worker) start(t *testing.T) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.process = exec.Command(self, p.args...) //nolint:noctx // killed by the test
-	p.process.Env = append(os.Environ(), asProgram+"=yes")
-	p.said = &lineWriter{line: make(chan struct{})}
-	p.process.Stdout, p.process.Stderr = p.said, os.Stderr
-	if err := p.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	process := p.process
-	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
-	select {
-	case <-p.said.line:
-	case <-time.After(30 * time.Second):
-		t.Fatal("the program does not start")
-	}
-}
-
-// kill ends the program without notice.
-func (p *program) kill() {
-	_ = p.process.Process.Kill()
-	_ = p.process.Wait()
-}
-
-// terminate asks the program to end.
-func (p *program) terminate(t *testing.T) {
-	t.Helper()
-	if err := p.process.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
-	if err := p.process.Wait(); err != nil {
-		t.Errorf("the program ended with %v", err)
-	}
-}
-
-// lineWriter closes line when the program said that it consumes.
-type lineWriter struct {
-	once sync.Once
-	line chan struct{}
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), "consuming") {
-		w.once.Do(func() { close(w.line) })
-	}
-	return len(p), nil
+	w.Process = program.Start(t, w.args...)
+	w.Await(t, "consuming")
 }
 
 func pause(ctx context.Context, d time.Duration) {

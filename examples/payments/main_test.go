@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/examples/internal/program"
 	"github.com/reprise-go/reprise/servers"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
 func TestMain(m *testing.M) { program.Main(m, main) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/examples/internal/program"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
 func TestMain(m *testing.M) { program.Main(m, main) }

@@ -1,7 +1,6 @@
-package programs
+package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,29 +16,40 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 	"github.com/reprise-go/reprise/servers"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
-func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
+func TestMain(m *testing.M) { program.Main(m, main) }
 
-var programs = []string{"databasesql", "gorm", "sqlc"}
-
-// Each program is killed again and again, under clients that retry until they have a
+// The program is killed again and again, under clients that retry until they have a
 // response. Then each transfer is in the ledger once, every retry got the first response,
 // and the balances agree with the ledger.
 func TestKilledAtRandomTheLedgerHasEachTransferOnce(t *testing.T) {
 	t.Parallel()
-	for _, program := range programs {
-		t.Run(program, func(t *testing.T) {
+	for library := range libraries {
+		t.Run(library, func(t *testing.T) {
 			// One after the other: each of them keeps the machine busy.
-			s := build(t, program, servers.StartPostgres(t, "fsync=on").URL())
+			s := &service{library: library, url: servers.StartPostgres(t, "fsync=on").URL()}
 			s.start(t)
 			s.keepsA4xx(t)
 			transfers := s.survives(t, 8)
 			s.checkLedger(t, transfers)
 		})
 	}
+}
+
+// service is the program under test.
+type service struct {
+	library, url string
+	addr         atomic.Value // of the process that runs now
+	process      *program.Process
+}
+
+func (s *service) start(t *testing.T) {
+	t.Helper()
+	s.process = program.Start(t, "-addr", "127.0.0.1:0", "-postgres-url", s.url, "-library", s.library)
+	s.addr.Store(s.process.Await(t, `listening on (\S+)\n`))
 }
 
 // survives kills the service while clients send transfers, and returns how many transfers
@@ -72,7 +79,7 @@ func (s *service) survives(t *testing.T, kills int64) (transfers int) {
 	}
 	for killed.Load() < kills && work.Err() == nil {
 		pause(work, time.Duration(50+rand.IntN(150))*time.Millisecond)
-		s.kill(t)
+		s.process.Kill()
 		s.start(t)
 		killed.Add(1)
 	}
@@ -119,58 +126,10 @@ func (s *service) checkLedger(t *testing.T, want int) {
 	}
 }
 
-var client = new(http.Client)
-
-// service is a program under test, as a process that can be killed.
-type service struct {
-	binary, url string
-	addr        atomic.Value // of the process that runs now
-	process     *exec.Cmd
-}
-
-func build(t *testing.T, program, url string) *service {
-	t.Helper()
-	s := &service{binary: filepath.Join(t.TempDir(), program), url: url}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "./"+program).CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { s.kill(t) })
-	return s
-}
-
-func (s *service) start(t *testing.T) {
-	t.Helper()
-	s.process = exec.Command(s.binary, "-addr", "127.0.0.1:0", "-postgres-url", s.url) //nolint:noctx // killed by the test
-	s.process.Stderr = os.Stderr
-	out, err := s.process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if err != nil || !ok {
-		t.Fatalf("the service said %q: %v", line, err)
-	}
-	s.addr.Store(addr)
-}
-
-func (s *service) kill(t *testing.T) {
-	t.Helper()
-	if s.process == nil {
-		return
-	}
-	_ = s.process.Process.Kill() // SIGKILL
-	_ = s.process.Wait()
-	s.process = nil
-}
-
 // sendUntilAnswered repeats a transfer until it gets a response, as a client must that
 // needs to know.
 func (s *service) sendUntilAnswered(ctx context.Context, note string, amount int) (string, error) {
-	body, err := json.Marshal(bank.Order{From: "alice", To: "bob", Amount: int64(amount), Note: note})
+	body, err := json.Marshal(order{From: "alice", To: "bob", Amount: int64(amount), Note: note})
 	if err != nil {
 		return "", err
 	}
@@ -205,6 +164,8 @@ func (s *service) post(ctx context.Context, key, body string) (status int, answe
 	data, err := io.ReadAll(res.Body)
 	return res.StatusCode, string(data), errors.Join(err, res.Body.Close())
 }
+
+var client = new(http.Client)
 
 func pause(ctx context.Context, d time.Duration) {
 	select {

@@ -1,6 +1,13 @@
-// Package bank has the common parts of the programs in this example: the database, the
-// store, the engine, the routes, and the transfer.
-package bank
+// Sql moves money, on net/http with PostgreSQL: every transfer commits together with the
+// response that its retries get. The same transfer is written with each of three
+// libraries, which differ in how a handler puts them on the transaction that the
+// middleware opened; the tests have snippets for sqlx, bun, ent and River.
+//
+//	GOWORK=off go run -C examples/sql . -postgres-url postgres://localhost/postgres   # with -library gorm or sqlc, too
+//	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
+//
+//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
+package main
 
 import (
 	"context"
@@ -28,44 +35,48 @@ import (
 //go:embed schema.sql
 var schema string
 
-// Order is the body of a client's request.
-type Order struct {
+// order is the body of a client's request.
+type order struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Amount int64  `json:"amount"` // in cents
 	Note   string `json:"note"`
 }
 
-// ErrFunds says that the source has too little money, or that an account does not exist.
-var ErrFunds = errors.New("insufficient funds, or no such account")
+// errFunds says that the source has too little money, or that an account does not exist.
+var errFunds = errors.New("insufficient funds, or no such account")
 
-// Move books an order within the transaction of the request, which it finds in ctx, and
+// move books an order within the transaction of the request, which it finds in ctx, and
 // returns the number of the transfer. It neither commits nor rolls back.
-type Move func(ctx context.Context, o Order) (transfer int64, err error)
+type move func(ctx context.Context, o order) (transfer int64, err error)
+
+// libraries make a move over the pool of the store.
+var libraries = map[string]func(*sql.DB) (move, error){
+	"database/sql": func(*sql.DB) (move, error) { return withSQL, nil },
+	"gorm":         withGorm,
+	"sqlc":         func(*sql.DB) (move, error) { return withSqlc, nil },
+}
 
 const connections = 10
 
 var config = reprisepg.Config{Schema: "reprise_example", TxTimeout: 10 * time.Second}
 
-// Main serves transfers on a *sql.DB until the process is told to stop.
-func Main(move Move) { MainOver(func(*sql.DB) (Move, error) { return move, nil }) }
-
-// MainOver is [Main] for a library that has a handle over the pool.
-func MainOver(open func(*sql.DB) (Move, error)) {
+func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
 	url := flag.String("postgres-url", "postgres://127.0.0.1/postgres", "the database; the schema reprise_example is made in it")
+	library := flag.String("library", "database/sql", "database/sql, gorm or sqlc")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := serve(ctx, *addr, *url, open)
+	err := serve(ctx, *addr, *url, *library)
 	stop()
 	if err != nil {
-		slog.Error("bank", slog.Any("error", err))
+		slog.Error("sql", slog.Any("error", err))
 		os.Exit(1)
 	}
 }
 
-// Open makes the tables of the bank and of its store, and opens the store.
-func Open(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error) {
+// openStore makes the tables of the bank and of its store, and opens the store.
+func openStore(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error) {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections) // database/sql keeps two otherwise
 	_, err := db.ExecContext(ctx, schema)
@@ -79,17 +90,21 @@ func Open(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error
 }
 
 // serve runs the service until ctx ends, and then waits for running requests.
-func serve(ctx context.Context, addr, url string, open func(*sql.DB) (Move, error)) error {
+func serve(ctx context.Context, addr, url, library string) error {
+	open, known := libraries[library]
+	if !known {
+		return fmt.Errorf("there is no library %q", library)
+	}
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	store, err := Open(ctx, db)
+	store, err := openStore(ctx, db)
 	if err != nil {
 		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
-	move, err := open(db)
+	book, err := open(db)
 	if err != nil {
 		return err
 	}
@@ -98,7 +113,7 @@ func serve(ctx context.Context, addr, url string, open func(*sql.DB) (Move, erro
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, customer)(transfers(move)))
+	mux.Handle("POST /transfers", reprisehttp.Middleware(guard, customer)(transfers(book)))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -129,16 +144,16 @@ func customer(r *http.Request) (string, error) {
 
 // transfers handles a transfer. A 4xx is kept as a response, and its rows are undone; a
 // 5xx is forgotten, so that a retry runs again.
-func transfers(move Move) http.Handler {
+func transfers(book move) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var o Order
+		var o order
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil || o.Amount <= 0 || o.From == o.To {
 			http.Error(w, "want two accounts and a positive amount", http.StatusBadRequest)
 			return
 		}
-		id, err := move(r.Context(), o)
+		id, err := book(r.Context(), o)
 		switch {
-		case errors.Is(err, ErrFunds):
+		case errors.Is(err, errFunds):
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		case err != nil:
 			slog.ErrorContext(r.Context(), "transfer", slog.Any("error", err))
@@ -150,21 +165,3 @@ func transfers(move Move) http.Handler {
 		}
 	})
 }
-
-// Tx returns the transaction of the request.
-func Tx(ctx context.Context) (*sql.Tx, error) {
-	tx, ok := reprisepg.SQLTx(ctx)
-	if !ok {
-		return nil, errors.New("the request has no transaction")
-	}
-	return tx, nil
-}
-
-// The steps of a transfer. Both accounts are locked in one order, so that two transfers
-// in opposite directions cannot block each other.
-const (
-	Lock   = `SELECT id FROM reprise_example.accounts WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE`
-	Take   = `UPDATE reprise_example.accounts SET balance = balance - $2 WHERE id = $1 AND balance >= $2`
-	Give   = `UPDATE reprise_example.accounts SET balance = balance + $2 WHERE id = $1`
-	Record = `INSERT INTO reprise_example.transfers (source, target, amount, note) VALUES ($1, $2, $3, $4) RETURNING id`
-)

@@ -1,9 +1,3 @@
-// Gorm moves money with GORM: a session on the transaction of the request.
-//
-//	GOWORK=off go run -C examples/sql ./gorm -postgres-url postgres://localhost/postgres
-//	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
-//
-//run:background until 8080; needs postgres; prints "HTTP/1.1 201"
 package main
 
 import (
@@ -16,19 +10,23 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
 
-	"github.com/reprise-go/reprise/examples/sql/internal/bank"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-func main() {
-	bank.MainOver(func(pool *sql.DB) (bank.Move, error) {
-		db, err := open(pool, false)
-		return book(db), err
-	})
+// withGorm moves money with GORM: a session on the transaction of the request.
+func withGorm(pool *sql.DB) (move, error) {
+	db, err := openGorm(pool, false)
+	return func(ctx context.Context, o order) (int64, error) {
+		s, err := session(ctx, db)
+		if err != nil {
+			return 0, err
+		}
+		return book(s, o)
+	}, err
 }
 
-// open opens GORM over the pool of the store.
-func open(pool *sql.DB, prepare bool) (*gorm.DB, error) {
+// openGorm opens GORM over the pool of the store. One handle serves the process.
+func openGorm(pool *sql.DB, prepare bool) (*gorm.DB, error) {
 	return gorm.Open(postgres.New(postgres.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard, PrepareStmt: prepare})
 }
 
@@ -63,18 +61,7 @@ func session(ctx context.Context, db *gorm.DB) (*gorm.DB, error) {
 	return s, nil
 }
 
-// book moves money through a handle that was opened once, for the process.
-func book(shared *gorm.DB) bank.Move {
-	return func(ctx context.Context, o bank.Order) (int64, error) {
-		db, err := session(ctx, shared)
-		if err != nil {
-			return 0, err
-		}
-		return move(db, o)
-	}
-}
-
-func move(db *gorm.DB, o bank.Order) (id int64, err error) {
+func book(db *gorm.DB, o order) (id int64, err error) {
 	var both []account
 	err = db.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
 		Where("id IN ?", []string{o.From, o.To}).Order("id").Find(&both).Error
@@ -91,7 +78,7 @@ func move(db *gorm.DB, o bank.Order) (id int64, err error) {
 		return 0, give.Error
 	}
 	if take.RowsAffected == 0 || give.RowsAffected == 0 {
-		return 0, bank.ErrFunds
+		return 0, errFunds
 	}
 	booked := transfer{Source: o.From, Target: o.To, Amount: o.Amount, Note: o.Note}
 	err = db.Create(&booked).Error

@@ -1,4 +1,4 @@
-// Package program runs an example in the tests as its user does: as a process, which can
+// Package program runs a program in its tests as its user does: as a process, which can
 // be killed.
 package program
 
@@ -15,9 +15,9 @@ import (
 )
 
 // asProgram makes a test binary the program that it tests, which saves building one.
-const asProgram = "REPRISE_EXAMPLE"
+const asProgram = "REPRISE_TEST_PROGRAM"
 
-// Main is the TestMain of an example. In the processes that the tests start, it runs the
+// Main is the TestMain of a program. In the processes that the tests start, it runs the
 // program.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(asProgram) != "" {
