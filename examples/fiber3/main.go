@@ -1,28 +1,32 @@
-// Fiber3-memory sells gift cards, on Fiber v3 with records in memory: a retry creates no
-// second card, and gets the code of the first.
+// Fiber3 sells gift cards, on Fiber v3 with records in MariaDB: a retry creates no second
+// card, and gets the code of the first, from any process.
 //
-//	GOWORK=off go run -C examples/fiber3 .
+//	DATABASE_URL='root@tcp(127.0.0.1:3306)/test?interpolateParams=true' GOWORK=off go run -C examples/fiber3 .
 //	curl -i localhost:8080/cards --oauth2-bearer acme-token -H 'Idempotency-Key: 7c1f' --json '{"amount":2500}'   # twice
 //
-//run:background until 8080; prints "HTTP/1.1 201"
+//run:background until 8080; needs mariadb; prints "HTTP/1.1 201"
 package main
 
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	_ "github.com/go-sql-driver/mysql" // the driver
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/recover"
 
 	reprisefiber3 "github.com/reprise-go/reprise/adapters/fiber3"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 func main() {
@@ -35,7 +39,16 @@ func main() {
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	app, guard, err := newApp(func(context.Context, int) string { return rand.Text() })
+	db, err := sql.Open("mysql", os.Getenv("DATABASE_URL"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	records, err := openStore(ctx, db)
+	if err != nil {
+		return fmt.Errorf("%w; the program needs MariaDB 10.6 or newer at DATABASE_URL (Debian and Ubuntu: apt-get install mariadb-server)", err)
+	}
+	app, guard, err := newApp(records, func(context.Context, int) string { return rand.Text() })
 	if err != nil {
 		return err
 	}
@@ -47,10 +60,19 @@ func serve() error {
 	return errors.Join(err, guard.Close(closing)) // and now their background work
 }
 
+// openStore creates the tables and opens the store, which refuses a server on which a
+// guarantee does not hold.
+func openStore(ctx context.Context, db *sql.DB) (store.Store, error) {
+	if err := reprisemysql.Migrate(ctx, db, reprisemysql.Config{}); err != nil {
+		return nil, err
+	}
+	return reprisemysql.Open(ctx, db, reprisemysql.Config{})
+}
+
 // newApp returns the API and its guard, which the caller closes. issue makes the code of
 // a card, within the context of its run.
-func newApp(issue func(ctx context.Context, amount int) (code string)) (*fiber.App, *protocol.Guard, error) {
-	guard, err := protocol.New(memstore.New(), protocol.Config{Required: true})
+func newApp(records store.Store, issue func(ctx context.Context, amount int) (code string)) (*fiber.App, *protocol.Guard, error) {
+	guard, err := protocol.New(records, protocol.Config{Required: true})
 	if err != nil {
 		return nil, nil, err
 	}

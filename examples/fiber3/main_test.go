@@ -11,12 +11,13 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 )
 
 func TestCardsAreIssuedOnce(t *testing.T) {
 	t.Parallel()
 	issued := 0
-	app, guard, err := newApp(func(ctx context.Context, _ int) string {
+	app, guard, err := newApp(memstore.New(), func(ctx context.Context, _ int) string {
 		if _, running := reprise.AttemptFrom(ctx); !running {
 			t.Error("the context is not that of a run")
 		}

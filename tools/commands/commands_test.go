@@ -48,6 +48,14 @@ var needs = map[string]func(*testing.T) []string{
 		t.Helper()
 		return []string{"root@tcp(127.0.0.1:3306)/test", "root@tcp(" + servers.SharedMariaDB(t).Addr() + ")/mysql"}
 	},
+	"node": func(t *testing.T) []string { // a service that listens on another port
+		t.Helper()
+		if _, err := exec.LookPath("node"); err != nil {
+			t.Skip("no node")
+		}
+		port := portOf(t, servers.FreeAddr(t))
+		return []string{"listen(3000", "listen(" + port, "127.0.0.1:3000", "127.0.0.1:" + port}
+	},
 }
 
 func TestMain(m *testing.M) { os.Exit(servers.Main{M: m}.Run()) }
@@ -69,7 +77,7 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{clone: clone(t), env: tree.GoOnly(t, "curl"), port: portOf(t, servers.FreeAddr(t)), serving: new(sync.Mutex)}
 	bin, _ := strings.CutPrefix(m.env[0], "PATH=")
 	home, _ := strings.CutPrefix(m.env[1], "HOME=")
-	for _, client := range []string{"redis-server", "psql"} {
+	for _, client := range []string{"redis-server", "psql", "node"} {
 		if _, err := exec.LookPath(client); err == nil {
 			tree.Link(t, bin, client)
 		}

@@ -10,7 +10,7 @@
 //
 //	background until "TEXT"   the first command serves: wait until it prints this
 //	background until 8080     the same, until it listens on the port of the examples
-//	needs redis               or postgres, or mariadb: skipped where it is not installed
+//	needs redis               or postgres, mariadb, node: skipped where it is not installed
 //	prints "TEXT"             the output has this
 //	continues                 run after the block above, in its folder
 //	not run: REASON
