@@ -216,19 +216,3 @@ func TestLateDuplicatesDoNotFloodTheDeadLetters(t *testing.T) {
 		t.Errorf("%d dead letters of a message that was parked again, want 1", len(letters))
 	}
 }
-
-// A constant that is out of its range would park every message.
-func TestMistakeOfTheProgramParksNoMessage(t *testing.T) {
-	t.Parallel()
-	b := startOver(t, jetstream.WorkQueuePolicy, "-retention", "100000h")
-	b.send(t, "payment-1", 5)
-	b.redelivered(t)
-	b.Interrupt(t)
-	if n := b.kept(t, "PAYMENTS_DEAD"); n != 0 {
-		t.Errorf("%d dead letters, want none", n)
-	}
-	b.args = b.args[2:] // it is corrected
-	b.start(t)
-	b.settled(t)
-	b.wantBooked(t, 1, opening+5)
-}
