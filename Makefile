@@ -56,7 +56,7 @@ demo: ## Run an example on real HTTP and print what clients, and operators, see
 console: ## Serve the console over an example, with a stuck operation to resolve: ADDR=127.0.0.1:9000
 demo console:
 	@.ci/toolchain
-	GOWORK=off go run -C examples ./minimal/demo $(if $(filter demo,$@),-print) $(if $(ADDR),-addr '$(ADDR)')
+	GOWORK=off go run -C examples ./minimal/demo $(if $(filter demo,$@),-print -addr 127.0.0.1:0) $(if $(ADDR),-addr '$(ADDR)')
 
 BREADTH ?=
 test: ## Run every suite on real servers (installs them if it may), with the race detector; with BREADTH=yes long histories and many kills too

@@ -1,8 +1,8 @@
 // Demo is an orders API with the console of its operators: each answer that a client can
 // get, and an order whose outcome is unknown, for an operator to resolve.
 //
-//	go run ./examples/minimal/demo           # serve both, with such an order
-//	go run ./examples/minimal/demo -print    # print what clients and operators see, and check it
+//	go run ./examples/minimal/demo                             # serve both, with such an order
+//	go run ./examples/minimal/demo -print -addr 127.0.0.1:0    # print what clients and operators see, and check it
 //
 //run:background until 8080
 package main
