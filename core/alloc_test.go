@@ -57,10 +57,7 @@ func TestAllocationsOfTheEngine(t *testing.T) {
 func testAllocations(t *testing.T, ctx context.Context, store store.Store, newKey, replay float64) {
 	t.Helper()
 	newKey, replay = newKey+raceAllocations, replay+raceAllocations
-	e, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(reprise.New(store, reprise.Config{}))
 	defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
 	op, list, n := order(""), keys(20_001), 0
 	if got := testing.AllocsPerRun(len(list)-1, func() {
@@ -94,10 +91,7 @@ func BenchmarkNewKey(b *testing.B) {
 }
 
 func BenchmarkReplay(b *testing.B) {
-	e, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := must(reprise.New(memstore.New(), reprise.Config{}))
 	ctx, op := b.Context(), order("k")
 	cycle(ctx, e, op, b.Fatal)
 	b.ReportAllocs()

@@ -69,10 +69,7 @@ func TestResultOfASharedClaim(t *testing.T) {
 // result.
 func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
 	t.Parallel()
-	e, err := New(memstore.New(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(New(memstore.New(), Config{}))
 	c := call{engine: e}
 	q := &queue{waiters: []*waiter{{}}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
 	close(q.done)
@@ -219,4 +216,13 @@ func TestAttemptsBesideOneWithoutAClaim(t *testing.T) {
 			t.Errorf("%+v: answered %v, and turned away %t", c, res.Outcome, turnedAway != nil)
 		}
 	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

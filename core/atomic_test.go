@@ -135,10 +135,7 @@ func TestAtomicAttemptRunsInTheBoundContext(t *testing.T) {
 		e := newEngine(t, &binding{Store: inner, bind: func(ctx context.Context, _ store.ID, o store.Owner) context.Context {
 			return context.WithValue(ctx, transaction{}, o)
 		}}, nil, reprise.Config{})
-		res, err := e.Begin(t.Context(), order("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(e.Begin(t.Context(), order("k")))
 		if o, ok := res.Attempt.Context().Value(transaction{}).(store.Owner); !ok || o.IsZero() {
 			t.Error("the handler has no transaction")
 		}

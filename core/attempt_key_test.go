@@ -42,10 +42,7 @@ func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {
 // keyOf returns the key of an attempt for a downstream call.
 func keyOf(t *testing.T, a *reprise.Attempt, name string) string {
 	t.Helper()
-	key, err := a.View().Key(name)
-	if err != nil {
-		t.Error(err)
-	}
+	key := must(a.View().Key(name))
 	return key
 }
 

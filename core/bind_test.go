@@ -36,10 +36,7 @@ func TestBindIsCalledOnceAndItsContextReachesTheHandler(t *testing.T) {
 			return context.WithValue(ctx, key{}, "transaction")
 		}
 		e := newEngine(t, st, nil, reprise.Config{})
-		res, err := e.Begin(context.WithValue(t.Context(), "trace", "t1"), order("k")) //nolint:revive,staticcheck // any key will do
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(e.Begin(context.WithValue(t.Context(), "trace", "t1"), order("k"))) //nolint:revive,staticcheck // any key will do
 		ctx := res.Attempt.Context()
 		if ctx.Value(key{}) != "transaction" || ctx.Value("trace") != "t1" {
 			t.Error("the handler's context misses a value")
@@ -82,10 +79,7 @@ func TestEngineSaysWhetherItsStoreBindsEffects(t *testing.T) {
 		"a binder of a transaction":   {&binding{Store: memstore.New()}, true},
 		"one that a decorator covers": {&decorator{&binding{Store: memstore.New()}}, true},
 	} {
-		e, err := reprise.New(c.store, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(reprise.New(c.store, reprise.Config{}))
 		if got := e.Binds(); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}

@@ -201,10 +201,7 @@ func TestNestedAttempts(t *testing.T) {
 		ctx, leave := client(t)
 		defer leave()
 		outer := begun(t, ctx, b)
-		res, err := b.Begin(outer.Context(), order("inner"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(b.Begin(outer.Context(), order("inner")))
 		inner := res.Attempt
 		if v, ok := reprise.AttemptFrom(inner.Context()); !ok || v != inner.View() || inner.Context().Value(traceKey{}) != "trace" {
 			t.Error("the inner context is not its own")
@@ -334,10 +331,7 @@ func TestBeginInsideOfACircleOfContexts(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		own := frameworkContext{t.Context(), map[string]any{}}
-		a, err := b.Begin(own, order("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(b.Begin(own, order("k")))
 		own.values[store.ContextKey] = a.Attempt.Context()
 		if got, err := b.Begin(own, order("other")); got.Outcome != reprise.Claimed || err != nil {
 			t.Errorf("another operation: %v, %v", got.Outcome, err)
@@ -369,15 +363,9 @@ func (r *valueReader) Claim(ctx context.Context, c store.ClaimRequest) (store.Cl
 func TestDecoratorGetsTheValuesThatItsStoreIgnores(t *testing.T) {
 	t.Parallel()
 	store := &valueReader{Store: memstore.New()}
-	e, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(reprise.New(store, reprise.Config{}))
 	defer e.Close(t.Context())
-	res, err := e.Begin(context.WithValue(t.Context(), readerKey{}, "tenant"), order("k"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(e.Begin(context.WithValue(t.Context(), readerKey{}, "tenant"), order("k")))
 	release(t, res.Attempt)
 	if !slices.Equal(store.seen, []any{"tenant"}) {
 		t.Errorf("the store saw %v", store.seen)

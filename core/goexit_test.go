@@ -356,10 +356,7 @@ func TestMaintenanceThatEndsItsGoroutineIsLogged(t *testing.T) {
 		var log bytes.Buffer
 		st := &maintained{memstore.New(), func(context.Context) { runtime.Goexit() }}
 		e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), MaxRun: -1})
-		res, err := e.Begin(t.Context(), order("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(e.Begin(t.Context(), order("k")))
 		release(t, res.Attempt)
 		if err := closeWithin(t, e, time.Second); err != nil || !strings.Contains(log.String(), "ended its goroutine") {
 			t.Errorf("%v, and logged %s", err, &log)

@@ -19,10 +19,7 @@ import (
 // included. It is not parallel, because it counts the memory of the process.
 func TestP12AttemptsInFlightAreSmall(t *testing.T) {
 	const attempts, most = 10_000, 1 << 10
-	e, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(reprise.New(memstore.New(), reprise.Config{}))
 	type values struct{}
 	ctx, op, list := context.WithValue(t.Context(), values{}, 1), order(""), keys(attempts)
 	running := make([]*reprise.Attempt, attempts)
@@ -74,10 +71,7 @@ func benchmarkLocks(b *testing.B, callers int) {
 	b.Helper()
 	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
 	before := lockWaits(b)
-	e, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := must(reprise.New(memstore.New(), reprise.Config{}))
 	ctx, list := b.Context(), keys(min(b.N, 300_000)) // more would fill the store
 	b.ResetTimer()
 	var wg sync.WaitGroup

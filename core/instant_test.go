@@ -63,10 +63,7 @@ type mute struct{ store.Store }
 // and which of its attempts it cancelled.
 func renewing(t *testing.T) (r *renewer, add func(deadline, renewAt, runUntil instant) *Attempt, cancelled func() []*Attempt) {
 	t.Helper()
-	e, err := New(mute{}, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(New(mute{}, Config{}))
 	var list []*Attempt
 	e.renewer.started = true
 	add = func(deadline, renewAt, runUntil instant) *Attempt {

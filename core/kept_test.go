@@ -64,10 +64,7 @@ func TestResultIsLayoutVersion1(t *testing.T) {
 // A result with any changed byte is corrupt.
 func TestResultThatIsDamagedIsCorrupt(t *testing.T) {
 	t.Parallel()
-	sound, err := reprise.EncodeResult(receipts, receipt{Number: 7}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sound := must(reprise.EncodeResult(receipts, receipt{Number: 7}, nil))
 	for i := range sound {
 		for bit := range 8 {
 			damaged := bytes.Clone(sound)
@@ -128,11 +125,8 @@ func FuzzDecodeResult(f *testing.F) {
 // An error is found again by its name; one whose name is gone keeps its text.
 func TestNamedErrors(t *testing.T) {
 	t.Parallel()
-	payload, err := reprise.EncodeResult(receipts, receipt{}, reprise.Keep(errSoldOut))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = reprise.DecodeResult(receipts, payload)
+	payload := must(reprise.EncodeResult(receipts, receipt{}, reprise.Keep(errSoldOut)))
+	_, err := reprise.DecodeResult(receipts, payload)
 	wantError(t, "with its name", err, errSoldOut)
 	later := reprise.NamedErrors[receipt](nil, map[string]error{"away": errAway})
 	if _, err = reprise.DecodeResult(later, payload); errors.Is(err, errSoldOut) || err == nil || err.Error() != "sold out" {
@@ -320,10 +314,7 @@ func (forgetting) DecodeError([]byte) (kept error, err error) { return nil, nil 
 
 func TestKeptErrorThatACodecForgetsIsCorrupt(t *testing.T) {
 	t.Parallel()
-	payload, err := reprise.EncodeResult(reprise.Bytes(), nil, reprise.Keep(errSoldOut))
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must(reprise.EncodeResult(reprise.Bytes(), nil, reprise.Keep(errSoldOut)))
 	if _, err := reprise.DecodeResult(forgetting{reprise.Bytes()}, payload); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}

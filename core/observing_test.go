@@ -240,10 +240,7 @@ func TestEngineLogsForOperators(t *testing.T) {
 				t.Errorf("a discarding logger is not silent: %s", log)
 			}
 			a := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
-			res, err = a.Begin(t.Context(), order("unrecorded"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res = must(a.Begin(t.Context(), order("unrecorded")))
 			release(t, res.Attempt)
 		}
 	})
@@ -270,10 +267,7 @@ func TestEngineWithAnObserverLogsForOperators(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
 	observed := 0
-	e, err := reprise.New(memstore.New(), reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { observed++ })})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(reprise.New(memstore.New(), reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { observed++ })}))
 	e.Report(t.Context(), reprise.Event{Kind: reprise.EventPanic, Err: errors.New("a mistake")})
 	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 1 {
 		t.Errorf("observed %d times, logged %q", observed, text)
@@ -398,10 +392,7 @@ func TestSlowObservationsAreCounted(t *testing.T) {
 func TestOperatorLogCountsSkippedMessages(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		text := &buffer{}
-		e, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(text, nil)), MaxRun: time.Hour}))
 		panicked := reprise.Event{Kind: reprise.EventPanic}
 		e.Report(t.Context(), panicked)
 		if got := text.String(); strings.Contains(got, "skipped") || strings.Count(got, "\n") != 1 {

@@ -39,10 +39,7 @@ func (b *bench) unknown(t *testing.T, op reprise.Operation) {
 // reconcile makes a round that must not fail.
 func (b *bench) reconcile(t *testing.T, answer *store.Resolution, c reprise.ReconcileConfig) reprise.Reconciled {
 	t.Helper()
-	round, err := reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	round := must(reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c))
 	return round
 }
 
@@ -172,13 +169,10 @@ func TestReconcileInSeveralProcesses(t *testing.T) {
 		var resolved, changed atomic.Int64
 		for range 4 {
 			wg.Go(func() {
-				round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
+				round := must(reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
 					time.Sleep(time.Second)
 					return executed, nil
-				}, reprise.ReconcileConfig{})
-				if err != nil {
-					t.Error(err)
-				}
+				}, reprise.ReconcileConfig{}))
 				resolved.Add(int64(round.Executed))
 				changed.Add(int64(round.Changed))
 			})

@@ -38,10 +38,7 @@ func TestEngineMaintainsItsStore(t *testing.T) {
 			t.Errorf("%d goroutines before the first operation", began)
 		}
 		for _, key := range []string{"a", "b"} {
-			res, err := e.Begin(t.Context(), order(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must(e.Begin(t.Context(), order(key)))
 			release(t, res.Attempt)
 		}
 		time.Sleep(24 * time.Hour)
@@ -63,10 +60,7 @@ func TestCloseLeavesMaintenanceThatHangs(t *testing.T) {
 		hang := make(chan struct{})
 		defer close(hang)
 		e := newEngine(t, &maintained{memstore.New(), func(context.Context) { <-hang }}, nil, reprise.Config{})
-		res, err := e.Begin(t.Context(), order("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(e.Begin(t.Context(), order("k")))
 		release(t, res.Attempt)
 		start := time.Now()
 		if err := closeWithin(t, e, time.Minute); err != nil || time.Since(start) != time.Minute {
@@ -80,10 +74,7 @@ func TestPanicInMaintenanceEndsItAlone(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		e := newEngine(t, &maintained{memstore.New(), func(context.Context) { panic(errors.New("broken")) }}, nil, reprise.Config{})
 		for _, key := range []string{"a", "b"} {
-			res, err := e.Begin(t.Context(), order(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must(e.Begin(t.Context(), order(key)))
 			release(t, res.Attempt)
 			synctest.Wait()
 		}

@@ -42,10 +42,7 @@ func TestSlowRenewalsLoseNoLease(t *testing.T) {
 						lost.Add(1)
 					}
 				})
-				engine, err := reprise.New(&slowRenewals{memstore.New(), takes}, reprise.Config{Observer: observer})
-				if err != nil {
-					t.Fatal(err)
-				}
+				engine := must(reprise.New(&slowRenewals{memstore.New(), takes}, reprise.Config{Observer: observer}))
 				var running []*reprise.Attempt
 				for i := range attempts {
 					r, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: strconv.Itoa(i)})
@@ -98,10 +95,7 @@ func TestFailingOpenNeverRunsBesideAGrantedClaim(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			engine, err := reprise.New(&lateClaims{Store: memstore.New()}, reprise.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := must(reprise.New(&lateClaims{Store: memstore.New()}, reprise.Config{}))
 			var wg sync.WaitGroup
 			var mu sync.Mutex
 			var running []*reprise.Attempt

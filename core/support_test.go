@@ -64,10 +64,7 @@ func newEngine(t *testing.T, store store.Store, observer reprise.Observer, cfg r
 	if cfg.Log == nil && cfg.Observer != nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e, err := reprise.New(store, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(reprise.New(store, cfg))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Hour)
 		defer cancel()
@@ -306,4 +303,13 @@ func (s *events) count(name string) int {
 func inTimeNamed(t *testing.T, name string, body func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { inTime(t, body) })
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

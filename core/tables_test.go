@@ -29,10 +29,7 @@ func (generous) Unknown(context.Context, store.UnknownRequest) error   { return 
 func TestTablesAreEmptyAfterwards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(generous{}, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(New(generous{}, Config{}))
 		size := func() (running, leases, waiting int) {
 			synctest.Wait() // no call is running now
 			e.waiters.mu.Lock()
@@ -104,14 +101,8 @@ func TestTablesAreEmptyAfterwards(t *testing.T) {
 func TestNoStringOfAnOperationIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(generous{}, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := e.Begin(t.Context(), Operation{Scope: "tenant", Key: "k"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(New(generous{}, Config{}))
+		res := must(e.Begin(t.Context(), Operation{Scope: "tenant", Key: "k"}))
 		waits := func(patience time.Duration) {
 			scope, key := []byte("tenant"), []byte("k")
 			view := func(b []byte) string { return unsafe.String(&b[0], len(b)) } //nolint:gosec // as an adapter may
@@ -141,10 +132,7 @@ func TestNoStringOfAnOperationIsKept(t *testing.T) {
 func TestCloseWakesABackgroundThatIsAboutToSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(generous{}, Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(New(generous{}, Config{}))
 		e.work.retain() // the task
 		b := &e.background
 		b.mu.Lock()
@@ -187,10 +175,7 @@ func TestFinishedClaimRefersToNoOther(t *testing.T) {
 // one lost its lease.
 func TestUnprotectedAttemptEntersAlone(t *testing.T) {
 	t.Parallel()
-	e, err := New(generous{}, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(New(generous{}, Config{}))
 	attempt := func(unprotected bool) *Attempt { // its lease is not kept
 		a := newAttempt(&call{engine: e, id: store.DeriveID("s", "", "k"), values: t.Context()})
 		a.unprotected = unprotected

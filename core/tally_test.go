@@ -107,10 +107,7 @@ func (m meter) Usage() []store.Usage { return m.usage() }
 func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		e := newEngine(t, memstore.New(), nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
-		res, err := e.Begin(t.Context(), order("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must(e.Begin(t.Context(), order("k")))
 		if u := e.Stats().Store; len(u) != 2 || u[0].Name != "records" || u[0].Used != 1 || u[0].Limit != memstore.DefaultRecords {
 			t.Errorf("%+v", u)
 		}

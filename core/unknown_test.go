@@ -19,10 +19,7 @@ var presets = []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce}
 func (b *bench) stored(t *testing.T, op reprise.Operation) store.Record {
 	t.Helper()
 	inspector, _ := store.As[store.Inspector](b.store.Store)
-	r, err := inspector.Inspect(t.Context(), idOf(op))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(inspector.Inspect(t.Context(), idOf(op)))
 	return r
 }
 

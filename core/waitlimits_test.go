@@ -75,10 +75,7 @@ func TestWaitLimits(t *testing.T) {
 // mustBegin begins op, with any outcome.
 func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
 	t.Helper()
-	res, err := b.Begin(t.Context(), op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must(b.Begin(t.Context(), op))
 	return res
 }
 

@@ -13,12 +13,9 @@ func TestAdvanceMovesTheClockOfTheStore(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
 	claim := func(owner byte) store.ClaimResult {
-		res, err := st.Claim(t.Context(), store.ClaimRequest{
+		res := must(st.Claim(t.Context(), store.ClaimRequest{
 			ID: store.DeriveID("s", "", "k"), Owner: store.Owner{owner}, Lease: 30 * time.Second, Policy: store.Policy{Retention: time.Hour}, Takeover: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return res
 	}
 	claim(1)

@@ -105,10 +105,7 @@ func TestRenewAnswersPerEntry(t *testing.T) {
 		for _, op := range []operation{running, done, lapsed, lost} {
 			batch = append(batch, op.renew()...)
 		}
-		got, err := s.Renew(t.Context(), batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(s.Renew(t.Context(), batch))
 		want := []store.RenewStatus{store.Renewed, store.RenewCompleted, store.Renewed, store.RenewLost}
 		for i := range want {
 			if got[i] != want[i] {

@@ -150,14 +150,11 @@ func TestListRefusesACursorThatWasChanged(t *testing.T) {
 
 func TestAStoreIsFullAtItsBoundOfBytes(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		s, err := memstore.NewBounded(memstore.Bounds{Records: 10, Bytes: 2 * memstore.RecordOverhead})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(memstore.NewBounded(memstore.Bounds{Records: 10, Bytes: 2 * memstore.RecordOverhead}))
 		for n := range 2 {
 			mustClaim(t, s, inShard(n, n).claim(), store.Claimed)
 		}
-		_, err = s.Claim(t.Context(), inShard(2, 2).claim())
+		_, err := s.Claim(t.Context(), inShard(2, 2).claim())
 		wantError(t, "the third", err, store.ErrFull)
 	})
 }

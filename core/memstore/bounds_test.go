@@ -11,10 +11,7 @@ import (
 
 func bounded(t *testing.T, b memstore.Bounds) *memstore.Store {
 	t.Helper()
-	s, err := memstore.NewBounded(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(memstore.NewBounded(b))
 	return s
 }
 
@@ -115,10 +112,7 @@ func TestClaimsSweepExpiredRecords(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(alive * time.Second)
-		left, err := s.Purge(t.Context(), 100_000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := must(s.Purge(t.Context(), 100_000))
 		if left > 2*alive {
 			t.Errorf("%d dead records were left of %d, want at most %d", left, keys, 2*alive)
 		}

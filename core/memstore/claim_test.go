@@ -130,10 +130,7 @@ func TestOfManyClaimsOneIsGranted(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				got, err := s.Claim(t.Context(), op.by(store.NewOwner()).claim())
-				if err != nil {
-					t.Error(err)
-				}
+				got := must(s.Claim(t.Context(), op.by(store.NewOwner()).claim()))
 				if got.Outcome == store.Claimed {
 					granted.Add(1)
 				}

@@ -86,3 +86,12 @@ func wantError(t *testing.T, what string, got, want error) {
 		t.Fatalf("%s: error %v, want %v", what, got, want)
 	}
 }
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -34,10 +34,7 @@ func (l lines) Values(name string) []string { return l[name] }
 func newGuard(t *testing.T, engine reprise.Config, cfg protocol.Config) *protocol.Guard {
 	t.Helper()
 	cfg.Engine = engine
-	guard, err := protocol.New(memstore.New(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.New(memstore.New(), cfg))
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	return guard
 }
@@ -167,14 +164,8 @@ func TestPayloadHasTheAddedFields(t *testing.T) {
 	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
 	a := admitted(t, guard, "k")
 	defer a.Exchange.Close()
-	payload, err := protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 201})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := stored.Decode(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must(protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 201}))
+	r := must(stored.Decode(payload))
 	if expires, _ := r.Header.Get("Idempotency-Key-Expires"); r.Header.Len() != 2 || !strings.HasPrefix(expires, "@") {
 		t.Errorf("kept %v", slices.Collect(r.Header.All()))
 	}
@@ -276,14 +267,8 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 	} {
 		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {
 			for _, expires := range []bool{false, true} {
-				engine, err := reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				guard, err := protocol.Over(engine, protocol.Config{Announce: protocol.Announcing{Expires: expires, PolicyURL: link}, FailOpen: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				engine := must(reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}))
+				guard := must(protocol.Over(engine, protocol.Config{Announce: protocol.Announcing{Expires: expires, PolicyURL: link}, FailOpen: true}))
 				a := admitted(t, guard, fmt.Sprintf("%t-%t", link != "", expires))
 				if name == "unprotected" {
 					if got := fieldNames(a.Exchange.Announce()); !slices.Equal(got, want) {

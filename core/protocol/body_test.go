@@ -31,15 +31,9 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 	} {
 		var told []reprise.Event
 		observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { told = append(told, e) })
-		engine, err := reprise.New(memstore.New(), reprise.Config{Observer: observer})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(memstore.New(), reprise.Config{Observer: observer}))
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard, err := protocol.Over(engine, protocol.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := must(protocol.Over(engine, protocol.Config{}))
 		told = nil
 		guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},

@@ -19,15 +19,9 @@ import (
 // callGuard returns a guard over a new store.
 func callGuard(t *testing.T, cfg Config, observer reprise.Observer) *Guard {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: observer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Observer: observer}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(Over(engine, cfg))
 	return guard
 }
 
@@ -305,15 +299,9 @@ func TestRefusalsOfCallsSayWhenToRetry(t *testing.T) {
 func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	t.Parallel()
 	away := awayStore{memstore.New()}
-	engine, err := reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(away, reprise.Config{ClaimTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}))
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	g, err := Over(engine, Config{FailOpen: true, Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(Over(engine, Config{FailOpen: true, Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}))
 	a := g.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
 	reply := a.Exchange.FinishCall(CallResult{Type: "a.B"})
@@ -457,10 +445,7 @@ func FuzzCallStatus(f *testing.F) {
 func TestCallInsideAnotherGuardIsRefused(t *testing.T) {
 	t.Parallel()
 	outer := callGuard(t, Config{}, nil)
-	inner, err := outer.With(func(c *Config) { c.Endpoint = "payments" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must(outer.With(func(c *Config) { c.Endpoint = "payments" }))
 	c := callOf("key", "message")
 	x := outer.AdmitCall(t.Context(), c, unscoped).Exchange
 	if a := outer.AdmitCall(x.Context(), c, unscoped); !a.Pass {
@@ -552,12 +537,18 @@ func TestCallKeyInAFieldInsideAnotherGuard(t *testing.T) {
 	if again := g.AdmitCall(a.Exchange.Context(), c, unscoped); !again.Pass {
 		t.Errorf("the same guard: %+v", again)
 	}
-	other, err := g.With(func(c *Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce })
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(g.With(func(c *Config) { c.Name, c.Preset = "payments", reprise.AtMostOnce }))
 	if again := other.AdmitCall(a.Exchange.Context(), c, unscoped); again.Result.Code != grpcInternal {
 		t.Errorf("another guard: %+v", again)
 	}
 	a.Exchange.FinishCall(CallResult{Type: "a.B"})
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -120,15 +120,9 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 		if atomic {
 			store = atomically{store}
 		}
-		engine, err := reprise.New(store, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(store, reprise.Config{}))
 		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard, err := protocol.Over(engine, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := must(protocol.Over(engine, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}}))
 		x := (&bench{t, guard}).admit("k", "").Exchange
 		for declared, want := range map[int64]bool{-7: false, -1: false, 0: true, 20: true, 21: false} {
 			if got := x.Capture(declared).HoldBack(); got != (want || atomic) {

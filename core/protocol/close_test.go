@@ -89,20 +89,14 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 	check("a reply that is not sent", 1, func() { protocol.Reply{Replace: true, Response: stream(503)}.Close() })
 	check("a body that is not sent", 1, func() { protocol.Reply{Stream: stream(200).Stream}.Close() })
 
-	engine, err := reprise.New(atomically{memstore.New()}, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(atomically{memstore.New()}, reprise.Config{}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, protocol.Config{
+	guard := must(protocol.Over(engine, protocol.Config{
 		Limits: protocol.Limits{ResponseBody: 10},
 		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 			return stream(503)
 		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	b := &bench{t, guard}
 	for name, handler := range map[string]func(*protocol.Recorder){
 		"a body that is too long": func(rec *protocol.Recorder) { _, _ = rec.WriteString("longer than ten bytes") },

@@ -140,10 +140,7 @@ func TestContradictingOptionsAreRefused(t *testing.T) {
 			says:   "Config.Retention: 1m0s and a Horizon of 0s, want at least 1m30s together, or a shorter Engine.MaxRun",
 		},
 	} {
-		engine, err := reprise.New(memstore.New(), reprise.Config{MaxRun: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(memstore.New(), reprise.Config{MaxRun: time.Minute}))
 		var both protocol.Config
 		c.first(&both)
 		c.second(&both)
@@ -223,10 +220,7 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 			t.Errorf("%s: New: %v", name, err)
 		}
 		base := newGuard(t, reprise.Config{}, c.base)
-		between, err := base.With(func(c *protocol.Config) { c.Name = "between" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		between := must(base.With(func(c *protocol.Config) { c.Name = "between" }))
 		for _, from := range []*protocol.Guard{base, between} {
 			got, refused := from.With(c.change)
 			if (refused == nil) != c.ok {
@@ -285,10 +279,7 @@ func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		orders := newGuard(t, reprise.Config{}, protocol.Config{Name: "orders"})
-		refunds, err := orders.With(func(c *protocol.Config) { c.Name, c.Required = "refunds", true })
-		if err != nil {
-			t.Fatal(err)
-		}
+		refunds := must(orders.With(func(c *protocol.Config) { c.Name, c.Required = "refunds", true }))
 		if refunds.Engine() != orders.Engine() {
 			t.Error("With made an engine")
 		}
@@ -342,18 +333,9 @@ func TestCloseReportsUnfinishedAttempts(t *testing.T) {
 // The engine that Over was given serves its other guards until its maker closes it.
 func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := guard.With(func(*protocol.Config) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
+	guard := must(protocol.Over(engine, protocol.Config{}))
+	other := must(guard.With(func(*protocol.Config) {}))
 	for _, g := range []*protocol.Guard{guard, other} {
 		if err := g.Close(t.Context()); !errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%v, want ErrInvalid", err)

@@ -22,19 +22,10 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 	t.Helper()
 	log, st, out := new(eventLog), memstore.New(), new(strings.Builder)
 	logger := slog.New(slog.NewTextHandler(out, nil))
-	engine, err := reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, reprise.NewAuditLog(logger))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, reprise.NewAuditLog(logger))}))
+	guard := must(protocol.Over(engine, cfg))
 	record := func() store.Record {
-		r, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))
 		return r
 	}
 	a := guard.Admit(t.Context(), req, scope)
@@ -141,12 +132,9 @@ func (e quoting) Error() string { return "no tenant for " + e.key }
 func TestDescribeSeesACall(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
-	guard, err := protocol.New(st, protocol.Config{Describe: func(_ context.Context, r *protocol.Request) string {
+	guard := must(protocol.New(st, protocol.Config{Describe: func(_ context.Context, r *protocol.Request) string {
 		return r.Method + " " + r.Path + " at " + r.Host
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	a := guard.AdmitCall(t.Context(), protocol.Call{
 		Procedure: "/shop.v1.Orders/Create", Host: "api.example", Metadata: http.Header{"Idempotency-Key": {"key-1718"}},
 		Message: func() ([]byte, error) { return []byte("message"), nil },

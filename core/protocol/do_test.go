@@ -19,32 +19,20 @@ import (
 // the other for corrupt, and does not run.
 func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 	t.Parallel()
-	result, err := reprise.EncodeResult(nil, map[string]int{"status": 200}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must(reprise.EncodeResult(nil, map[string]int{"status": 200}, nil))
 	if _, err := stored.Decode(result); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a result is read as a response: %v", err)
 	}
-	response, err := stored.Encode(protocol.Response{Status: 200, Body: []byte("{}")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must(stored.Encode(protocol.Response{Status: 200, Body: []byte("{}")}))
 	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, store.ErrCorrupt) || reprise.DescribeResult(response) != "" {
 		t.Errorf("a response is read as a result: %v", err)
 	}
 
-	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)}))
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	guard, err := protocol.Over(engine, protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
+	guard := must(protocol.Over(engine, protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
 		return store.Fingerprint{}, nil
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))
 	admit := func(key string) protocol.Admission {
 		return guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Path: "/", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader(""),

@@ -33,15 +33,9 @@ func (l *ledger) Complete(ctx context.Context, r store.CompleteRequest) error {
 func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *ledger) {
 	t.Helper()
 	store := &ledger{atomically: atomically{memstore.New()}}
-	engine, err := reprise.New(store, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(store, reprise.Config{}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}, store
 }
 
@@ -194,14 +188,8 @@ func TestPayloadKeepsWholeResponses(t *testing.T) {
 		t.Errorf("outside of a handler: %v", err)
 	}
 
-	engine, err := reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{FailOpen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Log: slog.New(slog.DiscardHandler)}))
+	guard := must(protocol.Over(engine, protocol.Config{FailOpen: true}))
 	open := (&bench{t, guard}).admit("k", "body")
 	if _, err := protocol.Payload(open.Exchange.Context(), protocol.Response{Status: 200}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("in a handler that runs unprotected: %v", err)
@@ -222,10 +210,7 @@ func TestPayloadOfOneResponseIsOne(t *testing.T) {
 	defer a.Exchange.Close()
 	var made []string
 	for _, body := range []string{"first", "second", "second", "first"} {
-		payload, err := protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 200, Body: []byte(body)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must(protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 200, Body: []byte(body)}))
 		made = append(made, string(payload))
 		if strings.Contains(string(payload), body) {
 			t.Errorf("%s is in the clear", body)

@@ -59,10 +59,7 @@ func TestR21cBoundariesDoNotCount(t *testing.T) {
 		if err := w.WriteField("title", "tea"); err != nil {
 			t.Fatal(err)
 		}
-		part, err := w.CreateFormFile("file", `a "b" ü.txt`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must(w.CreateFormFile("file", `a "b" ü.txt`))
 		if _, err := io.WriteString(part, "--\r\n--x\r\n\x00"); err != nil {
 			t.Fatal(err)
 		}
@@ -271,10 +268,7 @@ func TestR21cBoundaries(t *testing.T) {
 func TestR21cFormsAndBodiesAreDifferent(t *testing.T) {
 	t.Parallel()
 	form := &multipart.Form{Value: map[string][]string{"a": {"1"}}}
-	notation, err := canonical.AppendForm(nil, form)
-	if err != nil {
-		t.Fatal(err)
-	}
+	notation := must(canonical.AppendForm(nil, form))
 	parsed := upload("b")
 	parsed.notation = true
 	want := digest(t, DefaultFingerprint, parsed, "k", string(notation))
@@ -311,10 +305,7 @@ func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		notation, err := canonical.AppendForm(nil, form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		notation := must(canonical.AppendForm(nil, form))
 		parsed := upload("b")
 		parsed.notation = true
 		same := digest(t, DefaultFingerprint, parsed, "k", string(notation)) == digest(t, DefaultFingerprint, upload("b"), "k", body)

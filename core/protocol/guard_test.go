@@ -21,10 +21,7 @@ import (
 
 func TestNewNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
 	for field, cfg := range map[string]protocol.Config{
 		"Name: \"33":                 {Name: "33" + strings.Repeat("x", 31)},
 		"Name: \"caf":                {Name: "caf\u00e9"},
@@ -339,14 +336,8 @@ func (b broken) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, e
 
 func TestR42RecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(garbage{memstore.New()}, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(garbage{memstore.New()}, reprise.Config{}))
+	guard := must(protocol.Over(engine, protocol.Config{}))
 	w := (&bench{t, guard}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "record-corrupt") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -377,14 +368,8 @@ func TestP11UnkeyedRequestsAllocateNothing(t *testing.T) { //nolint:paralleltest
 
 // BenchmarkUnkeyed shows P11: at most 100 ns and no allocation over no middleware.
 func BenchmarkUnkeyed(b *testing.B) {
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
+	guard := must(protocol.Over(engine, protocol.Config{}))
 	header := http.Header{"Content-Type": {"application/json"}}
 	ctx := b.Context()
 	b.ReportAllocs()
@@ -423,10 +408,7 @@ var unread = readerFunc(func([]byte) (int, error) { panic("the body was read") }
 func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	engine, err := reprise.New(memstore.New(), reprise.Config{Retention: 10 * day})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Retention: 10 * day}))
 	st, longest, most := new(blobs), store.MaxDuration, store.MaxDuration-10*day
 	for field, c := range map[string]struct{ first, last, before, after protocol.Config }{
 		"Name": {
@@ -517,7 +499,7 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 	if _, err := protocol.Over(engine, protocol.Config{Retention: day, Horizon: most + day}); err != nil {
 		t.Errorf("beside a shorter retention: %v", err)
 	}
-	_, err = protocol.Over(engine, protocol.Config{Horizon: longest})
+	_, err := protocol.Over(engine, protocol.Config{Horizon: longest})
 	if want := most.String(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v does not say how much is left: %s", err, want)
 	}

@@ -58,10 +58,7 @@ func TestKeySourceNamesItself(t *testing.T) {
 		"event ID":                                   protocol.KeyFunc("event ID", found),
 		"content of the request":                     protocol.KeyContent(time.Minute),
 	} {
-		guard, err := protocol.New(memstore.New(), protocol.Config{Key: source, Required: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := must(protocol.New(memstore.New(), protocol.Config{Key: source, Required: true}))
 		if got := guard.Config().Key.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -208,10 +205,7 @@ func TestContentKeyIsOutOfReach(t *testing.T) {
 		t.Fatalf("admission %+v", a)
 	}
 	view, _ := reprise.AttemptFrom(a.Exchange.Context())
-	fp, err := protocol.CanonicalJSON(&protocol.Request{Method: "POST", Path: "/orders"}, "", []byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fp := must(protocol.CanonicalJSON(&protocol.Request{Method: "POST", Path: "/orders"}, "", []byte("x")))
 	key := "\x00content:" + hex.EncodeToString(fp[:])
 	if name, _ := scope(); view.ID() != store.DeriveID(name, "", key) {
 		t.Error("the ID is not that of scope and content")
@@ -287,10 +281,7 @@ func TestWithLeavesTheDefaultsOfAnotherKeySource(t *testing.T) {
 		c.change(&changed)
 		want, refused := protocol.New(memstore.New(), changed)
 		base := setup(t, c.base).guard
-		between, err := base.With(func(c *protocol.Config) { c.Name = "between" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		between := must(base.With(func(c *protocol.Config) { c.Name = "between" }))
 		for _, from := range []*protocol.Guard{base, between} {
 			got, err := from.With(c.change)
 			switch {
@@ -315,10 +306,7 @@ func FuzzKeyParam(f *testing.F) {
 	for _, query := range []string{"key=a", "key=a&key=b", "k%65y=%61", "x=1&key=%zz", "key", "&&key=a+b", "key=a;b"} {
 		f.Add(query)
 	}
-	guard, err := protocol.New(memstore.New(), protocol.Config{Key: protocol.KeyParam("key"), Required: true})
-	if err != nil {
-		f.Fatal(err)
-	}
+	guard := must(protocol.New(memstore.New(), protocol.Config{Key: protocol.KeyParam("key"), Required: true}))
 	f.Fuzz(func(t *testing.T, query string) {
 		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", RawQuery: query}, func() (string, error) { return "", errors.New("the key was read") })
 		var values []string

@@ -27,15 +27,9 @@ func nest(t *testing.T, cfg protocol.Config, change func(*protocol.Guard, *slog.
 	t.Helper()
 	n := new(nested)
 	log := slog.New(slog.NewTextHandler(&n.log, nil))
-	outer, err := protocol.New(memstore.New(), with(cfg, log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	outer := must(protocol.New(memstore.New(), with(cfg, log)))
 	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
-	inner, err := change(outer, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must(change(outer, log))
 	t.Cleanup(func() { _ = inner.Close(context.WithoutCancel(t.Context())) })
 	n.bench, n.inner = &bench{t, outer}, bench{t, inner}
 	return n
@@ -90,15 +84,9 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 // A run without a claim is a run, too: its guard lets nothing else decide.
 func TestGuardInsideAnUnprotectedRun(t *testing.T) {
 	t.Parallel()
-	outer, err := protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	outer := must(protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, slog.New(slog.DiscardHandler))))
 	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
-	inner, err := outer.With(func(c *protocol.Config) { c.FailOpen, c.Preset = false, reprise.AtMostOnce })
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must(outer.With(func(c *protocol.Config) { c.FailOpen, c.Preset = false, reprise.AtMostOnce }))
 	b := &bench{t, outer}
 	b.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
 		if a := (&bench{t, inner}).admitIn(x.Context(), "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
@@ -149,10 +137,7 @@ func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	})
 	n.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
 		view, _ := reprise.AttemptFrom(x.Context())
-		key, err := view.Key("ledger")
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must(view.Key("ledger"))
 		a := n.inner.admitIn(x.Context(), key, strings.NewReader(""))
 		if a.Exchange == nil {
 			t.Fatalf("answered %d %s", a.Response.Status, a.Response.Body)

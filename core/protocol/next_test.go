@@ -44,22 +44,13 @@ func nextRequest() protocol.Request {
 // payloadsOf returns one payload of each kind that a record may have.
 func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]byte {
 	t.Helper()
-	kept, err := stored.Encode(protocol.Response{Status: 201, Body: []byte("paid")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := reprise.EncodeResult(nil, 8812, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must(stored.Encode(protocol.Response{Status: 201, Body: []byte("paid")}))
+	result := must(reprise.EncodeResult(nil, 8812, nil))
 	flagged := func(f record.Flags) []byte {
 		return record.Append(nil, &record.Response[record.Field]{Status: 202, Flags: f, Blob: record.Blob{Size: 5_000_000, Day: 20_000}})
 	}
 	seal := func(by protocol.Sealing, encoded []byte) []byte {
-		payload, err := by.Seal(encoded, nextKey, id, fp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must(by.Seal(encoded, nextKey, id, fp))
 		return payload
 	}
 	return map[string][]byte{
@@ -132,10 +123,7 @@ func answerOf(t *testing.T, st store.Store, cfg protocol.Config) (*protocol.Guar
 			counted = e.Outcome
 		}
 	})
-	guard, err := protocol.New(st, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.New(st, cfg))
 	return guard, func() realAnswer {
 		a := guard.Admit(t.Context(), nextRequest(), scope)
 		status := a.Response.Status
@@ -148,10 +136,7 @@ func answerOf(t *testing.T, st store.Store, cfg protocol.Config) (*protocol.Guar
 // NextOf and a guard give the same answer, for every state, preset, horizon, payload and
 // policy. What NextOf cannot know without the policy is among its alternatives.
 func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
-	fp, err := protocol.DefaultFingerprint(ptr(nextRequest()), nextKey, []byte("body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fp := must(protocol.DefaultFingerprint(ptr(nextRequest()), nextKey, []byte("body")))
 	id := store.DeriveID("tenant", "", nextKey)
 	payloads := payloadsOf(t, id, fp)
 	check := func(t *testing.T, cfg protocol.Config, state store.RecordState, policy store.Policy, kind string, age time.Duration) {

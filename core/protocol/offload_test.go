@@ -102,24 +102,18 @@ func offload(t *testing.T, change func(*protocol.Config)) *offloading {
 func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config)) *offloading {
 	t.Helper()
 	o := &offloading{store: new(blobs), dir: t.TempDir(), events: make(chan reprise.Event, 100)}
-	engine, err := reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+	engine := must(reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
 		if e.Name() == "blob-error" {
 			o.events <- e
 		}
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})}))
 	cfg := protocol.Config{
 		Name: "orders", Offload: protocol.Offloading{Blobs: o.store, MaxBody: 1 << 20, MaxSpool: 4 << 20, Dir: o.dir}, Limits: protocol.Limits{ResponseBody: 1000},
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	o.bench = &bench{t, guard}
 	t.Cleanup(func() {
 		_ = engine.Close(context.WithoutCancel(t.Context()))
@@ -674,10 +668,7 @@ func TestDecodeNamesTheBlob(t *testing.T) {
 	records := memstore.New()
 	o := offloadIn(t, records, nil)
 	o.run("key", writes(large(5000), 500))
-	got, err := records.Inspect(t.Context(), store.DeriveID("tenant", "", "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(records.Inspect(t.Context(), store.DeriveID("tenant", "", "key")))
 	r, err := stored.Decode(got.Payload)
 	var elsewhere *stored.OffloadedError
 	if !errors.As(err, &elsewhere) || elsewhere.Blob.Name() != o.store.names()[0] || elsewhere.Blob.Size != 5000 {
@@ -696,10 +687,7 @@ func TestDecodeNamesTheBlob(t *testing.T) {
 
 func TestOffloadIsValidated(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
 	st := new(blobs)
 	for _, c := range []struct {
 		cfg   protocol.Config
@@ -721,10 +709,7 @@ func TestOffloadIsValidated(t *testing.T) {
 			t.Errorf("%+v: %v, want a complaint about %s", c.cfg, err, c.field)
 		}
 	}
-	guard, err := protocol.Over(engine, protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 8 << 30}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 8 << 30}}))
 	if cfg := guard.Config(); cfg.Offload.MaxSpool != 8<<30 || cfg.Offload.Timeout != 10*time.Second {
 		t.Errorf("the defaults are %v and %v", cfg.Offload.MaxSpool, cfg.Offload.Timeout)
 	}

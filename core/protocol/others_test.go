@@ -20,15 +20,9 @@ func TestKeysOfOthersLookUnused(t *testing.T) {
 	t.Parallel()
 	calls := func(state, attacker, key string) []string {
 		calls := &called{Store: memstore.New()}
-		engine, err := reprise.New(calls, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(calls, reprise.Config{}))
 		defer engine.Close(context.WithoutCancel(t.Context()))
-		guard, err := protocol.Over(engine, protocol.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := must(protocol.Over(engine, protocol.Config{}))
 		ask := func(tenant, key string) protocol.Admission {
 			return guard.Admit(t.Context(), protocol.Request{
 				Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader("body"),

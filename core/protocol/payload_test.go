@@ -40,13 +40,9 @@ func TestExchangeKeepsThePayloadOfPayload(t *testing.T) {
 				b, store, _ := setupSealed(t, cfg)
 				var payload []byte
 				first := b.run("key", func(w *protocol.Recorder, h http.Header, x *protocol.Exchange) {
-					var err error
-					payload, err = protocol.Payload(context.WithValue(x.Context(), spanKey{}, "of the handler"), protocol.Response{
+					payload = must(protocol.Payload(context.WithValue(x.Context(), spanKey{}, "of the handler"), protocol.Response{
 						Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("booked"),
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					}))
 					time.Sleep(2 * time.Second) // the commit
 					answering("booked")(w, h, x)
 				})

@@ -58,15 +58,9 @@ func (l *eventLog) outcomes() (list []string, err error) {
 func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 	t.Helper()
 	log := new(eventLog)
-	engine, err := reprise.New(memstore.New(), reprise.Config{Observer: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Observer: log}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}, log
 }
 
@@ -235,13 +229,9 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 		}
 		return nil
 	}})
-	var err error
-	strict, err = b.guard.With(func(c *protocol.Config) {
+	strict = must(b.guard.With(func(c *protocol.Config) {
 		c.Required, c.Methods, c.Name = true, append(c.Methods, "PUT"), "strict"
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, c := range []struct {
 		method, tenant string
 		status         int
@@ -269,22 +259,16 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 // Problems that take the place of a response come in the form of the policy, too.
 func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(&takenOver{Store: memstore.New()}, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(&takenOver{Store: memstore.New()}, reprise.Config{}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, protocol.Config{
+	guard := must(protocol.Over(engine, protocol.Config{
 		Problems: protocol.ProblemFormat{Write: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			if _, inside := reprise.AttemptFrom(ctx); !inside {
 				t.Error("the context is not the handler's")
 			}
 			return protocol.Response{Body: []byte(r.Path + " " + string(p.Code))}
 		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 	defer a.Exchange.Close()
 	reply := a.Exchange.Finish(protocol.Captured{Status: 201})
@@ -458,14 +442,8 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		"a panic":  {func(context.Context) string { panic("a bug") }, ""},
 	} {
 		log, st := new(eventLog), memstore.New()
-		engine, err := reprise.New(st, reprise.Config{Observer: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		guard, err := protocol.Over(engine, protocol.Config{Keep: protocol.Keeping{Annotate: c.annotate}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(st, reprise.Config{Observer: log}))
+		guard := must(protocol.Over(engine, protocol.Config{Keep: protocol.Keeping{Annotate: c.annotate}}))
 		run := func(ctx context.Context) protocol.Admission {
 			a := guard.Admit(ctx, protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 			if a.Exchange != nil {
@@ -476,10 +454,7 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 		}
 		run(context.WithValue(t.Context(), trace{}, parent))
 		replay := run(t.Context()).Response
-		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", "k")))
 		last := log.events[len(log.events)-1]
 		if replay.Status != 201 || string(replay.Body) != "answer" || last.Name() != "replayed" || last.Annotation != c.want {
 			t.Errorf("%s: %d %q after %v with %q, want %q", what, replay.Status, replay.Body, last.Name(), last.Annotation, c.want)
@@ -504,14 +479,8 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
-	engine, err := reprise.New(st, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, protocol.Config{Name: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(st, reprise.Config{}))
+	guard := must(protocol.Over(engine, protocol.Config{Name: "orders"}))
 	b := &bench{t, guard}
 	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
 	page, err := st.List(t.Context(), store.Query{Label: "orders", Limit: 10})

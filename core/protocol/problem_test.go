@@ -273,10 +273,7 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.work")); err != nil {
 		t.Skip("outside the repository the module has no docs folder")
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "problems.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile(filepath.Join(root, "docs", "reference", "problems.md")))
 	if n := strings.Count(string(page), "\n## "); n != len(Codes()) {
 		t.Errorf("docs/reference/problems.md has %d sections for %d codes", n, len(Codes()))
 	}

@@ -12,14 +12,8 @@ import (
 
 func describedGuard(t *testing.T, cfg protocol.Config) *protocol.Guard {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
+	guard := must(protocol.Over(engine, cfg))
 	return guard
 }
 

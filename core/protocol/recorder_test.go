@@ -28,15 +28,9 @@ type bench struct {
 
 func setup(t *testing.T, cfg protocol.Config) *bench {
 	t.Helper()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}
 }
 
@@ -1063,4 +1057,13 @@ func TestR13FieldThatIsSetToTheOuterValue(t *testing.T) {
 			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
 		}
 	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -114,14 +114,8 @@ func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
 
 func setupLogged(t *testing.T, st store.Store, log *slog.Logger, cfg protocol.Config) *bench {
 	t.Helper()
-	engine, err := reprise.New(st, reprise.Config{Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(st, reprise.Config{Log: log}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}
 }

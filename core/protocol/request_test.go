@@ -83,14 +83,8 @@ func TestR7CountsTheLinesOfAHeaderSection(t *testing.T) {
 
 func TestR27bAmbiguousRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	engine, err := reprise.New(memstore.New(), reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := Over(engine, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{}))
+	guard := must(Over(engine, Config{}))
 	for name, tc := range map[string]struct {
 		method, key, section string
 		refused              bool

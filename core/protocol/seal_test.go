@@ -77,10 +77,7 @@ func TestSealedResponseOfAnotherIsCorrupt(t *testing.T) {
 	secret, other := testSecret(t, "a"), testSecret(t, "b")
 	c := Sealing{Secret: secret, ClearHead: true}
 	encoded, payload := sealedSample(&c, []byte("body"))
-	impostor, err := NewSecret("a", bytes.Repeat([]byte("z"), 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	impostor := must(NewSecret("a", bytes.Repeat([]byte("z"), 32)))
 	old := Sealing{Secret: secret, MaxAge: time.Hour}
 	aged := slices.Clone(payload)
 	binary.BigEndian.PutUint64(aged[2:], uint64(time.Now().Add(-2*time.Hour).Unix()))
@@ -168,10 +165,7 @@ func TestSealedSecretsRotate(t *testing.T) {
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Seal: Sealing{Secret: testSecret(t, "2026-11"), OtherSecrets: []Secret{testSecret(t, "2026-10")}}}
-	text, err := json.Marshal(cfg.Seal.Secret)
-	if err != nil {
-		t.Error(err)
-	}
+	text := must(json.Marshal(cfg.Seal.Secret))
 	for _, shown := range []string{
 		fmt.Sprint(cfg.Seal), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%#v", cfg.Seal), fmt.Sprintf("%x", cfg.Seal.Secret), string(text),
 		fmt.Sprint(cfg.Seal.Secret, Secret{}),
@@ -189,12 +183,9 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 func TestSealingMaxAgeCoversTheRetentionOfTheEngine(t *testing.T) {
 	t.Parallel()
 	const late = 3*time.Second + 5*time.Minute + 10*time.Second + time.Minute
-	engine, err := reprise.New(memstore.New(), reprise.Config{
+	engine := must(reprise.New(memstore.New(), reprise.Config{
 		Retention: time.Hour, CompleteTimeout: 3 * time.Second, Lease: 10 * time.Second, Background: reprise.BackgroundLimits{Age: 5 * time.Minute},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for age, ok := range map[time.Duration]bool{0: true, time.Hour: false, time.Hour + late - 1: false, time.Hour + late: true} {
 		cfg := Config{Seal: Sealing{Secret: testSecret(t, "1"), MaxAge: age}}
 		if _, err := Over(engine, cfg); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "Config.Seal.MaxAge") {
@@ -235,10 +226,7 @@ func TestSealingNamesTheInvalidField(t *testing.T) {
 
 // FuzzOpenSealed opens anything. An opened envelope was sealed here.
 func FuzzOpenSealed(f *testing.F) {
-	file, err := os.ReadFile("internal/record/testdata/sealed.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must(os.ReadFile("internal/record/testdata/sealed.json"))
 	var vectors []struct {
 		Payload  string
 		SecretID string `json:"secret_id"`
@@ -247,10 +235,7 @@ func FuzzOpenSealed(f *testing.F) {
 		f.Fatal(len(vectors), err)
 	}
 	for _, v := range vectors {
-		payload, err := hex.DecodeString(v.Payload)
-		if err != nil {
-			f.Fatal(err)
-		}
+		payload := must(hex.DecodeString(v.Payload))
 		f.Add(payload, uint(0), uint8(0))
 		f.Add(payload, uint(1), uint8(3))
 		f.Add(payload[:len(payload)/2], uint(10), uint8(0))

@@ -21,10 +21,7 @@ import (
 
 func secret(t *testing.T, id string) protocol.Secret {
 	t.Helper()
-	s, err := protocol.NewSecret(id, bytes.Repeat([]byte(id), 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(protocol.NewSecret(id, bytes.Repeat([]byte(id), 32)))
 	return s
 }
 
@@ -32,15 +29,9 @@ func secret(t *testing.T, id string) protocol.Secret {
 func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
 	t.Helper()
 	store, log := memstore.New(), new(eventLog)
-	engine, err := reprise.New(store, reprise.Config{Observer: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(store, reprise.Config{Observer: log}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}, store, log
 }
 
@@ -55,10 +46,7 @@ func (b *bench) with(change func(*protocol.Config)) *bench {
 
 func payloadOf(t *testing.T, st *memstore.Store, key string) []byte {
 	t.Helper()
-	rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))
 	return rec.Payload
 }
 
@@ -74,10 +62,7 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 func TestSecretAloneSeals(t *testing.T) {
 	t.Parallel()
 	st := memstore.New()
-	guard, err := protocol.New(st, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.New(st, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}))
 	defer guard.Close(context.WithoutCancel(t.Context()))
 	(&bench{t, guard}).run("key", answering("card 4111"))
 	payload := payloadOf(t, st, "key")
@@ -212,15 +197,9 @@ func TestSealedResponsesDoNotMove(t *testing.T) {
 		b.run(key, answering("answer for "+key))
 		stolen[key] = payloadOf(t, store, key)
 	}
-	swapped, err := reprise.New(swapping{store, stolen["alice"]}, reprise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	swapped := must(reprise.New(swapping{store, stolen["alice"]}, reprise.Config{}))
 	t.Cleanup(func() { _ = swapped.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(swapped, b.guard.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(swapped, b.guard.Config()))
 	for key, want := range map[string]int{"alice": 201, "bob": 500} {
 		got := (&bench{t, guard}).run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("ran again") })
 		if got.Code != want || (strings.Contains(got.Body.String(), "alice") != (key == "alice")) {
@@ -250,18 +229,12 @@ func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
 		store := &spying{Store: memstore.New()}
-		engine, err := reprise.New(store, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(store, reprise.Config{}))
 		seal := protocol.Sealing{OtherSecrets: []protocol.Secret{secret(t, "1")}}
 		if on {
 			seal.Secret = secret(t, "2")
 		}
-		mine, err := protocol.Over(engine, protocol.Config{Seal: seal})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mine := must(protocol.Over(engine, protocol.Config{Seal: seal}))
 		a := (&bench{t, mine}).admit("k", "body")
 		if a.Exchange == nil {
 			t.Fatal(a.Response.Status)
@@ -270,14 +243,8 @@ func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 		if err := store.Release(t.Context(), store.last.ID, store.last.Owner); err != nil {
 			t.Fatal(err)
 		}
-		other, err := reprise.New(store, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		guard, err := protocol.Over(other, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := must(reprise.New(store, reprise.Config{}))
+		guard := must(protocol.Over(other, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}))
 		(&bench{t, guard}).run("k", answering("the other's"))
 		reply := a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte("mine")})
 		a.Exchange.Close()

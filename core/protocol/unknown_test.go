@@ -28,10 +28,7 @@ func (unsaid) Unknown(context.Context, store.UnknownRequest) error { return stor
 // setupOver is setup over a store.
 func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
 	t.Helper()
-	guard, err := protocol.New(st, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.New(st, cfg))
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	return &bench{t, guard}
 }

@@ -61,16 +61,10 @@ func TestR36DecisionsOutsideOfARunAreLoggedOnce(t *testing.T) {
 func TestR36DecisionsInVainAreLoggedOnceByEachGuard(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	for _, label := range []string{"orders", "refunds"} {
-		guard, err := protocol.Over(engine, protocol.Config{Name: label, Endpoint: label})
-		if err != nil {
-			t.Fatal(err)
-		}
+		guard := must(protocol.Over(engine, protocol.Config{Name: label, Endpoint: label}))
 		b := &bench{t, guard}
 		for _, key := range []string{"k1", "k2"} {
 			var x *protocol.Exchange

@@ -18,15 +18,9 @@ import (
 func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builder, *eventLog) {
 	t.Helper()
 	lines, log := new(strings.Builder), new(eventLog)
-	engine, err := reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(lines, nil)), MaxRun: -1, Observer: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(lines, nil)), MaxRun: -1, Observer: log}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard, err := protocol.Over(engine, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must(protocol.Over(engine, cfg))
 	return guard, lines, log
 }
 
@@ -58,10 +52,7 @@ func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
 		"a whole body":                       {"secret", 6, ""},
 	} {
 		guard, lines, log := logged(t, protocol.Config{Name: "orders"})
-		other, err := guard.With(func(c *protocol.Config) { c.Name = "refunds" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := must(guard.With(func(c *protocol.Config) { c.Name = "refunds" }))
 		for _, g := range []*protocol.Guard{guard, guard, other, other} {
 			a := g.Admit(t.Context(), protocol.Request{
 				Method: "POST", Body: strings.NewReader(c.rest), Length: c.length,

@@ -141,14 +141,8 @@ func TestResolveChangesNothingThatItCannotLog(t *testing.T) {
 
 func TestResolveRefusesWithoutATrace(t *testing.T) {
 	t.Parallel()
-	strict, err := protocol.New(memstore.New(), protocol.Config{Name: "orders", Seal: protocol.Sealing{Secret: secret(t), Strict: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := protocol.New(memstore.New(), protocol.Config{Name: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	strict := must(protocol.New(memstore.New(), protocol.Config{Name: "orders", Seal: protocol.Sealing{Secret: secret(t), Strict: true}}))
+	open := must(protocol.New(memstore.New(), protocol.Config{Name: "orders"}))
 	for name, c := range map[string]struct {
 		change func(*stored.Resolution)
 		want   error
@@ -196,12 +190,9 @@ func TestResolveLeavesATrail(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			records, lines := memstore.New(), new(bytes.Buffer)
 			var events []reprise.Event
-			engine, err := reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) })})
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := must(reprise.New(records, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) })}))
 			seen := left(t, records, store.ID{1}, store.StateUnknown)
-			err = stored.Resolve(t.Context(), noting{Inspector: records, made: new([]store.Resolution), err: failure}, stored.Resolution{
+			err := stored.Resolve(t.Context(), noting{Inspector: records, made: new([]store.Resolution), err: failure}, stored.Resolution{
 				ID: seen.ID, State: seen.State, Fence: seen.Fence, Answer: protocol.Response{Status: 201, Body: []byte("confidential")},
 				Reason: "INC-204", Operator: "ann", Engine: engine,
 			}, slog.NewJSONHandler(lines, nil))

@@ -37,10 +37,7 @@ func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {
 	r := protocol.Response{
 		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "X-Private", Value: "a header of the answer"}), Body: []byte("a private body"),
 	}
-	encoded, err := stored.Encode(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must(stored.Encode(r))
 	for _, clear := range []bool{false, true} {
 		shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: clear}, encoded))
 		kind, _ := shown.Header.Get("X-Private")
@@ -53,10 +50,7 @@ func TestDecodeShowsOfASealedResponseWhatIsInTheClear(t *testing.T) {
 // A response without fields, whose head is as short as it can be, is shown as well.
 func TestDecodeShowsAClearHeadWithoutFields(t *testing.T) {
 	t.Parallel()
-	encoded, err := stored.Encode(protocol.Response{Status: 204})
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must(stored.Encode(protocol.Response{Status: 204}))
 	if shown, err := stored.Decode(sealed(t, protocol.Sealing{ClearHead: true}, encoded)); shown.Status != 204 || !errors.Is(err, stored.ErrSealed) {
 		t.Errorf("an operator sees %+v, %v", shown, err)
 	}
@@ -75,12 +69,9 @@ func TestAnnotationCanBeReadWhereTheHeadIsInTheClear(t *testing.T) {
 // FuzzDecode decodes any payload, sealed or not: the error says whether it is corrupt or
 // has no whole response, and nothing sealed is shown.
 func FuzzDecode(f *testing.F) {
-	encoded, err := stored.Encode(protocol.Response{
+	encoded := must(stored.Encode(protocol.Response{
 		Status: 201, Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "text/plain"}), Body: []byte("body"),
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	}))
 	envelope := sealed(f, protocol.Sealing{ClearHead: true}, encoded)
 	f.Add(encoded, uint(0), uint8(0))
 	f.Add(envelope, uint(0), uint8(0))
@@ -109,10 +100,7 @@ func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
 	t.Parallel()
 	id := store.DeriveID("tenant", "", "k")
 	good := protocol.Response{Status: 201, Body: []byte("body")}
-	encoded, err := stored.Encode(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must(stored.Encode(good))
 	by := protocol.Sealing{Secret: secret(t)}
 	for name, c := range map[string]struct {
 		by      protocol.Sealing
@@ -128,14 +116,8 @@ func TestSealChecksItsPolicyAndItsPayload(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(payload), err)
 		}
 	}
-	payload, err := by.Seal(encoded, "k", id, store.Fingerprint{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := by.Open(payload, "k", id, store.Fingerprint{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must(by.Seal(encoded, "k", id, store.Fingerprint{}))
+	opened := must(by.Open(payload, "k", id, store.Fingerprint{}))
 	if got, err := stored.Decode(opened); err != nil || !sameResponse(got, good) {
 		t.Errorf("opened %+v, %v", got, err)
 	}

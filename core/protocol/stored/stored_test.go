@@ -73,14 +73,8 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()
-		engine, err := reprise.New(st, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		guard, err := protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(st, reprise.Config{}))
+		guard := must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
 		id := store.DeriveID("tenant", "", "k")
 		request := func() *http.Request {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders", strings.NewReader("order"))
@@ -99,12 +93,8 @@ func TestRetryGetsTheResponseOfAnOperator(t *testing.T) {
 			t.Fatal("closed")
 		}
 		time.Sleep(time.Minute)
-		if engine, err = reprise.New(st, reprise.Config{}); err != nil {
-			t.Fatal(err)
-		}
-		if guard, err = protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}); err != nil {
-			t.Fatal(err)
-		}
+		engine = must(reprise.New(st, reprise.Config{}))
+		guard = must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
 		if a := begin(); a.Response.Status != 409 {
 			t.Fatalf("a retry of a lapsed record gets %d", a.Response.Status)
 		}
@@ -166,24 +156,15 @@ func TestDecodeOfAPartialRecord(t *testing.T) {
 		"cut":      {protocol.Captured{Status: 201, Cut: true}, stored.ErrResultUnavailable},
 	} {
 		st := memstore.New()
-		engine, err := reprise.New(st, reprise.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		guard, err := protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := must(reprise.New(st, reprise.Config{}))
+		guard := must(protocol.Over(engine, protocol.Config{Preset: reprise.AtMostOnce}))
 		a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}},
 			func() (string, error) { return "tenant", nil })
 		a.Exchange.Before(func(func(string, string) bool) {})
 		a.Exchange.After(func(yield func(string, string) bool) { yield("Content-Type", "text/plain") })
 		a.Exchange.Finish(c.captured)
 		a.Exchange.Close()
-		rec, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rec := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", "k")))
 		got, err := stored.Decode(rec.Payload)
 		kind, _ := got.Header.Get("Content-Type")
 		switch {
@@ -281,4 +262,13 @@ func TestAnnotationOfAnUnreadableRecordIsEmpty(t *testing.T) {
 			t.Errorf("%s: %q", what, note)
 		}
 	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

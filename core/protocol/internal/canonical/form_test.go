@@ -23,10 +23,7 @@ func notation(t *testing.T, parts ...testPart) string {
 		if p.file != "" {
 			disposition += fmt.Sprintf("; filename=%q", p.file)
 		}
-		part, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must(w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}}))
 		if _, err := io.WriteString(part, p.content); err != nil {
 			t.Fatal(err)
 		}
@@ -35,14 +32,8 @@ func notation(t *testing.T, parts ...testPart) string {
 		t.Fatal(err)
 	}
 	size := body.Len()
-	form, err := multipart.NewReader(&body, w.Boundary()).ReadForm(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := AppendForm(nil, form)
-	if err != nil {
-		t.Fatal(err)
-	}
+	form := must(multipart.NewReader(&body, w.Boundary()).ReadForm(1 << 20))
+	got := must(AppendForm(nil, form))
 	if len(got) > 2*size {
 		t.Errorf("the notation has %d bytes, the body had %d", len(got), size)
 	}

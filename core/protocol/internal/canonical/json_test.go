@@ -52,10 +52,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		valueA := decodeJSON(t, a)
-		again, err := json.MarshalIndent(valueA, "", "\t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must(json.MarshalIndent(valueA, "", "\t"))
 		if rewritten, ok := AppendJSON(nil, again); !ok || !bytes.Equal(rewritten, first) {
 			t.Fatalf("%s and %s are one value with two forms", a, again)
 		}

@@ -36,10 +36,7 @@ func TestParsePointer(t *testing.T) {
 
 func pointer(t testing.TB, text string) Pointer {
 	t.Helper()
-	p, err := ParsePointer(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(ParsePointer(text))
 	return p
 }
 
@@ -157,10 +154,7 @@ func FuzzPointer(f *testing.F) {
 		if s, isString := wanted.(string); present != isString || found != s || wantErr != (err != nil) {
 			t.Fatalf("%s in %s: found %q, %t, %v; want %v, error %t", at, text, found, present, err, wanted, wantErr)
 		}
-		rest, err := json.Marshal(remove(value, p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rest := must(json.Marshal(remove(value, p)))
 		if want, ok := AppendJSON(nil, rest); !ok || !bytes.Equal(without, want) {
 			t.Fatalf("%s without %s: %q, want %q", text, at, without, want)
 		}
@@ -214,4 +208,13 @@ func remove(value any, p Pointer) any {
 		}
 	}
 	return value
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

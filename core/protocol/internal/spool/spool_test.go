@@ -15,10 +15,7 @@ import (
 // file has none of them.
 func TestSpoolFileIsUnreadable(t *testing.T) {
 	t.Parallel()
-	s, err := (&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must((&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20))
 	defer s.Close()
 	body := bytes.Repeat([]byte("private "), 10_001)
 	for rest, n := body, 1; len(rest) > 0; n = n*3 + 1 {
@@ -52,10 +49,7 @@ func TestSpoolFileIsUnreadable(t *testing.T) {
 // A blob that is sealed is encrypted once more than its file.
 func TestSealedSpoolIsEncrypted(t *testing.T) {
 	t.Parallel()
-	s, err := (&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must((&Files{Dir: t.TempDir(), Max: 1 << 20}).New(1 << 20))
 	defer s.Close()
 	s.Encrypt()
 	body := bytes.Repeat([]byte("private "), 20_000)
@@ -81,10 +75,7 @@ func TestSpoolsHaveTheirRoom(t *testing.T) {
 	t.Parallel()
 	files := &Files{Dir: t.TempDir(), Max: 100}
 	open := func() *Spool {
-		s, err := files.New(1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(files.New(1000))
 		t.Cleanup(s.Close)
 		return s
 	}
@@ -148,10 +139,7 @@ func TestBodyWithoutRoomRefusesNoOther(t *testing.T) {
 func TestSpoolRemovesItsOwnFile(t *testing.T) {
 	t.Parallel()
 	files := &Files{Dir: t.TempDir(), Max: 100}
-	s, err := files.New(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(files.New(100))
 	name := s.file.Name()
 	switch {
 	case s.name == "":
@@ -165,12 +153,19 @@ func TestSpoolRemovesItsOwnFile(t *testing.T) {
 	case runtime.GOOS != "windows": // which does not remove a file that is open
 		t.Errorf("the file still has the name %s", name)
 	}
-	if s, err = files.New(100); err != nil {
-		t.Fatal(err)
-	}
+	s = must(files.New(100))
 	s.name = name // as where open files cannot be removed
 	s.Close()
 	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is left: %v", err)
 	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
