@@ -196,28 +196,6 @@ func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
 	}
 }
 
-// An attempt without a claim is alone, in either order. Two with a claim are a takeover,
-// which the store has decided.
-func TestAttemptsBesideOneWithoutAClaim(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ first, second, enters bool }{ // without a claim
-		{false, false, true}, {false, true, false}, {true, false, false}, {true, true, false},
-	} {
-		_, add, _ := renewing(t)
-		at := now()
-		first, second := add(at.add(time.Hour), never, never), add(at.add(time.Hour), never, never)
-		first.unprotected, second.unprotected = c.first, c.second
-		row := new(tableRow)
-		if res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: first}); turnedAway != nil || res.Attempt != first {
-			t.Errorf("%+v: the first one is turned away", c)
-		}
-		res, turnedAway := row.enter(Result{Outcome: Claimed, Attempt: second})
-		if c.enters != (turnedAway == nil) || c.enters != (res.Outcome == Claimed) || !c.enters && (turnedAway != second || res.Outcome != InProgress) {
-			t.Errorf("%+v: answered %v, and turned away %t", c, res.Outcome, turnedAway != nil)
-		}
-	}
-}
-
 // must returns v where err is nil, and panics otherwise: for what a test needs before it
 // tests.
 func must[T any](v T, err error) T {

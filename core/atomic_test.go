@@ -31,25 +31,6 @@ func setupAtomic(t *testing.T, bound time.Duration) *bench {
 	return b
 }
 
-func TestAtomicAttemptIsNeverRenewed(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setupAtomic(t, time.Hour)
-		a := b.claim(t, order("k"))
-		if !a.Atomic() {
-			t.Error("not atomic")
-		}
-		time.Sleep(time.Hour - 1)
-		wantCause(t, a.Context(), nil)
-		b.want(t, order("k"), reprise.InProgress) // says the table: the lease in the store ran out long ago
-		complete(t, a, "answer", reprise.EndRecorded)
-		leased := setup(t, reprise.Config{}).claim(t, order("k"))
-		if leased.Atomic() {
-			t.Error("every attempt is atomic")
-		}
-		release(t, leased)
-	})
-}
-
 func TestAtomicAttemptIsCancelledAtTheBoundOfItsTransaction(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setupAtomic(t, time.Minute)
@@ -108,20 +89,6 @@ func TestAtomicReleaseIsNotRepeated(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := calls.Load(); n != 1 {
 			t.Errorf("asked %d times, want once", n)
-		}
-	})
-}
-
-func TestDiscardEffectsReachesTheStore(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setupAtomic(t, time.Minute)
-		discarded := false
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-			discarded = r.DiscardEffects
-			return b.store.Store.Complete(ctx, r)
-		}
-		if _, err := b.claim(t, order("k")).Complete(reprise.Completion{DiscardEffects: true}); err != nil || !discarded {
-			t.Errorf("discarded %v, error %v", discarded, err)
 		}
 	})
 }

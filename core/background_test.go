@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,24 +131,6 @@ func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
 	}
 }
 
-func TestMisconfigurationThatLastsEndsWithTheLease(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrMisconfigured }
-		a := b.claim(t, order("k"))
-		time.Sleep(5 * lease) // a renewal has succeeded a moment ago
-		complete(t, a, "answer", reprise.EndUnrecorded)
-		time.Sleep(lease + 2*time.Second)
-		if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
-			t.Errorf("%+v, want the completion given up", s)
-		}
-		last := b.events.last()
-		if last.Name() != "dropped" || !errors.Is(last.Err, store.ErrMisconfigured) {
-			t.Errorf("the last event is %v: %v", last.Name(), last.Err)
-		}
-	})
-}
-
 func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
@@ -174,30 +155,6 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 			b.want(t, order("1"), reprise.Replayed)
 		})
 	}
-}
-
-// A completion comes before the release of a claim without an attempt.
-func TestRefusedClaimsLeaveRoomForCompletions(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 10}})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-		a := b.claim(t, order("k"))
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnknown
-		}
-		for i := range 30 {
-			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
-			wantError(t, "Begin", err, store.ErrUnknown)
-		}
-		complete(t, a, "answer", reprise.EndUnrecorded)
-		if s := b.Stats(); s.Background != 6 || s.BackgroundDropped != 25 {
-			t.Errorf("%+v, want 5 releases and the completion", s)
-		}
-		b.store.heal()
-		time.Sleep(5 * time.Second)
-		b.want(t, order("k"), reprise.Replayed)
-	})
 }
 
 // A task that always fails does not keep the others from being done, nor is it tried
@@ -303,65 +260,6 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 	})
 }
 
-// A task that can never succeed is given up like one without room.
-func TestBackgroundReportsTasksThatItGivesUp(t *testing.T) {
-	for _, final := range []error{store.ErrCorrupt, store.ErrInvalid} {
-		inTimeNamed(t, final.Error(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			err := store.ErrUnavailable
-			var mu sync.Mutex
-			fail := func() error {
-				mu.Lock()
-				defer mu.Unlock()
-				return err
-			}
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return fail() }
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return fail() }
-			completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
-			complete(t, completed, "answer", reprise.EndUnrecorded)
-			wantError(t, "Release", released.Release(), store.ErrUnavailable)
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			_, unknown := b.Begin(t.Context(), order("unknown"))
-			wantError(t, "Begin", unknown, store.ErrUnknown)
-			mu.Lock()
-			err = final
-			mu.Unlock()
-			time.Sleep(10 * time.Second)
-			b.wantGivenUp(t, 3, final)
-		})
-	}
-	inTimeNamed(t, "closed", func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		for i := range 3 {
-			complete(t, b.claim(t, order(strconv.Itoa(i))), "answer", reprise.EndUnrecorded)
-		}
-		if err := closeWithin(t, b.Engine, time.Second); err == nil {
-			t.Error("closed although completions were left")
-		}
-		b.wantGivenUp(t, 3, store.ErrClosed)
-	})
-}
-
-// wantGivenUp fails the test unless the background has dropped n tasks, the last of them
-// because of err, and holds none.
-func (b *bench) wantGivenUp(t *testing.T, n int, err error) {
-	t.Helper()
-	synctest.Wait()
-	if s := b.Stats(); s.Background != 0 || s.Running != 0 || s.BackgroundDropped != uint64(n) {
-		t.Errorf("%+v, want %d tasks given up", s, n)
-	}
-	if dropped := b.events.count("dropped"); dropped != n {
-		t.Errorf("%d reported as dropped, want %d", dropped, n)
-	}
-	last := b.events.last()
-	if last.Name() != "dropped" || !errors.Is(last.Err, err) {
-		t.Errorf("the last event is %v: %v", last.Name(), last.Err)
-	}
-}
-
 // A claim of an operation that runs at most once blocks its key for the whole retention
 // if it was written and is not released. So its release takes the place of one that
 // matters less, and is repeated although its lease is over.
@@ -439,53 +337,6 @@ func TestBackgroundCallsTheStoreFourTimesAtOnce(t *testing.T) {
 		}
 		for i := range 9 {
 			b.want(t, order(strconv.Itoa(i)), reprise.Replayed)
-		}
-	})
-}
-
-// Where completions fill the background, the release of a claim that may have been
-// written is dropped.
-func TestReleaseOfAnUnknownClaimFindsNoRoom(t *testing.T) {
-	for full, dropped := range map[int]uint64{1: 0, 2: 1} {
-		inTimeNamed(t, strconv.Itoa(full), func(t *testing.T) {
-			b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}})
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-			var running []*reprise.Attempt
-			for i := range full {
-				running = append(running, b.claim(t, order(strconv.Itoa(i))))
-			}
-			for _, a := range running {
-				complete(t, a, "answer", reprise.EndUnrecorded)
-			}
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			_, err := b.Begin(t.Context(), order("unknown"))
-			wantError(t, "Begin", err, store.ErrUnknown)
-			if s := b.Stats(); s.BackgroundDropped != dropped || s.Background != 2 {
-				t.Errorf("%d completions: %d dropped and %d held, want %d and 2", full, s.BackgroundDropped, s.Background, dropped)
-			}
-			b.store.heal()
-			time.Sleep(5 * time.Second)
-		})
-	}
-}
-
-// Releases of unknown claims leave their room to the next ones.
-func TestReleasesOfUnknownClaimsGiveTheirRoomBack(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 2}}) // of which one may be such a release
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnknown
-		}
-		for i := range 5 {
-			_, err := b.Begin(t.Context(), order(strconv.Itoa(i)))
-			wantError(t, "Begin", err, store.ErrUnknown)
-			time.Sleep(10 * time.Second) // it is released, and once more when its last try has arrived
-		}
-		if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
-			t.Errorf("%d dropped and %d held, want none", s.BackgroundDropped, s.Background)
 		}
 	})
 }

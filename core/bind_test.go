@@ -68,25 +68,6 @@ func TestFailedBindFreesTheKeyWithoutARun(t *testing.T) {
 	}
 }
 
-func TestEngineSaysWhetherItsStoreBindsEffects(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		store store.Store
-		want  bool
-	}{
-		"no binder":                   {memstore.New(), false},
-		"a binder without effects":    {&binding{Store: memstore.New(), leased: true}, false},
-		"a binder of a transaction":   {&binding{Store: memstore.New()}, true},
-		"one that a decorator covers": {&decorator{&binding{Store: memstore.New()}}, true},
-	} {
-		e := must(reprise.New(c.store, reprise.Config{}))
-		if got := e.Binds(); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
-		_ = e.Close(t.Context())
-	}
-}
-
 // The operation would run without the transaction in which its effects belong.
 func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
 	t.Parallel()
@@ -101,19 +82,3 @@ type decorator struct{ store.Store }
 
 // Unwrap returns the wrapped store.
 func (d *decorator) Unwrap() store.Store { return d.Store }
-
-// The engine finds the abilities that it uses behind decorators, too.
-func TestEngineFindsAbilitiesBehindADecorator(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		type key struct{}
-		bound := &binding{Store: memstore.New(), bind: func(ctx context.Context, _ store.ID, _ store.Owner) context.Context {
-			return context.WithValue(ctx, key{}, "transaction")
-		}}
-		e := newEngine(t, &decorator{Store: bound}, nil, reprise.Config{})
-		res, err := e.Begin(t.Context(), order("k"))
-		if err != nil || res.Attempt.Context().Value(key{}) != "transaction" {
-			t.Fatalf("error %v, or the handler's context misses what the store bound", err)
-		}
-		release(t, res.Attempt)
-	})
-}

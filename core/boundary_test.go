@@ -63,42 +63,6 @@ func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
 	}
 }
 
-// A completion that the background makes once the store is back is reported as the end
-// that it is, once.
-func TestLateBackgroundSuccessIsNoError(t *testing.T) {
-	for _, released := range []bool{false, true} {
-		name, kind := "completed", "completed"
-		if released {
-			name, kind = "released", "released"
-		}
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-			a := b.claim(t, order("k"))
-			if released {
-				wantError(t, "Release", a.Release(), store.ErrUnavailable)
-			} else {
-				complete(t, a, "answer", reprise.EndUnrecorded)
-			}
-			b.store.heal()
-			time.Sleep(lease)
-			synctest.Wait()
-			for _, e := range b.events.list {
-				if e.Name() == "store-error" && e.Err == nil {
-					t.Error("a failure of the store without an error is reported")
-				}
-			}
-			if last := b.events.last(); last.Name() != kind {
-				t.Errorf("the last event is %v, want %v", last.Name(), kind)
-			}
-			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 || s.Running != 0 {
-				t.Errorf("%+v", s)
-			}
-		})
-	}
-}
-
 // A completion in the background that finds another owner in the record ends with the
 // loss of the lease.
 func TestBackgroundCompletionReportsALostLease(t *testing.T) {
@@ -173,19 +137,6 @@ func TestUnreadablePayloadIsCorruptAndReported(t *testing.T) {
 	}
 }
 
-func TestResultHasTheTimeThatItWasWaitedFor(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		first := b.claim(t, order("k"))
-		time.AfterFunc(2*time.Second, func() { complete(t, first, "answer", reprise.EndRecorded) })
-		time.Sleep(time.Second)
-		b.want(t, wait(order("k"), lease), reprise.Replayed)
-		if e := b.events.of(t, "replayed"); e.WaitTime != time.Second || e.Elapsed != e.WaitTime+e.ClaimTime {
-			t.Errorf("waited for %v and claimed for %v of %v, want 1s", e.WaitTime, e.ClaimTime, e.Elapsed)
-		}
-	})
-}
-
 func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
 	t.Parallel()
 	b := setup(t, reprise.Config{})
@@ -201,35 +152,4 @@ func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
 			t.Errorf("%d is reported as %v and counted %d times, want %v", outcome, got, b.Stats().Outcomes[want]-before, want)
 		}
 	}
-}
-
-// One look finds a lease that is lost and a handler that runs too long.
-func TestALostLeaseAndALongRunAreReportedForTheirOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const maxRun = lease * 2 / 3
-		b := setup(t, reprise.Config{MaxRun: maxRun})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
-		lost := b.claim(t, order("lost"))
-		time.Sleep(lease - margin - maxRun)
-		long := b.claim(t, order("long"))
-		time.Sleep(maxRun)
-		synctest.Wait()
-		wantCause(t, long.Context(), reprise.ErrRunTooLong)
-		if e := b.events.of(t, "lease-lost"); e.ID != idOf(order("lost")) {
-			t.Error("the loss is reported for another attempt")
-		}
-		runs := map[store.ID]int{}
-		for _, e := range b.events.list {
-			if e.Name() == "run-too-long" {
-				runs[e.ID]++
-			}
-		}
-		if runs[idOf(order("lost"))] != 1 || runs[idOf(order("long"))] != 1 {
-			t.Errorf("runs that took too long: %v", runs)
-		}
-		release(t, lost)
-		release(t, long)
-	})
 }

@@ -70,48 +70,6 @@ func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
 	}
 }
 
-func TestClaimIsNotRepeatedInVain(t *testing.T) {
-	for _, failure := range []error{store.ErrFull, store.ErrCorrupt, store.ErrMisconfigured, store.ErrInvalid, store.ErrClosed} {
-		inTimeNamed(t, failure.Error(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			var claims, releases owners
-			b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				claims.add(r.Owner)
-				return store.ClaimResult{}, failure
-			}
-			b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
-				releases.add(o)
-				return nil
-			}
-			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, failure)
-			claims.sameOwner(t, 1)
-			time.Sleep(time.Minute)
-			if list, _ := releases.get(); len(list) > 0 {
-				t.Errorf("released %d times what was not written", len(list))
-			}
-		})
-	}
-}
-
-func TestClaimIsBoundedAndNotByItsClient(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
-			<-ctx.Done()
-			return store.ClaimResult{}, ctx.Err()
-		}
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		start := time.Now()
-		_, err := b.Begin(gone, order("k"))
-		wantError(t, "Begin", err, store.ErrUnknown)
-		if took := time.Since(start); took < budget*95/100 || took > budget {
-			t.Errorf("gave up after %v, want 1.9s to 2s", took)
-		}
-	})
-}
-
 // The store executes a claim that its caller gave up, at any moment of the next claim
 // budget.
 func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
@@ -166,52 +124,6 @@ func TestClaimOfUnknownOutcomeIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
 		if n := b.events.count("released"); n != 1 {
 			t.Errorf("%d releases reported, want 1", n)
 		}
-	})
-}
-
-// The last try reports that it was not executed, which leaves the first one unknown.
-func TestClaimThatEndsUnavailableIsReleasedForItsFirstTry(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var claims, releases owners
-		b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if claims.add(r.Owner) == 1 {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			return store.ClaimResult{}, store.ErrUnavailable
-		}
-		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
-			releases.add(o)
-			return nil
-		}
-		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, store.ErrUnavailable)
-		time.Sleep(2 * budget)
-		releases.sameOwner(t, 2)
-	})
-}
-
-// A refusal is definite, but the try before it may still be on its way.
-func TestClaimRefusedAfterALostTryIsReleased(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		held := other.claim(t, order("k"))
-		var claims, releases owners
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if claims.add(r.Owner) == 1 {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		b.store.onRelease = func(ctx context.Context, id store.ID, o store.Owner) error {
-			releases.add(o)
-			return b.store.Store.Release(ctx, id, o)
-		}
-		b.want(t, order("k"), reprise.InProgress)
-		time.Sleep(2 * budget)
-		releases.sameOwner(t, 2)
-		complete(t, held, "answer", reprise.EndRecorded)
 	})
 }
 
@@ -315,18 +227,6 @@ func TestOwnLapsedClaimThatIsNotRenewedDoesNotRun(t *testing.T) {
 	}
 }
 
-// A store may be stingier than it was asked to be.
-func TestShortLeaseIsRenewedInTime(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		grantedWith(b, time.Second)
-		a := b.claim(t, order("k"))
-		time.Sleep(lease)
-		wantCause(t, a.Context(), nil)
-		complete(t, a, "answer", reprise.EndRecorded)
-	})
-}
-
 func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 	inTimeNamed(t, "before it runs", func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -356,17 +256,4 @@ func TestStorePanicIsAnUnknownOutcome(t *testing.T) {
 		b.want(t, order("kept"), reprise.Replayed)
 		release(t, b.claim(t, order("released")))
 	})
-}
-
-func TestClaimRejectsUnknownOutcome(t *testing.T) {
-	for _, outcome := range []store.Outcome{0, store.Expired + 1} {
-		inTimeNamed(t, outcome.String(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{Outcome: outcome}, nil
-			}
-			_, err := b.Begin(t.Context(), order("k"))
-			wantError(t, "Begin", err, store.ErrUnknown)
-		})
-	}
 }

@@ -3,7 +3,6 @@ package reprise_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,24 +169,6 @@ func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 	})
 }
 
-func TestCloseOfAnEngineThatDidNothing(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		for range 2 {
-			if err := closeWithin(t, b.Engine, time.Second); err != nil {
-				t.Error(err)
-			}
-		}
-		ended, end := context.WithCancel(t.Context())
-		end()
-		if err := b.Close(ended); err != nil {
-			t.Errorf("nothing was left, and Close says %v", err)
-		}
-		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, store.ErrClosed)
-	})
-}
-
 func TestCloseAtOnceFromManyGoroutines(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -232,37 +213,4 @@ func TestClaimGrantedAfterCloseGaveUp(t *testing.T) {
 			release(t, setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k")))
 		})
 	}
-}
-
-func TestManyOperationsAtOnceLeakNothing(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var all sync.WaitGroup
-		var ran [20]atomic.Int64
-		for i := range 200 {
-			all.Go(func() {
-				op := wait(order(strconv.Itoa(i%len(ran))), time.Minute)
-				res, err := b.Begin(t.Context(), op)
-				switch {
-				case err != nil:
-					t.Error(err)
-				case res.Outcome == reprise.Claimed:
-					ran[i%len(ran)].Add(1)
-					time.Sleep(time.Duration(i%7) * time.Millisecond)
-					complete(t, res.Attempt, "answer", reprise.EndRecorded)
-				case res.Outcome != reprise.Replayed:
-					t.Error(res.Outcome)
-				}
-			})
-		}
-		all.Wait()
-		for i := range ran {
-			if n := ran[i].Load(); n != 1 {
-				t.Errorf("operation %d ran %d times", i, n)
-			}
-		}
-		if err := closeWithin(t, b.Engine, time.Second); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -40,41 +40,6 @@ func TestCompletedResponseIsReplayed(t *testing.T) {
 	})
 }
 
-func TestAttemptEndsOnce(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		completed, released := b.claim(t, order("completed")), b.claim(t, order("released"))
-		complete(t, completed, "answer", reprise.EndRecorded)
-		release(t, released)
-		for _, a := range []*reprise.Attempt{completed, released} {
-			_, err := a.Complete(reprise.Completion{Payload: []byte("another")})
-			wantError(t, "Complete", err, store.ErrInvalid)
-			wantError(t, "Release", a.Release(), store.ErrInvalid)
-		}
-		if got := b.want(t, order("completed"), reprise.Replayed).Payload; string(got) != "answer" {
-			t.Errorf("replayed %q", got)
-		}
-		release(t, b.claim(t, order("released")))
-	})
-}
-
-func TestCompletionWithLostReplyIsRepeatedAndRecorded(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var calls owners
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-			err := b.store.Store.Complete(ctx, r)
-			if calls.add(r.Owner) < 3 {
-				return fmt.Errorf("%w: reply lost", store.ErrUnknown)
-			}
-			return err
-		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
-		calls.sameOwner(t, 3)
-		b.events.want(t, "claimed", "store-error", "store-error", "completed")
-	})
-}
-
 // A store that does not answer holds the response back for the budget, and the record
 // comes after it.
 func TestCompletionGoesOnInTheBackground(t *testing.T) {
@@ -110,49 +75,6 @@ func TestCompletionGoesOnInTheBackground(t *testing.T) {
 		if u, c := b.events.count("unrecorded"), b.events.count("completed"); u != 1 || c != 1 {
 			t.Errorf("an unrecorded response was reported %d times and its record %d, want 1 and 1", u, c)
 		}
-	})
-}
-
-func TestCompletionInTheBackgroundEndsWithADefiniteResult(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var calls, lost atomic.Int64
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error {
-			calls.Add(1)
-			if lost.Load() > 0 {
-				return store.ErrLeaseLost
-			}
-			return store.ErrUnavailable
-		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
-		time.Sleep(time.Minute)
-		before := calls.Load()
-		lost.Store(1)
-		time.Sleep(time.Minute)
-		if n := calls.Load() - before; n != 1 {
-			t.Errorf("asked %d times after the store had said that the lease is lost, want once", n)
-		}
-		if n := b.events.count("unrecorded"); n != 1 {
-			t.Errorf("one unrecorded response was reported %d times", n)
-		}
-		if err := closeWithin(t, b.Engine, time.Second); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-}
-
-func TestCompletionIsNotRepeatedInVain(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var calls owners
-		b.store.onComplete = func(_ context.Context, r store.CompleteRequest) error {
-			calls.add(r.Owner)
-			return store.ErrCorrupt
-		}
-		end := complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
-		wantError(t, "the result", end.Err, store.ErrCorrupt)
-		time.Sleep(time.Minute)
-		calls.sameOwner(t, 1)
 	})
 }
 
@@ -209,18 +131,6 @@ func TestLostCompletion(t *testing.T) {
 	}
 }
 
-func TestLostCompletionWhoseRivalLapsedIsContested(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		paused := setupOver(t, b.store.Store, reprise.Config{})
-		a := overtake(t, b, order("k"))
-		rivals := overtake(t, paused, order("k"))
-		end := complete(t, a, "mine", reprise.EndContested)
-		wantError(t, "the result", end.Err, store.ErrLeaseLost)
-		complete(t, rivals, "rival's", reprise.EndRecorded)
-	})
-}
-
 // The key was used for another request after its record had gone: only this response
 // belongs to this client.
 func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T) {
@@ -235,24 +145,6 @@ func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T)
 		end := complete(t, a, "mine", reprise.EndUnrecorded)
 		wantError(t, "the result", end.Err, store.ErrLeaseLost)
 		b.want(t, order("k"), reprise.Mismatch)
-	})
-}
-
-func TestLostCompletionAsksUntilItKnowsTheRival(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		var claims owners
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if n := claims.add(r.Owner); n == 2 || n == 3 {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		a := overtake(t, b, order("k"))
-		complete(t, other.claim(t, order("k")), "rival's", reprise.EndRecorded)
-		complete(t, a, "mine", reprise.EndSuperseded)
-		claims.sameOwner(t, 4)
 	})
 }
 
@@ -279,21 +171,6 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
-		}
-	})
-}
-
-func TestReleasedKeyRunsAgainAsAFirstAttempt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		op := order("k")
-		op.MaxAttempts = 1
-		for range 3 {
-			a := b.claim(t, op)
-			if a.View().Number() != 1 {
-				t.Fatalf("attempt %d: a released one counts", a.View().Number())
-			}
-			release(t, a)
 		}
 	})
 }

@@ -108,25 +108,6 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 	})
 }
 
-// The engine's requests follow the operation and the configuration.
-func TestRetentionOfTheOperationOverridesTheEngines(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Retention: time.Hour})
-		short := order("short")
-		short.Retention = time.Minute
-		complete(t, b.claim(t, short), "answer", reprise.EndRecorded)
-		complete(t, b.claim(t, order("long")), "answer", reprise.EndRecorded)
-		time.Sleep(time.Minute - 1)
-		b.want(t, short, reprise.Replayed)
-		time.Sleep(time.Nanosecond)
-		release(t, b.claim(t, short))
-		time.Sleep(time.Hour - time.Minute - 1)
-		b.want(t, order("long"), reprise.Replayed)
-		time.Sleep(time.Nanosecond)
-		release(t, b.claim(t, order("long")))
-	})
-}
-
 // Listings hide the records that stores make for themselves, so no policy has their
 // label.
 func TestBeginRefusesTheLabelOfProbes(t *testing.T) {

@@ -89,30 +89,6 @@ func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 	})
 }
 
-func TestHandlersContextEndsWithItsAttempt(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"complete": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndRecorded) },
-		"release":  release,
-	} {
-		for name2, early := range map[string]bool{" asked for before": true, " and after": false} {
-			inTimeNamed(t, name+name2, func(t *testing.T) {
-				b := setup(t, reprise.Config{})
-				a := b.claim(t, order("k"))
-				if early {
-					_ = a.Context().Done()
-				}
-				end(t, a)
-				wantCause(t, a.Context(), context.Canceled)
-				select {
-				case <-a.Context().Done():
-				default:
-					t.Error("not done")
-				}
-			})
-		}
-	}
-}
-
 func TestFirstCauseStays(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{MaxRun: lease / 2})
@@ -192,32 +168,6 @@ func TestContextIsSafeForConcurrentUse(t *testing.T) {
 		release(t, a)
 		all.Wait()
 	})
-}
-
-// An operation inside another one has its own attempt, and the outer one's values.
-func TestNestedAttempts(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		ctx, leave := client(t)
-		defer leave()
-		outer := begun(t, ctx, b)
-		res := must(b.Begin(outer.Context(), order("inner")))
-		inner := res.Attempt
-		if v, ok := reprise.AttemptFrom(inner.Context()); !ok || v != inner.View() || inner.Context().Value(traceKey{}) != "trace" {
-			t.Error("the inner context is not its own")
-		}
-		release(t, outer)
-		wantCause(t, inner.Context(), nil)
-		release(t, inner)
-		wantCause(t, inner.Context(), context.Canceled)
-	})
-}
-
-func TestAttemptFromOutsideOfAnAttempt(t *testing.T) {
-	t.Parallel()
-	if _, ok := reprise.AttemptFrom(t.Context()); ok {
-		t.Error("found an attempt")
-	}
 }
 
 // The store gets the values of the request, and a bound that is not the client's.

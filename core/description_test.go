@@ -72,18 +72,3 @@ func TestDoDescribesItsOperation(t *testing.T) {
 		}
 	})
 }
-
-// TestRecordHasTheKeysOfItsAttempts: an operator derives the keys that handlers had.
-func TestRecordHasTheKeysOfItsAttempts(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b, op := setup(t, reprise.Config{}), order("k")
-		a := b.claim(t, op)
-		r := b.stored(t, op)
-		for _, name := range []string{"", "payment", "e-mail"} {
-			if got, want := r.Key(name), keyOf(t, a, name); got != want {
-				t.Errorf("%q: %s, want %s", name, got, want)
-			}
-		}
-		release(t, a)
-	})
-}

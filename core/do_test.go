@@ -419,58 +419,6 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 	}
 }
 
-// A retry gets an unrecorded result that the background records after all.
-func TestDoUnrecordedGoesOnInTheBackground(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error { return store.ErrUnavailable }
-		got, err := d.result(t.Context(), succeed)
-		if e := doError(t, got.Unrecorded); e.End != reprise.EndUnrecorded || e.Err != nil || got.Value.Number != 1 || err != nil {
-			t.Fatalf("%+v %v", got, err)
-		}
-		_, _, err = d.do(t.Context(), succeed)
-		if e := doError(t, err); e.Outcome != reprise.InProgress {
-			t.Fatalf("meanwhile: %+v", e)
-		}
-		d.store.heal()
-		time.Sleep(2 * budget)
-		got, err = d.result(t.Context(), succeed)
-		if err != nil || !got.Replayed || got.Value.Number != 1 || got.Unrecorded != nil {
-			t.Fatal(got, err)
-		}
-		d.wantRuns(t, 1)
-	})
-}
-
-// A message that is acknowledged with an unrecorded value may be published again: it runs
-// or parks, as its preset says of a lapsed record.
-func TestDoAfterAnUnrecordedValueIsDecidedByThePreset(t *testing.T) {
-	for _, preset := range presets {
-		inTimeNamed(t, preset.String(), func(t *testing.T) {
-			d := newDoer(setup(t, reprise.Config{}), preset)
-			d.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrCorrupt }
-			got, err := d.result(t.Context(), succeed)
-			if err != nil || got.Value.Number != 1 || !errors.Is(got.Unrecorded, store.ErrCorrupt) {
-				t.Fatalf("%+v, %v", got, err)
-			}
-			d.store.heal()
-			time.Sleep(lease)
-			got, err = d.result(t.Context(), succeed)
-			if preset == reprise.Recoverable {
-				if err != nil || got.Value.Number != 2 || got.Replayed || got.Unrecorded != nil {
-					t.Errorf("%+v, %v", got, err)
-				}
-				return
-			}
-			if e := doError(t, err); e.Outcome != reprise.Lapsed {
-				t.Errorf("%+v, want lapsed", e)
-			}
-			wantSettlement(t, err, reprise.Park, 0)
-			d.wantRuns(t, 1)
-		})
-	}
-}
-
 // A release that is not confirmed is still a release to its caller.
 func TestDoReleaseThatFails(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -535,94 +483,6 @@ func TestDoWithoutProtection(t *testing.T) {
 			wantError(t, "the cause", e.Cause, store.ErrUnavailable)
 		})
 	}
-}
-
-// A duplicate that waits gets the result of the first.
-func TestDoWaits(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.op.Wait = time.Minute
-		started := make(chan struct{})
-		first := make(chan error, 1)
-		go func() {
-			_, _, err := d.do(t.Context(), func(context.Context) error {
-				close(started)
-				time.Sleep(20 * time.Second)
-				return nil
-			})
-			first <- err
-		}()
-		<-started
-		got, replayed, err := d.do(t.Context(), succeed)
-		if err != nil || !replayed || got.Number != 1 || <-first != nil {
-			t.Fatal(got, replayed, err)
-		}
-		d.wantRuns(t, 1)
-	})
-}
-
-// The deadline of the caller is not that of the function, and a takeover is seen by it.
-func TestDoRunsInTheContextOfTheAttempt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-		d.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
-		former := d.claim(t, d.op)
-		time.Sleep(2 * lease) // it lapses
-		d.store.heal()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, _, err := d.do(ctx, func(ctx context.Context) error {
-			time.Sleep(2 * time.Second)
-			a, ok := reprise.AttemptFrom(ctx)
-			if !ok || a.Number() != 2 || ctx.Err() != nil {
-				t.Errorf("attempt %v, context %v", a.Number(), ctx.Err())
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-		complete(t, former, "late", reprise.EndSuperseded)
-	})
-}
-
-// The ID of a message is the key as it is: of any length and any bytes.
-func TestDoTakesAnyKey(t *testing.T) {
-	t.Parallel()
-	d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
-	long := strings.Repeat("k", 1<<20)
-	for i, key := range []string{" ", " k", "k\x00", "\x00content:00", `"k"`, "é", "\xff", long, long[1:] + "l"} {
-		d.op.Key = key
-		for again := range 2 {
-			if r, replayed, err := d.do(t.Context(), succeed); err != nil || r.Number != i+1 || replayed != (again > 0) {
-				t.Errorf("%.20q: %v, replayed %v, %v", key, r, replayed, err)
-			}
-		}
-	}
-}
-
-// The decision of a call within a function is about its own operation.
-func TestDoWithinDo(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		inner := newDoer(b, reprise.Recoverable)
-		inner.op.Key = "inner"
-		outer := newDoer(b, reprise.Recoverable)
-		for n := range int64(2) {
-			_, _, err := outer.do(t.Context(), func(ctx context.Context) error {
-				_, _, err := inner.do(ctx, func(context.Context) error { return reprise.Keep(errSoldOut) })
-				return fmt.Errorf("inner: %w", err)
-			})
-			if e := doError(t, err); e.Kept || !errors.Is(err, errSoldOut) {
-				t.Errorf("%+v", e)
-			}
-			wantSettlement(t, err, reprise.Nack, 0)
-			outer.wantRuns(t, n+1)
-			inner.wantRuns(t, 1)
-		}
-	})
 }
 
 // Nor does it decide for the other preset, however deep it lies.
@@ -759,24 +619,4 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The context is not enough: the operation has to be the one that runs.
-func TestOperationInsideOfAnotherRuns(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b, elsewhere := setup(t, reprise.Config{}), setup(t, reprise.Config{})
-		var ended context.Context
-		_, err := reprise.Do(t.Context(), b.Engine, order("k"), nil, func(ctx context.Context) (string, error) {
-			ended = ctx //nolint:fatcontext // to use it when the run has ended
-			_, err := reprise.Do(ctx, elsewhere.Engine, order("k"), nil, func(context.Context) (string, error) { return "elsewhere", nil })
-			return "answer", err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := reprise.Do(ended, b.Engine, order("k"), nil, func(context.Context) (string, error) { return "again", nil })
-		if got.Value != "answer" || !got.Replayed || err != nil {
-			t.Errorf("after the run: %+v, %v, want its replay", got, err)
-		}
-	})
 }

@@ -127,20 +127,6 @@ func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
 	})
 }
 
-func TestFailOpenOpensForUnreachableStoresOnly(t *testing.T) {
-	for _, err := range []error{store.ErrBusy, store.ErrFull, store.ErrMisconfigured, store.ErrCorrupt, store.ErrNotReplicated, store.ErrClosed} {
-		inTimeNamed(t, err.Error(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			away(b, err)
-			_, got := b.Begin(t.Context(), open(order("k")))
-			wantError(t, "Begin", got, err)
-			if b.Stats().Outcomes[reprise.Unprotected] != 0 {
-				t.Error("counted as unprotected")
-			}
-		})
-	}
-}
-
 // A store that gives an answer outside its contract, or panics, was reached: it ran every
 // request unprotected. One such try among others that fail is enough.
 func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
@@ -213,6 +199,10 @@ func TestTriesOfAClaim(t *testing.T) {
 		"full":                 {store.ErrFull, false, 1},
 		"misconfigured, open":  {store.ErrMisconfigured, true, 1},
 		"corrupt":              {store.ErrCorrupt, false, 1},
+		"full, open":           {store.ErrFull, true, 1},
+		"invalid":              {store.ErrInvalid, false, 1},
+		"corrupt, open":        {store.ErrCorrupt, true, 1},
+		"closed, open":         {store.ErrClosed, true, 1},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
@@ -293,29 +283,6 @@ func TestFailOpenOpensOnlyTheOperationWhoseClaimFailed(t *testing.T) {
 			t.Errorf("%d of 100 completed keys ran again", again)
 		}
 		release(t, unlucky)
-	})
-}
-
-// Each of them knows that another attempt runs, and none runs beside it.
-func TestWaitersThatFailOpenDoNotRunBesideTheAttemptTheyWaitFor(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		var down atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if down.Load() {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		var waiters answers
-		waiters.begin(t.Context(), b.Engine, wait(open(order("k")), time.Minute), 20)
-		down.Store(true)
-		waiters.Wait()
-		for _, got := range waiters.list {
-			wantNoRun(t, got.Result, got.err, reprise.InProgress)
-		}
-		release(t, held)
 	})
 }
 

@@ -151,22 +151,6 @@ func TestStoreThatEndsTheGoroutinesOfTheBackgroundIsAskedAgain(t *testing.T) {
 	}
 }
 
-// The same for the mark of a handler that runs too long.
-func TestStoreThatEndsTheGoroutineOfAMarkIsAskedAgain(t *testing.T) {
-	for _, executed := range []bool{false, true} {
-		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
-			b := setup(t, reprise.Config{MaxRun: maxRun})
-			calls := b.exits(executed)
-			a := b.claim(t, order("k"))
-			time.Sleep(maxRun + lease - 1)
-			calls.Store(3)
-			time.Sleep(lease)
-			b.wantUnknown(t, order("k"), overran)
-			complete(t, a, "late", reprise.EndUnknown)
-		})
-	}
-}
-
 // A request whose goroutine the store ends leaves neither a claim nor an attempt behind.
 func TestStoreThatEndsTheGoroutineOfARequestHoldsNoKey(t *testing.T) {
 	for _, executed := range []bool{false, true} {

@@ -50,23 +50,6 @@ func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
 	})
 }
 
-// A lapsed attempt may have run: it is remembered as long.
-func TestALapsedRecordIsRememberedUntilTheHorizonEnds(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		shared := memstore.New()
-		dead, b := setupOver(t, shared, reprise.Config{}), setupOver(t, shared, reprise.Config{})
-		op := once("k")
-		op.Preset = reprise.AtMostOnce
-		left := dead.claim(t, op)
-		_ = closeWithin(t, dead.Engine, 0)
-		defer func() { _ = left.Release() }()
-		time.Sleep(kept + horizon - time.Second)
-		b.want(t, op, reprise.Lapsed)
-		time.Sleep(time.Second)
-		release(t, b.claim(t, op))
-	})
-}
-
 // What an operator resolves is remembered at least as long as the record would have been:
 // his retention is that of the result, and the horizon is the policy's.
 func TestResolvedRecordKeepsItsHorizon(t *testing.T) {
@@ -144,19 +127,6 @@ func TestLapsedRecordIsJudgedByItsOwnPreset(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestWaitingDuplicateGetsTheResultOfARecordWithAHorizon(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, once("k"))
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(once("k"), time.Minute), 2)
-		time.Sleep(10 * time.Second)
-		complete(t, a, "answer", reprise.EndRecorded)
-		s.Wait()
-		s.want(t, reprise.Replayed, 2)
-	})
 }
 
 func TestAHorizonOutOfRangeIsRefused(t *testing.T) {

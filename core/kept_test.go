@@ -122,21 +122,6 @@ func FuzzDecodeResult(f *testing.F) {
 	})
 }
 
-// An error is found again by its name; one whose name is gone keeps its text.
-func TestNamedErrors(t *testing.T) {
-	t.Parallel()
-	payload := must(reprise.EncodeResult(receipts, receipt{}, reprise.Keep(errSoldOut)))
-	_, err := reprise.DecodeResult(receipts, payload)
-	wantError(t, "with its name", err, errSoldOut)
-	later := reprise.NamedErrors[receipt](nil, map[string]error{"away": errAway})
-	if _, err = reprise.DecodeResult(later, payload); errors.Is(err, errSoldOut) || err == nil || err.Error() != "sold out" {
-		t.Errorf("without its name: %v", err)
-	}
-	if _, err := reprise.DecodeResult[receipt](nil, summed("\xd0\x01\x02sold out")); err == nil || err.Error() != "sold out" {
-		t.Errorf("a codec without errors keeps %v", err)
-	}
-}
-
 // A caller that changes its result changes no record.
 func TestBytesAreTheCallersOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {

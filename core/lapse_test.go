@@ -54,22 +54,6 @@ func TestTakeoverIsRefused(t *testing.T) {
 	}
 }
 
-func TestMaxAttemptsAllowsThatMany(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		op := order("k")
-		op.MaxAttempts = 3
-		for n := range 3 {
-			a := overtake(t, b, op)
-			if a.View().Number() != n+1 {
-				t.Fatalf("attempt %d, want %d", a.View().Number(), n+1)
-			}
-			t.Cleanup(func() { _ = a.Release() })
-		}
-		b.want(t, op, reprise.Lapsed)
-	})
-}
-
 // After the local deadline the table of the process no longer has an attempt, even if its
 // handler does not notice.
 func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
@@ -114,22 +98,6 @@ func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 	})
 }
 
-// A handler that returns in time completes as ever, however long that takes.
-func TestMaxRunKeepsTheLeaseOfAHandlerThatReturned(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: time.Minute})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		a := b.claim(t, order("k"))
-		time.Sleep(time.Minute + lease - budget - 1)
-		complete(t, a, "answer", reprise.EndUnrecorded)
-		time.Sleep(5 * time.Minute)
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
-		b.store.heal()
-		time.Sleep(2 * time.Second)
-		b.want(t, order("k"), reprise.Replayed)
-	})
-}
-
 func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 	for maxRun, want := range map[time.Duration]error{0: reprise.ErrRunTooLong, -1: nil} {
 		inTimeNamed(t, maxRun.String(), func(t *testing.T) {
@@ -159,21 +127,5 @@ func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		wantCause(t, a.Context(), reprise.ErrRunTooLong)
 		complete(t, a, "answer", reprise.EndRecorded)
-	})
-}
-
-// A deadline before the next round of the renewer is met on time.
-func TestMaxRunIsOnTimeWhileTheRenewerSleeps(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const most = 500 * time.Millisecond
-		b := setup(t, reprise.Config{MaxRun: most})
-		release(t, b.claim(t, order("1")))
-		time.Sleep(100 * time.Millisecond) // it looked, found no work, and sleeps for a second
-		a, start := b.claim(t, order("2")), time.Now()
-		<-a.Context().Done()
-		if took := time.Since(start); took != most {
-			t.Errorf("cancelled after %v, want %v", took, most)
-		}
-		release(t, a)
 	})
 }

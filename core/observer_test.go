@@ -91,25 +91,6 @@ func TestEveryTransitionIsReportedOnce(t *testing.T) {
 	})
 }
 
-func TestObserverThatPanicsIsHarmless(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		seen := &events{}
-		bad := reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug in the observer") })
-		b := setup(t, reprise.Config{Observer: reprise.Observers(bad, nil, seen)})
-		a := b.claim(t, order("k"))
-		time.Sleep(lease)
-		wantCause(t, a.Context(), nil)
-		complete(t, a, "answer", reprise.EndRecorded)
-		b.want(t, order("k"), reprise.Replayed)
-		if seen.count("claimed") != 1 || seen.count("replayed") != 1 {
-			t.Errorf("the observer behind it saw %v", seen.names())
-		}
-
-		alone := setup(t, reprise.Config{Observer: bad})
-		complete(t, alone.claim(t, order("k")), "answer", reprise.EndRecorded)
-	})
-}
-
 // recycled is the context of a request in a framework that uses it again for the next
 // one. Looking at its values after its request is a bug.
 type recycled struct {

@@ -107,47 +107,6 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 	})
 }
 
-func TestCloseDoesNotWaitForAnObserverLongerThanItsContext(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		block := make(chan struct{})
-		defer close(block)
-		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Name() == "renewed" {
-				<-block
-			}
-		})})
-		a := b.claim(t, order("k"))
-		time.Sleep(lease / 2)
-		complete(t, a, "answer", reprise.EndRecorded)
-		start := time.Now()
-		if err := closeWithin(t, b.Engine, time.Second); err != nil || time.Since(start) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
-	})
-}
-
-// A claim's answer does not wait for the observer of the request that asked.
-func TestBlockedObserverDelaysNoDuplicate(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		block := make(chan struct{})
-		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Name() == "claimed" || e.Name() == "completed" {
-				<-block
-			}
-		})})
-		var first, others answers
-		slowClaims(b)
-		first.begin(t.Context(), b.Engine, order("k"), 1)
-		others.begin(t.Context(), b.Engine, order("k"), 10)
-		time.Sleep(time.Second)
-		others.want(t, reprise.InProgress, 10)
-		first.none(t)
-		close(block)
-		first.Wait()
-		release(t, first.want(t, reprise.Claimed, 1)[0].Attempt)
-	})
-}
-
 func TestReportPassesTheCallersEventOn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -60,35 +60,3 @@ func TestTasksAreGivenUpAtTheRateOfTheirTries(t *testing.T) {
 		}
 	})
 }
-
-// A mark that has become moot is no answer of the store.
-func TestMarkThatIsNotMadeEndsNoPause(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const each, apart = 100, 100 * time.Millisecond
-		b := setup(t, reprise.Config{MaxRun: maxRun})
-		asked := sick(b)
-		b.store.onRenew = nil
-		var running []*reprise.Attempt
-		start := time.Now()
-		for i := range each {
-			running = append(running, b.claim(t, order(strconv.Itoa(i))))
-			time.Sleep(apart)
-		}
-		time.Sleep(time.Until(start.Add(maxRun + lease - budget)))
-		leaveBehind(t, b, each, apart) // between the marks
-		time.Sleep(time.Minute)
-		for _, a := range running {
-			a.Returned()
-		}
-		before := asked.Load()
-		time.Sleep(10 * time.Second)
-		if n := asked.Load() - before; n > 15 {
-			t.Errorf("a store in trouble was asked %d times in ten seconds, want about ten", n)
-		}
-		b.store.heal()
-		time.Sleep(time.Minute)
-		for _, a := range running {
-			complete(t, a, "answer", reprise.EndRecorded)
-		}
-	})
-}

@@ -137,26 +137,6 @@ func TestReconcileSelects(t *testing.T) {
 	})
 }
 
-// While one reconciler waits for its answer, another resolves the record, and a retry
-// runs and leaves its own outcome unknown. The late answer is about an attempt that is no
-// more, so it changes no record.
-func TestReconcileLeavesARecordThatChanged(t *testing.T) {
-	for name, late := range map[string]*store.Resolution{"executed": executed, "not executed": notExecuted} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.unknown(t, order("k"))
-			round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
-				wantRound(t, b.reconcile(t, notExecuted, reprise.ReconcileConfig{}), reprise.Reconciled{NotExecuted: 1}) //nolint:contextcheck // another process
-				b.unknown(t, order("k"))                                                                                 //nolint:contextcheck // another process
-				return late, nil
-			}, reprise.ReconcileConfig{})
-			wantError(t, "Reconcile", err, nil)
-			wantRound(t, round, reprise.Reconciled{Changed: 1})
-			b.wantUnknown(t, order("k"), "the bank timed out")
-		})
-	}
-}
-
 // Of any number of reconcilers one resolves each record.
 func TestReconcileInSeveralProcesses(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -305,20 +285,6 @@ func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
 		wantError(t, "Reconcile", err, nil)
 		wantRound(t, round, reprise.Reconciled{Changed: 1})
 		b.wantUnknown(t, order("k"), "the bank timed out")
-	})
-}
-
-func TestReconcileKeepsARecordAsLongAsItsPolicySays(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		op := order("k")
-		op.Retention = 48 * time.Hour
-		b.unknown(t, op)
-		time.Sleep(time.Hour)
-		wantRound(t, b.reconcile(t, executed, reprise.ReconcileConfig{}), reprise.Reconciled{Executed: 1})
-		if r := b.stored(t, op); r.Validity != 48*time.Hour || !r.Resolved {
-			t.Errorf("%+v", r)
-		}
 	})
 }
 

@@ -76,21 +76,6 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	})
 }
 
-func TestShortRunsAreNeverRenewed(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			t.Error("renewed")
-			return nil, store.ErrUnknown
-		}
-		for i := range 100 {
-			a := b.claim(t, order(strconv.Itoa(i)))
-			time.Sleep(lease/3 - lease/30 - time.Millisecond)
-			complete(t, a, "answer", reprise.EndRecorded)
-		}
-	})
-}
-
 func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -244,50 +229,6 @@ func TestStatusesOfARenewal(t *testing.T) {
 			complete(t, a, "answer", reprise.EndRecorded) // not taken over
 		})
 	}
-}
-
-// One stuck record does not keep the others from being renewed.
-func TestLossOfOneLeavesTheOthers(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-			answers, err := b.store.Store.Renew(ctx, rs)
-			for i, r := range rs {
-				if r.ID == idOf(order("lost")) {
-					answers[i] = store.RenewLost
-				}
-			}
-			return answers, err
-		}
-		lost, kept := b.claim(t, order("lost")), b.claim(t, order("kept"))
-		time.Sleep(2 * lease)
-		wantCause(t, lost.Context(), store.ErrLeaseLost)
-		wantCause(t, kept.Context(), nil)
-		release(t, lost)
-		release(t, kept)
-	})
-}
-
-// Attempts that end while their renewal is out are not called lost by its result.
-func TestEndDuringARenewal(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		out := make(chan struct{})
-		answer := make(chan struct{})
-		b.store.onRenew = func(_ context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-			out <- struct{}{}
-			<-answer
-			return statuses(len(rs), store.RenewLost), nil
-		}
-		a := b.claim(t, order("k"))
-		<-out
-		complete(t, a, "answer", reprise.EndRecorded)
-		close(answer)
-		synctest.Wait()
-		if n := b.events.count("lease-lost"); n > 0 {
-			t.Error("a loss was reported")
-		}
-	})
 }
 
 func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {

@@ -145,29 +145,3 @@ func TestMarkThatFindsTheLeaseLostReportsIt(t *testing.T) {
 		release(t, a)
 	})
 }
-
-// What Do makes of the value that fn returned does not count as its run.
-func TestDoMayEncodeForLongerThanMaxRun(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: maxRun})
-		slow := slowCodec{maxRun + 2*lease}
-		for range 2 {
-			got, err := reprise.Do(t.Context(), b.Engine, order("k"), slow, func(context.Context) (string, error) { return "paid", nil })
-			if err != nil || got.Value != "paid" || got.Unrecorded != nil {
-				t.Errorf("%+v, %v", got, err)
-			}
-		}
-	})
-}
-
-// slowCodec takes a while to encode.
-type slowCodec struct{ takes time.Duration }
-
-// Encode implements [reprise.Codec].
-func (c slowCodec) Encode(value string) ([]byte, error) {
-	time.Sleep(c.takes)
-	return []byte(value), nil
-}
-
-// Decode implements [reprise.Codec].
-func (slowCodec) Decode(data []byte) (string, error) { return string(data), nil }

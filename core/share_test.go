@@ -2,11 +2,9 @@ package reprise_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -68,28 +66,6 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 	})
 }
 
-// The operation runs in another process. A claim that began before a duplicate arrived
-// does not decide about the duplicate; two claims serve the whole storm.
-func TestDuplicatesOfAnotherProcessShareASecondClaim(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const n = 200
-		b := setup(t, reprise.Config{})
-		a := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		claims := slowClaims(b)
-		var s, others answers
-		s.begin(t.Context(), b.Engine, order("k"), n)
-		others.begin(t.Context(), b.Engine, changed(order("k")), n)
-		s.Wait()
-		others.Wait()
-		s.want(t, reprise.InProgress, n)
-		others.want(t, reprise.Mismatch, n)
-		if got := claims.Load(); got > 3 { // the second one may be led by the wrong request, whose result does not suit the others
-			t.Errorf("%d claims", got)
-		}
-		release(t, a)
-	})
-}
-
 func TestResultOlderThanTheRequestIsNotShared(t *testing.T) {
 	for name, end := range map[string]struct {
 		how  func(*testing.T, *reprise.Attempt)
@@ -117,68 +93,6 @@ func TestResultOlderThanTheRequestIsNotShared(t *testing.T) {
 	}
 }
 
-// The claim that is shared is of a request that the key does not belong to. The right one
-// is not answered so.
-func TestResultForTheOwnerIsNotShared(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
-		slowClaims(b)
-		var wrong, right answers
-		wrong.begin(t.Context(), b.Engine, changed(order("k")), 10)
-		right.begin(t.Context(), b.Engine, order("k"), 10)
-		wrong.Wait()
-		right.Wait()
-		wrong.want(t, reprise.Mismatch, 10)
-		right.want(t, reprise.Replayed, 10)
-	})
-}
-
-func TestClaimThatFailsLeavesEachOnItsOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			n := claims.Add(1)
-			time.Sleep(100 * time.Millisecond)
-			if n == 1 {
-				return store.ClaimResult{}, store.ErrFull
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		var s answers
-		s.begin(t.Context(), b.Engine, order("k"), 10)
-		s.Wait()
-		s.want(t, reprise.InProgress, 8)
-		wantError(t, "the first", s.want(t, reprise.Unavailable, 1)[0].err, store.ErrFull)
-		release(t, s.want(t, reprise.Claimed, 1)[0].Attempt)
-	})
-}
-
-func TestHangingClaimHoldsNoCallBeyondTheBudget(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
-			<-ctx.Done()
-			return store.ClaimResult{}, fmt.Errorf("%w: gave up", store.ErrUnknown)
-		}
-		var s answers
-		for range 20 {
-			s.begin(t.Context(), b.Engine, order("k"), 1)
-			time.Sleep(budget / 20)
-		}
-		s.Wait()
-		for _, got := range s.want(t, reprise.Unavailable, 20) {
-			if got.after > budget {
-				t.Errorf("took %v, want %v at most", got.after, budget)
-			}
-		}
-		b.store.heal()
-		time.Sleep(time.Minute)
-		release(t, b.claim(t, order("k")))
-	})
-}
-
 func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -201,43 +115,5 @@ func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 		if got := b.Stats().Outcomes; got[reprise.Unavailable] != 1 || got[reprise.Claimed] != 1 || got[reprise.InProgress] != 1 {
 			t.Errorf("three requests are counted as %v", got)
 		}
-	})
-}
-
-// Whether a lapsed record may be taken over once more depends on who asks.
-func TestLapsedIsNotSharedBetweenLimits(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		lapsed := overtake(t, setupOver(t, b.store.Store, reprise.Config{}), order("k"))
-		slowClaims(b)
-		strict := order("k")
-		strict.MaxAttempts = 1
-		var refused, runs answers
-		refused.begin(t.Context(), b.Engine, strict, 1)
-		runs.begin(t.Context(), b.Engine, order("k"), 1)
-		refused.Wait()
-		runs.Wait()
-		refused.want(t, reprise.Lapsed, 1)
-		release(t, runs.want(t, reprise.Claimed, 1)[0].Attempt)
-		_ = lapsed.Release()
-	})
-}
-
-// Waiting callers join claims too, and exactly one takes over a released operation.
-func TestWaitersShareClaims(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		claims := slowClaims(b)
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		first := s.want(t, reprise.Claimed, 1)[0]
-		if claims.Load() != 1 {
-			t.Errorf("%d claims", claims.Load())
-		}
-		complete(t, first.Attempt, "answer", reprise.EndRecorded)
-		s.Wait()
-		s.want(t, reprise.Replayed, 49)
 	})
 }

@@ -1,15 +1,11 @@
 package reprise_test
 
 import (
-	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 func TestStatsCountByLabel(t *testing.T) {
@@ -49,20 +45,6 @@ func TestStatsCountByLabel(t *testing.T) {
 	})
 }
 
-// An attempt that no lease is kept for runs, and has none.
-func TestAttemptsWithoutALeaseAreNotCountedAsLeases(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		opened, atomic := setup(t, reprise.Config{}), setupAtomic(t, time.Minute)
-		away(opened, store.ErrUnavailable)
-		for b, a := range map[*bench]*reprise.Attempt{opened: opened.unprotected(t, order("k")), atomic: atomic.claim(t, order("k"))} {
-			if s := b.Stats(); s.Running != 1 || s.Leases != 0 {
-				t.Errorf("%d run with %d leases, want 1 and 0", s.Running, s.Leases)
-			}
-			release(t, a)
-		}
-	})
-}
-
 // Labels that never end, such as one for each request, do not fill the memory.
 func TestLabelsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -94,47 +76,4 @@ func TestDeclaredLabelsAreCountedFromZero(t *testing.T) {
 			t.Errorf("observed are %v", names)
 		}
 	})
-}
-
-// meter is a store with the ability Meter.
-type meter struct {
-	store.Store
-	usage func() []store.Usage
-}
-
-func (m meter) Usage() []store.Usage { return m.usage() }
-
-func TestStatsHaveTheUsageOfTheStore(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		e := newEngine(t, memstore.New(), nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
-		res := must(e.Begin(t.Context(), order("k")))
-		if u := e.Stats().Store; len(u) != 2 || u[0].Name != "records" || u[0].Used != 1 || u[0].Limit != memstore.DefaultRecords {
-			t.Errorf("%+v", u)
-		}
-		release(t, res.Attempt)
-		bad := newEngine(t, meter{memstore.New(), func() []store.Usage { panic("a bug") }}, nil, reprise.Config{Log: slog.New(slog.DiscardHandler)})
-		if u := bad.Stats().Store; u != nil {
-			t.Errorf("%+v", u)
-		}
-		if u := setup(t, reprise.Config{}).Stats().Store; u != nil {
-			t.Errorf("a store that says nothing uses %+v", u)
-		}
-	})
-}
-
-func TestOutcomesAndEndsHaveNames(t *testing.T) {
-	t.Parallel()
-	names := map[string]bool{}
-	for _, o := range reprise.Outcomes() {
-		names["outcome "+o.String()] = true
-	}
-	for _, e := range reprise.AttemptEnds() {
-		names["end "+e.String()] = true
-	}
-	if len(names) != 15+9 || names["outcome "] || names["end "] {
-		t.Errorf("%v", names)
-	}
-	if reprise.Outcome(0).String() != "invalid(0)" || reprise.AttemptEnd(10).String() != "invalid(10)" {
-		t.Error("what is not in the table has a name")
-	}
 }

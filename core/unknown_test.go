@@ -66,16 +66,6 @@ func TestUnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 	}
 }
 
-func TestUnknownEventHasTheReason(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		_ = b.claim(t, order("k")).Unknown("the bank\ntimed out")
-		if e := b.events.last(); e.End != reprise.EndUnknown || e.Reason != "the bank?timed out" || !e.Counted {
-			t.Errorf("%+v", e)
-		}
-	})
-}
-
 // A reason is cut and cleaned where one can see it.
 func TestUnknownKeepsAPrintableReason(t *testing.T) {
 	long := strings.Repeat("x", 255)
@@ -98,23 +88,6 @@ func TestUnknownKeepsAPrintableReason(t *testing.T) {
 	}
 }
 
-func TestUnknownEndsTheWaitOfDuplicates(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		var waiting answers
-		waiting.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 5)
-		time.Sleep(time.Second)
-		start := time.Now()
-		_ = a.Unknown("the bank timed out")
-		waiting.Wait()
-		waiting.want(t, reprise.Lapsed, 5)
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("they waited %v more", took)
-		}
-	})
-}
-
 // failing makes the first n calls of Unknown fail, after the store executed them or
 // before.
 func (b *bench) failing(n int, executed bool, err error) {
@@ -126,19 +99,6 @@ func (b *bench) failing(n int, executed bool, err error) {
 			_ = b.store.Store.Unknown(ctx, r)
 		}
 		return err
-	}
-}
-
-func TestUnknownIsRepeated(t *testing.T) {
-	for _, executed := range []bool{false, true} {
-		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.failing(2, executed, store.ErrUnknown)
-			if err := b.claim(t, order("k")).Unknown("timeout"); err != nil {
-				t.Fatal(err)
-			}
-			b.wantUnknown(t, order("k"), "timeout")
-		})
 	}
 }
 
@@ -303,22 +263,6 @@ func TestDoUnknown(t *testing.T) {
 			d.wantRuns(t, 1)
 		})
 	}
-}
-
-// An inner operation decides about itself only.
-func TestDoUnknownOfAnInnerOperationIsItsOwn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		outer, inner := newDoer(b, reprise.Recoverable), newDoer(b, reprise.Recoverable)
-		inner.op.Key = "inner"
-		_, _, err := outer.do(t.Context(), func(ctx context.Context) error {
-			_, _, err := inner.do(ctx, func(context.Context) error { return reprise.Unknown(errAway) })
-			return err
-		})
-		wantError(t, "Do", err, errAway)
-		b.wantUnknown(t, inner.op, "the bank is away")
-		release(t, b.claim(t, outer.op)) // it was released, as for any other error
-	})
 }
 
 func TestDoUnknownWithoutAClaim(t *testing.T) {

@@ -149,24 +149,6 @@ func TestWaitersShareOnePoll(t *testing.T) {
 	})
 }
 
-func TestExactlyOneWaiterTakesOverAfterARelease(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		first := b.claim(t, order("k"))
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
-		release(t, first)
-		second := s.want(t, reprise.Claimed, 1)[0].Attempt
-		if second.View().Number() != 1 {
-			t.Errorf("attempt %d after a release, want 1", second.View().Number())
-		}
-		time.Sleep(10 * time.Second)
-		s.want(t, reprise.Claimed, 1)
-		complete(t, second, "answer", reprise.EndRecorded)
-		s.want(t, reprise.Replayed, 19)
-	})
-}
-
 func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -187,24 +169,6 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 		complete(t, second, "answer", reprise.EndRecorded)
 		s.want(t, reprise.Replayed, 19)
 		complete(t, dead, "dead", reprise.EndSuperseded)
-	})
-}
-
-func TestWaitersOfARefusedTakeoverAreNotified(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		crashed := setupOver(t, b.store.Store, reprise.Config{})
-		crashed.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
-		op := order("k")
-		op.Preset = reprise.AtMostOnce
-		dead := crashed.claim(t, op)
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(op, time.Minute), 5)
-		time.Sleep(lease + time.Second)
-		s.want(t, reprise.Lapsed, 5)
-		complete(t, dead, "dead", reprise.EndRecorded)
 	})
 }
 
@@ -233,27 +197,6 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-func TestWaiterLeavesWithItsClientAndTheNextBecomesTheHead(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		heads, leave := context.WithCancel(t.Context())
-		var head, s answers
-		head.begin(heads, b.Engine, wait(order("k"), time.Minute), 1)
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
-		time.Sleep(10*time.Second + 1)
-		leave()
-		for _, got := range head.want(t, reprise.InProgress, 1) {
-			if got.after != 10*time.Second+1 {
-				t.Errorf("left after %v, want with its client", got.after)
-			}
-		}
-		complete(t, held, "answer", reprise.EndRecorded)
-		time.Sleep(time.Second)
-		s.want(t, reprise.Replayed, 3)
-	})
-}
-
 // A client leaves while the claim of its waiter is on its way.
 func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -279,43 +222,6 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 			t.Fatal("the claim was not granted")
 		}
 		release(t, other.claim(t, order("k")))
-	})
-}
-
-// The time of the wait is up while the claim is on its way, and the client is still
-// there.
-func TestClaimGrantedAsTheWaitEndsIsRun(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			time.Sleep(time.Second) // longer than the wait
-			return b.store.Store.Claim(ctx, r)
-		}
-		time.AfterFunc(3*time.Second/2, func() { _ = held.Release() })
-		complete(t, b.claim(t, wait(order("k"), 500*time.Millisecond)), "answer", reprise.EndRecorded)
-	})
-}
-
-func TestWaitersAreNotifiedOfAFailingStore(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		var s answers
-		var down atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if down.Load() {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 5)
-		down.Store(true)
-		time.Sleep(5 * time.Second)
-		for _, got := range s.want(t, reprise.Unavailable, 5) {
-			wantError(t, "a waiter", got.err, store.ErrUnavailable)
-		}
-		release(t, held)
 	})
 }
 

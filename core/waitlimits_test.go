@@ -78,25 +78,3 @@ func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
 	res := must(b.Begin(t.Context(), op))
 	return res
 }
-
-// Who stops waiting makes room for one more of its scope, and no more.
-func TestWaiterThatLeavesMakesRoomForOne(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Waiting: reprise.WaitLimits{PerScope: 2}})
-		a := b.claim(t, order("k"))
-		var stays, leaves, later answers
-		stays.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 1)
-		leaves.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 1)
-		leaves.Wait()
-		leaves.want(t, reprise.InProgress, 1)
-		later.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 3)
-		if refused := later.of(reprise.InProgress); len(refused) != 2 || refused[0].after != 0 {
-			t.Errorf("%d of 3 are refused, want 2 at once", len(refused))
-		}
-		complete(t, a, "answer", reprise.EndRecorded)
-		stays.Wait()
-		later.Wait()
-		stays.want(t, reprise.Replayed, 1)
-		later.want(t, reprise.Replayed, 1)
-	})
-}

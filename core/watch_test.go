@@ -2,8 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,22 +63,6 @@ func TestWatchIsAHint(t *testing.T) {
 	}
 }
 
-func TestWatchThatHangsIsBoundedByTheWait(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		e := newEngine(t, &watched{Store: b.store, watch: func(ctx context.Context, _ store.ID) (<-chan struct{}, func(), error) {
-			<-ctx.Done()
-			return nil, nil, ctx.Err()
-		}}, nil, reprise.Config{})
-		a := b.claim(t, order("k"))
-		var s answers
-		s.begin(t.Context(), e, wait(order("k"), time.Second), 1)
-		time.Sleep(time.Second)
-		s.want(t, reprise.InProgress, 1)
-		release(t, a)
-	})
-}
-
 func TestWatchIsStopped(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -102,46 +84,5 @@ func TestWatchIsStopped(t *testing.T) {
 			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
 		}
 		release(t, a)
-	})
-}
-
-// asked is a store that notes which of its claims were those of waiters.
-type asked struct {
-	store.Store
-	mu     sync.Mutex
-	claims []bool
-}
-
-func (a *asked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	a.mu.Lock()
-	a.claims = append(a.claims, r.Waiting)
-	a.mu.Unlock()
-	return a.Store.Claim(ctx, r)
-}
-
-func (a *asked) Unwrap() store.Store { return a.Store }
-
-// A store signals the end of an attempt only to waiters, so the claims of waiters are
-// marked, and others are not.
-func TestOnlyWaitersAskForASignal(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		st := memstore.New()
-		b := setupOver(t, st, reprise.Config{})
-		other := &asked{Store: st}
-		e := newEngine(t, other, nil, reprise.Config{})
-		a := b.claim(t, order("k"))
-		if got, err := e.Begin(t.Context(), order("k")); err != nil || got.Outcome != reprise.InProgress {
-			t.Errorf("begin: %v, %v", got.Outcome, err)
-		}
-		var s answers
-		s.begin(t.Context(), e, wait(order("k"), time.Minute), 1)
-		time.Sleep(time.Second)
-		complete(t, a, "answer", reprise.EndRecorded)
-		s.want(t, reprise.Replayed, 1)
-		other.mu.Lock()
-		defer other.mu.Unlock()
-		if len(other.claims) < 4 || other.claims[0] || other.claims[1] || slices.Contains(other.claims[2:], false) {
-			t.Errorf("waiting claims: %v; want none of the first two, and all that follow", other.claims)
-		}
 	})
 }
