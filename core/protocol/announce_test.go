@@ -199,19 +199,6 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	}
 }
 
-// By default no field is added.
-func TestNoFieldIsAddedByDefault(t *testing.T) {
-	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{})
-	a := admitted(t, guard, "k")
-	if fields := a.Exchange.Announce(); fields != nil {
-		t.Errorf("announced %v", fields)
-	}
-	if reply := finished(t, a, nil, protocol.Captured{Status: 200}); reply.Added != nil {
-		t.Errorf("added %v", reply.Added)
-	}
-}
-
 // Only a response that is kept before it leaves has an expiry, and only where the policy
 // announces it. The link is added in any case.
 func TestOnlyAKeptResponseHasAnExpiry(t *testing.T) {

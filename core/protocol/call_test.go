@@ -140,27 +140,6 @@ func TestCallKeepsNoProtocolFields(t *testing.T) {
 	}
 }
 
-// TestCallFingerprint shows which differences make another call.
-func TestCallFingerprint(t *testing.T) {
-	t.Parallel()
-	g := callGuard(t, Config{}, nil)
-	do(t, g, callOf("k", "m"), CallResult{})
-	same := callOf("k", "m")
-	same.Metadata.(http.Header).Set("Content-Type", "application/json")
-	same.Metadata.(http.Header).Set("Content-Encoding", "gzip")
-	if got, ran := do(t, g, same, CallResult{}); ran || got.Code != 0 {
-		t.Errorf("another codec: ran %v, %+v", ran, got)
-	}
-	other := callOf("k", "m")
-	other.Procedure = "/orders.v1.Orders/Cancel"
-	for _, c := range []Call{callOf("k", "n"), other} {
-		got, ran := do(t, g, c, CallResult{})
-		if ran || got.Code != CodeKeyReused.Problem().GRPC {
-			t.Errorf("another call: ran %v, %+v", ran, got)
-		}
-	}
-}
-
 // TestCallPasses lists the calls that no policy concerns, whose messages are not encoded.
 func TestCallPasses(t *testing.T) {
 	t.Parallel()
@@ -323,25 +302,6 @@ func (awayStore) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, 
 	return store.ClaimResult{}, store.ErrUnavailable
 }
 
-// Fields that belong to gRPC or Connect are in no record, wherever the handler put them;
-// neither are fields that a handler removes. Content-Type and Grpc-Status of the header
-// are those of the record itself.
-func TestCallFieldsOfARecord(t *testing.T) {
-	t.Parallel()
-	list := NewHeader(
-		Field{Name: "Content-Type", Value: "t"}, Field{Name: "Grpc-Status", Value: "5"}, Field{Name: "grpc-message", Value: "m"},
-		Field{Name: "x-own", Value: "a\nb"}, Field{Name: "x-own", Value: "2", Add: true}, Field{Name: "x-gone", Remove: true}, Field{Name: "grpc-gone", Remove: true},
-	)
-	own := []Field{{Name: "x-own", Value: "a b"}, {Name: "x-own", Value: "2", Add: true}}
-	record := []Field{{Name: "Content-Type", Value: "t"}, {Name: "Grpc-Status", Value: "5"}}
-	if got := appendCallFields(nil, list, false); !slices.Equal(got, append(record, own...)) {
-		t.Errorf("of the header, %v is kept", got)
-	}
-	if got := appendCallFields(nil, list, true); !slices.Equal(got, own) {
-		t.Errorf("of the trailer, %v is kept", got)
-	}
-}
-
 // A Select that panics runs the stream unmarked, and the observer hears of it.
 func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 	t.Parallel()
@@ -360,21 +320,6 @@ func TestStreamWhosePolicyIsNotChosen(t *testing.T) {
 		if mark := g.PassStream(t.Context(), callOf("k", "")); mark != c.mark || !slices.Equal(events, []string{c.kind}) {
 			t.Errorf("%s: %v, %v", name, mark, events)
 		}
-	}
-}
-
-// TestStreamWithKey shows who is notified.
-func TestStreamWithKey(t *testing.T) {
-	t.Parallel()
-	var events []reprise.Event
-	g := callGuard(t, Config{Required: true, Name: "orders"}, reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { events = append(events, e) }))
-	events = nil
-	if mark := g.PassStream(t.Context(), callOf("", "")); mark.Name != "" || len(events) != 0 {
-		t.Errorf("without a key: %v, %v", mark, events)
-	}
-	mark := g.PassStream(t.Context(), callOf("k", ""))
-	if mark != g.marks.unprotected || len(events) != 1 || events[0].Name() != "unprotected" || events[0].Label != "orders" || events[0].Err == nil {
-		t.Errorf("with a key: %v, %v", mark, events)
 	}
 }
 

@@ -22,20 +22,6 @@ func request(key string) protocol.Request {
 	return protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}}
 }
 
-func TestNewMakesItsEngineFromTheConfig(t *testing.T) {
-	t.Parallel()
-	guard := newGuard(t, reprise.Config{Lease: time.Minute}, protocol.Config{Required: true})
-	if got := guard.Engine().Config(); got.Lease != time.Minute || got.Retention != 24*time.Hour {
-		t.Errorf("the engine has %+v", got)
-	}
-	if got := guard.Config().Engine; got.Lease != 0 {
-		t.Errorf("Config returns the engine's configuration, too: %+v", got)
-	}
-	if err := guard.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	t.Parallel()
 	guard := newGuard(t, reprise.Config{}, protocol.Config{})
@@ -352,34 +338,5 @@ func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 	a.Exchange.Close()
 	if err := engine.Close(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestKeySourceNamesItsHeaders(t *testing.T) {
-	t.Parallel()
-	for want, source := range map[string]protocol.KeySource{
-		"Idempotency-Key":     {},
-		"X-Key":               protocol.KeyHeader("X-Key"),
-		"X-Key X-Request-Key": protocol.KeyHeader("X-Key", "X-Request-Key"),
-	} {
-		if got := strings.Join(source.Headers(), " "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		guard := newGuard(t, reprise.Config{}, protocol.Config{Key: source, Required: true})
-		if got := strings.Join(guard.Config().Key.Headers(), " "); got != want {
-			t.Errorf("the guard says %s, want %s", got, want)
-		}
-		a := guard.Admit(t.Context(), protocol.Request{Method: "POST"}, scope)
-		if detail := string(a.Response.Body); !strings.Contains(detail, "the "+source.Headers()[0]+" header") {
-			t.Errorf("the problem says %s", detail)
-		}
-		if err := guard.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	source := protocol.KeyHeader("X-Key", "X-Alias")
-	source.Headers()[0] = "changed"
-	if got := source.Headers()[0]; got != "X-Key" {
-		t.Errorf("the caller of Headers changed the source: %s", got)
 	}
 }

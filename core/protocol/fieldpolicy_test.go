@@ -53,23 +53,6 @@ func TestR13OtherFieldsAreKept(t *testing.T) {
 	}
 }
 
-func TestAllowListKeepsOnlyItsFields(t *testing.T) {
-	t.Parallel()
-	long := "X-" + strings.Repeat("Long", 40)
-	p := setupPolicy(t, []string{"content-TYPE", "X-Total", long})
-	for name, want := range map[string]bool{
-		"Content-Type": true, "x-total": true, strings.ToUpper(long): true, long + "er": false, "Location": false, "Date": false, "X-Tota": false,
-		"Content-Encoding": true, "content-range": true, // needed to read the stored body
-	} {
-		if got := p.keeps(name); got != want {
-			t.Errorf("keeps(%s) = %t, want %t", name, got, want)
-		}
-	}
-	if none := setupPolicy(t, []string{}); none.keeps("Location") || !none.keeps("Content-Type") {
-		t.Error("an empty list keeps Location, or drops Content-Type")
-	}
-}
-
 func TestAllowListErrorNamesTheForbiddenField(t *testing.T) {
 	t.Parallel()
 	for _, name := range append([]string{"", "X Y", "X\n", "Größe"}, neverKeptExamples...) {

@@ -207,27 +207,6 @@ func TestR25SpellingDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestRequestWithoutHeaderIsLikeAnEmptyOne(t *testing.T) {
-	t.Parallel()
-	for _, f := range []Fingerprinter{DefaultFingerprint, CanonicalJSON} {
-		without := digest(t, f, Request{Method: "POST", Path: "/a"}, "k", "{}")
-		if empty := digest(t, f, Request{Method: "POST", Path: "/a", Header: lines{}}, "k", "{}"); empty != without {
-			t.Error("an empty header changes the fingerprint")
-		}
-	}
-}
-
-func TestNoFingerprintBindsToTheKeyOnly(t *testing.T) {
-	t.Parallel()
-	first := digest(t, NoFingerprint, Request{Method: "POST", Path: "/a"}, "k", "one")
-	if digest(t, NoFingerprint, Request{Method: "PATCH", Path: "/b"}, "k", "two") != first {
-		t.Error("a different request has another fingerprint")
-	}
-	if digest(t, NoFingerprint, Request{Method: "POST", Path: "/a"}, "l", "one") == first {
-		t.Error("two keys have one fingerprint")
-	}
-}
-
 // FuzzFingerprintInjective cuts one text into key, method, path, query and body in two
 // ways: two ways to cut are two requests, and two requests have two fingerprints.
 func FuzzFingerprintInjective(f *testing.F) {

@@ -42,25 +42,6 @@ func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {
 	}
 }
 
-func TestRestoreUndoesEveryChange(t *testing.T) {
-	t.Parallel()
-	header := map[string][]string{"A": {"1"}, "B": {"1", "2"}, "Date": nil}
-	before := appendMap(nil, header)
-	header["A"] = []string{"changed"}
-	header["B"] = append(header["B"], "3")
-	header["C"] = []string{"new"}
-	restore(header, before)
-	want := map[string][]string{"A": {"1"}, "B": {"1", "2"}, "Date": nil}
-	if !reflect.DeepEqual(header, want) {
-		t.Errorf("restored to %v, want %v", header, want)
-	}
-	delete(header, "A")
-	restore(header, before)
-	if !reflect.DeepEqual(header, want) {
-		t.Errorf("a removed field was not restored: %v", header)
-	}
-}
-
 func TestR17TrailersAreAnnounced(t *testing.T) {
 	t.Parallel()
 	header := map[string][]string{

@@ -3,7 +3,6 @@ package protocol_test
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -238,67 +237,6 @@ func TestContentNeedsAScope(t *testing.T) {
 		a.Exchange.Finish(protocol.Captured{Status: 201})
 		a.Exchange.Close()
 	}
-}
-
-// A guard of With has the retention that its source implies.
-func TestWithChangesTheWindow(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Key: protocol.KeyContent(time.Minute)})
-	if got := b.guard.Config().Retention; got != time.Minute {
-		t.Errorf("the retention is %v, want the window", got)
-	}
-	longer, err := b.guard.With(func(c *protocol.Config) { c.Key = protocol.KeyContent(time.Hour) })
-	if err != nil || longer.Config().Retention != time.Hour {
-		t.Errorf("another window: %v", err)
-	}
-}
-
-// A guard that With makes is the one that New makes: a default that followed from a key
-// source does not outlive it, and a chosen value does.
-func TestWithLeavesTheDefaultsOfAnotherKeySource(t *testing.T) {
-	t.Parallel()
-	header := func(c *protocol.Config) { c.Key = protocol.KeyHeader("X-Request-Key") }
-	content := func(c *protocol.Config) { c.Key = protocol.KeyContent(time.Hour) }
-	for name, c := range map[string]struct {
-		base   protocol.Config
-		change func(*protocol.Config)
-	}{
-		"content to a header":                  {protocol.Config{Key: protocol.KeyContent(time.Minute)}, header},
-		"content to a field":                   {protocol.Config{Key: protocol.KeyContent(time.Minute)}, func(c *protocol.Config) { c.Key = protocol.KeyField("/id") }},
-		"content to a header, with a choice":   {protocol.Config{Key: protocol.KeyContent(time.Minute)}, func(c *protocol.Config) { header(c); c.Fingerprint.Func = protocol.CanonicalJSON }},
-		"a chosen fingerprint to a header":     {protocol.Config{Key: protocol.KeyContent(time.Minute), Fingerprint: protocol.Fingerprinting{Func: protocol.CanonicalJSON}}, header},
-		"a chosen retention to a header":       {protocol.Config{Key: protocol.KeyContent(time.Minute), Retention: time.Minute}, header},
-		"content to a header, with a horizon":  {protocol.Config{Key: protocol.KeyContent(time.Minute)}, func(c *protocol.Config) { header(c); c.Horizon = time.Hour }},
-		"content to content":                   {protocol.Config{Key: protocol.KeyContent(time.Minute)}, content},
-		"a header to content":                  {protocol.Config{}, content},
-		"a parameter to a header":              {protocol.Config{Key: protocol.KeyParam("key")}, header},
-		"a function to the default":            {protocol.Config{Key: protocol.KeyFunc("ID", found)}, func(c *protocol.Config) { c.Key = protocol.KeySource{} }},
-		"AtMostOnce to Recoverable":            {protocol.Config{Preset: reprise.AtMostOnce}, func(c *protocol.Config) { c.Preset = reprise.Recoverable }},
-		"AtMostOnce of content to a header":    {protocol.Config{Key: protocol.KeyContent(time.Minute), Preset: reprise.AtMostOnce}, header},
-		"AtMostOnce of content to Recoverable": {protocol.Config{Key: protocol.KeyContent(time.Minute), Preset: reprise.AtMostOnce}, func(c *protocol.Config) { header(c); c.Preset = reprise.Recoverable }},
-	} {
-		changed := c.base
-		c.change(&changed)
-		want, refused := protocol.New(memstore.New(), changed)
-		base := setup(t, c.base).guard
-		between := must(base.With(func(c *protocol.Config) { c.Name = "between" }))
-		for _, from := range []*protocol.Guard{base, between} {
-			got, err := from.With(c.change)
-			switch {
-			case (err == nil) != (refused == nil):
-				t.Errorf("%s: New: %v, With: %v", name, refused, err)
-			case err == nil && policyOf(got) != policyOf(want):
-				t.Errorf("%s: With makes %s, want %s", name, policyOf(got), policyOf(want))
-			}
-		}
-	}
-}
-
-// policyOf shows every field of a policy but its name.
-func policyOf(g *protocol.Guard) string {
-	c := g.Config()
-	c.Name = ""
-	return fmt.Sprintf("%#v", c)
 }
 
 // FuzzKeyParam compares with net/url: one parameter is the key, and two are refused.

@@ -81,54 +81,6 @@ func TestGuardInsideAnotherRefusesAndRunsNothing(t *testing.T) {
 	}
 }
 
-// A run without a claim is a run, too: its guard lets nothing else decide.
-func TestGuardInsideAnUnprotectedRun(t *testing.T) {
-	t.Parallel()
-	outer := must(protocol.New(broken{memstore.New(), store.ErrUnavailable}, with(protocol.Config{FailOpen: true}, slog.New(slog.DiscardHandler))))
-	t.Cleanup(func() { _ = outer.Close(context.WithoutCancel(t.Context())) })
-	inner := must(outer.With(func(c *protocol.Config) { c.FailOpen, c.Preset = false, reprise.AtMostOnce }))
-	b := &bench{t, outer}
-	b.run("key", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		if a := (&bench{t, inner}).admitIn(x.Context(), "key", unread); a.Pass || a.Exchange != nil || a.Response.Status != 500 {
-			t.Errorf("another guard inside of an unprotected run: %+v", a)
-		}
-		if a := b.admitIn(x.Context(), "key", unread); !a.Pass {
-			t.Errorf("the same guard inside of an unprotected run: %+v", a)
-		}
-	})
-}
-
-// To the outer guard the refusal is a response of its handler, which may have had effects
-// before it made the inner call: a handler that goes on and answers is recorded, and an
-// outer policy that keeps failures keeps this one.
-func TestRefusalOfAGuardInsideReleasesNothing(t *testing.T) {
-	t.Parallel()
-	n := nest(t, protocol.Config{Preset: reprise.AtMostOnce}, func(g *protocol.Guard, _ *slog.Logger) (*protocol.Guard, error) {
-		return g.With(func(c *protocol.Config) { c.Name = "payments" })
-	})
-	runs := 0
-	for _, goesOn := range []bool{true, false} {
-		key := "refused"
-		if goesOn {
-			key = "goes-on"
-		}
-		for range 2 {
-			n.run(key, func(rec *protocol.Recorder, header http.Header, x *protocol.Exchange) {
-				runs++ // an effect
-				refused := n.inner.admitIn(x.Context(), key, unread).Response
-				if goesOn {
-					rec.WriteHeader(http.StatusCreated)
-					return
-				}
-				refused.Write(header, rec)
-			})
-		}
-	}
-	if runs != 2 {
-		t.Errorf("two operations of which a part was refused ran %d times", runs)
-	}
-}
-
 // A handler may call another part of its process, with a key for that call.
 func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 	t.Parallel()

@@ -684,33 +684,3 @@ func TestDecodeNamesTheBlob(t *testing.T) {
 		t.Errorf("Encode of a stream: %v", err)
 	}
 }
-
-func TestOffloadIsValidated(t *testing.T) {
-	t.Parallel()
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	st := new(blobs)
-	for _, c := range []struct {
-		cfg   protocol.Config
-		field string
-	}{
-		{protocol.Config{Offload: protocol.Offloading{ReadOnly: true}}, "ReadOnly"},
-		{protocol.Config{Offload: protocol.Offloading{MaxBody: 1 << 30}}, "MaxBody"},
-		{protocol.Config{Offload: protocol.Offloading{Timeout: time.Second}}, "Timeout"},
-		{protocol.Config{Offload: protocol.Offloading{Dir: "/"}}, "Dir"},
-		{protocol.Config{Offload: protocol.Offloading{MaxSpool: 1 << 40}}, "MaxSpool"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: -1}}, "MaxBody"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1<<40 + 1}}, "MaxBody"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 1 << 20}}, "MaxBody"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxSpool: 1 << 20}}, "MaxSpool"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: -1}}, "Timeout"},
-		{protocol.Config{Offload: protocol.Offloading{Blobs: st, Timeout: 2 * time.Hour}}, "Timeout"},
-	} {
-		if _, err := protocol.Over(engine, c.cfg); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Config.Offload."+c.field+":") {
-			t.Errorf("%+v: %v, want a complaint about %s", c.cfg, err, c.field)
-		}
-	}
-	guard := must(protocol.Over(engine, protocol.Config{Offload: protocol.Offloading{Blobs: st, MaxBody: 8 << 30}}))
-	if cfg := guard.Config(); cfg.Offload.MaxSpool != 8<<30 || cfg.Offload.Timeout != 10*time.Second {
-		t.Errorf("the defaults are %v and %v", cfg.Offload.MaxSpool, cfg.Offload.Timeout)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,58 +61,6 @@ func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	guard := must(protocol.Over(engine, cfg))
 	return &bench{t, guard}, log
-}
-
-// Every request with a key ends in one outcome that the observer sees, with the policy's
-// name.
-func TestEveryRefusalReachesTheObserver(t *testing.T) {
-	t.Parallel()
-	noTenant := errors.New("no tenant in the token")
-	noSense := errors.New("the body makes no sense")
-	b, log := observed(t, protocol.Config{
-		Name: "orders", Required: true, Limits: protocol.Limits{RequestBody: 10},
-		Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, key string, body []byte) (store.Fingerprint, error) {
-			switch string(body) {
-			case "senseless":
-				return store.Fingerprint{}, noSense
-			case "panic":
-				panic("a bug")
-			}
-			return protocol.DefaultFingerprint(r, key, body)
-		}},
-	})
-	broken := readerFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF })
-	for _, c := range []struct {
-		name   string
-		keys   []string
-		body   io.Reader
-		scope  func() (string, error)
-		status int
-		want   string
-		err    error
-	}{
-		{"no key", nil, nil, scope, 400, "refused key-missing", nil},
-		{"bad key", []string{"not a key"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
-		{"two keys", []string{"a", "b"}, nil, scope, 400, "refused key-invalid", store.ErrInvalid},
-		{"no scope", []string{"key"}, nil, func() (string, error) { return "", noTenant }, 403, "refused scope-missing", noTenant},
-		{"empty scope", []string{"k"}, nil, func() (string, error) { return "", nil }, 403, "refused scope-missing", store.ErrInvalid},
-		{"too large", []string{"k"}, strings.NewReader(strings.Repeat("x", 11)), scope, 413, "refused too-large", nil},
-		{"broken body", []string{"k"}, broken, scope, 400, "refused request-invalid", io.ErrUnexpectedEOF},
-		{"no sense", []string{"key"}, strings.NewReader("senseless"), scope, 400, "refused request-invalid", noSense},
-		{"claimed", []string{"k"}, nil, scope, 0, "claimed", nil},
-		{"replayed", []string{"k"}, nil, scope, 200, "replayed", nil},
-		{"mismatch", []string{"k"}, strings.NewReader("other"), scope, 422, "mismatch", nil},
-	} {
-		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": c.keys}, Body: c.body}, c.scope)
-		if a.Exchange != nil {
-			a.Exchange.Finish(protocol.Captured{Status: 200})
-			a.Exchange.Close()
-		}
-		got, err := log.outcomes()
-		if a.Response.Status != c.status || !slices.Equal(got, []string{"orders " + c.want}) || !errors.Is(err, c.err) {
-			t.Errorf("%s: status %d, events %q, error %v; want %d, %q, %v", c.name, a.Response.Status, got, err, c.status, c.want, c.err)
-		}
-	}
 }
 
 // R33b: functions that panic before the handler.
@@ -407,25 +354,6 @@ func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
 	}
 }
 
-// A call gets its refusals in the form of calls, whether the policy writes problems or
-// not.
-func TestRefusalsOfCallsAreThoseOfCalls(t *testing.T) {
-	t.Parallel()
-	for _, write := range []func(context.Context, *protocol.Request, protocol.Problem) protocol.Response{
-		nil, func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
-			return protocol.Response{Status: 418}
-		},
-	} {
-		b := setup(t, protocol.Config{Required: true, Problems: protocol.ProblemFormat{Write: write}})
-		got := b.guard.AdmitCall(t.Context(), protocol.Call{
-			Procedure: "/a.B/C", Metadata: lines{}, Message: func() ([]byte, error) { return nil, nil },
-		}, scope).Result
-		if got.Code != protocol.CodeKeyMissing.Problem().GRPC || len(got.Details) != 1 || !strings.Contains(string(got.Details[0].Value), "KEY_MISSING") {
-			t.Errorf("a problem written: %t: %+v", write != nil, got)
-		}
-	}
-}
-
 // The annotation of a response reaches the observer of a replay, and no client.
 func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	t.Parallel()
@@ -473,24 +401,5 @@ func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	}
 	if got := stored.Annotation([]byte("no response")); got != "" {
 		t.Errorf("the annotation of garbage is %q", got)
-	}
-}
-
-func TestNameOfAPolicyIsTheLabelOfItsRecords(t *testing.T) {
-	t.Parallel()
-	st := memstore.New()
-	engine := must(reprise.New(st, reprise.Config{}))
-	guard := must(protocol.Over(engine, protocol.Config{Name: "orders"}))
-	b := &bench{t, guard}
-	b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(http.StatusCreated) })
-	page, err := st.List(t.Context(), store.Query{Label: "orders", Limit: 10})
-	if err != nil || len(page.Records) != 1 || page.Records[0].Label != "orders" {
-		t.Errorf("%+v, %v", page, err)
-	}
-	if s := engine.Stats(); s.Labels["orders"].Ends[reprise.EndRecorded] != 1 || len(s.Labels) != 1 {
-		t.Errorf("%+v", s.Labels)
-	}
-	if err := engine.Close(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

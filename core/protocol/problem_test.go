@@ -185,26 +185,6 @@ func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
 	}
 }
 
-func TestKeyProblemsDescribeTheMistake(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	for _, err := range keyErrors {
-		r := ps.answerKey(err)
-		d := decodeProblem(t, r)
-		if want := "The " + testHeader + " header " + string(err) + ". Nothing was run."; d.Detail != want {
-			t.Errorf("%v: the detail is %q, want %q", err, d.Detail, want)
-		}
-		general := decodeProblem(t, ps.answer(CodeKeyInvalid))
-		d.Detail, general.Detail = "", ""
-		if link, _ := r.Header.Get("Link"); d != general || r.Status != 400 || link == "" {
-			t.Errorf("%v: status %d, Link %q, %+v; want the rest as for every invalid key", err, r.Status, link, d)
-		}
-	}
-	if d := decodeProblem(t, ps.answerKey(os.ErrInvalid)); strings.Contains(d.Detail, os.ErrInvalid.Error()) {
-		t.Errorf("the text of another error is in the detail %q", d.Detail)
-	}
-}
-
 func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
@@ -229,19 +209,6 @@ func TestR46ConfiguredProblemsHaveNoRetryAfterInVain(t *testing.T) {
 		if there != (want.after > 0) {
 			t.Errorf("%s: Retry-After %q, want one: %t", want.code, v, want.after > 0)
 		}
-	}
-}
-
-func TestWriterHasTheLastWordOnCaching(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	own := NewHeader(Field{Name: "cache-control", Value: "private"}, Field{Name: "retry-after", Value: "60"})
-	r := ps.completed(Response{Header: own}, ps.of(CodeStoreUnavailable))
-	if !slices.Equal(slices.Collect(r.Header.All()), slices.Collect(own.All())) {
-		t.Errorf("the header is %v, want the writer's", slices.Collect(r.Header.All()))
-	}
-	if r.Status != 503 {
-		t.Errorf("status %d where the writer set none, want the problem's", r.Status)
 	}
 }
 

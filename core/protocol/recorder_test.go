@@ -422,33 +422,6 @@ func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 	}
 }
 
-// Writes without a use for the record end when the client has left.
-func TestWritesFailOnceTheRecordHasNoUseForThem(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
-	a := b.admit("k", "body")
-	defer a.Exchange.Close()
-	var w protocol.Recorder
-	gone := goneClient{}
-	w.Start(a.Exchange, http.Header{}, gone, nil)
-	defer w.Close()
-	if !w.Flush() {
-		t.Error("it does not stream")
-	}
-	for range 2 {
-		if _, err := w.WriteString("12345"); err != nil {
-			t.Errorf("a write that is kept: %v", err)
-		}
-	}
-	if _, err := w.WriteString("1"); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("a write that is neither kept nor sent: %v", err)
-	}
-	w.Finish()
-	if again := b.replay("k"); again.Header().Get("Idempotency-Body") != "omitted" {
-		t.Errorf("replayed %v", again.Header())
-	}
-}
-
 // R35: a handler whose client left a body that is too long to be kept has finished,
 // however it ends, and is not run again.
 func TestR35HandlerWhoseClientLeftHasFinished(t *testing.T) {

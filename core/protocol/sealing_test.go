@@ -58,19 +58,6 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 	}
 }
 
-// A secret is all that it takes to seal.
-func TestSecretAloneSeals(t *testing.T) {
-	t.Parallel()
-	st := memstore.New()
-	guard := must(protocol.New(st, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}))
-	defer guard.Close(context.WithoutCancel(t.Context()))
-	(&bench{t, guard}).run("key", answering("card 4111"))
-	payload := payloadOf(t, st, "key")
-	if _, err := stored.Decode(payload); !errors.Is(err, stored.ErrSealed) || bytes.Contains(payload, []byte("4111")) {
-		t.Errorf("recorded %q: %v", payload, err)
-	}
-}
-
 // away is a store that takes no completion until an instant.
 type away struct {
 	*memstore.Store

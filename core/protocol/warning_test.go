@@ -2,7 +2,6 @@ package protocol_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // logged returns a guard, its log, and the events that it reports.
@@ -110,38 +108,6 @@ func TestR35WarnsOfAnOmittedBodyOnce(t *testing.T) {
 		n := strings.Count(lines.String(), "is not kept, because it is too large")
 		if c.want == "" && len(reasons)+n > 0 || c.want != "" && (n != 1 || len(reasons) != 1 || !strings.Contains(reasons[0], c.want)) || strings.Contains(lines.String(), "secret") {
 			t.Errorf("%s: reported %q, and %d times in the log:\n%s", name, reasons, n, lines)
-		}
-	}
-}
-
-// A text with a key of 8 bytes in it is withheld, and a shorter key is in too many texts
-// to withhold them.
-func TestKeysOfLessThanEightBytesAreNotWithheld(t *testing.T) {
-	t.Parallel()
-	for key, withheld := range map[string]bool{"a": false, "order": false, "seven-7": false, "eight--8": true, "nine---99": true} {
-		const text = "an order a seven-7 eight--8 nine---99"
-		guard, lines, log := logged(t, protocol.Config{
-			Describe: func(context.Context, *protocol.Request) string { return text },
-			Fingerprint: protocol.Fingerprinting{Func: func(r *protocol.Request, _ string, _ []byte) (store.Fingerprint, error) {
-				if r.Path == "/panics" {
-					panic(text)
-				}
-				return store.Fingerprint{}, errors.New(text)
-			}},
-		})
-		for _, path := range []string{"/fails", "/panics"} {
-			guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: path, Header: http.Header{"Idempotency-Key": {key}}}, scope)
-			if _, err := log.outcomes(); strings.Contains(err.Error(), text) == withheld {
-				t.Errorf("%q, %s: the observer gets %v", key, path, err)
-			}
-		}
-		if got := strings.Contains(lines.String(), text); got == withheld {
-			t.Errorf("%q: logged\n%s", key, lines)
-		}
-		described, events, _ := described(t, protocol.Config{Describe: func(context.Context, *protocol.Request) string { return text }},
-			protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {key}}}, key)
-		if (described == text) == withheld || (len(events) > 0) != withheld {
-			t.Errorf("%q: the record has %q, events %v", key, described, events)
 		}
 	}
 }
