@@ -1,9 +1,7 @@
 package reprise
 
 import (
-	"container/heap"
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -145,32 +143,8 @@ func TestTimesOfARenewal(t *testing.T) {
 	}
 }
 
-// An attempt that fell due while a batch was out is renewed by the next one, unless it
-// has ended, expires, or is past its deadline by then.
-func TestOverdueAttemptsAreInTheNextBatch(t *testing.T) {
-	t.Parallel()
-	r, add, cancelled := renewing(t)
-	at := now()
-	due := func(deadline time.Duration) *Attempt { return add(at.add(deadline), at.add(-time.Second), never) }
-	first, second, ended, expiring, lost := due(time.Hour), due(time.Hour), due(time.Hour), due(time.Hour), due(time.Hour)
-	if _, batch := r.tick(true); len(batch) != 0 || len(r.overdue) != 5 {
-		t.Fatalf("%d in a second batch, %d overdue", len(batch), len(r.overdue))
-	}
-	r.remove(ended)
-	r.letExpire(expiring)
-	lost.lease.deadline = at.add(-time.Second)
-	lost.lease.schedule()
-	heap.Init(&r.due)
-	_, batch := r.tick(false)
-	if len(batch) != 2 || !slices.Contains(batch, first) || !slices.Contains(batch, second) || len(r.overdue) != 0 {
-		t.Errorf("%d in the next batch, and %d overdue, want the two that can be renewed", len(batch), len(r.overdue))
-	}
-	if got := cancelled(); len(got) != 1 || got[0] != lost {
-		t.Errorf("%d are cancelled, want the one past its deadline", len(got))
-	}
-}
-
-// So is one that is alone, or the next to be looked at.
+// An attempt that fell due while a batch was out is renewed by the next one, also where
+// no other is due.
 func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
 	t.Parallel()
 	r, add, _ := renewing(t)

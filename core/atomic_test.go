@@ -8,7 +8,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -90,22 +89,5 @@ func TestAtomicReleaseIsNotRepeated(t *testing.T) {
 		if n := calls.Load(); n != 1 {
 			t.Errorf("asked %d times, want once", n)
 		}
-	})
-}
-
-// binding and Atomic together, as the transactional store has them.
-func TestAtomicAttemptRunsInTheBoundContext(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		type transaction struct{}
-		inner := setupAtomic(t, time.Minute).store
-		inner.Store = memstore.New()
-		e := newEngine(t, &binding{Store: inner, bind: func(ctx context.Context, _ store.ID, o store.Owner) context.Context {
-			return context.WithValue(ctx, transaction{}, o)
-		}}, nil, reprise.Config{})
-		res := must(e.Begin(t.Context(), order("k")))
-		if o, ok := res.Attempt.Context().Value(transaction{}).(store.Owner); !ok || o.IsZero() {
-			t.Error("the handler has no transaction")
-		}
-		complete(t, res.Attempt, "answer", reprise.EndRecorded)
 	})
 }

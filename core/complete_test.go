@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -131,23 +130,6 @@ func TestLostCompletion(t *testing.T) {
 	}
 }
 
-// The key was used for another request after its record had gone: only this response
-// belongs to this client.
-func TestLostCompletionWhoseKeyBelongsToAnotherRequestIsUnrecorded(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		a := overtake(t, b, order("k"))
-		release(t, other.claim(t, order("k")))
-		changed := order("k")
-		changed.Fingerprint[0]++
-		complete(t, other.claim(t, changed), "another's", reprise.EndRecorded)
-		end := complete(t, a, "mine", reprise.EndUnrecorded)
-		wantError(t, "the result", end.Err, store.ErrLeaseLost)
-		b.want(t, order("k"), reprise.Mismatch)
-	})
-}
-
 // The store lost its data, and is down when the record must be made anew.
 func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -171,27 +153,6 @@ func TestLostRecordIsCompletedInTheBackground(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
 			t.Errorf("recorded %q", got)
-		}
-	})
-}
-
-func TestReleaseThatFailsGoesOnInTheBackground(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
-		a := b.claim(t, order("k"))
-		start := time.Now()
-		wantError(t, "Release", a.Release(), store.ErrUnavailable)
-		if took := time.Since(start); took > budget {
-			t.Errorf("held the response back for %v, want 2s at most", took)
-		}
-		b.want(t, order("k"), reprise.InProgress)
-		b.store.heal()
-		time.Sleep(time.Second * 5 / 4) // the longest pause
-		synctest.Wait()
-		release(t, b.claim(t, order("k")))
-		if n := b.events.count("released"); n != 2 {
-			t.Errorf("%d releases reported, want 2", n)
 		}
 	})
 }

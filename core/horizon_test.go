@@ -50,32 +50,6 @@ func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
 	})
 }
 
-// What an operator resolves is remembered at least as long as the record would have been:
-// his retention is that of the result, and the horizon is the policy's.
-func TestResolvedRecordKeepsItsHorizon(t *testing.T) {
-	for _, retention := range []time.Duration{time.Minute, kept, 2 * kept} {
-		t.Run(retention.String(), func(t *testing.T) {
-			inTime(t, func(t *testing.T) {
-				st := memstore.New()
-				dead, b := setupOver(t, st, reprise.Config{}), setupOver(t, st, reprise.Config{})
-				left := dead.claim(t, once("k"))
-				_ = closeWithin(t, dead.Engine, 0)
-				defer func() { _ = left.Release() }()
-				time.Sleep(2 * lease)
-				err := st.Resolve(t.Context(), idOf(once("k")), store.Resolution{Fence: left.View().Fence(), Payload: []byte("resolved"), Retention: retention})
-				wantError(t, "resolve", err, nil)
-				b.want(t, once("k"), reprise.Replayed)
-				time.Sleep(retention)
-				b.want(t, once("k"), reprise.Expired)
-				time.Sleep(max(horizon, kept+horizon-2*lease-retention) - 1)
-				b.want(t, once("k"), reprise.Expired)
-				time.Sleep(time.Nanosecond)
-				release(t, b.claim(t, once("k")))
-			})
-		})
-	}
-}
-
 // A record is judged by the policy that claimed it, whatever the retry has: a deployment
 // that changes the policy changes nothing for what already runs or has ended.
 func TestRecordIsJudgedByItsOwnPolicy(t *testing.T) {

@@ -34,26 +34,6 @@ func TestLapsedAttemptIsTakenOver(t *testing.T) {
 	})
 }
 
-func TestTakeoverIsRefused(t *testing.T) {
-	for name, change := range map[string]func(*reprise.Operation){
-		"at most once": func(op *reprise.Operation) { op.Preset = reprise.AtMostOnce },
-		"MaxAttempts":  func(op *reprise.Operation) { op.MaxAttempts = 1 },
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			other := setupOver(t, b.store.Store, reprise.Config{})
-			op := order("k")
-			change(&op)
-			a := overtake(t, b, op)
-			other.want(t, op, reprise.Lapsed)
-			b.want(t, op, reprise.Lapsed)
-			other.events.want(t, "lapsed")
-			complete(t, a, "late", reprise.EndRecorded) // it was running after all
-			other.want(t, op, reprise.Replayed)
-		})
-	}
-}
-
 // After the local deadline the table of the process no longer has an attempt, even if its
 // handler does not notice.
 func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {

@@ -66,33 +66,6 @@ func TestSimultaneousDuplicatesShareOneClaim(t *testing.T) {
 	})
 }
 
-func TestResultOlderThanTheRequestIsNotShared(t *testing.T) {
-	for name, end := range map[string]struct {
-		how  func(*testing.T, *reprise.Attempt)
-		want reprise.Outcome
-	}{
-		"completed meanwhile": {func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndRecorded) }, reprise.Replayed},
-		"released meanwhile":  {release, reprise.Claimed},
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			a := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-			slowClaims(b)
-			var early, late answers
-			early.begin(t.Context(), b.Engine, order("k"), 1)
-			end.how(t, a) // its client has the response, and so may send its next request
-			late.begin(t.Context(), b.Engine, order("k"), 1)
-			early.Wait()
-			late.Wait()
-			early.want(t, reprise.InProgress, 1)
-			got := late.want(t, end.want, 1)[0]
-			if got.Attempt != nil {
-				release(t, got.Attempt)
-			}
-		})
-	}
-}
-
 func TestStoreThatEndsTheGoroutineLeavesEachOnItsOwn(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})

@@ -1,8 +1,6 @@
 package memstore_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -29,59 +27,6 @@ func TestCompleteIsByTheOwnerAndOnce(t *testing.T) {
 		if got := mustClaim(t, s, op.claim(), store.Completed); string(got.Payload) != "first" {
 			t.Errorf("kept %q", got.Payload)
 		}
-	})
-}
-
-func TestReleaseIsByTheOwner(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		rival := op.by(store.NewOwner())
-		mustClaim(t, s, op.claim(), store.Claimed)
-		if err := s.Release(t.Context(), rival.id, rival.owner); err != nil {
-			t.Fatal(err)
-		}
-		mustClaim(t, s, rival.claim(), store.InProgress)
-		for range 2 {
-			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
-				t.Fatal(err)
-			}
-		}
-		wantError(t, "complete after release", s.Complete(t.Context(), op.complete("")), store.ErrLeaseLost)
-		mustClaim(t, s, rival.claim(), store.Claimed)
-	})
-}
-
-func TestRetentionCountsFromCompletion(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), store.Claimed)
-		time.Sleep(lease / 2)
-		done := op.complete("answer")
-		done.Retention = time.Minute // shorter than the claim's
-		mustComplete(t, s, done)
-		time.Sleep(time.Minute - time.Nanosecond)
-		mustClaim(t, s, op.claim(), store.Completed)
-		time.Sleep(time.Nanosecond)
-		mustClaim(t, s, op.claim(), store.Claimed)
-	})
-}
-
-func TestLateCompletionSucceedsUnlessTakenOver(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		mustClaim(t, s, op.claim(), store.Claimed)
-		time.Sleep(2 * lease)
-		mustComplete(t, s, op.complete("late"))
-		mustClaim(t, s, op.claim(), store.Completed)
-
-		late := newOperation()
-		late.id = store.ID(numbered(2))
-		rival := late.by(store.NewOwner())
-		mustClaim(t, s, late.claim(), store.Claimed)
-		time.Sleep(lease)
-		mustClaim(t, s, rival.claim(), store.Claimed)
-		wantError(t, "late", s.Complete(t.Context(), late.complete("late")), store.ErrLeaseLost)
-		mustComplete(t, s, rival.complete("rival"))
 	})
 }
 
@@ -121,53 +66,4 @@ func TestRenewAnswersPerEntry(t *testing.T) {
 			t.Errorf("an empty batch answered %v, %v", got, err)
 		}
 	})
-}
-
-func TestLiveLeaseOutlivesRetention(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		claim := op.claim()
-		claim.Retention = lease / 2
-		mustClaim(t, s, claim, store.Claimed)
-		time.Sleep(lease - time.Nanosecond)
-		if n, err := s.Purge(t.Context(), 10); n != 0 || err != nil {
-			t.Fatalf("purged %d, %v", n, err)
-		}
-		mustClaim(t, s, op.by(store.NewOwner()).claim(), store.InProgress)
-		time.Sleep(time.Nanosecond)
-		if n, err := s.Purge(t.Context(), 10); n != 1 || err != nil {
-			t.Fatalf("purged %d, %v", n, err)
-		}
-	})
-}
-
-func TestUnseenRecordIsNobodys(t *testing.T) {
-	t.Parallel()
-	for name, act := range map[string]func(context.Context, *memstore.Store, operation) error{
-		"complete": func(ctx context.Context, s *memstore.Store, op operation) error {
-			return s.Complete(ctx, op.complete("late"))
-		},
-		"renew": func(ctx context.Context, s *memstore.Store, op operation) error {
-			got, err := s.Renew(ctx, op.renew())
-			if err == nil && got[0] == store.RenewLost {
-				err = store.ErrLeaseLost
-			}
-			return err
-		},
-		"inspect": func(ctx context.Context, s *memstore.Store, op operation) error {
-			if _, err := s.Inspect(ctx, op.id); !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			return store.ErrLeaseLost
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inTime(t, func(t *testing.T) {
-				s, op := memstore.New(), newOperation()
-				mustClaim(t, s, op.claim(), store.Claimed)
-				time.Sleep(retention)
-				wantError(t, name, act(t.Context(), s, op), store.ErrLeaseLost)
-			})
-		})
-	}
 }

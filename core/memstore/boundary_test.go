@@ -148,17 +148,6 @@ func TestListRefusesACursorThatWasChanged(t *testing.T) {
 	})
 }
 
-func TestAStoreIsFullAtItsBoundOfBytes(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s := must(memstore.NewBounded(memstore.Bounds{Records: 10, Bytes: 2 * memstore.RecordOverhead}))
-		for n := range 2 {
-			mustClaim(t, s, inShard(n, n).claim(), store.Claimed)
-		}
-		_, err := s.Claim(t.Context(), inShard(2, 2).claim())
-		wantError(t, "the third", err, store.ErrFull)
-	})
-}
-
 func TestTheClockStaysWhereItIs(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s, op := memstore.New(), newOperation()

@@ -53,28 +53,6 @@ func TestFullStoreRefusesNewKeysAndKeepsItsRecords(t *testing.T) {
 	})
 }
 
-// The record that makes room is in another shard than the new key.
-func TestDeadRecordsMakeRoomForAnyKey(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const records = 100
-		s := bounded(t, memstore.Bounds{Records: records})
-		op := newOperation()
-		for n := range records {
-			op.id = store.ID(numbered(n))
-			mustClaim(t, s, op.claim(), store.Claimed)
-			if n == 0 {
-				time.Sleep(time.Second) // this one ends first
-			}
-		}
-		op.id = store.ID(numbered(records))
-		time.Sleep(retention - time.Second - time.Nanosecond)
-		_, err := s.Claim(t.Context(), op.claim())
-		wantError(t, "one key more", err, store.ErrFull)
-		time.Sleep(time.Nanosecond)
-		mustClaim(t, s, op.claim(), store.Claimed)
-	})
-}
-
 func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := bounded(t, memstore.Bounds{Bytes: 2*memstore.RecordOverhead + 1000})
@@ -115,51 +93,6 @@ func TestClaimsSweepExpiredRecords(t *testing.T) {
 		left := must(s.Purge(t.Context(), 100_000))
 		if left > 2*alive {
 			t.Errorf("%d dead records were left of %d, want at most %d", left, keys, 2*alive)
-		}
-	})
-}
-
-func TestPurgeDeletesUpToItsLimit(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		for n := range 300 {
-			op.id = store.ID(numbered(n))
-			mustClaim(t, s, op.claim(), store.Claimed)
-		}
-		time.Sleep(retention)
-		for _, want := range []int{200, 100, 0} {
-			if n, err := s.Purge(t.Context(), 200); n != want || err != nil {
-				t.Fatalf("purged %d, %v; want %d", n, err, want)
-			}
-		}
-	})
-}
-
-// A completion moves the end of a record either way: a record deleted at its first end
-// would run again, and one that stayed until then would occupy its room needlessly.
-func TestCompletedRecordEndsByItsCompletion(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, later, earlier := memstore.New(), newOperation(), newOperation()
-		earlier.id = store.ID(numbered(2))
-		mustClaim(t, s, later.claim(), store.Claimed)
-		time.Sleep(retention - time.Second)
-		if _, err := s.Renew(t.Context(), later.renew()); err != nil {
-			t.Fatal(err)
-		}
-		mustComplete(t, s, later.complete("answer"))
-		mustClaim(t, s, earlier.claim(), store.Claimed)
-		short := earlier.complete("answer")
-		short.Retention = time.Second
-		mustComplete(t, s, short)
-
-		time.Sleep(time.Minute) // past the first end of the one and the last of the other
-		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
-			t.Errorf("purged %d records, %v, want the one that ended", n, err)
-		}
-		mustClaim(t, s, later.claim(), store.Completed)
-		time.Sleep(retention)
-		if n, err := s.Purge(t.Context(), 10); err != nil || n != 1 {
-			t.Errorf("purged %d records at the end of the other, %v", n, err)
 		}
 	})
 }

@@ -92,35 +92,6 @@ func TestClaimRepeatedByItsOwnerStartsTheLeaseAnew(t *testing.T) {
 	})
 }
 
-func TestFencesGrowOverTakeoverReleaseAndExpiry(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		last := uint64(0)
-		for range 3 {
-			got := mustClaim(t, s, op.claim(), store.Claimed)
-			if got.Fence <= last {
-				t.Fatalf("fence %d after %d", got.Fence, last)
-			}
-			last = got.Fence
-			time.Sleep(lease)
-			op = op.by(store.NewOwner())
-			got = mustClaim(t, s, op.claim(), store.Claimed)
-			if got.Fence <= last {
-				t.Fatalf("fence %d after %d", got.Fence, last)
-			}
-			last = got.Fence
-			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
-				t.Fatal(err)
-			}
-		}
-		mustClaim(t, s, op.claim(), store.Claimed)
-		time.Sleep(retention)
-		if got := mustClaim(t, s, op.claim(), store.Claimed); got.Fence <= last {
-			t.Fatalf("fence %d after %d", got.Fence, last)
-		}
-	})
-}
-
 func TestOfManyClaimsOneIsGranted(t *testing.T) {
 	t.Parallel()
 	s, op := memstore.New(), newOperation()

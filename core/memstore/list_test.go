@@ -118,11 +118,3 @@ func TestListSelects(t *testing.T) {
 		}
 	})
 }
-
-func TestListRefusesTheCursorOfAnotherStore(t *testing.T) {
-	t.Parallel()
-	for _, cursor := range []string{"x", "memory-0-0-", "memory-zz-0-", "redis-1-2-3", "memory-1-99-"} {
-		_, err := memstore.New().List(t.Context(), store.Query{Limit: 1, After: cursor})
-		wantError(t, cursor, err, store.ErrInvalid)
-	}
-}
