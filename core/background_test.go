@@ -83,9 +83,7 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != attempts {
 			t.Errorf("%+v after the leases, want nothing", s)
 		}
-		if n := b.events.count("dropped"); n != attempts {
-			t.Errorf("%d reported as dropped, want %d", n, attempts)
-		}
+		b.events.wantCount(t, "dropped", attempts)
 		other := setupOver(t, b.store.Store, reprise.Config{})
 		for i := range attempts {
 			a := other.claim(t, order(strconv.Itoa(i)))
@@ -228,9 +226,7 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if n := b.events.count("lease-lost"); n != 0 {
-				t.Error("reported a lost lease")
-			}
+			b.events.wantCount(t, "lease-lost", 0)
 			wantCause(t, a.Context(), context.Canceled)
 		})
 	}
@@ -249,9 +245,7 @@ func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
 		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
 			t.Errorf("%+v, want the completion given up", s)
 		}
-		if n := b.events.count("dropped"); n != 1 {
-			t.Errorf("%d reported as dropped, want 1", n)
-		}
+		b.events.wantCount(t, "dropped", 1)
 		a := b.claim(t, order("k"))
 		if n := a.View().Number(); n != 2 {
 			t.Errorf("attempt %d, want 2: the first lapsed", n)

@@ -79,12 +79,8 @@ func TestBackgroundCompletionReportsALostLease(t *testing.T) {
 		lost.Store(true)
 		time.Sleep(lease / 2)
 		synctest.Wait()
-		if n := b.events.count("lease-lost"); n != 1 {
-			t.Errorf("the loss is reported %d times: %v", n, b.events.names())
-		}
-		if n := b.events.count("dropped"); n != 1 {
-			t.Errorf("the drop is reported %d times: %v", n, b.events.names())
-		}
+		b.events.wantCount(t, "lease-lost", 1)
+		b.events.wantCount(t, "dropped", 1)
 		if last := b.events.last(); last.Name() != "dropped" || last.End != reprise.EndDropped {
 			t.Errorf("the last event is %v", last.Name())
 		}

@@ -121,9 +121,7 @@ func TestClaimOfUnknownOutcomeIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
 		if apart := at[3].Sub(at[2]); apart != budget {
 			t.Errorf("released %v apart, want %v", apart, budget)
 		}
-		if n := b.events.count("released"); n != 1 {
-			t.Errorf("%d releases reported, want 1", n)
-		}
+		b.events.wantCount(t, "released", 1)
 	})
 }
 

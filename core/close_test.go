@@ -19,9 +19,7 @@ func TestCloseWaitsForRunningAttempts(t *testing.T) {
 		a := b.claim(t, order("k"))
 		time.AfterFunc(10*lease, func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("answer")}) })
 		start := time.Now()
-		if err := closeWithin(t, b.Engine, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Close", closeWithin(t, b.Engine, time.Hour), nil)
 		if took := time.Since(start); took != 10*lease {
 			t.Errorf("closed after %v, want 5m: when the last attempt ended, its lease kept", took)
 		}
@@ -74,9 +72,7 @@ func TestCloseWaitsForTheWorkInTheBackground(t *testing.T) {
 			begin(t, b)
 			time.AfterFunc(time.Minute, b.store.heal)
 			start := time.Now()
-			if err := closeWithin(t, b.Engine, time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Close", closeWithin(t, b.Engine, time.Hour), nil)
 			if took := time.Since(start); took < time.Minute || took > time.Minute+2*time.Second {
 				t.Errorf("closed after %v, want when the store was back", took)
 			}
@@ -115,9 +111,7 @@ func TestCloseCancelsRemainingAttemptsAtItsDeadline(t *testing.T) {
 		if n := releases.Load(); n != 0 {
 			t.Errorf("released %d times", n)
 		}
-		if n := b.events.count("lease-lost"); n != 2 {
-			t.Errorf("%d losses reported, want 2", n)
-		}
+		b.events.wantCount(t, "lease-lost", 2)
 
 		complete(t, a, "answer", reprise.EndRecorded) // where the store takes it
 		if err := closeWithin(t, b.Engine, time.Second); err == nil {

@@ -123,9 +123,7 @@ func TestLostCompletion(t *testing.T) {
 			if got := b.want(t, op, reprise.Replayed).Payload; string(got) != c.after {
 				t.Errorf("replayed %q, want %q", got, c.after)
 			}
-			if n := b.events.count("lease-lost"); n != 1 {
-				t.Errorf("one loss was reported %d times", n)
-			}
+			b.events.wantCount(t, "lease-lost", 1)
 		})
 	}
 }
@@ -195,8 +193,6 @@ func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
 		if n := b.events.count("lease-lost"); n > 0 {
 			t.Error("a loss was reported")
 		}
-		if n := b.events.count("completed"); n != 1 {
-			t.Errorf("%d completions reported, want 1", n)
-		}
+		b.events.wantCount(t, "completed", 1)
 	})
 }

@@ -78,9 +78,7 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 			if n := b.Stats().Outcomes[reprise.Unprotected]; n != 3 {
 				t.Errorf("%d unprotected attempts counted, want 3", n)
 			}
-			if n := b.events.count("unprotected"); n != 3 {
-				t.Errorf("%d unprotected attempts reported, want 3", n)
-			}
+			b.events.wantCount(t, "unprotected", 3)
 			b.store.heal()
 			time.Sleep(2 * time.Second)
 		})

@@ -69,9 +69,7 @@ func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
 				t.Errorf("%d leases are kept, want 1", n)
 			}
 			complete(t, next, "answer", reprise.EndRecorded)
-			if n := b.events.count("lease-lost"); n != 0 {
-				t.Errorf("%d lost leases reported", n)
-			}
+			b.events.wantCount(t, "lease-lost", 0)
 		})
 	}
 }

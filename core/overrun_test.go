@@ -91,9 +91,7 @@ func TestHandlerThatReturnsAfterItsRecordIsUnknown(t *testing.T) {
 			if s := b.Stats(); s.Ends[reprise.EndUnknown] != 1 || s.Running != 0 {
 				t.Errorf("ended as %v", s.Ends)
 			}
-			if n := b.events.count("lease-lost"); n != 0 {
-				t.Errorf("%d events say that another attempt may run", n)
-			}
+			b.events.wantCount(t, "lease-lost", 0)
 		})
 	}
 }
@@ -113,9 +111,7 @@ func TestHandlerThatReturnsAfterAnOperatorResolvedItsRecord(t *testing.T) {
 			a := outrun(t, b, order("k"))
 			inspector, _ := store.As[store.Inspector](b.store.Store)
 			c.resolution.Fence = a.View().Fence()
-			if err := inspector.Resolve(t.Context(), a.ID(), c.resolution); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Resolve", inspector.Resolve(t.Context(), a.ID(), c.resolution), nil)
 			complete(t, a, "late", c.end)
 			if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != c.replayed {
 				t.Errorf("replayed %q, want %q", got, c.replayed)
@@ -313,9 +309,7 @@ func TestOverrunOfAnAtomicAttemptIsNotMarked(t *testing.T) {
 		time.Sleep(3*lease - 1)
 		b.want(t, order("k"), reprise.InProgress)
 		time.Sleep(time.Second)
-		if n := b.events.count("lease-lost"); n != 1 {
-			t.Errorf("the end of the transaction is reported %d times", n)
-		}
+		b.events.wantCount(t, "lease-lost", 1)
 		release(t, a)
 	})
 }

@@ -31,9 +31,7 @@ func answering(answer *store.Resolution, err error) func(context.Context, store.
 // unknown runs op and leaves its outcome unknown.
 func (b *bench) unknown(t *testing.T, op reprise.Operation) {
 	t.Helper()
-	if err := b.claim(t, op).Unknown("the bank timed out"); err != nil {
-		t.Fatal(err)
-	}
+	wantError(t, "Unknown", b.claim(t, op).Unknown("the bank timed out"), nil)
 }
 
 // reconcile makes a round that must not fail.
@@ -131,9 +129,7 @@ func TestReconcileSelects(t *testing.T) {
 				t.Errorf("%s: asked about %d records, want %d", name, round.NotKnown, c.asked)
 			}
 		}
-		if err := lapsed.Release(); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Release", lapsed.Release(), nil)
 	})
 }
 

@@ -160,9 +160,7 @@ func TestBatchThatHangsDelaysNoCancellation(t *testing.T) {
 			close(let)
 			release(t, first)
 			release(t, second)
-			if n := b.events.count("lease-lost"); n != 2 {
-				t.Errorf("%d losses reported, want 2", n)
-			}
+			b.events.wantCount(t, "lease-lost", 2)
 		})
 	}
 }
@@ -221,9 +219,7 @@ func TestStatusesOfARenewal(t *testing.T) {
 				if took := time.Since(start); took > c.lostAt {
 					t.Errorf("cancelled after %v, want %v at most", took, c.lostAt)
 				}
-				if n := b.events.count("lease-lost"); n != 1 {
-					t.Errorf("the loss was reported %d times", n)
-				}
+				b.events.wantCount(t, "lease-lost", 1)
 			}
 			b.store.heal()
 			complete(t, a, "answer", reprise.EndRecorded) // not taken over

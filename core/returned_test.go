@@ -120,9 +120,7 @@ func TestHandlerThatReturnsAfterItsMarkWasForgottenIsContested(t *testing.T) {
 			a := outrun(t, b, order("k"))
 			a.Returned()
 			inspector, _ := store.As[store.Inspector](b.store.Store)
-			if err := inspector.Resolve(t.Context(), a.ID(), store.Resolution{Fence: a.View().Fence(), Forget: true}); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Resolve", inspector.Resolve(t.Context(), a.ID(), store.Resolution{Fence: a.View().Fence(), Forget: true}), nil)
 			another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
 			wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
 			time.Sleep(lease)
@@ -139,9 +137,7 @@ func TestMarkThatFindsTheLeaseLostReportsIt(t *testing.T) {
 		b.store.onUnknown = func(context.Context, store.UnknownRequest) error { return store.ErrLeaseLost }
 		a := outrun(t, b, order("k"))
 		time.Sleep(time.Second)
-		if n := b.events.count("lease-lost"); n != 1 {
-			t.Errorf("observed %v", b.events.names())
-		}
+		b.events.wantCount(t, "lease-lost", 1)
 		release(t, a)
 	})
 }

@@ -54,9 +54,7 @@ func leave(t *testing.T, st store.Store, label string, n int, atMostOnce, unknow
 			t.Fatal(err)
 		}
 		if unknown {
-			if err := st.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "the bank timed out"}); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Unknown", st.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "the bank timed out"}), nil)
 		}
 	}
 }
@@ -198,9 +196,7 @@ func TestOneProcessCountsStuckRecords(t *testing.T) {
 		if second == first {
 			t.Fatal("a process without its store reports")
 		}
-		if err := closeWithin(t, second, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Close", closeWithin(t, second, time.Minute), nil)
 		if third := after(35 * time.Second); third == first || third == second {
 			t.Error("a closed process reports")
 		}
@@ -333,9 +329,7 @@ func TestProcessThatCouldNotCountStuckRecordsLearnsThatOthersDo(t *testing.T) {
 		if first.Stats().Uncounted || second.Stats().Uncounted {
 			t.Errorf("while another counts: %t, and that one: %t", first.Stats().Uncounted, second.Stats().Uncounted)
 		}
-		if err := closeWithin(t, second, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Close", closeWithin(t, second, time.Minute), nil)
 		read(2*time.Hour, first)
 		if !first.Stats().Uncounted {
 			t.Error("alone again, the process that cannot count does not say so")

@@ -299,6 +299,14 @@ func (s *events) count(name string) int {
 	return n
 }
 
+// wantCount fails the test unless an event of this name was observed n times.
+func (s *events) wantCount(t *testing.T, name string, n int) {
+	t.Helper()
+	if got := s.count(name); got != n {
+		t.Errorf("%d events %q, want %d: %v", got, name, n, s.names())
+	}
+}
+
 // inTimeNamed is inTime for one row of a table.
 func inTimeNamed(t *testing.T, name string, body func(t *testing.T)) {
 	t.Helper()

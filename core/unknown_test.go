@@ -45,14 +45,10 @@ func TestUnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 			b, op := setup(t, reprise.Config{}), order("k")
 			op.Preset = preset
 			a := b.claim(t, op)
-			if err := a.Unknown("the bank timed out"); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Unknown", a.Unknown("the bank timed out"), nil)
 			wantCause(t, a.Context(), context.Canceled)
 			b.wantUnknown(t, op, "the bank timed out")
-			if n := b.events.count("unknown"); n != 1 {
-				t.Errorf("%d events, want 1", n)
-			}
+			b.events.wantCount(t, "unknown", 1)
 			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
 				t.Errorf("%d attempts ended so, want 1", n)
 			}
@@ -80,9 +76,7 @@ func TestUnknownKeepsAPrintableReason(t *testing.T) {
 	} {
 		inTimeNamed(t, fmt.Sprintf("%.20q of %d", reason, len(reason)), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			if err := b.claim(t, order("k")).Unknown(reason); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Unknown", b.claim(t, order("k")).Unknown(reason), nil)
 			b.wantUnknown(t, order("k"), want)
 		})
 	}
@@ -121,9 +115,7 @@ func TestUnknownContinuesInTheBackground(t *testing.T) {
 			if n := b.Stats().Ends[reprise.EndUnknown]; n != 1 {
 				t.Errorf("%d attempts ended so, want 1", n)
 			}
-			if n := b.events.count("lease-lost"); n != 0 {
-				t.Errorf("%d events say that the lease was lost, which the attempt gave up", n)
-			}
+			b.events.wantCount(t, "lease-lost", 0)
 		})
 	}
 }

@@ -103,9 +103,7 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 					t.Errorf("replayed %q", got.Payload)
 				}
 			}
-			if n := b.events.count("replayed"); n != 50 {
-				t.Errorf("%d replays reported, want 50", n)
-			}
+			b.events.wantCount(t, "replayed", 50)
 			if n := asked.Load(); n != 1 {
 				t.Errorf("the store was asked %d times, want once for the whole queue", n)
 			}
@@ -191,9 +189,7 @@ func TestWaitEnds(t *testing.T) {
 			}
 		}
 		complete(t, a, "answer", reprise.EndRecorded)
-		if n := b.events.count("in-progress"); n != 4 {
-			t.Errorf("%d refusals reported, want 4", n)
-		}
+		b.events.wantCount(t, "in-progress", 4)
 	})
 }
 

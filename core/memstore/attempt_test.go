@@ -21,9 +21,7 @@ func TestCompleteIsByTheOwnerAndOnce(t *testing.T) {
 		copy(buffer.Payload, "XXXXX") // the caller may reuse it
 		mustComplete(t, s, op.complete("second"))
 		wantError(t, "complete another's", s.Complete(t.Context(), zombie.complete("zombie")), store.ErrLeaseLost)
-		if err := s.Release(t.Context(), op.id, op.owner); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Release", s.Release(t.Context(), op.id, op.owner), nil)
 		if got := mustClaim(t, s, op.claim(), store.Completed); string(got.Payload) != "first" {
 			t.Errorf("kept %q", got.Payload)
 		}

@@ -46,9 +46,7 @@ func TestFullStoreRefusesNewKeysAndKeepsItsRecords(t *testing.T) {
 		_, err = s.Claim(t.Context(), next.claim())
 		wantError(t, "a fourth key", err, store.ErrFull)
 
-		if err := s.Release(t.Context(), running.id, running.owner); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Release", s.Release(t.Context(), running.id, running.owner), nil)
 		mustClaim(t, s, next.claim(), store.Claimed)
 	})
 }

@@ -67,9 +67,7 @@ func TestResolveEndsOnlyTheLapsedRecordThatWasLookedAt(t *testing.T) {
 		wantError(t, "live", resolve(first.Fence), store.ErrRecordChanged)
 		time.Sleep(lease)
 		wantError(t, "another fence", resolve(first.Fence-1), store.ErrRecordChanged)
-		if err := resolve(first.Fence); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Resolve", resolve(first.Fence), nil)
 		wantError(t, "completed", resolve(first.Fence), store.ErrRecordChanged)
 
 		if got := mustClaim(t, s, op.claim(), store.Completed); string(got.Payload) != "by hand" {

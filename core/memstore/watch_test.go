@@ -39,9 +39,7 @@ func TestWatchWakesOnCompleteReleaseAndResolve(t *testing.T) {
 			t.Error("woken by another ID, or by a claim")
 		}
 
-		if err := s.Release(t.Context(), op.id, op.owner); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Release", s.Release(t.Context(), op.id, op.owner), nil)
 		if !woken(first) || !woken(second) {
 			t.Error("not woken by the release")
 		}
@@ -50,9 +48,7 @@ func TestWatchWakesOnCompleteReleaseAndResolve(t *testing.T) {
 		stopFirst()
 		got := mustClaim(t, s, op.claim(), store.Claimed)
 		time.Sleep(lease)
-		if err := s.Resolve(t.Context(), op.id, store.Resolution{Fence: got.Fence, Forget: true}); err != nil {
-			t.Fatal(err)
-		}
+		wantError(t, "Resolve", s.Resolve(t.Context(), op.id, store.Resolution{Fence: got.Fence, Forget: true}), nil)
 		if !woken(second) {
 			t.Error("not woken by the resolution")
 		}
@@ -76,9 +72,7 @@ func TestWatchKeepsOneValueAndEndsWithStop(t *testing.T) {
 		}
 		release := func() {
 			mustClaim(t, s, op.claim(), store.Claimed)
-			if err := s.Release(t.Context(), op.id, op.owner); err != nil {
-				t.Fatal(err)
-			}
+			wantError(t, "Release", s.Release(t.Context(), op.id, op.owner), nil)
 		}
 		release()
 		release()
