@@ -14,11 +14,6 @@ import (
 
 func TestCostOfFrameworkOverMemory(t *testing.T) { cost.Framework(t, costEcho) } //nolint:paralleltest // it counts allocations
 
-func TestReprisetest(t *testing.T) {
-	t.Parallel()
-	cost.Reprisetest(t, costEcho)
-}
-
 // costEcho is [cost.Handler] in Echo, behind the middleware if there is a guard, else
 // behind an empty one: Echo wraps the handler anew for each request, which costs an
 // allocation with any middleware.

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
+	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "echo", appecho.New) } //nolint:paralleltest // it measures memory
 
-func TestAtomic(t *testing.T) { stack.RunAtomic(t, appecho.New) } //nolint:paralleltest // RunAtomic is parallel
+func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, appecho.New) } //nolint:paralleltest // RunAtomic is parallel

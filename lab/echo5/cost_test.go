@@ -14,11 +14,6 @@ import (
 
 func TestCostOfFrameworkOverMemory(t *testing.T) { cost.Framework(t, costEcho5) } //nolint:paralleltest // it counts allocations
 
-func TestReprisetest(t *testing.T) {
-	t.Parallel()
-	cost.Reprisetest(t, costEcho5)
-}
-
 // costEcho5 is [cost.Handler] in Echo v5, behind the middleware if there is a guard, else
 // behind an empty one: before 5.2, Echo wraps the handler anew for each request, which
 // costs an allocation with any middleware.

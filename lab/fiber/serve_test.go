@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
 )
 
 // serve serves an app on a free port of the loopback interface until the test ends.
@@ -24,7 +22,6 @@ func serve(t *testing.T, app *fiber.App) (addr string) {
 	ended := make(chan error, 1)
 	go func() { ended <- app.Listener(ln) }()
 	t.Cleanup(func() {
-		stack.CloseIdle()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
 		if err := app.ShutdownWithContext(ctx); err != nil {

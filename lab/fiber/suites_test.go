@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
+	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "fiber", appfiber.New) } //nolint:paralleltest // it measures memory
 
-func TestAtomic(t *testing.T) { stack.RunAtomic(t, appfiber.New) } //nolint:paralleltest // RunAtomic is parallel
+func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, appfiber.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -8,7 +8,6 @@ require (
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
-	github.com/reprise-go/reprise/reprisetest v0.0.0
 	github.com/valyala/fasthttp v1.69.0
 )
 

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
+	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "fiber3", appfiber3.New) } //nolint:paralleltest // it measures memory
 
-func TestAtomic(t *testing.T) { stack.RunAtomic(t, appfiber3.New) } //nolint:paralleltest // RunAtomic is parallel
+func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, appfiber3.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -14,11 +14,6 @@ import (
 
 func TestCostOfFrameworkOverMemory(t *testing.T) { cost.Framework(t, costGin) } //nolint:paralleltest // it counts allocations
 
-func TestReprisetest(t *testing.T) {
-	t.Parallel()
-	cost.Reprisetest(t, costGin)
-}
-
 // costGin is [cost.Handler] in Gin, behind the middleware if there is a guard.
 func costGin(guard *protocol.Guard) http.Handler {
 	engine := gin.New()

@@ -15,6 +15,7 @@ import (
 	"github.com/gin-contrib/cors"
 	"github.com/gin-contrib/gzip"
 	"github.com/gin-contrib/requestid"
+	"github.com/gin-contrib/timeout"
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
 
@@ -28,7 +29,7 @@ var drawn = map[string]gin.HandlerFunc{
 	"gzip":      gzip.Gzip(gzip.DefaultCompression),
 	"cors":      cors.New(cors.Config{AllowOrigins: []string{"https://shop.example"}}),
 	"requestid": requestid.New(requestid.WithGenerator(func() string { return "id" })),
-	"timeout":   timeoutMinute,
+	"timeout":   timeout.New(timeout.WithTimeout(time.Minute)),
 	"errors":    gin.ErrorLogger(),
 	"logger":    gin.LoggerWithWriter(io.Discard),
 	"recovery":  gin.CustomRecoveryWithWriter(io.Discard, func(c *gin.Context, _ any) { c.AbortWithStatus(http.StatusInternalServerError) }),

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
+	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "gin", appgin.New) } //nolint:paralleltest // it measures memory
 
-func TestAtomic(t *testing.T) { stack.RunAtomic(t, appgin.New) } //nolint:paralleltest // RunAtomic is parallel
+func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, appgin.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks/stack"
+	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "nethttp", apphttp.New) } //nolint:paralleltest // it measures memory
 
-func TestAtomic(t *testing.T) { stack.RunAtomic(t, apphttp.New) } //nolint:paralleltest // RunAtomic is parallel
+func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, apphttp.New) } //nolint:paralleltest // RunAtomic is parallel

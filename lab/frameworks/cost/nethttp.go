@@ -1,5 +1,4 @@
-// Package cost has the parts that the tests of every framework share: the gates of
-// allocations, and the tests that users write with the package reprisetest.
+// Package cost has the gates of allocations that the tests of every framework share.
 package cost
 
 import (

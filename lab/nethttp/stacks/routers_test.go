@@ -75,59 +75,6 @@ func TestNetHTTPServesRouters(t *testing.T) {
 	}
 }
 
-// Timeouts belong outside of the middleware. Outside, the client gets its 503, the
-// handler goes on, and the retry gets its response. Inside, the timeout's 503 is the
-// handler's answer: it is released, and the retry runs while the first handler still
-// does.
-func TestTimeoutHandlerBelongsOutside(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		order string
-		chain func(guarded func(http.Handler) http.Handler, h http.Handler) http.Handler
-		runs  int
-	}{
-		{"outside", func(guarded func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return http.TimeoutHandler(guarded(h), timeoutOutside, "late")
-		}, 1},
-		{"inside", func(guarded func(http.Handler) http.Handler, h http.Handler) http.Handler {
-			return guarded(http.TimeoutHandler(h, timeoutOutside, "late"))
-		}, 2},
-	} {
-		t.Run(c.order, func(t *testing.T) {
-			t.Parallel()
-			started := make(chan struct{}, 10)
-			finish := make(chan struct{})
-			server := httptest.NewServer(c.chain(cost.Middleware(t), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				started <- struct{}{}
-				<-finish
-				w.WriteHeader(http.StatusCreated)
-			})))
-			t.Cleanup(server.Close)
-			if status, body, _ := routerPost(t, server.URL, "key"); status != http.StatusServiceUnavailable || body != "late" {
-				t.Errorf("the first request got %d %q, want the timeout's 503", status, body)
-			}
-			status, _, _ := routerPost(t, server.URL, "key")
-			if got := len(started); got != c.runs {
-				t.Errorf("%d handlers run after the retry, want %d", got, c.runs)
-			}
-			if c.runs == 1 && status != http.StatusConflict {
-				t.Errorf("the retry got %d while the first runs, want 409", status)
-			}
-			close(finish)
-			if c.runs > 1 {
-				return
-			}
-			deadline := time.Now().Add(10 * time.Second)
-			for status != http.StatusCreated && time.Now().Before(deadline) {
-				status, _, _ = routerPost(t, server.URL, "key")
-			}
-			if status != http.StatusCreated || len(started) != 1 {
-				t.Errorf("at last the retry got %d after %d runs, want the 201 of one", status, len(started))
-			}
-		})
-	}
-}
-
 func routerPost(t *testing.T, url, key string) (status int, body string, header http.Header) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

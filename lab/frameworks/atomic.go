@@ -1,4 +1,6 @@
-package stack
+// Package frameworks has the cases that run over each framework with a store that no
+// adapter needs for its own tests.
+package frameworks
 
 import (
 	"slices"
