@@ -25,13 +25,8 @@ func setup(t *testing.T, policy protocol.Config) *fixture {
 	e := echo.New()
 	e.Logger.SetOutput(io.Discard)
 	b := &fixture{Echo: e, App: harness.New(t, memstore.New(), e)}
-	b.guarded = b.middleware(policy)
+	b.guarded = Middleware(b.Guard(policy), Unscoped)
 	return b
-}
-
-// middleware returns the middleware of another guard over the same store.
-func (b *fixture) middleware(policy protocol.Config) echo.MiddlewareFunc {
-	return Middleware(b.Guard(policy), Unscoped)
 }
 
 // counted counts the runs of a handler.

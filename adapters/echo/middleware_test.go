@@ -1,8 +1,10 @@
 package repriseecho
 
 import (
+	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,89 +20,89 @@ func TestMiddlewareNeedsGuardAndScope(t *testing.T) {
 	)
 }
 
-func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
+func TestContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	strict := b.Group("/strict", b.middleware(protocol.Config{Required: true}))
-	strict.POST("/orders", b.counted(created))
-	strict.Group("/deep").POST("/:id", b.counted(func(c echo.Context) error { return c.String(http.StatusOK, c.Param("id")+c.Path()) }))
-	b.PUT("/one", b.counted(created), b.middleware(protocol.Config{Methods: []string{"PUT"}}))
-	b.POST("/open", b.counted(created))
-	b.CheckPolicies()
-}
-
-// The middleware works wherever Echo takes one, and on each of these levels an unmatched
-// route is an error that it sees.
-func TestUnmatchedRoutes(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		prepare func(*fixture)
-		method  string
-		path    string
-		status  int
-		body    string
-	}{
-		"404":              {func(b *fixture) { b.Use(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
-		"405":              {func(b *fixture) { b.Use(b.guarded) }, "PATCH", "/orders", 405, `{"message":"Method Not Allowed"}` + "\n"},
-		"before the route": {func(b *fixture) { b.Pre(b.guarded) }, "POST", "/nowhere", 404, `{"message":"Not Found"}` + "\n"},
-		"in a group":       {func(b *fixture) { b.Group("/group", b.guarded) }, "POST", "/group/x", 404, `{"message":"Not Found"}` + "\n"},
-		"RouteNotFound": {func(b *fixture) {
-			b.Use(b.guarded)
-			b.RouteNotFound("/*", func(c echo.Context) error { return c.String(http.StatusNotFound, "no "+c.Request().URL.Path) })
-		}, "POST", "/nowhere", 404, "no /nowhere"},
-		"custom error handler": {func(b *fixture) {
-			b.Use(b.guarded)
-			b.HTTPErrorHandler = func(err error, c echo.Context) { _ = c.String(http.StatusGone, err.Error()) }
-		}, "POST", "/nowhere", 410, "code=404, message=Not Found"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, protocol.Config{})
-			c.prepare(b)
-			b.PUT("/orders", created)
-			plain := b.Send(c.method, c.path)
-			first, _ := b.Twice(c.method, c.path)
-			if first.Status != c.status || first.Body != c.body || plain.Status != c.status {
-				t.Errorf("answered %d %q, want %d %q", first.Status, first.Body, c.status, c.body)
+	left := make(chan *http.Request, 1)
+	b.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			outer := harness.WithOuter(c.Request())
+			c.SetRequest(outer)
+			err := next(c)
+			if c.Request() != outer {
+				t.Error("a layer outside does not find its request again")
 			}
-			first.SameFields(t, name, plain, "Content-Type", "Allow")
-		})
-	}
-}
-
-func TestGuardThatIsMetTwice(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.Use(b.guarded)
-	b.POST("/orders", b.counted(created), b.guarded)
-	if first, _ := b.Twice("POST", "/orders"); first.Status != http.StatusCreated {
-		t.Errorf("answered %+v", first)
-	}
-	b.Ran(1)
-}
-
-// Layers and handlers of net/http have a separate response and request.
-func TestHandlersOfNetHTTP(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	layer := echo.WrapMiddleware(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("X-Layer", "1")
-			next.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
-		})
+			return err
+		}
+	}, b.guarded)
+	b.POST("/orders/:id", func(c echo.Context) error {
+		harness.CheckContext(t, c.Request().Context())
+		if body, err := io.ReadAll(c.Request().Body); err != nil || string(body) != "body" {
+			t.Errorf("body %q, %v", body, err)
+		}
+		if err := http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
+			t.Errorf("the deadlines of the connection: %v", err)
+		}
+		left <- c.Request()
+		return created(c)
 	})
-	fails := func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "taken") }
-	b.POST("/handler", echo.WrapHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write([]byte("wrapped"))
-	})), b.guarded)
-	b.POST("/inside", created, b.guarded, layer)
-	b.POST("/outside", created, layer, b.guarded)
-	b.POST("/inside/fails", fails, b.guarded, layer)
-	b.POST("/outside/fails", fails, layer, b.guarded)
-	for path, status := range map[string]int{"/handler": 202, "/inside": 201, "/outside": 201, "/inside/fails": 409, "/outside/fails": 409} {
-		if first, _ := b.Twice("POST", path); first.Status != status || first.Body == "" {
-			t.Errorf("%s: %+v", path, first)
+	b.Twice("POST", "/orders/7")
+	harness.CheckEnded(t, <-left)
+}
+
+// The server removes the files of a form that was parsed from its own request, so it has
+// to learn of those of the handler's.
+func TestFilesOfAFormAreRemoved(t *testing.T) {
+	files := harness.TempFiles(t)
+	b := setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 40 << 20}})
+	b.POST("/upload", func(c echo.Context) error {
+		form, err := c.MultipartForm()
+		if err != nil || len(form.File["f"]) != 1 {
+			t.Errorf("form %v, %v", form, err)
+		}
+		files.Check(t, 1) // while the handler runs
+		return err
+	}, b.guarded)
+	b.CheckUpload("/upload", 33<<20, files) // Echo keeps 32 MiB in memory
+}
+
+// Loggers outside see the sent response, and no error that has a response already.
+func TestOuterLayersSeeTheSentResponse(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	type state struct {
+		status    int
+		size      int64
+		committed bool
+		err       error
+	}
+	seen := make(chan state, 2)
+	b.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			response := c.Response()
+			err := next(c)
+			if c.Response() != response {
+				t.Error("a layer outside does not find its response again")
+			}
+			seen <- state{response.Status, response.Size, response.Committed, err}
+			return err
+		}
+	}, b.guarded)
+	b.POST("/json", created)
+	b.POST("/empty", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	b.POST("/error", func(echo.Context) error { return echo.ErrTeapot })
+	b.POST("/stream", func(c echo.Context) error {
+		_, err := io.WriteString(c.Response(), "one")
+		c.Response().Flush()
+		return err
+	})
+	for path, want := range map[string]state{
+		"/json": {201, int64(len(createdBody)), true, nil}, "/empty": {204, 0, true, nil}, "/stream": {200, 3, true, nil},
+		"/error": {418, int64(len(`{"message":"I'm a teapot"}` + "\n")), true, nil},
+	} {
+		b.Twice("POST", path)
+		if first, again := <-seen, <-seen; first != want || again != want {
+			t.Errorf("%s: a logger saw %+v and then %+v, want %+v", path, first, again, want)
 		}
 	}
 }
