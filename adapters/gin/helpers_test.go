@@ -29,13 +29,8 @@ func setup(t *testing.T, policy protocol.Config) *fixture {
 	t.Helper()
 	engine := gin.New()
 	b := &fixture{Engine: engine, App: harness.New(t, memstore.New(), engine)}
-	b.guarded = b.middleware(policy)
+	b.guarded = Middleware(b.Guard(policy), Unscoped)
 	return b
-}
-
-// middleware returns the middleware of another guard over the same store.
-func (b *fixture) middleware(policy protocol.Config) gin.HandlerFunc {
-	return Middleware(b.Guard(policy), Unscoped)
 }
 
 // counted counts the runs of a handler.

@@ -1,12 +1,16 @@
 package reprisegin
 
 import (
+	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -18,93 +22,19 @@ func TestMiddlewareNeedsGuardAndScope(t *testing.T) {
 	)
 }
 
-func TestGroupsAndRoutesHaveTheirOwnPolicy(t *testing.T) {
+// Gin writes its 405 after the middlewares, which is too late to be recorded.
+func TestMethodThatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{})
-	strict := b.Group("/strict", b.middleware(protocol.Config{Required: true}))
-	strict.POST("/orders", b.counted(created))
-	strict.Group("/deep").POST("/:id", b.counted(func(c *gin.Context) { c.String(http.StatusOK, c.Param("id")+c.FullPath()) }))
-	b.PUT("/one", b.middleware(protocol.Config{Methods: []string{"PUT"}}), b.counted(created))
-	b.POST("/open", b.counted(created))
-	b.CheckPolicies()
-}
-
-// A replay and a refusal end the chain, as the handler's own abort would.
-func TestReplayAbortsTheChain(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Required: true})
-	aborted := make(chan bool, 3)
-	b.Use(func(c *gin.Context) {
-		c.Next()
-		aborted <- c.IsAborted()
-	})
-	b.POST("/orders", b.guarded, b.counted(func(*gin.Context) {}), b.counted(created))
-	b.Twice("POST", "/orders")
-	b.Send("POST", "/orders")
-	for _, want := range []bool{false, true, true} {
-		if got := <-aborted; got != want {
-			t.Errorf("aborted is %v, want %v", got, want)
-		}
-	}
-	b.Ran(2)
-}
-
-// Gin writes its 404 and 405 after the middlewares, which is too late to be recorded.
-func TestUnmatchedRoutes(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		prepare func(*fixture)
-		method  string
-		status  int
-		body    string
-	}{
-		"404": {func(*fixture) {}, "POST", http.StatusNotFound, "404 page not found"},
-		"405": {func(b *fixture) { b.HandleMethodNotAllowed = true }, "PATCH", http.StatusMethodNotAllowed, "405 method not allowed"},
-		"custom NoRoute": {func(b *fixture) {
-			b.NoRoute(func(c *gin.Context) { c.JSON(http.StatusNotFound, gin.H{"no": c.Request.URL.Path}) })
-		}, "POST", http.StatusNotFound, `{"no":"/unmatched"}`},
-		"custom NoMethod": {func(b *fixture) {
-			b.HandleMethodNotAllowed = true
-			b.NoMethod(func(c *gin.Context) { c.String(http.StatusMethodNotAllowed, "not so") })
-		}, "PATCH", http.StatusMethodNotAllowed, "not so"},
-		"NoRoute without a word": {func(b *fixture) { b.NoRoute(func(*gin.Context) {}) }, "POST", http.StatusNotFound, "404 page not found"},
-		"NoRoute with only the status": {func(b *fixture) {
-			b.NoRoute(func(c *gin.Context) { c.Status(http.StatusNotFound) })
-		}, "POST", http.StatusNotFound, "404 page not found"},
-		"NoRoute that ends with the header": {func(b *fixture) {
-			b.NoRoute(func(c *gin.Context) { c.AbortWithStatus(http.StatusNotFound) })
-		}, "POST", http.StatusNotFound, ""},
-		"NoRoute with another status": {func(b *fixture) {
-			b.NoRoute(func(c *gin.Context) { c.Status(http.StatusAccepted) })
-		}, "POST", http.StatusAccepted, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, protocol.Config{})
-			b.Use(b.guarded)
-			c.prepare(b)
-			b.PUT("/unmatched", created)
-			plain := b.Send(c.method, "/unmatched")
-			first, _ := b.Twice(c.method, "/unmatched")
-			if first.Status != c.status || first.Body != c.body {
-				t.Errorf("answered %d %q, want %d %q", first.Status, first.Body, c.status, c.body)
-			}
-			first.SameFields(t, name, plain, "Content-Type", "Allow")
-		})
-	}
-}
-
-// A chain may meet one guard twice, and a handler may send the context through the engine
-// again.
-func TestGuardThatIsMetTwice(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
+	b.HandleMethodNotAllowed = true
 	b.Use(b.guarded)
-	b.POST("/orders", b.guarded, b.counted(created))
-	if first, _ := b.Twice("POST", "/orders"); first.Status != http.StatusCreated {
+	b.PUT("/orders", created)
+	plain := b.Send("PATCH", "/orders")
+	first, _ := b.Twice("PATCH", "/orders")
+	if first.Status != http.StatusMethodNotAllowed || first.Body != "405 method not allowed" {
 		t.Errorf("answered %+v", first)
 	}
-	b.Ran(1)
+	first.SameFields(t, "/orders", plain, "Content-Type", "Allow")
 }
 
 // HandleContext gives the handlers Gin's own writer: their writes cannot be recorded, and
@@ -122,4 +52,195 @@ func TestHandleContextIsNotRecorded(t *testing.T) {
 		t.Errorf("answered %+v", again)
 	}
 	b.Ran(2)
+}
+
+func TestContextOfAHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	left := make(chan *gin.Context, 1)
+	b.Use(func(c *gin.Context) {
+		request, w := c.Request, c.Writer
+		c.Request = harness.WithOuter(c.Request)
+		outer := c.Request
+		c.Next()
+		if c.Request != outer || c.Writer != w {
+			t.Error("a layer outside does not find its request and writer again")
+		}
+		if c.GetString("set") != "inside" && !c.IsAborted() {
+			t.Error("what the handler set in the context is lost")
+		}
+		c.Request = request
+	}, b.guarded)
+	b.POST("/orders/:id", func(c *gin.Context) {
+		c.Set("set", "inside")
+		harness.CheckContext(t, c.Request.Context())
+		if body, err := c.GetRawData(); err != nil || string(body) != "body" {
+			t.Errorf("body %q, %v", body, err)
+		}
+		if c.Writer.Pusher() != nil {
+			t.Error("HTTP/1.1 has a pusher")
+		}
+		if err := http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(harness.Patience)); err != nil {
+			t.Errorf("the deadlines of the connection: %v", err)
+		}
+		select {
+		case left <- c.Copy():
+		default:
+		}
+		created(c)
+	})
+	b.Twice("POST", "/orders/7")
+	rest := <-left
+	if rest.Param("id") != "7" || rest.FullPath() != "/orders/:id" {
+		t.Errorf("a copy of the context lost its route: %q, %q", rest.Param("id"), rest.FullPath())
+	}
+	harness.CheckEnded(t, rest.Request)
+}
+
+// Functions that take a context in a handler take gin.Context, too, with or without
+// ContextWithFallback.
+func TestGinContextIsTheContextOfTheRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	copies := make(chan *gin.Context, 4)
+	b.Use(func(c *gin.Context) {
+		c.Next()
+		if _, inside := reprise.AttemptFrom(c); inside || protocol.Keep(c) {
+			t.Error("a layer outside finds the run")
+		}
+	}, b.guarded)
+	b.POST("/view", b.counted(func(c *gin.Context) {
+		view, ok := reprise.AttemptFrom(c)
+		if of, _ := reprise.AttemptFrom(c.Request.Context()); !ok || view != of {
+			t.Error("gin.Context does not know the attempt")
+		}
+		copies <- c.Copy()
+		created(c)
+	}))
+	b.POST("/released", b.counted(func(c *gin.Context) {
+		if !protocol.Release(c) {
+			t.Error("Release did nothing")
+		}
+		created(c)
+	}))
+	b.POST("/kept", b.counted(func(c *gin.Context) {
+		if !protocol.Keep(c) {
+			t.Error("Keep did nothing")
+		}
+		c.Status(http.StatusServiceUnavailable)
+	}))
+	b.POST("/omitted", b.counted(func(c *gin.Context) {
+		if !protocol.OmitBody(c) {
+			t.Error("OmitBody did nothing")
+		}
+		created(c)
+	}))
+	b.Twice("POST", "/view")
+	b.Afresh("POST", "/released")
+	b.Twice("POST", "/kept")
+	for _, want := range []string{createdBody, `{"status":"completed"}`} {
+		if a := b.Send("POST", "/omitted", "Idempotency-Key", "omitted"); a.Body != want {
+			t.Errorf("answered %+v, want the body %s", a, want)
+		}
+	}
+	b.Ran(5)
+	if late := <-copies; protocol.Release(late) {
+		t.Error("a copy of the context decides after the answer")
+	}
+}
+
+// R22, R24: a form that a layer outside parsed is compared, too.
+func TestR24FormThatALayerOutsideParsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	b.POST("/payments", func(c *gin.Context) { c.PostForm("csrf") }, b.guarded, b.counted(func(c *gin.Context) {
+		c.String(http.StatusOK, "paid "+c.PostForm("amount"))
+	}))
+	b.CheckForm("/payments", "k", harness.URLEncoded)
+	b.Ran(1)
+}
+
+// The server removes the files of a form that was parsed from its own request, so it has
+// to learn of those of the handler's.
+func TestFilesOfAFormAreRemoved(t *testing.T) {
+	files := harness.TempFiles(t)
+	b := setup(t, protocol.Config{})
+	b.MaxMultipartMemory = 1
+	b.POST("/upload", b.guarded, func(c *gin.Context) {
+		form, err := c.MultipartForm()
+		if err != nil || len(form.File["f"]) != 1 {
+			t.Errorf("form %v, %v", form, err)
+		}
+		files.Check(t, 1) // while the handler runs
+	})
+	b.CheckUpload("/upload", 100_000, files)
+}
+
+// The handler, too, may bind a body that a layer outside bound.
+func TestR50BodyThatIsBoundTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	bind := func(c *gin.Context) { _ = c.ShouldBindBodyWith(new(any), binding.JSON) }
+	b.POST("/", bind, b.guarded, func(c *gin.Context) {
+		var got struct{ Amount int }
+		if err := c.ShouldBindBodyWith(&got, binding.JSON); err != nil {
+			t.Error(err)
+		}
+		c.String(http.StatusOK, "paid %d", got.Amount)
+	})
+	if got, err := b.Try(b.Request("POST", "/", `{"amount":1}`, "Idempotency-Key", "k")); err != nil || got.Body != "paid 1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Where a chain only reports errors, a layer makes the response of them. Behind the
+// middleware it is recorded; outside of it, the first response is right, with the fields
+// of the chain, but not kept.
+func TestErrorsWithoutAResponse(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	reporting := func(c *gin.Context) {
+		c.Next()
+		if len(c.Errors) > 0 {
+			c.JSON(http.StatusUnprocessableEntity, gin.H{"error": c.Errors.Last().Error()})
+		}
+	}
+	fails := b.counted(func(c *gin.Context) {
+		c.Header("X-Failed", "1")
+		_ = c.Error(errors.New("no stock"))
+	})
+	b.POST("/inside", b.guarded, reporting, fails)
+	b.POST("/outside", reporting, b.guarded, fails)
+	b.POST("/decided", b.guarded, b.counted(func(c *gin.Context) {
+		_ = c.Error(errors.New("only for the log"))
+		c.Status(http.StatusAccepted)
+	}))
+	b.POST("/decided/ok", b.guarded, b.counted(func(c *gin.Context) {
+		_ = c.Error(errors.New("only for the log"))
+		c.Status(http.StatusOK)
+	}))
+	const body = `{"error":"no stock"}`
+	if first, _ := b.Twice("POST", "/inside"); first.Status != http.StatusUnprocessableEntity || first.Body != body {
+		t.Errorf("inside: %+v", first)
+	}
+	first, again := b.Afresh("POST", "/outside")
+	for _, a := range []harness.Response{first, again} {
+		if a.Status != http.StatusUnprocessableEntity || a.Body != body || a.Header.Get("X-Failed") != "1" {
+			t.Errorf("outside: %+v", a)
+		}
+	}
+	if first, _ := b.Twice("POST", "/decided"); first.Status != http.StatusAccepted {
+		t.Errorf("decided: %+v", first)
+	}
+	if first, _ := b.Twice("POST", "/decided/ok"); first.Status != http.StatusOK {
+		t.Errorf("decided: %+v", first)
+	}
+	b.POST("/warned", b.guarded, b.counted(func(c *gin.Context) {
+		_ = c.Error(errors.New("only a warning"))
+		c.AbortWithStatusJSON(http.StatusOK, gin.H{"id": 7})
+	}))
+	if first, _ := b.Twice("POST", "/warned"); first.Status != http.StatusOK {
+		t.Errorf("warned: %+v", first)
+	}
+	b.Ran(6)
 }

@@ -1,69 +1,15 @@
 package reprisegin
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
 	"github.com/reprise-go/reprise/core/protocol"
 )
-
-func TestEveryWayToWriteInGinIsReplayed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	file := filepath.Join(t.TempDir(), "invoice.txt")
-	if err := os.WriteFile(file, harness.Pattern(100_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{
-		"/json": createdBody, "/string": "7 orders", "/write": "ab", "/file": string(harness.Pattern(100_000)), "/copy": string(harness.Pattern(70_000)),
-		"/content": string(harness.Pattern(60_000)), "/reader": string(harness.Pattern(50_000)), "/data": "\x00\xff",
-		"/events": "event:tick\ndata:0\n\nevent:tick\ndata:1\n\n", "/empty": "", "/redirect": "",
-	}
-	b.Use(b.guarded)
-	b.POST("/json", created)
-	b.POST("/string", func(c *gin.Context) { c.String(http.StatusOK, "%d orders", 7) })
-	b.POST("/write", func(c *gin.Context) {
-		bytes := []byte("b")
-		_, _ = c.Writer.WriteString("a")
-		_, _ = c.Writer.Write(bytes)
-	})
-	b.POST("/file", func(c *gin.Context) { c.File(file) })
-	b.POST("/copy", func(c *gin.Context) {
-		_, _ = io.Copy(c.Writer, struct{ io.Reader }{bytes.NewReader(harness.Pattern(70_000))})
-	})
-	b.POST("/content", func(c *gin.Context) {
-		http.ServeContent(c.Writer, c.Request, "a.bin", time.Unix(0, 0), bytes.NewReader(harness.Pattern(60_000)))
-	})
-	b.POST("/reader", func(c *gin.Context) {
-		c.DataFromReader(http.StatusOK, 50_000, "x/y", bytes.NewReader(harness.Pattern(50_000)), map[string]string{"X-Extra": "1"})
-	})
-	b.POST("/data", func(c *gin.Context) { c.Data(http.StatusOK, "x/y", []byte("\x00\xff")) })
-	b.POST("/events", func(c *gin.Context) {
-		for i := range 2 {
-			c.SSEvent("tick", i)
-			c.Writer.Flush()
-		}
-	})
-	b.POST("/empty", func(c *gin.Context) { c.Status(http.StatusNoContent) })
-	b.POST("/redirect", func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/json") })
-	for path, body := range want {
-		plain := b.Send("POST", path)
-		first, _ := b.Twice("POST", path)
-		if first.Body != body || plain.Body != body || first.Status != plain.Status {
-			t.Errorf("%s: %d with %d bytes, and %d with %d without a key, want %d bytes", path, first.Status, len(first.Body), plain.Status, len(plain.Body), len(body))
-		}
-		first.SameFields(t, path, plain, "Content-Type", "Location", "Last-Modified", "X-Extra")
-	}
-}
 
 // Loggers outside see the sent response, and handlers see their own.
 func TestWriterReportsTheSentResponse(t *testing.T) {
@@ -87,6 +33,7 @@ func TestWriterReportsTheSentResponse(t *testing.T) {
 	b.POST("/steps", func(c *gin.Context) {
 		steps := []state{see(c)}
 		c.Status(http.StatusAccepted)
+		c.Status(-1) // leaves it, as c.Render does for some
 		steps = append(steps, see(c))
 		c.Writer.WriteHeaderNow()
 		c.Status(http.StatusTeapot) // too late
@@ -109,6 +56,40 @@ func TestWriterReportsTheSentResponse(t *testing.T) {
 		}
 		if bare, first, again := <-outer, <-outer, <-outer; bare != first || (first == 1) != (path == "/error") || again != 0 {
 			t.Errorf("%s: a logger saw %d errors without a key, %d with one, and %d of the replay", path, bare, first, again)
+		}
+	}
+}
+
+// embedding is a layer that has a separate writer and makes no change.
+func embedding(c *gin.Context) {
+	c.Writer = struct{ gin.ResponseWriter }{c.Writer}
+	c.Next()
+}
+
+// Gin writes its default body for a route that it does not know, unless the header was
+// written.
+func TestHeaderWithoutABodyOnNoRoute(t *testing.T) {
+	t.Parallel()
+	for layer, outer := range map[string]gin.HandlerFunc{"none": func(*gin.Context) {}, "embedding": embedding} {
+		b := setup(t, protocol.Config{})
+		b.Use(outer, b.guarded, func(c *gin.Context) {
+			switch c.Request.URL.Path {
+			case "/now":
+				c.Writer.WriteHeaderNow()
+			case "/empty":
+				_, _ = c.Writer.Write(nil)
+			case "/flushed":
+				c.Writer.Flush()
+			}
+		})
+		for path, body := range map[string]string{"/now": "", "/empty": "", "/flushed": "", "/nothing": "404 page not found"} {
+			bare := b.Send("POST", path)
+			first, again := b.Twice("POST", path)
+			for _, a := range []harness.Response{bare, first, again} {
+				if a.Status != http.StatusNotFound || a.Body != body || a.Header.Get("Content-Type") != bare.Header.Get("Content-Type") {
+					t.Errorf("%s below %s: answered %+v, want the body %q", path, layer, a, body)
+				}
+			}
 		}
 	}
 }
