@@ -2,7 +2,6 @@ package reprisehttp
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -446,50 +445,6 @@ func TestProxyAsksTheUpstreamOnceThoughAReusedConnectionBreaks(t *testing.T) {
 	b.got(t, 2)
 }
 
-func TestAClientThatLeavesDoesNotCancelTheUpstream(t *testing.T) {
-	t.Parallel()
-	begun, finish := make(chan struct{}), make(chan struct{})
-	b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
-		execute(r)
-		close(begun)
-		select {
-		case <-finish:
-			w.WriteHeader(http.StatusCreated)
-		case <-r.Context().Done():
-		}
-	})
-	outside := make(chan context.Context, 1)
-	mux := http.NewServeMux()
-	app := harness.New(t, memstore.New(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case outside <- r.Context():
-		default: // a retry
-		}
-		mux.ServeHTTP(w, r)
-	}))
-	mux.Handle("/", Middleware(app.Guard(protocol.Config{}), Unscoped)(Proxy(proxyTo(t, b.Listener.Addr().String()))))
-
-	ctx, leave := context.WithCancel(t.Context())
-	r := app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k").WithContext(ctx)
-	gone := make(chan error, 1)
-	go func() {
-		_, err := app.Try(r)
-		gone <- err
-	}()
-	<-begun
-	leave()
-	<-(<-outside).Done() // the server has noticed
-	close(finish)
-	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first client got %v", err)
-	}
-	app.Eventually(func() bool {
-		got, err := app.Try(app.Request(http.MethodPost, "/", "12 EUR", "Idempotency-Key", "k"))
-		return err == nil && got.Status == http.StatusCreated && got.Replayed()
-	})
-	b.got(t, 1)
-}
-
 // R35: the upstream's response is whole and too long to be kept, whether or not the first
 // client waits for all of it.
 func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
@@ -515,71 +470,8 @@ func TestR35AClientThatLeavesALongResponseIsNotUnknown(t *testing.T) {
 	})
 }
 
-func TestProxyToAnUpstreamOfHTTP2(t *testing.T) {
-	t.Parallel()
-	forEachPreset(t, func(t *testing.T, preset reprise.Preset) {
-		b := newBank(t, func(_ http.ResponseWriter, r *http.Request) { execute(r); panic(http.ErrAbortHandler) })
-		p := proxyTo(t, b.Listener.Addr().String())
-		transportOf(p).Protocols = new(http.Protocols)
-		transportOf(p).Protocols.SetUnencryptedHTTP2(true)
-		rewrite, closed := p.Rewrite, httptest.NewServer(http.NotFoundHandler())
-		closed.Close()
-		p.Rewrite = func(r *httputil.ProxyRequest) {
-			rewrite(r)
-			if r.In.URL.Path == "/refused" {
-				r.Out.URL.Host = closed.Listener.Addr().String()
-			}
-		}
-		g := newGateway(t, preset, p)
-		refused := g.Send(http.MethodPost, "/refused", "Idempotency-Key", "other")
-		if refused.Status != http.StatusServiceUnavailable {
-			t.Errorf("without a connection the client got %d, want 503", refused.Status)
-		}
-		if first := g.pay(); first.Status != http.StatusBadGateway {
-			t.Errorf("the first client got %d %q, want 502", first.Status, first.Body)
-		}
-		if keys, _ := b.keys.Load().([]string); len(keys) != 1 || keys[0] != "k" {
-			t.Errorf("the upstream got the keys %q, want the client's", keys)
-		}
-		g.isUnknown(b, 1, reasonBroke)
-	})
-}
-
-// Below other servers than that of net/http a ReverseProxy returns after a response that
-// broke off.
-func TestProxyNoticesABrokenResponseWithoutAPanic(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, cut("Transfer-Encoding: chunked\r\n\r\n2\r\npa\r\n"))
-	g := newGateway(t, reprise.Recoverable, proxyTo(t, b.Listener.Addr().String()))
-	handler := Middleware(g.Guard(protocol.Config{}), Unscoped)(Proxy(proxyTo(t, b.Listener.Addr().String())))
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/payments", strings.NewReader("12 EUR"))
-	r.Header.Set("Idempotency-Key", "k")
-	handler.ServeHTTP(httptest.NewRecorder(), r)
-	g.isUnknown(b, 1, reasonCut)
-}
-
-// The handler of the user has the last word.
-func TestAnErrorHandlerMayDecideOtherwise(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, func(w http.ResponseWriter, _ *http.Request) { hangUp(w, "") })
-	p := proxyTo(t, b.Listener.Addr().String())
-	p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
-		if err == nil {
-			t.Error("there is no error")
-		}
-		protocol.Release(r.Context())
-		w.WriteHeader(http.StatusTeapot)
-	}
-	g := newGateway(t, reprise.AtMostOnce, p)
-	if first := g.pay(); first.Status != http.StatusTeapot {
-		t.Errorf("the first client got %d", first.Status)
-	}
-	if again := g.pay(); again.Status != http.StatusCreated || again.Replayed() {
-		t.Errorf("the retry got %d, want a run", again.Status)
-	}
-}
-
-// Its word counts, too, where the response broke off or changed protocols before it.
+// The handler of the user has the last word, also where the response broke off or changed
+// protocols before it.
 func TestAnErrorHandlerDecidesAboutBrokenResponses(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]http.HandlerFunc{
@@ -690,38 +582,6 @@ func TestProxyDoesNotBelieveTheErrorsOfUnknownTransports(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// An upstream may respond while the request is still being sent. Neither waits for the
-// other, and no part of either is lost.
-func TestProxyPassesARequestWithoutAKeyWhileItsResponseBegins(t *testing.T) {
-	t.Parallel()
-	b := newBank(t, func(w http.ResponseWriter, r *http.Request) {
-		c := http.NewResponseController(w)
-		if err := errors.Join(c.EnableFullDuplex(), c.Flush()); err != nil {
-			t.Error(err)
-		}
-		_, _ = io.Copy(w, r.Body)
-	})
-	p := proxyTo(t, b.Listener.Addr().String())
-	p.FlushInterval = -1
-	g := newGateway(t, reprise.Recoverable, p)
-	sent, body := io.Pipe()
-	defer body.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	r := g.Request(http.MethodPost, "/payments", "").WithContext(ctx)
-	r.Body, r.ContentLength = sent, int64(len("12 EUR"))
-	res, err := harness.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	_, err = io.WriteString(body, "12 EUR")
-	got, failed := io.ReadAll(res.Body)
-	if err := errors.Join(err, failed); err != nil || string(got) != "12 EUR" {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
 
 // A body that the upstream did not read is no reason to panic, to lose the connection, or
 // to wait for a client that holds it back.
