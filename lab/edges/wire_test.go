@@ -57,22 +57,6 @@ func retrying(t *testing.T, base *http.Transport, c repriseclient.Config) *http.
 	return &http.Client{Transport: transport}
 }
 
-// post makes a call.
-func post(t *testing.T, c *http.Client, url, body string) (end, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		return end{}, err
-	}
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	return end{resp.StatusCode, got, repriseclient.Attempts(resp), repriseclient.Replayed(resp)}, err
-}
-
 // If a server sends anything but a response, the call is retried with its key and body,
 // or ends with an error, within its bounds.
 func TestGarbageIsRetried(t *testing.T) {
