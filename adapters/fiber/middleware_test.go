@@ -3,13 +3,11 @@ package reprisefiber_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/middleware/compress"
 	recovery "github.com/gofiber/fiber/v2/middleware/recover"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
@@ -31,27 +29,6 @@ func TestMiddlewareNeedsAGuardAndAScope(t *testing.T) {
 			}()
 			build()
 		}()
-	}
-}
-
-func TestR12EveryWayToWriteIsReplayed(t *testing.T) {
-	t.Parallel()
-	for name, h := range map[string]fiber.Handler{
-		"nothing":  func(*fiber.Ctx) error { return nil },
-		"status":   func(c *fiber.Ctx) error { return c.SendStatus(418) },
-		"redirect": func(c *fiber.Ctx) error { return c.Redirect("/y", 303) },
-		"json":     func(c *fiber.Ctx) error { return c.Status(422).JSON(fiber.Map{"a": 1}) },
-		"raw": func(c *fiber.Ctx) error {
-			c.Response().SetBodyRaw([]byte("raw"))
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, options{}, handle(h))
-			s.wantReplay(t, request("{}", key("k")))
-			s.wantRuns(t, 1)
-		})
 	}
 }
 
@@ -92,18 +69,6 @@ func TestR16ReplayHasTheMediaTypeOfTheFirstResponse(t *testing.T) {
 	}
 }
 
-// The default media type of fasthttp is kept, too, although the list of fields to keep
-// does not have it: it belongs to the stored body.
-func TestR14MediaTypeIsAlwaysKept(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{guard: protocol.Config{Keep: protocol.Keeping{Headers: []string{"X-Made"}}}}, handle(echo))
-	first := s.do(t, request("body", key("k")))
-	again := s.do(t, request("body", key("k")))
-	if again.body != "body" || !slices.Equal(again.header.Values("Content-Type"), first.header.Values("Content-Type")) {
-		t.Errorf("the replay is %q, %v", again.body, again.header)
-	}
-}
-
 func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
 	t.Parallel()
 	own := func(c *fiber.Ctx, err error) error { return c.Status(409).SendString("own: " + err.Error()) }
@@ -128,20 +93,6 @@ func TestR32ErrorsAreTheResponsesOfTheErrorHandler(t *testing.T) {
 	s.wantRuns(t, 2)
 	if a := s.do(t, strings.Replace(request("", key("broken")), "/x", "/broken/y", 1)); a.status != 500 {
 		t.Errorf("an error handler that fails answers %d, want Fiber's 500", a.status)
-	}
-}
-
-func TestUnmatchedRoutesReplayTheirResponse(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{}, func(s *service) {
-		s.app.Use("/nowhere", s.protect)
-		s.app.Group("/group", s.protect).Get("/only-get", func(*fiber.Ctx) error { return nil })
-	})
-	for path, want := range map[string]int{"/nowhere": 404, "/group/only-get": 405} {
-		first := s.wantReplay(t, strings.Replace(request("", key(path)), "/x", path, 1))
-		if first.status != want {
-			t.Errorf("%s answers %d, want %d", path, first.status, want)
-		}
 	}
 }
 
@@ -203,39 +154,6 @@ func TestRecoveryOutsideFindsItsResponse(t *testing.T) {
 		if a.status != 503 || a.body != "" || a.header.Get("X-Made") != "" || a.header.Get("X-Outer") != "outer" {
 			t.Errorf("a body %s: %d %q %v", name, a.status, a.body, a.header)
 		}
-	}
-}
-
-func TestRecoveryInsideMakesTheResponse(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options{guard: protocol.Config{Preset: reprise.AtMostOnce}}, func(s *service) {
-		s.app.Post("/x", s.protect, recovery.New(), s.counted(func(*fiber.Ctx) error { panic("broken") }))
-	})
-	if first := s.wantReplay(t, request("", key("k"))); first.status != 500 || first.body != "broken" {
-		t.Errorf("got %d %q", first.status, first.body)
-	}
-	s.wantRuns(t, 1)
-}
-
-func TestCompressionWorksOnBothSides(t *testing.T) {
-	t.Parallel()
-	h := func(c *fiber.Ctx) error { return c.SendString(strings.Repeat("compressible ", 1000)) }
-	for name, outside := range map[string]bool{"outside": true, "inside": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, options{}, func(s *service) {
-				chain := []fiber.Handler{s.protect, compress.New(), s.counted(h)}
-				if outside {
-					chain[0], chain[1] = chain[1], chain[0]
-				}
-				s.app.Post("/x", chain...)
-			})
-			first := s.wantReplay(t, request("", key("k"), "Accept-Encoding: gzip"))
-			if first.header.Get("Content-Encoding") != "gzip" {
-				t.Errorf("the answer is not compressed: %v", first.header)
-			}
-			s.wantRuns(t, 1)
-		})
 	}
 }
 

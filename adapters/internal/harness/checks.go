@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,23 +62,4 @@ func CheckEnded(t *testing.T, r *http.Request) {
 	if _, err := r.Body.Read(make([]byte, 1)); err == nil {
 		t.Error("the body can be read after the response")
 	}
-}
-
-// CheckPolicies fails the test unless each route has the policy of its middleware. The
-// routes count their runs: POST /strict/orders and POST /strict/deep/:id, which responds
-// with its parameter and its pattern, demand a key; PUT /one takes one; POST /open has no
-// middleware.
-func (a *App) CheckPolicies() {
-	a.tb.Helper()
-	if got := a.Send("POST", "/strict/orders"); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "key-missing") {
-		a.tb.Errorf("without a key: %+v", got)
-	}
-	a.Ran(0)
-	a.Twice("POST", "/strict/orders")
-	if first, _ := a.Twice("POST", "/strict/deep/7"); first.Body != "7/strict/deep/:id" {
-		a.tb.Errorf("the route of a group below: %+v", first)
-	}
-	a.Twice("PUT", "/one")
-	a.Afresh("POST", "/open")
-	a.Ran(5)
 }

@@ -7,12 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/adapters/internal/harness"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -77,30 +75,6 @@ func TestReturnFormKeepsTheFormOfTheServer(t *testing.T) {
 	}
 	if ReturnForm(outer, &http.Request{MultipartForm: second}); outer.MultipartForm != second {
 		t.Error("the form of the handler is not returned")
-	}
-}
-
-// R50: of 2,000 lengths, 513 and 1,537 are those at which a decoder leaves the line end.
-func TestR50EveryLengthOfABodyThatWasDecoded(t *testing.T) {
-	t.Parallel()
-	guard := harness.New(t, memstore.New(), nil).Guard(protocol.Config{})
-	for n := 30; n < 2030; n++ {
-		for _, length := range []int64{int64(n), -1} {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(harness.Payment('1', n)))
-			r.Header.Set("Idempotency-Key", "k")
-			r.Header.Set("Content-Length", strconv.Itoa(n))
-			r.Header.Set("Content-Type", "application/json")
-			r.ContentLength = length
-			harness.DecodeJSON(r)
-			a := guard.Admit(t.Context(), Request(r, TooLarge), func() (string, error) { return "", protocol.ErrUnscoped })
-			if a.Exchange != nil {
-				a.Exchange.Finish(protocol.Captured{Status: http.StatusOK})
-				a.Exchange.Close()
-			}
-			if a.Response.Status != http.StatusBadRequest {
-				t.Fatalf("a body of %d bytes, declared as %d: %d, want 400", n, length, a.Response.Status)
-			}
-		}
 	}
 }
 

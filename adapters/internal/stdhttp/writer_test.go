@@ -1,11 +1,9 @@
 package stdhttp
 
 import (
-	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,61 +108,5 @@ func TestR33HijackSendsWhatWasWritten(t *testing.T) {
 	got := app.Talk("POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.Contains(got, "\r\nUpgrade: raw\r\n") || !strings.HasSuffix(got, "\r\n\r\nraw") {
 		t.Errorf("got %q", got)
-	}
-}
-
-// R17: a replay has the trailers that the first client got, and no others. In HTTP/1.1
-// only a response in chunks has trailers.
-func TestR17ReplayHasTheTrailersThatWereSent(t *testing.T) {
-	t.Parallel()
-	const long = 5 << 10 // more than net/http waits for to declare a length itself
-	app := serve(t, func(w *Writer, r *http.Request, _ *protocol.Exchange) {
-		q := r.URL.Query()
-		size := 10
-		if q.Has("long") {
-			size = long
-		}
-		if q.Has("announced") {
-			w.Header().Set("Trailer", "X-Sum")
-		}
-		if q.Has("declared") {
-			w.Header().Set("Content-Length", strconv.Itoa(size))
-		}
-		w.WriteHeader(http.StatusOK)
-		_, _ = w.WriteString(strings.Repeat("x", size))
-		if q.Has("flushed") {
-			w.Flush()
-		}
-		if q.Has("announcedlate") {
-			w.Header().Set("Trailer", "X-Sum")
-		}
-		if q.Has("announced") || q.Has("announcedlate") {
-			w.Header().Set("X-Sum", "abc")
-		} else {
-			w.Header().Set(http.TrailerPrefix+"X-Sum", "abc")
-		}
-	})
-	for _, how := range []string{"", "announced", "announcedlate"} {
-		for _, declared := range []string{"", "declared"} {
-			for _, size := range []string{"", "long"} {
-				for _, flushed := range []string{"", "flushed"} {
-					for version, try := range map[string]func(*http.Request) (harness.Response, error){"HTTP/1.1": app.Try, "HTTP/2": app.Try2} {
-						query := strings.Join([]string{how, declared, size, flushed}, "&")
-						key := rand.Text()
-						var got [2]harness.Response
-						for i := range got {
-							var err error
-							if got[i], err = try(app.Request("POST", "/?"+query, "body", "Idempotency-Key", key)); err != nil {
-								t.Fatal(err)
-							}
-						}
-						first, again := got[0].Trailer.Get("X-Sum"), got[1].Trailer.Get("X-Sum")
-						if first != again || !got[1].Replayed() {
-							t.Errorf("%s %s: the trailer is %q, and %q in the replay (%v)", version, query, first, again, got[1].Replayed())
-						}
-					}
-				}
-			}
-		}
 	}
 }
