@@ -250,3 +250,11 @@ func TestFormsThatAreNotParsedInAdvanceReachTheHandlerAsBytes(t *testing.T) {
 		t.Errorf("the handler sees %q", first.body)
 	}
 }
+
+func TestR26FormsParsedInAdvanceAreBounded(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{guard: protocol.Config{Limits: protocol.Limits{RequestBody: 1000}}}, handle(func(*fiber.Ctx) error { return nil }))
+	a := s.do(t, form("x", []string{key("k")}, `name="a"; filename="f"`, strings.Repeat("x", 1001)))
+	a.want(t, 413, "request-too-large")
+	s.wantRuns(t, 0)
+}

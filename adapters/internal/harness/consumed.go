@@ -26,8 +26,8 @@ func Payment(amount byte, n int) string {
 var rests = [...]int{100, 513, 1537}
 
 // CheckConsumed fails the test unless requests to path, where a layer outside consumes
-// the body as [DecodeJSON] does, are refused (R50). The lengths of the bodies are declared
-// or not, in HTTP/1.1 and HTTP/2, with a coding or without.
+// the body as [DecodeJSON] does, are refused (R50). The lengths of the bodies are
+// declared or not, in HTTP/1.1 and HTTP/2, with a coding or without.
 func (a *App) CheckConsumed(path string) {
 	a.tb.Helper()
 	for _, n := range rests {

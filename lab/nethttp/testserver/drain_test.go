@@ -1,32 +1,12 @@
 package main
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 )
-
-func TestSIGTERMDrainsRunningRequestsAndExits0(t *testing.T) {
-	t.Parallel()
-	server := start(t)
-	conn := server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 3000, Body: "done"}})
-	server.running(t, "slow")
-	server.terminate(t)
-	if a := receive(conn, http.MethodPost).want(t, 200).wantRun(t, "1"); a.body != "done" {
-		t.Errorf("%q, want the whole answer", a.body)
-	}
-	if code := server.exit(t); code != 0 {
-		t.Errorf("exit code %d, want 0\n%s", code, server.stderr)
-	}
-	for _, msg := range []string{"listening", "drained"} {
-		if !server.logged(t, msg) {
-			t.Errorf("no line %q in the log", msg)
-		}
-	}
-}
 
 func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
 	t.Parallel()

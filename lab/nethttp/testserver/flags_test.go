@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
@@ -207,18 +206,5 @@ func TestWaitReplaysToDuplicatesUpToMaxWaiters(t *testing.T) {
 	receive(first, http.MethodPost).want(t, 200)
 	if a := (<-replayed).want(t, 200).wantRun(t, "1"); a.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v, want a replay", a.header)
-	}
-}
-
-func TestWithoutWaitADuplicateIsRefusedAtOnce(t *testing.T) {
-	t.Parallel()
-	server := start(t)
-	m := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 10_000}}
-	server.send(t, m)
-	server.running(t, "slow")
-	began := time.Now()
-	server.do(t, m).wantCode(t, http.StatusConflict, "in-progress")
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("refused after %v", took)
 	}
 }

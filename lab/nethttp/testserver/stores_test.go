@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"net/http"
 	"net/url"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -113,30 +111,6 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	}
 }
 
-func TestEffectBelongsToTheRecordsOwner(t *testing.T) {
-	t.Parallel()
-	for _, store := range []string{"postgres", "postgres-tx"} {
-		t.Run(store, func(t *testing.T) {
-			t.Parallel()
-			db := database(t)
-			server := start(t, "-store", store, "-postgres-url", db)
-			m := message{target: "/t/a/b", key: "k", program: &adaptertest.Program{Effect: true}}
-			for range 2 {
-				server.do(t, m).want(t, http.StatusOK).wantRun(t, "1")
-			}
-			effects := effectsOf(t, db, "a/b")
-			if len(effects) != 1 || effects[0].Attempt != 1 {
-				t.Fatalf("%+v, want one effect of the first attempt", effects)
-			}
-			type record struct{ Owner []byte }
-			records := query[record](t, db, "SELECT owner FROM reprise_records")
-			if len(records) != 1 || !bytes.Equal(records[0].Owner, effects[0].Owner) {
-				t.Errorf("records %x, effect %x, want one owner", records, effects[0].Owner)
-			}
-		})
-	}
-}
-
 func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
 	t.Parallel()
 	for store, effects := range map[string]int{"memory": 1, "redis": 1, "postgres": 1, "postgres-tx": 0} {
@@ -155,37 +129,6 @@ func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
 				t.Errorf("%+v outside of an attempt, want one effect without attempt and owner", got)
 			}
 		})
-	}
-}
-
-// A process that was killed in a transaction leaves nothing of it, and the next one runs
-// the retry at once.
-func TestEffectsInAFileOutliveItsProcess(t *testing.T) {
-	t.Parallel()
-	args := inFile(t, "sqlite-tx")
-	killed := start(t, args...)
-	done := message{target: "/t/done", key: "done", program: &adaptertest.Program{Effect: true}}
-	killed.do(t, done).want(t, http.StatusOK).wantRun(t, "1")
-	m := message{target: "/t/file", key: "k", program: &adaptertest.Program{Effect: true, DelayMS: 60_000}}
-	killed.send(t, m)
-	killed.running(t, "file")
-	killed.kill()
-	next := start(t, args...)
-	m.program = &adaptertest.Program{Effect: true, Echo: true}
-	if e := next.do(t, m).want(t, http.StatusOK).echo(t); e.Attempt != 1 {
-		t.Errorf("attempt %d, want the first", e.Attempt)
-	}
-	next.do(t, done).want(t, http.StatusOK).wantRun(t, "1")
-	db, err := serve.OpenFile(args[3], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for op, want := range map[string]int{"done": 1, "file": 1} {
-		var effects int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM reprise_effects WHERE op = ? AND attempt = 1 AND length(owner) = 16", op).Scan(&effects); err != nil || effects != want {
-			t.Errorf("%d effects of %s, %v; want %d", effects, op, err, want)
-		}
 	}
 }
 
