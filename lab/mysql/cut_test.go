@@ -98,7 +98,7 @@ func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 	t.Parallel()
 	enough := int64(2000)
 	if testing.Short() {
-		enough = 200
+		enough = 100
 	}
 	for name, atomically := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {

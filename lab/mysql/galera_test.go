@@ -84,12 +84,12 @@ func TestGalera(t *testing.T) {
 	for n, raw := range databases {
 		l := newLoad(t, n == 1, mysqlserver.Pool(t, front.URL(raw), 8), mysqlserver.Pool(t, front.URL(raw), 8))
 		loads, stops = append(loads, l), append(stops, l.start())
-		l.await(100)
+		l.await()
 	}
 	nodes[0].Kill(t)
 	front.Retarget(nodes[1].Addr())
 	for n, l := range loads {
-		l.await(100)
+		l.await()
 		stops[n]()
 		l.judge(on(databases[n], 1))
 	}

@@ -153,7 +153,7 @@ func TestKilledProcessesAndServersLeaveEachEffectOnce(t *testing.T) {
 	t.Parallel()
 	clients, crashes := 250, 50
 	if testing.Short() {
-		clients, crashes = 16, 3
+		clients, crashes = 8, 2
 	}
 	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {

@@ -76,9 +76,13 @@ func (l *load) start() (stop func()) {
 	}
 }
 
-// await waits until so many more operations are answered.
-func (l *load) await(more int) {
+// await waits until some more operations are answered.
+func (l *load) await() {
 	l.Helper()
+	more := 100
+	if testing.Short() {
+		more = 30
+	}
 	answered := func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()

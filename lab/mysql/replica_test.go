@@ -143,11 +143,11 @@ func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 			p.link.Delay(5*time.Millisecond, 5*time.Millisecond)
 			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
-			l.await(100)
+			l.await()
 			p.link.Set(t, servers.Swallow) // and discard the bytes in flight
 			p.primary.Kill(t)
 			p.promote(t)
-			l.await(100)
+			l.await()
 			stop()
 			l.judge(p.onPromoted())
 		})
@@ -214,13 +214,13 @@ func TestDemotedPrimaryIsLeft(t *testing.T) {
 			p.semiSync(t, forever)
 			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
-			l.await(100)
+			l.await()
 			mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
 			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
 				t.Fatal(err)
 			}
 			p.promote(t)
-			l.await(100)
+			l.await()
 			stop()
 			l.judge(p.onPromoted())
 			const sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'service'"

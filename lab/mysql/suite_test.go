@@ -6,47 +6,74 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 )
 
 // sessions are parameters of a URL that the store must not depend on: the count of rows
 // that a change finds, prepared statements, isolation levels, time zones and sql_mode.
-var sessions = map[string]string{
-	"default":         "",
-	"prepared":        "?interpolateParams=false&clientFoundRows=true",
-	"repeatable-read": "?tx_isolation='REPEATABLE-READ'&sql_mode=''&time_zone='-08:00'",
-	"serializable":    "?tx_isolation='SERIALIZABLE'&sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'&time_zone='%2B05:30'",
+var sessions = []struct{ name, params string }{
+	{"default", ""},
+	{"serializable", "?tx_isolation='SERIALIZABLE'&sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'&time_zone='%2B05:30'"},
+	{"prepared", "?interpolateParams=false&clientFoundRows=true"},
+	{"repeatable-read", "?tx_isolation='REPEATABLE-READ'&sql_mode=''&time_zone='-08:00'"},
 }
 
+// onSessions runs a test on every kind of session, and with -short on the default and the
+// one that locks most.
 func onSessions(t *testing.T, test func(t *testing.T, params string)) {
 	t.Helper()
-	for name, params := range sessions {
-		t.Run(name, func(t *testing.T) {
+	some := sessions
+	if testing.Short() {
+		some = some[:2]
+	}
+	for _, s := range some {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, params)
+			test(t, s.params)
 		})
 	}
 }
 
 func TestMySQLConformance(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-			return suite(tb, params, mysqlserver.Leased)
-		})
-	})
+	runSuite(t, mysqlserver.Leased)
 }
 
 func TestMySQLTransactionalConformance(t *testing.T) {
 	t.Parallel()
-	onSessions(t, func(t *testing.T, params string) {
+	runSuite(t, mysqlserver.Transactional, func(f *storetest.Fixture) {
+		f.Atomic = true
+		f.Waivers = inFlight
+	})
+}
+
+// runSuite runs the suite once, in which the handles of a case have sessions of different
+// kinds, and unless -short is set once more on each kind.
+func runSuite(t *testing.T, open func(testing.TB, string) store.Store, options ...func(*storetest.Fixture)) {
+	t.Helper()
+	run := func(t *testing.T, params func(testing.TB, int) string) {
+		t.Helper()
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-			f := suite(tb, params, mysqlserver.Transactional)
-			f.Atomic = true
-			f.Waivers = inFlight
+			f := suite(tb, params, open)
+			for _, option := range options {
+				option(&f)
+			}
 			return f
 		})
+	}
+	t.Run("mixed", func(t *testing.T) {
+		t.Parallel()
+		run(t, func(tb testing.TB, handle int) string {
+			return sessions[(labtest.Draw(tb)+handle)%len(sessions)].params
+		})
+	})
+	if testing.Short() {
+		return
+	}
+	onSessions(t, func(t *testing.T, params string) {
+		run(t, func(testing.TB, int) string { return params })
 	})
 }
 
@@ -57,12 +84,16 @@ var inFlight = []conformance.Waiver{{
 	Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
 }}
 
-// suite is the fixture of a store: two handles are two pools over one database.
-func suite(tb testing.TB, params string, open func(testing.TB, string) store.Store) storetest.Fixture {
+// suite is the fixture of a store: two handles are two pools over one database, with the
+// parameters of each handle.
+func suite(tb testing.TB, params func(testing.TB, int) string, open func(testing.TB, string) store.Store) storetest.Fixture {
 	tb.Helper()
-	raw := mysqlserver.New(tb, servers.SharedMariaDB(tb))
+	raw, handles := mysqlserver.New(tb, servers.SharedMariaDB(tb)), 0
 	return storetest.Fixture{
-		Open:    func(tb testing.TB) store.Store { return open(tb, raw+params) },
+		Open: func(inner testing.TB) store.Store {
+			handles++
+			return open(inner, raw+params(tb, handles))
+		},
 		Advance: conformance.Sleep,
 		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { corrupt(tb, raw, id, how) },
 	}
