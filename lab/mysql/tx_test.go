@@ -314,11 +314,11 @@ func TestClaimDoesNotWaitForARow(t *testing.T) {
 	begin(t, st, duplicate(r))
 }
 
-// eventually polls a condition for up to half a minute.
+// eventually polls a condition for up to a minute.
 func eventually(condition func() bool) error {
-	for deadline := time.Now().Add(30 * time.Second); !condition(); {
+	for deadline := time.Now().Add(time.Minute); !condition(); {
 		if time.Now().After(deadline) {
-			return errors.New("not within 30s")
+			return errors.New("not within a minute")
 		}
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
 	}

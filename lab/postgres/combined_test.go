@@ -138,7 +138,7 @@ func TestPostgresCombinedRace(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(16))
 	stores := []store.Store{f.Leased(t), f.Leased(t)}
-	for range 20 {
+	for range labtest.Times(20, 5) {
 		var keys [16]store.ClaimRequest
 		var granted [16]atomic.Int64
 		for i := range keys {

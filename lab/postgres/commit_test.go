@@ -219,6 +219,7 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	standby := server.StartStandby(t)
 	const name = "waits-for-standby"
 	f := pgSetup(t, server, pgObserve, labtest.SessionParam("application_name", name))
+	f.Config.TxTimeout = 10 * time.Minute
 	leased, transactional := f.Leased(t), f.Transactional(t)
 	throughSQL, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), pgObserve, labtest.SessionParam("application_name", name)), f.Config)
 	pgWant(t, "NewSQL", err, nil)
@@ -232,15 +233,20 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 
 	cancelled := func(what string, operation func(context.Context) error) {
 		t.Helper()
-		ctx, cancel := pgCall(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answer := make(chan error, 1)
 		go func() { answer <- operation(ctx) }()
-		pgEventually(t, what+" waits for the standby", func() bool {
-			return pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name) == 1
-		})
-		if err := <-answer; !errors.Is(err, store.ErrNotReplicated) {
-			t.Errorf("%s: %v, want ErrNotReplicated", what, err)
+		for {
+			select {
+			case err := <-answer:
+				if !errors.Is(err, store.ErrNotReplicated) {
+					t.Errorf("%s: %v, want ErrNotReplicated", what, err)
+				}
+				return
+			case <-time.After(5 * time.Millisecond): // polls
+			}
+			f.cancelWaits(t, witness, name)
 		}
 	}
 	another := pgClaim()
@@ -262,6 +268,12 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	standby.AwaitSynchronous(t)
 	pgWant(t, "complete with the standby there", complete(t.Context()), nil)
 	pgWant(t, "commit with the standby there", commit(t.Context()), nil)
+}
+
+// cancelWaits cancels whatever waits for the standby now, of the sessions of a name.
+func (f *pgFixture) cancelWaits(t *testing.T, witness *pgxpool.Pool, name string) {
+	t.Helper()
+	pgValue[int](t, witness, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'", name)
 }
 
 // TestPostgresPromotion: after a failover the new primary decides. A write that it lacks

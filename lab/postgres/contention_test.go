@@ -14,11 +14,11 @@ import (
 // contenders claim each key at once.
 const contenders = 16
 
-// TestPostgresContention: of sixteen claims of one key at once, one is granted, over a
-// thousand keys and on both stores.
+// TestPostgresContention: of sixteen claims of one key at once, one is granted, over many
+// keys and on both stores.
 func TestPostgresContention(t *testing.T) {
 	t.Parallel()
-	const keys = 1000
+	keys := labtest.Times(1000, 100)
 	server := servers.SharedPostgres(t)
 	t.Run("leased", func(t *testing.T) {
 		t.Parallel()

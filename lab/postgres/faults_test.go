@@ -169,7 +169,7 @@ func TestPostgresTransactionalKills(t *testing.T) {
 	f := pgSetup(t, server)
 	name := "kills_" + f.Config.Schema
 	l := newPgLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
-	l.kill(t, 200, "application_name = '"+name+"'")
+	l.kill(t, labtest.Times(200, 60), "application_name = '"+name+"'")
 }
 
 // TestPostgresSQLTransactionalKills (G4): the same over database/sql.
@@ -179,7 +179,7 @@ func TestPostgresSQLTransactionalKills(t *testing.T) {
 	f := pgSetup(t, server)
 	name := "sql_kills_" + f.Config.Schema
 	l := newPgSQLLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
-	l.kill(t, 100, "application_name = '"+name+"'")
+	l.kill(t, labtest.Times(100, 60), "application_name = '"+name+"'")
 }
 
 // TestPostgresTransactionalKillsBehindPgBouncer (G4): the same behind a pooler, which

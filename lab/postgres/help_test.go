@@ -124,16 +124,16 @@ func pgWant(tb testing.TB, what string, err, want error) {
 // pgCall returns the context of one call.
 func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
-	return context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
+	return context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
 }
 
 // pgEventually polls until done reports true, and fails the test when it does not within
-// twenty seconds.
+// a minute.
 func pgEventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); pgPass(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); pgPass(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within twenty seconds: %s", what)
+			tb.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // TestPostgresConformanceOfPartitions: both stores keep the contract over a table that is
 // partitioned by the hash of the ID, as docs/engineering/growth.md describes, and their
-// check finds nothing to say about it.
+// check finds nothing to say about it. With -short a record's life stands for the suite.
 func TestPostgresConformanceOfPartitions(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -24,12 +24,21 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		f.partition(tb)
 		return f
 	}
+	t.Run("a life on each store", func(t *testing.T) {
+		t.Parallel()
+		f := partitioned(t, 8)
+		pgLeasedLife(t, f.Leased(t))
+		f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+		pgTransactionalLife(t, f, f.Transactional(t))
+	})
 	t.Run("leased", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(partitioned(tb, 4)) })
 	})
 	t.Run("transactional", func(t *testing.T) {
 		t.Parallel()
+		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(partitioned(tb, 16)) })
 	})
 	t.Run("the records stay, and the role gets its privileges again", func(t *testing.T) {

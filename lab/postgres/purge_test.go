@@ -21,7 +21,8 @@ import (
 // at once, their keys are claimed again; no such claim loses its record.
 func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 	t.Parallel()
-	const workers, rounds = 4, 25
+	const workers = 4
+	rounds := labtest.Times(25, 5)
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2*workers))
 	st := f.Leased(t)
 	ctx, stop := context.WithCancel(t.Context())

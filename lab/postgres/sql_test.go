@@ -28,27 +28,31 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *reprisepg.Trans
 	return store
 }
 
+// leasedSQL returns the leased store of the fixture over a *sql.DB.
+func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *reprisepg.Store {
+	tb.Helper()
+	store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4)), f.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return store
+}
+
 func TestPostgresSQLConformance(t *testing.T) {
 	t.Parallel()
 	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		fixture := pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))
 		f := pgSetup(tb, server, labtest.MaxConns(2))
-		fixture.Corrupt = f.corrupt
-		fixture.Open = func(tb testing.TB) store.Store {
-			store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4)), f.Config)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return store
-		}
+		fixture := pgSuite(f)
+		fixture.Open = func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) }
 		return fixture
 	})
 }
 
 func TestPostgresSQLTransactionalConformance(t *testing.T) {
 	t.Parallel()
+	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(2))

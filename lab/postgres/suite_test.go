@@ -17,14 +17,36 @@ func TestPostgresConformance(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4)))
+		f := pgSetup(tb, server, labtest.MaxConns(4))
+		return pgBothRoads(tb, pgSuite(f), func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) })
 	})
 }
 
 func TestPostgresTransactionalConformance(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pgSetup(tb, server, labtest.MaxConns(16))) })
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
+		f := pgSetup(tb, server, labtest.MaxConns(16))
+		return pgBothRoads(tb, pgTxSuite(f), func(tb testing.TB) store.Store {
+			return f.transactionalSQL(tb, labtest.NewDB(tb, server.URL(), labtest.MaxConns(16)))
+		})
+	})
+}
+
+// pgBothRoads opens every other handle of a fixture over database/sql, where its own are
+// over a pool of pgx: a case of two handles has one of each, and the name of a case draws
+// which is the first.
+func pgBothRoads(tb testing.TB, f storetest.Fixture, openSQL func(testing.TB) store.Store) storetest.Fixture {
+	tb.Helper()
+	open, handle := f.Open, labtest.Draw(tb)
+	f.Open = func(tb testing.TB) store.Store {
+		handle++
+		if handle%2 == 0 {
+			return openSQL(tb)
+		}
+		return open(tb)
+	}
+	return f
 }
 
 // TestPostgresConformanceSerializable: a server whose default is not READ COMMITTED only

@@ -175,7 +175,7 @@ func TestPostgresRollingUpgrade(t *testing.T) {
 				}
 			}
 			next, back := pgNext(f)
-			for range 2 {
+			for range labtest.Times(2, 1) {
 				d.serve(t, d.during(t, next))
 				d.serve(t, d.during(t, back))
 			}

@@ -11,3 +11,12 @@ func Breadth(tb testing.TB, text string) {
 		tb.Skip("left to make nightly: " + text)
 	}
 }
+
+// Times is how often a test repeats what it shows: seldom with -short, and often in
+// "make nightly".
+func Times(often, seldom int) int {
+	if testing.Short() {
+		return seldom
+	}
+	return often
+}

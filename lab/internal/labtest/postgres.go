@@ -91,7 +91,7 @@ func ClosePool(tb testing.TB, pool *pgxpool.Pool) {
 	go func() { pool.Close(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		tb.Errorf("a pool did not close: %d connections are still out", pool.Stat().AcquiredConns())
 	}
 }
