@@ -206,9 +206,6 @@ func (c *client) call(ctx context.Context, in input) output {
 		out.at.from = age.shared
 	}
 	out.tick, out.late = c.d.clock.tick, c.d.clock.late
-	if out.outcome == store.Claimed {
-		out.began = c.d.clock.began(c.start, out.fence, out.at.to)
-	}
 	switch {
 	case err == nil && !loses:
 	case err == nil: // it took place, and its result is lost
@@ -228,9 +225,6 @@ func (c *client) call(ctx context.Context, in input) output {
 		return output{}
 	}
 	c.add(c.number, in, out)
-	if c.d.executesTwice(in, out) {
-		c.add(c.number, in, output{at: out.at, tick: out.tick, late: out.late, unknown: true}) // the execution before the one that was answered
-	}
 	return out
 }
 

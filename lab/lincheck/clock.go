@@ -47,9 +47,10 @@ type clock struct {
 	waits    bool          // a claim that waited sets its lease a second time
 }
 
-// fenceClock returns when a claim took place that has a fence and was answered at an
-// instant: both in microseconds since 1970.
-type fenceClock func(fence, answered int64) (from, to int64)
+// fenceClock returns when a claim took place that has a fence, by the store's clock: both
+// in microseconds since 1970. That clock is not compared with the one of this process:
+// see [recorder.settle].
+type fenceClock func(fence int64) (from, to int64)
 
 // redisClock: a claim counts from the start of its millisecond, of which the fence is the
 // last microsecond. Those that are granted and released within one millisecond have the
@@ -57,40 +58,36 @@ type fenceClock func(fence, answered int64) (from, to int64)
 // shows a key until the end of the millisecond in which it expires.
 var redisClock = clock{
 	tick: 2 * time.Millisecond, measured: true,
-	fenced: func(fence, _ int64) (from, to int64) {
+	fenced: func(fence int64) (from, to int64) {
 		began := (fence - 999) / 1000 * 1000
 		return began, began + 999
 	},
 }
 
-// pgClock: a claim counts from its fence, unless it waited for 10 ms or more: then its
-// lease is made whole. Where another call is writing a lapsed record, the Remaining of a
-// claim is a nanosecond less than a millisecond, regardless of its lease.
+// pgClock: a claim counts from its fence, unless it waited for wholeAfter or more: then
+// its lease is made whole. Where another call is writing a lapsed record, the Remaining
+// of a claim is a nanosecond less than a millisecond, regardless of its lease.
 var pgClock = clock{
 	measured: true, unknown: time.Millisecond - time.Nanosecond, waits: true,
-	fenced: func(fence, answered int64) (from, to int64) {
-		if answered-fence >= 10_000 {
-			return fence, answered
-		}
-		return fence, fence
-	},
+	fenced: exactly,
 }
+
+const wholeAfter = 10 * time.Millisecond
+
+func exactly(fence int64) (from, to int64) { return fence, fence }
 
 // sqlClock is that of SQLite and MariaDB: a claim counts from its fence, which is read
 // with the record.
-var sqlClock = clock{measured: true, fenced: func(fence, _ int64) (from, to int64) { return fence, fence }}
+var sqlClock = clock{measured: true, fenced: exactly}
 
 // memoryClock: fences only count, and the rest is exact.
 var memoryClock = clock{measured: true}
 
-// began returns when a granted claim began, as its fence says, and no window where it
-// does not.
-func (c *clock) began(epoch time.Time, fence uint64, answered time.Duration) window {
-	if c.fenced == nil {
-		return window{}
-	}
+// began returns when a claim began, as its fence says, by the store's clock since an
+// epoch.
+func (c *clock) began(epoch time.Time, fence uint64) window {
 	zero := epoch.UnixMicro()
-	from, to := c.fenced(int64(fence), zero+answered.Microseconds())
+	from, to := c.fenced(int64(fence))
 	return window{time.Duration(from-zero) * time.Microsecond, time.Duration(to-zero) * time.Microsecond}
 }
 

@@ -149,14 +149,15 @@ func found(t *testing.T, d *deployment) {
 // foundInRuns is found for anything that has histories.
 func foundInRuns(t *testing.T, run func(*testing.T, uint64) *recorder) {
 	t.Helper()
-	const tries = 50
-	for seed := range uint64(tries) {
+	const tries = 50 // and for a minute, since a busy machine meets the flaw less often
+	until := time.Now().Add(time.Minute)
+	for seed := uint64(0); seed < tries || time.Now().Before(until); seed++ {
 		if !run(t, seed).check(t, seed) {
 			t.Logf("found by history %d", seed+1)
 			return
 		}
 	}
-	t.Errorf("%d histories have an explanation", tries)
+	t.Error("all histories have an explanation")
 }
 
 // TestEveryFlawIsFound: no history of a flawed store is taken for one of a good store

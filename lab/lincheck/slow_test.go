@@ -23,6 +23,9 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 	for name, mode := range map[string]pgx.QueryExecMode{"prepared": 0, "exec": pgx.QueryExecModeExec} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if mode != 0 {
+				labtest.Breadth(t, further)
+			}
 			c := reprisepg.Config{ExecMode: mode}
 			d := newPgDeployment(t, server, &c, false)
 			setup := labtest.NewPool(t, server.URL(), labtest.MaxConns(2))
