@@ -118,15 +118,11 @@ func TestPostgresInTx(t *testing.T) {
 			if n := effects(); n != 0 {
 				t.Errorf("%d effects are visible before the commit", n)
 			}
-			start := time.Now()
 			begin("kept", reprise.InProgress)
 			another := pgClaim() // of another process
 			another.ID, another.Fingerprint = kept.ID(), store.Fingerprint{}
 			if got := pgMustNotFail(t, f.Leased(t), another); got.Outcome == store.Claimed {
 				t.Error("an attempt that is just committing was taken over")
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("duplicates were answered after %v", took)
 			}
 			return nil
 		}), nil)
@@ -215,11 +211,7 @@ func TestPostgresInTxTakeover(t *testing.T) {
 	pgMustClaim(t, st, r, store.Claimed)
 	tx := f.pgHold(t, r.ID, "state = state")
 	pgPass(2 * r.Lease)
-	start := time.Now()
 	pgMustClaim(t, st, pgRival(r), store.InProgress)
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("a takeover waited %v", took)
-	}
 	pgWant(t, "rollback", tx.Rollback(t.Context()), nil)
 	pgMustClaim(t, st, pgRival(r), store.Claimed)
 }

@@ -223,21 +223,17 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		r := pgClaim()
 		pgMustClaim(t, st, r, store.Claimed)
 		tx, left := sqlTx(t, st, r), make(chan error, 1)
-		statement := "SELECT pg_sleep(30), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
+		statement := "SELECT pg_sleep(600), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
 		pgEventually(t, "the statement runs", func() bool {
 			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1", statement) == 1
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		start := time.Now()
 		c := pgCompletion(r, "answer")
 		c.DiscardEffects = discard
 		err := st.Complete(ctx, c)
 		cancel()
 		pgWant(t, "complete", err, store.ErrNotApplied)
-		if d := time.Since(start); d > 20*time.Second {
-			t.Errorf("the completion waited %v for a statement of the handler", d)
-		}
 		if err := <-left; err == nil {
 			t.Error("the statement was not ended")
 		}

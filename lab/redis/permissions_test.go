@@ -247,7 +247,6 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	got, err := first.Begin(t.Context(), op)
 	redisWant(t, "begin", err, nil)
 	answers := make(chan string, 1)
-	begun := time.Now()
 	go func() {
 		got, err := second.Begin(t.Context(), op)
 		if err != nil || got.Outcome != reprise.Replayed {
@@ -260,9 +259,6 @@ func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
 	redisWant(t, "complete", err, nil)
 	if answer := <-answers; answer != "answer" {
 		t.Errorf("the duplicate got %q", answer)
-	}
-	if d := time.Since(begun); d > 10*time.Second {
-		t.Errorf("after %v", d)
 	}
 }
 
