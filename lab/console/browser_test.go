@@ -1,10 +1,11 @@
-package console_test
+package console
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/reprise-go/reprise/lab/console/chromium"
+	"github.com/reprise-go/reprise/servers"
 )
 
 // browser is a headless Chromium with one tab.
@@ -30,10 +31,32 @@ type browser struct {
 	problems []string // reported by the pages: dialogs, exceptions, console messages
 }
 
-// openBrowser starts Chromium.
-func openBrowser(t *testing.T, options ...chromedp.ExecAllocatorOption) *browser {
+// openBrowser starts Chromium. Without one the test is skipped, unless
+// REPRISE_TEST_REQUIRE has "chromium".
+func openBrowser(t *testing.T) *browser {
 	t.Helper()
-	tab := chromium.Start(t, options...)
+	path := ""
+	for _, name := range []string{"google-chrome", "chromium-browser", "chromium"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+		}
+	}
+	if path == "" {
+		missing(t, "chromium", "no chromium in the path")
+	}
+	flags := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.NoSandbox, // tests run as root, in containers
+		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.UserDataDir(t.TempDir()),
+	)
+	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), flags...)
+	tab, closeTab := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(tab) // waits for the process
+		closeTab()
+		stop()
+	})
 	b := &browser{T: t, tab: tab}
 	chromedp.ListenTarget(tab, func(event any) {
 		switch e := event.(type) {
@@ -45,8 +68,17 @@ func openBrowser(t *testing.T, options ...chromedp.ExecAllocatorOption) *browser
 			b.report(fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
 		}
 	})
-	b.run(cdplog.Enable(), emulation.SetDeviceMetricsOverride(1200, 900, 1, false))
+	b.run(cdplog.Enable())
+	b.looks(1280, "light")
 	return b
+}
+
+func missing(t *testing.T, name, text string) {
+	t.Helper()
+	if servers.Required(t, name) {
+		t.Fatal(text)
+	}
+	t.Skip(text)
 }
 
 func (b *browser) report(problem string) {
@@ -66,7 +98,7 @@ func (b *browser) reported() []string {
 
 func (b *browser) run(actions ...chromedp.Action) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.tab, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.tab, time.Minute)
 	defer cancel()
 	if chromedp.FromContext(b.tab).Browser == nil {
 		ctx = b.tab // the first run starts the browser, which lives as long as its context
@@ -76,24 +108,30 @@ func (b *browser) run(actions ...chromedp.Action) {
 	}
 }
 
+// script runs JavaScript, and returns its value.
+func script[T any](b *browser, source string) (value T) {
+	b.Helper()
+	b.run(chromedp.Evaluate(source, &value))
+	return value
+}
+
 // visit opens a page.
 func (b *browser) visit(url string) {
 	b.Helper()
 	b.run(chromedp.Navigate(url), chromedp.WaitReady("main"))
 }
 
-// text returns the visible text of the page.
-func (b *browser) text() string {
+// text returns the text of an element, on one line.
+func (b *browser) text(selector string) (text string) {
 	b.Helper()
-	var text string
-	b.run(chromedp.Evaluate(`document.body.innerText`, &text))
-	return text
+	b.run(chromedp.Text(selector, &text, chromedp.ByQuery))
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // says demands texts of the page.
 func (b *browser) says(texts ...string) {
 	b.Helper()
-	got := b.text()
+	got := b.text("body")
 	for _, text := range texts {
 		if !strings.Contains(got, text) {
 			b.Errorf("the page does not say %q:\n%s", text, got)
@@ -113,13 +151,8 @@ func (b *browser) tabTo(condition string) {
 	b.Helper()
 	for range 80 {
 		b.keys("\t")
-		var there, visible bool
-		b.run(
-			chromedp.Evaluate(`(el => el && el !== document.body && (`+condition+`))(document.activeElement)`, &there),
-			chromedp.Evaluate(`document.activeElement.matches(":focus-visible")`, &visible),
-		)
-		if there {
-			if !visible {
+		if script[bool](b, `(el => el && el !== document.body && (`+condition+`))(document.activeElement)`) {
+			if !script[bool](b, `document.activeElement.matches(":focus-visible")`) {
 				b.Errorf("the focus on %s cannot be seen", condition)
 			}
 			return
@@ -128,18 +161,42 @@ func (b *browser) tabTo(condition string) {
 	b.Fatalf("Tab never reaches %s", condition)
 }
 
+// fill goes to a field and replaces its text.
+func (b *browser) fill(id, text string) {
+	b.Helper()
+	b.tabTo(`el.id === "` + id + `" && (el.select(), true)`)
+	b.keys(text)
+}
+
+// press goes to a button and presses it.
+func (b *browser) press(button string) {
+	b.Helper()
+	b.tabTo(`el.textContent === "` + button + `"`)
+	b.enter()
+}
+
 // enter presses Enter on the focused element and waits for the next page.
 func (b *browser) enter() {
 	b.Helper()
-	b.run(chromedp.Evaluate(`window.old = true`, nil))
+	script[bool](b, `window.old = true`)
 	b.keys("\r")
-	await(b.T, "the next page", func() (string, bool) {
+	b.await("the next page", func() bool {
 		ctx, cancel := context.WithTimeout(b.tab, time.Second)
 		defer cancel()
 		next := false
-		err := chromedp.Run(ctx, chromedp.Evaluate(`!window.old && document.readyState === "complete"`, &next))
-		return fmt.Sprint(err), next // an error: the page went away while it was asked
+		_ = chromedp.Run(ctx, chromedp.Evaluate(`!window.old && document.readyState === "complete"`, &next)) // an error: the page went away while it was asked
+		return next
 	})
+}
+
+// await polls until a condition holds.
+func (b *browser) await(what string, holds func() bool) {
+	b.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) { //nolint:forbidigo // between two looks
+		if time.Now().After(end) {
+			b.Fatalf("waited for a minute: %s", what)
+		}
+	}
 }
 
 // shot keeps a picture of the page as an artefact of the test (go test -artifacts).
@@ -159,6 +216,33 @@ func (b *browser) looks(width int64, scheme string) {
 		emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 	)
+}
+
+// scrollsSideways reports whether the page is wider than the window.
+func (b *browser) scrollsSideways() bool {
+	b.Helper()
+	return script[bool](b, `document.documentElement.scrollWidth > document.documentElement.clientWidth`)
+}
+
+// axeSource returns axe-core, from the npm registry in the release and with the digest of
+// testdata/axe. Without npm or the registry the test is skipped, unless
+// REPRISE_TEST_REQUIRE has "npm".
+func axeSource(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "axe"))); err != nil {
+		t.Fatal(err)
+	}
+	install := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	install.Dir = dir
+	if out, err := install.CombinedOutput(); err != nil {
+		missing(t, "npm", fmt.Sprintf("axe-core cannot be installed: %v: %s", err, out))
+	}
+	source, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
 }
 
 // axe checks the page with axe-core, which runs beside the page's own policy.
