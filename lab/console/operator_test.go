@@ -101,14 +101,15 @@ func (h *hour) pay(key, body string) string {
 	if err != nil {
 		return err.Error()
 	}
-	answer := key + " gets " + strconv.Itoa(got.StatusCode)
 	var said struct{ Status, Code any } // a booking has a status, a problem a number there and a code
 	_ = json.Unmarshal(text, &said)
+	words := []string{key, "gets", strconv.Itoa(got.StatusCode)}
 	for _, word := range []any{said.Code, said.Status} {
 		if word, ok := word.(string); ok {
-			answer += " " + word
+			words = append(words, word)
 		}
 	}
+	answer := strings.Join(words, " ")
 	if got.Header.Get("Idempotent-Replayed") == "true" {
 		answer += ", replayed"
 	}

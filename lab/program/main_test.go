@@ -3,7 +3,7 @@
 package program
 
 import (
-	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -11,13 +11,20 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(judgedStore) != "" {
+		serveJudged()
+	}
 	_ = flag.Set("test.parallel", "8") // they wait for programs and servers; one on the command line has precedence
 	dir, err := os.MkdirTemp("", "reprise-program-")
+	if err == nil {
+		err = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each program sleeps for a second when it ends
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -42,29 +49,57 @@ func (t tidied) Run() int {
 // programs is the folder of the built program.
 var programs string
 
-// build builds the program once, with the race detector if these tests have it.
-var build = sync.OnceValues(func() (string, error) {
-	target := filepath.Join(programs, "reprise")
-	args := []string{"build", "-o", target}
+// install builds the program once, with the race detector if these tests have it.
+var install = sync.OnceValue(func() error {
+	args := []string{"install", "./cmd/reprise"}
 	if labtest.RaceEnabled {
-		args = append(args, "-race")
+		args = []string{"install", "-race", "./cmd/reprise"}
 	}
-	cmd := exec.Command("go", append(args, ".")...)
-	cmd.Dir = filepath.Join("..", "..", "cmd", "reprise")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("building the program: %w\n%s", err, out.Bytes())
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "GOBIN="+programs)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
 	}
-	return target, nil
+	return nil
 })
 
 // program returns the path of the program.
 func program(tb testing.TB) string {
 	tb.Helper()
-	path, err := build()
+	if err := install(); err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Join(programs, "reprise")
+}
+
+// runProgram runs the program and returns its output.
+func runProgram(tb testing.TB, env []string, code int, args ...string) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program(tb), args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		tb.Fatalf("exit code %d, want %d: %v\n%s", got, code, err, out)
+	}
+	return string(out)
+}
+
+// await polls until a condition holds.
+func await(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a process
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited for a minute: %s", what)
+		}
+	}
+}
+
+// must fails the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return path
 }

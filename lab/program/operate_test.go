@@ -3,12 +3,15 @@ package program
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
+	"database/sql"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of goose
+	"github.com/pressly/goose/v3"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -19,6 +22,20 @@ import (
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	run(t, nil, nil, testscript.Params{Dir: "testdata/alone"})
+}
+
+// TestRecords runs the scripts about records, each store on separate ones.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	for dir, kinds := range map[string]map[string]func(testing.TB) *fixture{"testdata/records": servedBy, "testdata/reached": reachedBy} {
+		for name, setup := range kinds {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := setup(t)
+				run(t, f, f.seed(t), testscript.Params{Dir: dir})
+			})
+		}
+	}
 }
 
 // TestRedisServer runs the scripts that change the settings of a Redis server.
@@ -38,15 +55,10 @@ func TestRedisServer(t *testing.T) {
 func TestPostgresServer(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "fsync=on")
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
-	schema := "T_" + hex.EncodeToString(b[:])
+	schema := "T_" + strings.ToLower(rand.Text())
 	role, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	role.User = url.User("order service")
-	role.RawQuery = ""
+	must(t, err)
+	role.User, role.RawQuery = url.User("order service"), ""
 	f := &fixture{
 		env: []string{"REPRISE_POSTGRES_URL=" + server.URL(), "REPRISE_SCHEMA=" + schema, "ROLE_URL=" + role.String()},
 		do: func(ctx context.Context, statement string) error {
@@ -61,6 +73,33 @@ func TestPostgresServer(t *testing.T) {
 				now() - interval '1 hour', now() - interval '2 hours' FROM generate_series(1, `+strconv.Itoa(n)+`) AS i`)
 	}
 	run(t, f, nil, testscript.Params{Dir: "testdata/postgres"})
+}
+
+// TestGooseRunsThePrintedFiles: the files that the program prints for goose make the
+// schema that the store needs, and their down parts remove all of it.
+func TestGooseRunsThePrintedFiles(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	dir, schema := t.TempDir(), "t_"+strings.ToLower(rand.Text())
+	env := []string{"REPRISE_POSTGRES_URL=" + server.URL(), "REPRISE_SCHEMA=" + schema}
+	runProgram(t, env, 0, "migrate", "print", "--format", "goose", "--dir", dir)
+	db, err := sql.Open("pgx", server.URL())
+	must(t, err)
+	defer db.Close()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS(dir))
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
+	must(t, err)
+	_, err = provider.Up(t.Context())
+	must(t, err)
+	if out := runProgram(t, env, 0, "migrate", "status"); !strings.Contains(out, "the schema is what this release needs") {
+		t.Error(out)
+	}
+	_, err = provider.DownTo(t.Context(), 0)
+	must(t, err)
+	if out := runProgram(t, env, 1, "migrate", "status"); !strings.Contains(out, "1 migration is missing") {
+		t.Error(out)
+	}
 }
 
 // paste gives the server the lines that the program's last output says to paste, those

@@ -2,98 +2,69 @@ package program
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
-// proxy is a proxy between the program and the server. The fixture's own store passes it
-// by.
-type proxy struct{ *servers.Proxy }
-
-func (p proxy) refuse(tb testing.TB) { tb.Helper(); p.Set(tb, servers.Refuse) }
-
-// overProxy runs f on stores of these kinds, with a fixture whose program goes through a
-// proxy.
-func overProxy(t *testing.T, kinds []string, f func(t *testing.T, fixture *fixture, p proxy)) {
+// overProxy returns a fixture over Redis whose program goes through a proxy. The
+// fixture's own store passes it by.
+func overProxy(t *testing.T) (*fixture, *servers.Proxy) {
 	t.Helper()
-	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			if kind == "redis" {
-				server := servers.Redis.Shared(t)
-				p := proxy{servers.StartProxy(t, server.Addr())}
-				f(t, redisFixture(t, labtest.RedisClient(t, server.Addr()), "redis://"+p.Addr()), p)
-				return
-			}
-			server := servers.SharedPostgres(t)
-			p := proxy{servers.StartProxy(t, server.Addr())}
-			f(t, postgresFixture(t, labtest.SetupPostgres(t, server), p.URL(server.URL())), p)
-		})
-	}
+	server := servers.Redis.Shared(t)
+	p := servers.StartProxy(t, server.Addr())
+	return redisFixture(t, labtest.RedisClient(t, server.Addr()), "redis://"+p.Addr()), p
 }
 
 // TestRecordChangesWhileAPersonReads: the record is claimed again before the decision is
-// confirmed, which then changes no record: neither a record that runs nor one whose new
-// attempt lapsed as well.
+// confirmed, or the attempt that lapsed completes late, with the fence that the person
+// saw. Then nothing is changed.
 func TestRecordChangesWhileAPersonReads(t *testing.T) {
 	t.Parallel()
-	onEachServer(t, func(t *testing.T, f *fixture) {
-		f.changesWhileRead(t, store.StateRunning, time.Hour)
-		f.changesWhileRead(t, store.StateLapsed, time.Millisecond)
-	})
-}
-
-// TestUnknownOutcomeIsShownWithItsReason: an unknown outcome is listed as
-// stuck, and resolved as a record that lapsed.
-func TestUnknownOutcomeIsShownWithItsReason(t *testing.T) {
-	t.Parallel()
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+	for state, change := range map[store.RecordState]func(*fixture, store.ClaimRequest){
+		store.StateRunning: func(f *fixture, c store.ClaimRequest) {
+			c.Owner, c.Takeover, c.Lease = store.NewOwner(), true, time.Hour
+			f.claims(t, c)
+		},
+		store.StateLapsed: func(f *fixture, c store.ClaimRequest) {
+			c.Owner, c.Takeover = store.NewOwner(), true
+			f.claims(t, c)
+		},
+		store.StateCompleted: func(f *fixture, c store.ClaimRequest) {
+			payload, err := stored.Encode(protocol.Response{Status: 201})
+			must(t, err)
+			f.finish(t, c, payload)
+		},
+	} {
+		t.Run(state.String(), func(t *testing.T) {
 			t.Parallel()
-			f := kind.setup(t)
-			id := store.DeriveID("tests", t.Name(), "unknown")
-			claim := f.claim(t, id, "payouts", time.Hour)
-			if err := f.store.Unknown(t.Context(), store.UnknownRequest{ID: id, Owner: claim.Owner, Reason: "the bank timed out"}); err != nil {
-				t.Fatal(err)
-			}
-			for _, command := range [][]string{{"stuck", "--label", "payouts"}, {"list", "--state", "unknown"}, {"show", id.Short()}} {
-				s := f.start(t, command...)
-				s.await(id.Short(), "unknown", "the bank timed out")
-				s.exits(map[bool]int{true: 1}[command[0] == "stuck"])
-			}
-			s := f.start(t, "resolve", id.Short(), "--reason", "looked at", "--forget")
-			s.await("Before", "After", "it may still run: make sure that it has ended", "Type "+id.String()[:8]+" to forget the record:")
+			f := servedBy["redis"](t)
+			id := store.DeriveID("tests", t.Name(), "")
+			c := f.lapse(t, id, "refunds")
+			s := startTerminal(t, f.env, "resolve", id.Short(), "--reason", "looked at", "--forget")
+			s.await("Before", "After", "no record: the next request with the key runs the operation", "its handler may still run", "Type "+id.String()[:8]+" to forget the record:")
+			change(f, c)
+			f.awaitState(t, id, state)
+			changed := f.inspect(t, id)
 			s.typeIn(id.String()[:8] + keyEnter)
-			s.exits(0)
+			s.exits(1)
+			s.wrote(fmt.Sprintf("changed since it was shown, so nothing was written: it is %v now, attempt %d", state, changed.Attempt))
+			if got := f.inspect(t, id); got.State != state || got.Fence != changed.Fence {
+				t.Errorf("the record is %+v", got)
+			}
 		})
-	}
-}
-
-func (f *fixture) changesWhileRead(t *testing.T, state store.RecordState, lease time.Duration) {
-	t.Helper()
-	id := store.DeriveID("tests", t.Name(), state.String())
-	f.lapse(t, id, "refunds")
-	s := f.start(t, "resolve", id.Short(), "--reason", "looked at", "--forget")
-	s.await("Before", "After", "no record: the next request with the key runs the operation", "its handler may still run", "Type "+id.String()[:8]+" to forget the record:")
-	takeover, err := f.store.Claim(t.Context(), store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease, Policy: store.Policy{Retention: time.Hour}, Takeover: true,
-	})
-	if err != nil || takeover.Outcome != store.Claimed || takeover.Attempt != 2 {
-		t.Fatalf("%+v, %v", takeover, err)
-	}
-	f.awaitState(t, id, state)
-	s.typeIn(id.String()[:8] + keyEnter)
-	s.exits(1)
-	s.wrote("changed since it was shown, so nothing was written: it is " + state.String() + " now, attempt 2")
-	if got := f.inspect(t, id); got.State != state || got.Fence != takeover.Fence {
-		t.Errorf("the record is %+v", got)
 	}
 }
 
@@ -112,114 +83,118 @@ func TestKeyIsNotShown(t *testing.T) {
 
 	s = startTerminal(t, nil, "find", "--scope", knownScope, "--id-only")
 	s.await("Idempotency-Key (not shown):")
-	s.awaitEcho(false)
+	echoes := func() bool {
+		stty := exec.CommandContext(context.WithoutCancel(t.Context()), "stty", "-a")
+		stty.Stdin = s.file
+		out, err := stty.Output()
+		must(t, err)
+		return regexp.MustCompile(`(^|\s)echo\b`).Match(out)
+	}
+	await(t, "no echo", func() bool { return !echoes() })
 	s.typeIn("abc" + keyCtrlC)
 	s.exits(130)
-	s.awaitEcho(true)
-}
-
-// awaitEcho waits until the terminal echoes the input, or does not.
-func (t *terminal) awaitEcho(want bool) {
-	t.tb.Helper()
-	var out []byte
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // polls a terminal
-		stty := exec.CommandContext(context.WithoutCancel(t.tb.Context()), "stty", "-a")
-		stty.Stdin = t.file
-		var err error
-		if out, err = stty.Output(); err != nil {
-			t.tb.Fatal(err)
-		}
-		if echo := regexp.MustCompile(`(^|\s)echo\b`).Match(out); echo == want {
-			return
-		}
-	}
-	t.tb.Fatalf("echo is not %v:\n%s", want, out)
+	await(t, "echo", echoes)
 }
 
 // TestColourAndQuestionsToTheTerminal: a terminal gets colour unless NO_COLOR is set, and
 // is never asked anything.
 func TestColourAndQuestionsToTheTerminal(t *testing.T) {
 	t.Parallel()
-	f := redisFixture(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), "redis://"+servers.Redis.Shared(t).Addr())
-	for name, c := range map[string]struct {
-		env    []string
-		args   []string
-		colour bool
-	}{
-		"colour":   {args: []string{"doctor"}, colour: true},
-		"NO_COLOR": {env: []string{"NO_COLOR=1"}, args: []string{"doctor"}},
-		"flag":     {args: []string{"doctor", "--no-color"}},
-		"dumb":     {env: []string{"TERM=dumb"}, args: []string{"doctor"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startTerminal(t, append(append([]string{"NO_COLOR="}, f.env...), c.env...), c.args...)
-			s.exits(1) // the server does not persist its data
-			if coloured := strings.Contains(s.written(), "\x1b["); coloured != c.colour {
-				t.Errorf("colour: %v, want %v: %q", coloured, c.colour, s.written())
-			}
-			if rest := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(s.written(), ""); strings.Contains(rest, "\x1b") {
-				t.Errorf("the terminal was asked or told something: %q", rest)
-			}
-		})
+	f := servedBy["redis"](t)
+	for env, colour := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "TERM=dumb": false} {
+		s := startTerminal(t, append(f.env, env), "doctor")
+		s.exits(1) // the server does not persist its data
+		if coloured := strings.Contains(s.written(), "\x1b["); coloured != colour {
+			t.Errorf("%s: colour: %v, want %v: %q", env, coloured, colour, s.written())
+		}
+		if rest := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(s.written(), ""); strings.Contains(rest, "\x1b") {
+			t.Errorf("%s: the terminal was asked or told something: %q", env, rest)
+		}
 	}
 }
 
-// TestInterruptedListing: a listing shows its progress, and an interrupt prints the
-// records found so far.
-func TestInterruptedListing(t *testing.T) {
+// TestListingEndsEarly: a listing shows its progress. An interrupt, or a server that goes
+// away, leaves the records that were found so far, with a sentence and an exit code.
+func TestListingEndsEarly(t *testing.T) {
 	t.Parallel()
-	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {
-		t.Helper()
-		f.fill(t, 12_000)
-		p.Delay(20*time.Millisecond, 20*time.Millisecond)
-		s := f.start(t, "list", "--limit", "0")
-		s.await("looked at,", "found")
-		s.typeIn(keyCtrlC)
-		s.exits(130)
-		s.wrote("interrupted after ", "what is shown is incomplete", "  fill  ")
-	})
+	f, p := overProxy(t)
+	f.fill(t, 12_000)
+	p.Delay(20*time.Millisecond, 20*time.Millisecond)
+	s := startTerminal(t, f.env, "list", "--limit", "0")
+	s.await("looked at,", "found")
+	s.typeIn(keyCtrlC)
+	s.exits(130)
+	s.wrote("interrupted after ", "what is shown is incomplete", "  fill  ")
+
+	s = startTerminal(t, f.env, "list", "--limit", "0", "--timeout", "3s")
+	s.await("looked at,")
+	p.Set(t, servers.Refuse)
+	s.exits(3)
+	s.wrote("listing stopped after ", "  fill  ")
 }
 
-// TestServerGoesAwayInTheMiddleOfAListing: the records found so far are printed, with a
-// sentence and exit code 3.
-func TestServerGoesAwayInTheMiddleOfAListing(t *testing.T) {
+// TestResolutionInDoubt: where the reply to a resolution is lost, the program says that
+// it does not know.
+func TestResolutionInDoubt(t *testing.T) {
 	t.Parallel()
-	overProxy(t, []string{"redis", "postgres"}, func(t *testing.T, f *fixture, p proxy) {
-		t.Helper()
-		f.fill(t, 12_000)
-		p.Delay(20*time.Millisecond, 20*time.Millisecond)
-		s := f.start(t, "list", "--limit", "0", "--timeout", "3s")
-		s.await("looked at,")
-		p.refuse(t)
-		s.exits(3)
-		s.wrote("listing stopped after ", "  fill  ")
-	})
+	f, p := overProxy(t)
+	forget := func(name string, code int, lose bool) (store.ID, string) {
+		id := store.DeriveID("tests", t.Name(), name)
+		f.lapse(t, id, "refunds")
+		fence := f.inspect(t, id).Fence
+		if lose {
+			p.On(string(binary.BigEndian.AppendUint64(nil, fence)), servers.LoseReply)
+		}
+		return id, runProgram(t, f.env, code, "resolve", id.String(), "--reason", "looked at", "--forget", "--yes", "--fence", strconv.FormatUint(fence, 10))
+	}
+	forget("warm", 0, false) // which brings the script to the server
+	id, out := forget("lost reply", 3, true)
+	if !strings.Contains(out, "the change may or may not have been written; look: reprise show "+id.String()) || !strings.Contains(out, `"level":"ERROR","msg":"reprise: a record was not resolved"`) {
+		t.Errorf("the program wrote:\n%s", out)
+	}
+	if out := runProgram(t, f.env, 1, "show", id.String()); !strings.Contains(out, "there is no record with the ID") {
+		t.Error(out)
+	}
+}
+
+// TestInterruptedPurge: an interrupt ends a purge between two batches, and the reported
+// records are deleted.
+func TestInterruptedPurge(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	pg := labtest.SetupPostgres(t, server)
+	f := postgresFixture(t, pg, server.URL())
+	const all, batch = 500, 50
+	f.fill(t, all)
+	table := pg.Config.Schema + ".reprise_records"
+	_, err := pg.Pool.Exec(t.Context(), "UPDATE "+table+" SET expires_at = now(), valid_until = now(), lease_until = now()")
+	must(t, err)
+	s := startTerminal(t, f.env, "purge", "--batch", strconv.Itoa(batch), "--pause", "400ms")
+	s.await("deleted, ", "a second", "to go")
+	s.typeIn(keyCtrlC)
+	s.exits(130)
+	var left int
+	must(t, pg.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&left))
+	if left == 0 || left%batch != 0 {
+		t.Errorf("%d records are left of %d", left, all)
+	}
+	s.wrote("interrupted between two batches; run it again to continue", strconv.Itoa(all-left)+" records deleted in ")
 }
 
 // fill writes n running records.
 func (f *fixture) fill(tb testing.TB, n int) {
 	tb.Helper()
 	const workers = 32
-	errs := make(chan error, workers)
+	var done sync.WaitGroup
 	for w := range workers {
-		go func() {
+		done.Go(func() {
 			for i := w; i < n; i += workers {
-				id := store.DeriveID("fill", tb.Name(), time.Duration(i).String())
-				_, err := f.store.Claim(context.WithoutCancel(tb.Context()), store.ClaimRequest{
-					ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: "fill", Retention: time.Hour}, Lease: time.Hour,
-				})
-				if err != nil {
-					errs <- err
+				if _, err := f.store.Claim(tb.Context(), claimRequest(store.DeriveID("fill", tb.Name(), strconv.Itoa(i)), "fill", time.Hour)); err != nil {
+					tb.Error(err)
 					return
 				}
 			}
-			errs <- nil
-		}()
+		})
 	}
-	for range workers {
-		if err := <-errs; err != nil {
-			tb.Fatal(err)
-		}
-	}
+	done.Wait()
 }

@@ -24,27 +24,36 @@ func (f *fixture) seed(tb testing.TB) map[string]store.ID {
 	tb.Helper()
 	ids := map[string]store.ID{
 		"COMPLETED": store.DeriveID(knownScope, "", knownKey),
+		"ENDPOINT":  store.DeriveID(knownScope, "refunds", knownKey),
 		"SHARED":    store.DeriveID("\x00unscoped", "", sharedKey),
+		"ALIKE":     {0xde, 0xad, 0xbe, 0xef, 1},
+		"ALIKE2":    {0xde, 0xad, 0xbe, 0xef, 2},
 	}
-	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED", "DAMAGED"} {
+	for _, name := range []string{"RUNNING", "LAPSED", "LAPSED2", "LAPSED3", "UNKNOWN", "DESCRIBED", "UNREADABLE", "HOSTILE", "HUGE", "FAILED", "DAMAGED"} {
 		ids[name] = store.DeriveID("tests", tb.Name(), name)
 	}
 	f.claim(tb, ids["RUNNING"], "payments", time.Hour)
-	for _, name := range []string{"LAPSED", "LAPSED3"} {
-		f.lapse(tb, ids[name], "refunds")
-	}
+	f.lapse(tb, ids["LAPSED"], "refunds")
+	f.lapse(tb, ids["LAPSED3"], "retries")
 	once := claimRequest(ids["LAPSED2"], "refunds", time.Millisecond)
 	once.AtMostOnce = true
 	f.claims(tb, once)
 	f.awaitState(tb, once.ID, store.StateLapsed)
+	unknown := f.claim(tb, ids["UNKNOWN"], "bank", time.Hour)
+	must(tb, f.store.Unknown(tb.Context(), store.UnknownRequest{ID: unknown.ID, Owner: unknown.Owner, Reason: "the bank timed out"}))
 	described := claimRequest(ids["DESCRIBED"], "described", time.Hour)
 	described.Description = `POST /orders?tenant=acme of "a long-winded client, trace 4bf92f"`
 	f.claims(tb, described)
+	probe := claimRequest(store.DeriveID("tests", tb.Name(), "probe"), store.ProbeLabel, time.Millisecond)
+	probe.AtMostOnce = true
+	f.claims(tb, probe)
 	f.complete(tb, ids["COMPLETED"], "payments", protocol.Response{
 		Status: 201, Body: []byte(`{"receipt":"r-8812"}`),
 		Header: protocol.NewHeader(protocol.Field{Name: "Content-Type", Value: "application/json"}, protocol.Field{Name: "Location", Value: "/receipts/8812"}),
 	})
-	f.complete(tb, ids["SHARED"], "", protocol.Response{Status: 204})
+	for _, name := range []string{"SHARED", "ENDPOINT", "ALIKE", "ALIKE2"} {
+		f.complete(tb, ids[name], "", protocol.Response{Status: 204})
+	}
 	f.complete(tb, ids["FAILED"], "payouts", protocol.Response{Status: 503})
 	f.complete(tb, ids["HOSTILE"], "hostile", hostile())
 	f.complete(tb, ids["HUGE"], "huge", protocol.Response{Status: 200, Body: make([]byte, 1<<20)})
@@ -70,6 +79,22 @@ func hostile() protocol.Response {
 // fingerprint is that of every claim here.
 func fingerprint() store.Fingerprint { return sha256.Sum256([]byte("request")) }
 
+func claimRequest(id store.ID, label string, lease time.Duration) store.ClaimRequest {
+	return store.ClaimRequest{
+		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: lease,
+		Policy: store.Policy{Label: label, Retention: 24 * time.Hour, Horizon: 90 * 24 * time.Hour},
+	}
+}
+
+// claims makes a claim, which has to be granted.
+func (f *fixture) claims(tb testing.TB, r store.ClaimRequest) {
+	tb.Helper()
+	result, err := f.store.Claim(tb.Context(), r)
+	if err != nil || result.Outcome != store.Claimed {
+		tb.Fatalf("claim of %s: %v, %v", r.ID.Short(), result.Outcome, err)
+	}
+}
+
 // claim claims an ID.
 func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Duration) store.ClaimRequest {
 	tb.Helper()
@@ -78,60 +103,39 @@ func (f *fixture) claim(tb testing.TB, id store.ID, label string, lease time.Dur
 	return r
 }
 
-func claimRequest(id store.ID, label string, lease time.Duration) store.ClaimRequest {
-	return store.ClaimRequest{ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Policy: store.Policy{Label: label, Retention: 24 * time.Hour, Horizon: 90 * 24 * time.Hour}, Lease: lease}
-}
-
-// claims makes a claim, which has to be granted.
-func (f *fixture) claims(tb testing.TB, r store.ClaimRequest) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
-	defer cancel()
-	result, err := f.store.Claim(ctx, r)
-	if err != nil || result.Outcome != store.Claimed {
-		tb.Fatalf("claim of %s: %v, %v", r.ID.Short(), result.Outcome, err)
-	}
-}
-
 // lapse claims an ID with a lease that has run out when it returns.
-func (f *fixture) lapse(tb testing.TB, id store.ID, label string) {
+func (f *fixture) lapse(tb testing.TB, id store.ID, label string) store.ClaimRequest {
 	tb.Helper()
-	f.claim(tb, id, label, time.Millisecond)
+	r := f.claim(tb, id, label, time.Millisecond)
 	f.awaitState(tb, id, store.StateLapsed)
+	return r
 }
 
 // awaitState waits until a record is in a state.
 func (f *fixture) awaitState(tb testing.TB, id store.ID, want store.RecordState) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); f.inspect(tb, id).State != want; time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // polls a server
-		if time.Now().After(deadline) {
-			tb.Fatalf("%s is not %v", id.Short(), want)
-		}
-	}
+	await(tb, id.Short()+" is "+want.String(), func() bool { return f.inspect(tb, id).State == want })
 }
 
 // complete claims an ID and completes it with a response.
 func (f *fixture) complete(tb testing.TB, id store.ID, label string, response protocol.Response) {
 	tb.Helper()
 	payload, err := stored.Encode(response)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	f.keep(tb, id, label, payload)
 }
 
 // keep claims an ID and completes it with a payload.
 func (f *fixture) keep(tb testing.TB, id store.ID, label string, payload []byte) {
 	tb.Helper()
-	claim := f.claim(tb, id, label, time.Hour)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
-	defer cancel()
-	err := f.store.Complete(ctx, store.CompleteRequest{
-		ID: id, Owner: claim.Owner, Payload: payload, Policy: store.Policy{Retention: 24 * time.Hour, Label: label}, Fingerprint: claim.Fingerprint,
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f.finish(tb, f.claim(tb, id, label, time.Hour), payload)
+}
+
+func (f *fixture) finish(tb testing.TB, c store.ClaimRequest, payload []byte) {
+	tb.Helper()
+	must(tb, f.store.Complete(tb.Context(), store.CompleteRequest{
+		ID: c.ID, Owner: c.Owner, Payload: payload, Policy: store.Policy{Retention: 24 * time.Hour, Label: c.Label}, Fingerprint: c.Fingerprint,
+	}))
 }
 
 // inspect reads a record.
@@ -141,32 +145,20 @@ func (f *fixture) inspect(tb testing.TB, id store.ID) store.Record {
 	if !ok {
 		tb.Fatal("the store has no inspector")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
-	defer cancel()
-	r, err := inspector.Inspect(ctx, id)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r, err := inspector.Inspect(context.WithoutCancel(tb.Context()), id)
+	must(tb, err)
 	return r
 }
 
 // replay returns the result of a client's retry for an ID.
 func (f *fixture) replay(tb testing.TB, id store.ID) (store.Outcome, protocol.Response) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
-	defer cancel()
-	result, err := f.store.Claim(ctx, store.ClaimRequest{
-		ID: id, Owner: store.NewOwner(), Fingerprint: fingerprint(), Lease: time.Hour, Policy: store.Policy{Retention: time.Hour},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	result, err := f.store.Claim(context.WithoutCancel(tb.Context()), claimRequest(id, "", time.Hour))
+	must(tb, err)
 	if result.Outcome != store.Completed {
 		return result.Outcome, protocol.Response{}
 	}
 	response, err := stored.Decode(result.Payload)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return result.Outcome, response
 }

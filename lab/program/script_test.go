@@ -17,24 +17,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestRecords runs the scripts in testdata/records over every kind of store, each on
-// separate records.
-func TestRecords(t *testing.T) {
-	t.Parallel()
-	scripts, err := filepath.Glob("testdata/records/*.txtar")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("%d scripts, %v", len(scripts), err)
-	}
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel()
-			f := kind.setup(t)
-			ids := f.seed(t)
-			run(t, f, ids, testscript.Params{Files: scripts})
-		})
-	}
-}
-
 // run runs scripts one after the other over a fixture. Each finds the IDs of the records
 // in variables: LAPSED has all digits, LAPSED_SHORT those that logs show.
 func run(t *testing.T, f *fixture, ids map[string]store.ID, p testscript.Params) {

@@ -25,35 +25,43 @@ type fixture struct {
 	expire func(ctx context.Context, n int) error            // writes records whose retention has ended
 }
 
-// kinds are the stores that the program works on.
-var kinds = []struct {
-	name  string
-	setup func(tb testing.TB) *fixture
-}{
-	{"redis", func(tb testing.TB) *fixture {
-		return redisFixture(tb, labtest.RedisClient(tb, servers.Redis.Shared(tb).Addr()), "redis://"+servers.Redis.Shared(tb).Addr())
-	}},
-	{"sentinel", func(tb testing.TB) *fixture {
+// servedBy are the stores that the scripts run on.
+var servedBy = map[string]func(tb testing.TB) *fixture{
+	"redis": func(tb testing.TB) *fixture {
+		addr := servers.Redis.Shared(tb).Addr()
+		return redisFixture(tb, labtest.RedisClient(tb, addr), "redis://"+addr)
+	},
+	"postgres": func(tb testing.TB) *fixture {
+		server := servers.SharedPostgres(tb)
+		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
+	},
+}
+
+// reachedBy are the other ways to a store, which differ in how the program opens it.
+var reachedBy = map[string]func(tb testing.TB) *fixture{
+	"sentinel": func(tb testing.TB) *fixture {
 		watched := servers.Redis.StartSentinel(tb)
 		client := redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true,
 		})
 		tb.Cleanup(func() { _ = client.Close() })
 		return redisFixture(tb, client, "redis+sentinel://"+strings.Join(watched.SentinelAddrs(), ",")+"/0?master="+watched.MasterName)
-	}},
-	{"cluster", func(tb testing.TB) *fixture {
+	},
+	"cluster": func(tb testing.TB) *fixture {
 		cluster := servers.Redis.StartCluster(tb)
 		client := labtest.RedisCluster(tb, &redis.ClusterOptions{Addrs: cluster.Addrs()})
 		return redisFixture(tb, client, "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
-	}},
-	{"postgres", func(tb testing.TB) *fixture {
+	},
+	"pgbouncer": func(tb testing.TB) *fixture {
 		server := servers.SharedPostgres(tb)
-		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
-	}},
-	{"pgbouncer", func(tb testing.TB) *fixture {
-		server := servers.StartPostgres(tb)
 		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.StartPgBouncer(tb).URL())
-	}},
+	},
+	"transactional": func(tb testing.TB) *fixture {
+		server := servers.SharedPostgres(tb)
+		f := postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
+		f.env = append(f.env, "REPRISE_TRANSACTIONAL=true")
+		return f
+	},
 }
 
 func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixture {
@@ -67,9 +75,7 @@ func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixt
 		},
 		ruin: func(tb testing.TB, id store.ID) {
 			tb.Helper()
-			if err := client.Set(context.WithoutCancel(tb.Context()), labtest.RedisKey(prefix, id), "\x1b[2J", 0).Err(); err != nil {
-				tb.Fatal(err)
-			}
+			must(tb, client.Set(context.WithoutCancel(tb.Context()), labtest.RedisKey(prefix, id), "\x1b[2J", 0).Err())
 		},
 	}
 }

@@ -1,0 +1,184 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/servers"
+)
+
+// service is an upstream process in some language, which can be killed and started again.
+// The file of its effects has a line with the key of each order.
+type service struct {
+	command      []string
+	url, address string
+	effects      string
+
+	cmd *exec.Cmd
+}
+
+// languages has an upstream for each language. A function returns the command of a
+// program that serves at $LISTEN and appends its effects to $EFFECTS.
+var languages = map[string]func(tb testing.TB, s *service, dir string) []string{
+	"go": func(tb testing.TB, s *service, dir string) []string {
+		tb.Helper()
+		s.url = "h2c://" + s.address
+		target := filepath.Join(dir, "upstream")
+		if out, err := exec.CommandContext(tb.Context(), "go", "build", "-o", target, "./testdata/upstreams/golang").CombinedOutput(); err != nil {
+			tb.Fatalf("%v\n%s", err, out)
+		}
+		return []string{target}
+	},
+	"node": func(tb testing.TB, _ *service, dir string) []string {
+		tb.Helper()
+		need(tb, "node")
+		must(tb, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "upstreams", "express"))))
+		install := exec.CommandContext(tb.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+		install.Dir = dir
+		if out, err := install.CombinedOutput(); err != nil {
+			missing(tb, "npm", "express cannot be installed from the npm registry: "+string(out))
+		}
+		return []string{"node", filepath.Join(dir, "server.js")}
+	},
+	"python": func(tb testing.TB, _ *service, _ string) []string {
+		tb.Helper()
+		need(tb, "python3")
+		return []string{"python3", filepath.Join("testdata", "upstreams", "python.py")}
+	},
+	"nginx": func(tb testing.TB, s *service, dir string) []string {
+		tb.Helper()
+		need(tb, "nginx")
+		text, err := os.ReadFile(filepath.Join("testdata", "upstreams", "nginx.conf"))
+		must(tb, err)
+		_, conf, _ := strings.Cut(string(text), "\n")
+		file := filepath.Join(dir, "nginx.conf")
+		must(tb, os.WriteFile(file, []byte(strings.NewReplacer("DIR", dir, "LISTEN", s.address, "EFFECTS", s.effects).Replace(conf)), 0o600))
+		return []string{"nginx", "-p", dir, "-c", file, "-e", "stderr"}
+	},
+}
+
+// need skips the test without a program, unless REPRISE_TEST_REQUIRE has it.
+func need(tb testing.TB, program string) {
+	tb.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		missing(tb, program, err.Error())
+	}
+}
+
+func missing(tb testing.TB, name, text string) {
+	tb.Helper()
+	if servers.Required(tb, name) {
+		tb.Fatal(text)
+	}
+	tb.Skip(text)
+}
+
+// startService starts the upstream of a language.
+func startService(tb testing.TB, language string) *service {
+	tb.Helper()
+	dir := tb.TempDir()
+	s := &service{address: servers.FreeAddr(tb), effects: filepath.Join(dir, "effects")}
+	s.url = "http://" + s.address
+	s.command = languages[language](tb, s, dir)
+	s.start(tb)
+	tb.Cleanup(s.kill)
+	return s
+}
+
+// start starts the process and waits until it serves.
+func (s *service) start(tb testing.TB) {
+	tb.Helper()
+	s.cmd = exec.CommandContext(context.WithoutCancel(tb.Context()), s.command[0], s.command[1:]...)
+	s.cmd.Env = append(os.Environ(), "LISTEN="+s.address, "EFFECTS="+s.effects)
+	must(tb, s.cmd.Start())
+	await(tb, "the upstream", func() bool {
+		conn, err := (&net.Dialer{}).DialContext(context.WithoutCancel(tb.Context()), "tcp", s.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// kill kills the process, and returns when its port is free.
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// runs returns the number of effects of each key.
+func (s *service) runs(tb testing.TB) map[string]int {
+	tb.Helper()
+	text, err := os.ReadFile(s.effects)
+	must(tb, err)
+	runs := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		runs[strings.Trim(line, "\"\n")]++
+	}
+	return runs
+}
+
+// TestExampleAnyLanguage kills the service of examples/any-language while it works on an
+// order.
+func TestExampleAnyLanguage(t *testing.T) {
+	t.Parallel()
+	need(t, "node")
+	need(t, "bash")
+	charges, listen := filepath.Join(t.TempDir(), "charges"), servers.FreeAddr(t)
+	_, port, _ := strings.Cut(servers.FreeAddr(t), ":")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "bash", filepath.Join("..", "..", "examples", "any-language", "start.sh"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program(t))+":"+os.Getenv("PATH"), "LISTEN="+listen, "PORT="+port, "CHARGES="+charges,
+		"STORE=redis://"+servers.Redis.Shared(t).Addr(), "REPRISE_PREFIX="+labtest.RedisPrefix(), "DELAY=1000")
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	order := func(n, seat string) *result {
+		return post(t.Context(), nil, "http://"+listen+"/orders", "order-"+n, "seat "+seat)
+	}
+	var first *result
+	await(t, "the service", func() bool { // before it listens, a request is not sent
+		first = order("1", "1")
+		return first.status == http.StatusCreated
+	})
+	lost := make(chan *result)
+	go func() { lost <- order("2", "2") }()
+	charged := func() string {
+		text, _ := os.ReadFile(charges)
+		return string(text)
+	}
+	await(t, "the second charge", func() bool { return strings.Contains(charged(), "charges seat 2\n") })
+	pid, _ := strconv.Atoi(regexp.MustCompile(`process (\d+) charges seat 2`).FindStringSubmatch(charged())[1])
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	if r := <-lost; r.status != http.StatusBadGateway {
+		t.Errorf("the order that was killed: %v, want 502", r)
+	}
+	tries := 2
+	await(t, "the service is back", func() bool { // with a new key each time: one may meet a connection that is about to break
+		tries++
+		return order(strconv.Itoa(tries), "3").status == http.StatusCreated
+	})
+	if r := order("2", "2"); !r.unknown() {
+		t.Errorf("the retry of the order that was killed: %v, want outcome-unknown", r)
+	}
+	if r := order("1", "1"); !r.replayed() || !bytes.Equal(r.body, first.body) {
+		t.Errorf("the retry of the first order: %v", r)
+	}
+	for _, seat := range []string{"seat 1", "seat 2"} {
+		if n := strings.Count(charged(), "charges "+seat+"\n"); n != 1 {
+			t.Errorf("%s was charged %d times:\n%s", seat, n, charged())
+		}
+	}
+}
