@@ -6,12 +6,13 @@ require (
 	github.com/gofiber/fiber/v2 v2.45.0
 	github.com/redis/go-redis/v9 v9.20.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
-	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
 	github.com/valyala/fasthttp v1.47.0
 )
+
+require github.com/reprise-go/reprise/conformance v0.0.0 // indirect
 
 require (
 	filippo.io/edwards25519 v1.1.0 // indirect
