@@ -359,7 +359,7 @@ func TestProxyReloads(t *testing.T) {
 	f.reloads(t, `"msg":"reloaded"`)
 	served("second", http.StatusBadRequest) // a key is required
 	certify(t, "third", cert, key)
-	config("nonsense")
+	config("scope = 'unscoped'\n[default]\nfail_open = true\n")
 	f.reloads(t, `"msg":"not reloaded"`)
 	served("second", http.StatusBadRequest)
 	config("scope = 'unscoped'\n")
