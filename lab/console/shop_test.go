@@ -154,6 +154,7 @@ type bank struct {
 	*httptest.Server
 
 	holding chan struct{} // receives when a payment is in its hands
+	gone    chan struct{} // closed when it goes away
 	steady  atomic.Bool
 
 	mu     sync.Mutex
@@ -162,7 +163,7 @@ type bank struct {
 
 func openBank(t *testing.T) *bank {
 	t.Helper()
-	b := &bank{holding: make(chan struct{})}
+	b := &bank{holding: make(chan struct{}), gone: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /payments/{key}", b.book)
 	b.Server = httptest.NewServer(mux)
@@ -186,7 +187,7 @@ func (b *bank) book(w http.ResponseWriter, r *http.Request) {
 	}
 	if lost {
 		b.holding <- struct{}{}
-		<-r.Context().Done()
+		<-b.gone
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(http.StatusCreated)
@@ -196,7 +197,7 @@ func (b *bank) book(w http.ResponseWriter, r *http.Request) {
 // goesAway loses the payments in the bank's hands. It is back at once, and steady.
 func (b *bank) goesAway() {
 	b.steady.Store(true)
-	b.CloseClientConnections()
+	close(b.gone)
 }
 
 // asked returns the bank's answer about a payment.
