@@ -33,13 +33,14 @@ type Attempt struct {
 	over    atomic.Bool   // its record says that it ran too long, and that its outcome is unknown
 	marking atomic.Bool   // it may say so
 
-	run        runContext      // the handler's context, before the store's Bind
-	bound      context.Context // and after it
-	after      context.Context // of work after the request: see call.detached
-	lease      leaseState      // the renewer's
-	next       *Attempt        // in its row of the table, which guards it
-	completion callContext     // of its end
-	task       *task           // of the background, which guards it: that ends or marks it
+	tx         store.Transaction // of its handler; nil if the operation is not Transactional
+	run        runContext        // the handler's context, before the store's Bind
+	bound      context.Context   // and after it
+	after      context.Context   // of work after the request: see call.detached
+	lease      leaseState        // the renewer's
+	next       *Attempt          // in its row of the table, which guards it
+	completion callContext       // of its end
+	task       *task             // of the background, which guards it: that ends or marks it
 }
 
 // The states of an attempt, in order.
@@ -68,9 +69,9 @@ func (a *Attempt) Context() context.Context { return a.bound }
 // View returns the handler's view of the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
-// Atomic reports whether the effects commit together with the completion: then no part of
+// Atomic reports whether effects may commit together with the completion: then no part of
 // the response may leave before Complete returned.
-func (a *Attempt) Atomic() bool { return a.atomic }
+func (a *Attempt) Atomic() bool { return a.atomic || a.tx != nil }
 
 // Unprotected reports whether the attempt runs without a claim, because
 // [Operation.FailOpen] allows it. Its result is not recorded; end it by Release.
@@ -97,6 +98,9 @@ func (c *call) start(g grant, late bool) (Result, error) {
 	e, a := c.engine, newAttempt(c)
 	a.late = late
 	bound, err := e.store.bind(&a.run, a.id, a.owner)
+	if err == nil && c.transacts {
+		bound, a.tx, err = e.store.transaction(bound, a.id, a.owner)
+	}
 	if err != nil {
 		c.observe(Event{Kind: EventStoreError, Err: err})
 		c.releaseLater(err)

@@ -24,6 +24,7 @@ type call struct {
 	description string
 	maxAttempts int
 	failOpen    bool
+	transacts   bool    // see Operation.Transactional
 	waiting     bool    // for the attempt of another to end
 	seen        Outcome // of the key, without a definite result of the store: InProgress, Mismatch, or zero
 	tally       *tally
@@ -42,7 +43,7 @@ func newCall(ctx context.Context, e *Engine, op *Operation, at instant) call {
 	c := call{
 		engine: e, id: store.DeriveID(op.Scope, op.Endpoint, op.Key), owner: store.NewOwner(), fingerprint: op.Fingerprint,
 		policy:      store.Policy{Label: op.Label, AtMostOnce: op.Preset == AtMostOnce, Retention: op.Retention, Horizon: op.Horizon},
-		maxAttempts: op.MaxAttempts, failOpen: op.FailOpen, tally: e.tallies.of(op.Label),
+		maxAttempts: op.MaxAttempts, failOpen: op.FailOpen, transacts: op.Transactional, tally: e.tallies.of(op.Label),
 		scope: maphash.String(scopeSeed, op.Scope), began: at.mono, values: ctx,
 	}
 	if op.Description != "" {

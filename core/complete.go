@@ -11,7 +11,8 @@ import (
 type Completion struct {
 	Payload []byte // kept as it is; the caller may reuse it after Complete
 
-	// DiscardEffects keeps the result of an Atomic attempt and rolls its effects back.
+	// DiscardEffects keeps the result and rolls back what the handler wrote in the
+	// transaction of its attempt.
 	DiscardEffects bool
 }
 
@@ -72,6 +73,7 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 		return CompleteResult{End: EndUnrecorded, Err: a.claimErr}, nil
 	}
 	ctx := a.completionContext()
+	begun := a.closeTx()
 	r := store.CompleteRequest{
 		ID: a.id, Owner: a.owner, Payload: c.Payload, Policy: a.policy,
 		Fingerprint: a.fingerprint, Description: a.description, Attempt: a.number, Fence: a.fence,
@@ -82,6 +84,12 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 			a.endLater(&task{kind: taskComplete, attempt: a, request: r, err: errNoReturn})
 		}
 	}()
+	switch {
+	case begun && c.DiscardEffects:
+		a.rollback(ctx)
+	case begun:
+		return a.commit(ctx, r), nil
+	}
 	err := a.repeat(ctx, func(ctx context.Context) error { return a.engine.store.complete(ctx, r) })
 	switch {
 	case err == nil:

@@ -16,10 +16,11 @@ import (
 // functions of Begin and of the ends of an attempt leave their work to the background.
 // The same goes for observers, whose queue goes on in another goroutine.
 type driver struct {
-	store  store.Store
-	binder store.ContextBinder // nil where the store has none
-	waiter store.Waiter        // likewise
-	meter  store.Meter         // likewise
+	store      store.Store
+	binder     store.ContextBinder // nil where the store has none
+	transactor store.Transactor    // likewise
+	waiter     store.Waiter        // likewise
+	meter      store.Meter         // likewise
 
 	maintain func(context.Context) // of a store.Maintainer; nil: it is none
 
@@ -31,6 +32,7 @@ type driver struct {
 func newDriver(s store.Store) driver {
 	d := driver{store: s}
 	d.binder, _ = store.As[store.ContextBinder](s)
+	d.transactor, _ = store.As[store.Transactor](s)
 	d.waiter, _ = store.As[store.Waiter](s)
 	d.meter, _ = store.As[store.Meter](s)
 	if m, ok := store.As[store.Maintainer](s); ok {
@@ -90,6 +92,16 @@ func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (boun
 		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", errReached)
 	}
 	return bound, nil
+}
+
+// transaction returns the transaction of an attempt, and the context for its handler.
+func (d *driver) transaction(ctx context.Context, id store.ID, owner store.Owner) (bound context.Context, tx store.Transaction, err error) {
+	defer classified(&err)
+	bound, tx = d.transactor.Transaction(ctx, id, owner)
+	if bound == nil || tx == nil {
+		return nil, nil, fmt.Errorf("%w: Transactor.Transaction returned nil", errReached)
+	}
+	return bound, tx, nil
 }
 
 // usage returns the store's usage of its resources, nil where it is not a Meter.

@@ -78,6 +78,15 @@ func (e *Engine) Config() Config { return e.cfg }
 // transaction that the store puts into their contexts: see [store.ContextBinder].
 func (e *Engine) Binds() bool { return e.store.binder != nil && e.store.binder.Atomic() }
 
+// Transacts returns nil if the engine's store can give handlers transactions, and
+// otherwise ErrInvalid with the reason: see [Operation].Transactional.
+func (e *Engine) Transacts() error {
+	if e.store.transactor == nil {
+		return fmt.Errorf("%w: the store has no transactions for handlers: use one in an SQL database", store.ErrInvalid)
+	}
+	return e.store.transactor.Transacts()
+}
+
 // Result is the result of [Engine.Begin].
 type Result struct {
 	Outcome Outcome
@@ -112,6 +121,8 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 	case err != nil:
 	case op.FailOpen && e.Binds():
 		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
+	case op.Transactional && e.Transacts() != nil:
+		err = fmt.Errorf("Operation.Transactional: %w", e.Transacts())
 	case op.Key == "":
 		outcome, err = KeyMissing, fmt.Errorf("%w: Operation.Key is empty", store.ErrInvalid)
 	}

@@ -61,8 +61,15 @@ type Operation struct {
 	// background, and an attempt that the call saw in progress before. An exhausted pool or
 	// queue (ErrBusy) is no reason to run, and neither is a store that panics or breaks its
 	// contract: it was reached. FailOpen cannot be combined with AtMostOnce, a
-	// Horizon, or a store that binds effects (see [Engine.Binds]).
+	// Horizon, Transactional, or a store that binds effects (see [Engine.Binds]).
 	FailOpen bool
+
+	// Transactional lets the handler write in a transaction of the store, which commits with
+	// the result or not at all: the package of the store says how a handler gets it. It
+	// begins when the handler asks for it, so that a handler which does not costs no
+	// connection. If the lease is lost, the effects are rolled back. The store must be a
+	// [store.Transactor].
+	Transactional bool
 
 	// Label names the policy in events and, for operators, in the record: at most
 	// [store.MaxLabel] bytes of printable ASCII. It must not contain data of a client.
@@ -123,6 +130,8 @@ func (op *Operation) validate() error {
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with AtMostOnce, which it would break", store.ErrInvalid)
 	case op.FailOpen && op.Horizon != 0:
 		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Horizon, whose operations must never run again", store.ErrInvalid)
+	case op.FailOpen && op.Transactional:
+		return fmt.Errorf("%w: Operation.FailOpen cannot be combined with Transactional, whose effects commit with the claim", store.ErrInvalid)
 	case op.Label == store.ProbeLabel:
 		return fmt.Errorf("%w: Operation.Label is %q, whose records no listing shows", store.ErrInvalid, op.Label)
 	case op.Wait < 0:

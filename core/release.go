@@ -33,7 +33,11 @@ func (a *Attempt) Release() error {
 			a.endLater(&task{kind: taskRelease, attempt: a, err: errNoReturn})
 		}
 	}()
-	err := a.repeat(a.completionContext(), a.releaseOnce)
+	ctx := a.completionContext()
+	if a.closeTx() {
+		a.rollback(ctx)
+	}
+	err := a.repeat(ctx, a.releaseOnce)
 	f, _ := classify(err)
 	switch {
 	case err == nil && a.over.Load():

@@ -12,7 +12,8 @@ import (
 // Unknown ends the attempt without a result: whether its effects happened is not known
 // here, as when a bank did not answer in time. Its record is never taken over, whatever
 // its preset: every retry gets Lapsed until an operator resolves it, or its retention and
-// horizon have ended. The effects of an Atomic attempt are rolled back.
+// horizon have ended. What the handler wrote in the transaction of its attempt is rolled
+// back.
 //
 // The reason is kept in the record for operators, and for them only. It has up to
 // [store.MaxReason] bytes: a longer one is cut and ends in "...". Each character that is
@@ -39,6 +40,9 @@ func (a *Attempt) Unknown(reason string) error {
 		}
 	}()
 	ctx := a.completionContext()
+	if a.closeTx() {
+		a.rollback(ctx)
+	}
 	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
 	err := a.repeat(ctx, say)
 	if errors.Is(err, store.ErrLeaseLost) && !a.atomic {

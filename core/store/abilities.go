@@ -39,6 +39,44 @@ type ContextBinder interface {
 	Atomic() bool
 }
 
+// A Transactor gives the handlers of attempts a transaction of its database, in which
+// they write their effects, and commits it together with the completion, or not at all.
+type Transactor interface {
+	// Transacts returns nil if the store can give handlers transactions, as it is
+	// configured, and otherwise ErrInvalid with the reason. It does not contact the server.
+	Transacts() error
+
+	// Transaction returns the transaction of an attempt, whose claim was granted and is
+	// committed, and the context with which its handler finds it. It does not contact the
+	// server: the transaction begins when the handler asks for it.
+	Transaction(ctx context.Context, id ID, owner Owner) (context.Context, Transaction)
+}
+
+// A Transaction is that of one attempt. The engine calls Close once, and after that, if
+// the handler had begun it, one of Commit and Rollback, once. The handler may call its
+// own part at any time, from other goroutines.
+type Transaction interface {
+	// Close takes the transaction away from the handler, whose further calls fail, and
+	// reports whether it was begun.
+	Close() (begun bool)
+
+	// Commit completes the record, as [Store.Complete] does, in the transaction, and commits
+	// it. The completion is conditional on the owner: the effects of an attempt that was
+	// taken over never commit. Whatever it returns, the transaction has ended. The errors
+	// are
+	//
+	//	ErrLeaseLost      rolled back: the record is not this owner's any more
+	//	ErrNotApplied     rolled back, for another reason; the record is as it was
+	//	ErrMisconfigured  the handler ended the transaction itself: its effects may be permanent
+	//
+	// After any other error the transaction may have been committed, with the record.
+	Commit(ctx context.Context, r CompleteRequest) error
+
+	// Rollback undoes the effects. If it fails, the store has closed the connection, and the
+	// server undoes them when it notices that.
+	Rollback(ctx context.Context) error
+}
+
 // A Waiter signals that an ID may have changed, sooner than polling would find out. The
 // signal is a hint: it may come late, twice, or never, and the caller always claims
 // again.
