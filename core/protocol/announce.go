@@ -60,17 +60,3 @@ func sfDate(t time.Time) string { return "@" + strconv.FormatInt(t.Unix(), 10) }
 func (x *Exchange) Announce() []Field {
 	return x.guard.announce.fields(x.scratch.committed, false, time.Time{})
 }
-
-// recordedAt returns the instant from which the expiry of the response counts. It is that
-// of [Payload] where the handler called it: two payloads of one response are equal.
-func (x *Exchange) recordedAt() time.Time {
-	if !x.guard.announce.expires {
-		return time.Time{}
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.own.at.IsZero() {
-		return time.Now()
-	}
-	return x.own.at
-}

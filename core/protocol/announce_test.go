@@ -14,7 +14,6 @@ import (
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -156,20 +155,6 @@ func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 			t.Errorf("%d fields: replayed %d with %d", n, replay.Status, replay.Header.Len())
 		}
 	}
-}
-
-// A handler that completes its operation itself stores the same fields.
-func TestPayloadHasTheAddedFields(t *testing.T) {
-	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
-	a := admitted(t, guard, "k")
-	defer a.Exchange.Close()
-	payload := must(protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 201}))
-	r := must(stored.Decode(payload))
-	if expires, _ := r.Header.Get("Idempotency-Key-Expires"); r.Header.Len() != 2 || !strings.HasPrefix(expires, "@") {
-		t.Errorf("kept %v", slices.Collect(r.Header.All()))
-	}
-	a.Exchange.Finish(protocol.Captured{Status: 201})
 }
 
 // The link is added to the result of Problems.Write, once.

@@ -24,8 +24,8 @@ const (
 	statusType   = "google.rpc.Status"
 )
 
-// Response returns the form in which a record keeps the result of a call, for [Payload]
-// and the Resolve of package stored: the HTTP status that the code stands for, the
+// Response returns the form in which a record keeps the result of a call, for
+// the Resolve of package stored: the HTTP status that the code stands for, the
 // metadata, the message, and for an error a google.rpc.Status in its place. A code that
 // gRPC does not have is UNKNOWN.
 func (r CallResult) Response() Response {

@@ -80,9 +80,16 @@ type Config struct {
 	// the store could not be reached and this process knows nothing of the key: see
 	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
 	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
-	// with Horizon, or with a store that binds effects to the attempt, such as a
-	// transactional one.
+	// with Horizon or Transactional, or with a store that binds effects to the attempt.
 	FailOpen bool
+
+	// Transactional commits what a handler writes in a transaction of the store together
+	// with its response, or not at all: its effects happen exactly once. The package of the
+	// store says how the handler gets the transaction, which begins when it asks. Responses
+	// are held back until then; one of 400 and above is kept without the effects. The
+	// default lease of [New] is 10 s then. The store must be in an SQL database, and
+	// FailOpen is refused. See docs/guides/transactional.md.
+	Transactional bool
 
 	// Limits bounds keys and bodies.
 	Limits Limits

@@ -119,6 +119,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.FailOpen && c.Preset == reprise.AtMostOnce:
 		return c, invalid("FailOpen", "cannot be combined with AtMostOnce, because an operation may then run twice")
+	case c.FailOpen && c.Transactional:
+		return c, invalid("FailOpen", "cannot be combined with Transactional, because an operation then runs without its transaction")
 	case c.FailOpen && c.Horizon > 0:
 		return c, invalid("FailOpen", "cannot be combined with Horizon, because an operation that ended may then run again")
 	}

@@ -23,6 +23,9 @@ func New(st store.Store, cfg Config) (*Guard, error) {
 	if st == nil {
 		return nil, fmt.Errorf("%w: New needs a store", store.ErrInvalid)
 	}
+	if cfg.Transactional {
+		orDefault(&cfg.Engine.Lease, transactionalLease)
+	}
 	engine, err := reprise.New(st, cfg.Engine)
 	if err != nil {
 		return nil, fmt.Errorf("Config.Engine: %w", err)
@@ -35,6 +38,10 @@ func New(st store.Store, cfg Config) (*Guard, error) {
 	g.owned = true
 	return g, nil
 }
+
+// transactionalLease is the default lease of a policy whose effects commit with the
+// response: to take over early is safe there, since a stale attempt commits nothing.
+const transactionalLease = 10 * time.Second
 
 // Over returns a guard for a policy over an engine that the caller has made and closes.
 // Config.Engine must be unset. The error is that of [New].
@@ -60,6 +67,11 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	tuning := engine.Config()
+	if cfg.Transactional {
+		if err := engine.Transacts(); err != nil {
+			return nil, fmt.Errorf("Config.Transactional: %w", err)
+		}
+	}
 	if cfg.FailOpen && engine.Binds() {
 		return nil, invalid("FailOpen", "cannot be combined with a store that binds effects to the attempt, because an operation then runs without its transaction")
 	}

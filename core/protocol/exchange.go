@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
 	"github.com/reprise-go/reprise/core/protocol/internal/spool"
+	"github.com/reprise-go/reprise/core/store"
 )
 
 // Exchange is one run of a handler: the context and the body to run it with, and the fate
@@ -46,7 +48,6 @@ type Exchange struct {
 	reason   string // of OutcomeUnknown
 	omitBody bool
 	finished bool
-	own      ownPayload
 }
 
 // newExchange returns the exchange in which the handler runs.
@@ -195,7 +196,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		if decide := x.guard.cfg.Keep.Decide; decide != nil {
 			policy = decide(Ending{Status: meaning, Head: x.head(&c), Reported: c.Reported})
 		}
-		x.annotation = x.ownAnnotation(x.Context())
+		x.annotation = x.guard.annotation(x.Context())
 		e = left
 	}
 	if x.attempt.Atomic() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
@@ -260,11 +261,7 @@ func (x *Exchange) encode(s *stored) []byte {
 		return m.payload
 	}
 	m.encoded = record.Append(m.encoded[:0], s)
-	if made := x.sealedBefore(m.encoded); made != nil {
-		m.payload = append(m.payload[:0], made...)
-	} else {
-		m.payload = seal.appendSealed(m.payload[:0], m.encoded, x.sealedFor())
-	}
+	m.payload = seal.appendSealed(m.payload[:0], m.encoded, x.sealedFor())
 	return m.payload
 }
 
@@ -298,7 +295,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	kept, cookies := g.fields.filter(m.kept[:0], m.changed)
 	g.counts.cookies.Add(uint64(cookies)) //nolint:gosec // a count is not negative
 	own := len(kept)
-	x.announced = g.announce.fields(m.committed, true, x.recordedAt())
+	x.announced = g.announce.fields(m.committed, true, time.Now())
 	kept = append(kept, x.announced...)
 	fields := len(kept)
 	if !x.trailersLost {
@@ -339,6 +336,8 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	g := x.guard
 	switch {
+	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.Sent && !c.Panicked && !c.Cut:
+		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
 	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
 		return Reply{Mark: g.marks.unrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:

@@ -1,19 +1,14 @@
 package protocol_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -145,79 +140,4 @@ func TestBodyOfAnOversizeResponseIsIgnored(t *testing.T) {
 			t.Errorf("%d bytes of a body that is larger are offloaded as %v", size, names)
 		}
 	}
-}
-
-// Payload makes the stored form of a response that is kept whole, and refuses another
-// one.
-func TestPayloadKeepsWholeResponses(t *testing.T) {
-	t.Parallel()
-	many := make([]protocol.Field, 65)
-	for i := range many {
-		many[i] = protocol.Field{Name: "X", Value: "v", Add: i > 0}
-	}
-	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
-	a := b.admit("k", "body")
-	defer a.Exchange.Close()
-	for what, c := range map[string]struct {
-		r  protocol.Response
-		ok bool
-	}{
-		"the first status":      {protocol.Response{Status: 200}, true},
-		"the last status":       {protocol.Response{Status: 999}, true},
-		"an interim status":     {protocol.Response{Status: 199}, false},
-		"a status of 4 digits":  {protocol.Response{Status: 1000}, false},
-		"no status":             {protocol.Response{}, false},
-		"as much as is kept":    {protocol.Response{Status: 200, Body: make([]byte, 10)}, true},
-		"a byte more":           {protocol.Response{Status: 200, Body: make([]byte, 11)}, false},
-		"as many fields":        {protocol.Response{Status: 200, Header: protocol.NewHeader(many[:64]...)}, true},
-		"a field more":          {protocol.Response{Status: 200, Header: protocol.NewHeader(many...)}, false},
-		"trailers":              {protocol.Response{Status: 200, Trailer: protocol.NewHeader(many[0])}, false},
-		"a stream":              {protocol.Response{Status: 200, Stream: http.NoBody}, false},
-		"a field to be removed": {protocol.Response{Status: 200, Header: protocol.NewHeader(protocol.Field{Name: "X", Remove: true})}, true},
-	} {
-		payload, err := protocol.Payload(a.Exchange.Context(), c.r)
-		if c.ok != (err == nil) || !c.ok && !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %v", what, err)
-		}
-		if want, err := stored.Encode(c.r); c.ok && (err != nil || !bytes.Equal(payload, want)) {
-			t.Errorf("%s: kept as %q, want %q, %v", what, payload, want, err)
-		}
-	}
-	a.Exchange.Finish(protocol.Captured{Status: 200})
-	if _, err := protocol.Payload(t.Context(), protocol.Response{Status: 200}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("outside of a handler: %v", err)
-	}
-
-	engine := must(reprise.New(broken{memstore.New(), store.ErrUnavailable}, reprise.Config{Log: slog.New(slog.DiscardHandler)}))
-	guard := must(protocol.Over(engine, protocol.Config{FailOpen: true}))
-	open := (&bench{t, guard}).admit("k", "body")
-	if _, err := protocol.Payload(open.Exchange.Context(), protocol.Response{Status: 200}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("in a handler that runs unprotected: %v", err)
-	}
-	open.Exchange.Finish(protocol.Captured{Status: 200})
-	open.Exchange.Close()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = engine.Close(ended)
-}
-
-// One response has one sealed payload, however often it is asked for; another response
-// has another one.
-func TestPayloadOfOneResponseIsOne(t *testing.T) {
-	t.Parallel()
-	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
-	a := b.admit("k", "body")
-	defer a.Exchange.Close()
-	var made []string
-	for _, body := range []string{"first", "second", "second", "first"} {
-		payload := must(protocol.Payload(a.Exchange.Context(), protocol.Response{Status: 200, Body: []byte(body)}))
-		made = append(made, string(payload))
-		if strings.Contains(string(payload), body) {
-			t.Errorf("%s is in the clear", body)
-		}
-	}
-	if made[0] == made[1] || made[1] != made[2] || made[2] == made[3] {
-		t.Error("a payload is not that of its response, or one response has two in a row")
-	}
-	a.Exchange.Finish(protocol.Captured{Status: 200})
 }

@@ -153,7 +153,7 @@ var problemTable = [...]problemRow{
 	}},
 }
 
-func (g *Guard) binds() bool { return g.engine.Binds() }
+func (g *Guard) binds() bool { return g.cfg.Transactional || g.engine.Binds() }
 
 // named returns the problem of a row with its type URI, and with the source of the key in
 // its detail.

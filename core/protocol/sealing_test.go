@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,28 +253,6 @@ type spying struct {
 func (s *spying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	s.last = r
 	return s.Store.Claim(ctx, r)
-}
-
-func TestPayloadIsSealed(t *testing.T) {
-	t.Parallel()
-	b, _, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
-	var late context.Context
-	answer := protocol.Response{Status: 201, Body: []byte("of the handler")}
-	b.run("k", func(_ *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		late = x.Context() //nolint:fatcontext // used after the handler on purpose
-		payload, err := protocol.Payload(late, answer)
-		if err != nil || bytes.Contains(payload, answer.Body) {
-			t.Errorf("%q, %v", payload, err)
-		}
-		var wg sync.WaitGroup // a handler may do so from several goroutines
-		for range 4 {
-			wg.Go(func() { _, _ = protocol.Payload(late, answer) })
-		}
-		wg.Wait()
-	})
-	if _, err := protocol.Payload(late, answer); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("after the handler: %v", err)
-	}
 }
 
 // Sealing costs these allocations and no more: the derivation of the key, its

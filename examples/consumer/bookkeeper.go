@@ -75,7 +75,7 @@ func (b *bookkeeper) consume(msg jetstream.Msg) {
 		// A duplicate that comes after the retention, but within a year, is acknowledged
 		// and does not run.
 		Retention: b.retention, Horizon: 365 * 24 * time.Hour,
-		Label: "bookkeeping",
+		Label: "bookkeeping", Transactional: true,
 	}, results, func(ctx context.Context) (booked, error) {
 		if b.work > 0 {
 			<-time.After(rand.N(b.work)) //nolint:gosec // it need not be secret
@@ -95,9 +95,9 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 	if err := json.Unmarshal(message, &p); err != nil {
 		return booked{}, reprise.Keep(fmt.Errorf("%w: %w", errUnreadable, err))
 	}
-	tx, ok := reprisepg.Tx(ctx)
-	if !ok {
-		return booked{}, errors.New("there is no transaction: the store is not transactional")
+	tx, err := reprisepg.Tx(ctx)
+	if err != nil {
+		return booked{}, err
 	}
 	var balance int64
 	if err := tx.QueryRow(ctx, `SELECT balance FROM accounts WHERE id = $1 FOR UPDATE`, p.Account).Scan(&balance); err != nil {
@@ -109,7 +109,7 @@ func book(ctx context.Context, id string, message []byte) (booked, error) {
 	if _, err := tx.Exec(ctx, `UPDATE accounts SET balance = $2 WHERE id = $1`, p.Account, balance); err != nil {
 		return booked{}, err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO entries (message, account, amount) VALUES ($1, $2, $3)`, id, p.Account, p.Amount)
+	_, err = tx.Exec(ctx, `INSERT INTO entries (message, account, amount) VALUES ($1, $2, $3)`, id, p.Account, p.Amount)
 	return booked{Balance: balance}, err
 }
 

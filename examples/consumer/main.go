@@ -96,7 +96,7 @@ func run(ctx context.Context, o options) error {
 	if err := migrate(ctx, pool, config); err != nil {
 		return fmt.Errorf("%w; the program needs PostgreSQL 15 or newer at -postgres-url (Debian and Ubuntu: apt-get install postgresql)", err)
 	}
-	store, err := reprisepg.OpenTransactional(ctx, pool, config)
+	store, err := reprisepg.Open(ctx, pool, config)
 	if err != nil {
 		return err
 	}

@@ -69,19 +69,19 @@ func serve() error {
 
 // openStore creates the tables and opens the store, which refuses a server on which a
 // guarantee does not hold.
-func openStore(ctx context.Context, pool *pgxpool.Pool) (*reprisepg.TransactionalStore, error) {
+func openStore(ctx context.Context, pool *pgxpool.Pool) (*reprisepg.Store, error) {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS shows (name text PRIMARY KEY, seats int NOT NULL);
 		CREATE TABLE IF NOT EXISTS tickets (id bigint GENERATED ALWAYS AS IDENTITY, buyer text NOT NULL, show text NOT NULL);
 		INSERT INTO shows VALUES ('hamlet', 2) ON CONFLICT DO NOTHING`)
 	if err := errors.Join(err, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
 		return nil, err
 	}
-	return reprisepg.OpenTransactional(ctx, pool, reprisepg.Config{})
+	return reprisepg.Open(ctx, pool, reprisepg.Config{})
 }
 
 // newAPI returns the API and its guard, which the caller closes.
 func newAPI(store store.Store) (*echo.Echo, *protocol.Guard, error) {
-	guard, err := protocol.New(store, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true, Transactional: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,9 +93,12 @@ func newAPI(store store.Store) (*echo.Echo, *protocol.Guard, error) {
 
 func buy(c echo.Context) error {
 	ctx := c.Request().Context()
-	tx, _ := reprisepg.Tx(ctx) // there always is one, because the key is required; a 4xx or 5xx undoes its writes
+	tx, err := reprisepg.Tx(ctx) // a 4xx or 5xx undoes its writes
+	if err != nil {
+		return err
+	}
 	var id, seats int64
-	err := tx.QueryRow(ctx, `WITH ticket AS (INSERT INTO tickets (buyer, show) VALUES ($1, $2) RETURNING id),
+	err = tx.QueryRow(ctx, `WITH ticket AS (INSERT INTO tickets (buyer, show) VALUES ($1, $2) RETURNING id),
 			seat AS (UPDATE shows SET seats = seats - 1 WHERE name = $2 AND seats > 0 RETURNING name)
 		SELECT id, (SELECT count(*) FROM seat) FROM ticket`, c.Request().Header.Get("X-Buyer"), c.Param("show")).Scan(&id, &seats)
 	if err == nil && seats == 0 {

@@ -12,7 +12,10 @@ const record = `INSERT INTO reprise_example.transfers (source, target, amount, n
 // withSQL moves money with database/sql only. Both accounts are locked in one order, so
 // that two transfers in opposite directions cannot block each other.
 func withSQL(ctx context.Context, o order) (id int64, err error) {
-	tx, _ := reprisepg.SQLTx(ctx) // there always is one, because the key is required
+	tx, err := reprisepg.SQLTx(ctx)
+	if err != nil {
+		return 0, err
+	}
 	if _, err := tx.ExecContext(ctx, `SELECT id FROM reprise_example.accounts WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE`, o.From, o.To); err != nil {
 		return 0, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -51,9 +50,9 @@ func (transfer) TableName() string { return "reprise_example.transfers" }
 
 // session returns db on the transaction of the request that ctx belongs to.
 func session(ctx context.Context, db *gorm.DB) (*gorm.DB, error) {
-	tx, ok := reprisepg.SQLTx(ctx)
-	if !ok {
-		return nil, errors.New("the request has no transaction")
+	tx, err := reprisepg.SQLTx(ctx)
+	if err != nil {
+		return nil, err
 	}
 	// The Context gives the session a statement; without one it shares that of db.
 	s := db.Session(&gorm.Session{NewDB: true, Context: ctx, SkipDefaultTransaction: true})

@@ -1,7 +1,7 @@
 // Sql moves money, on net/http with PostgreSQL: every transfer commits together with the
 // response that its retries get. The same transfer is written with each of three
-// libraries, which differ in how a handler puts them on the transaction that the
-// middleware opened; the tests have snippets for sqlx, bun, ent and River.
+// libraries, which differ in how a handler puts them on the transaction of the
+// request; the tests have snippets for sqlx, bun, ent and River.
 //
 //	GOWORK=off go run -C examples/sql . -postgres-url postgres://localhost/postgres   # with -library gorm or sqlc, too
 //	curl -i localhost:8080/transfers -H 'Idempotency-Key: 7c1f' -d '{"from":"alice","to":"bob","amount":5,"note":"lunch"}'
@@ -76,7 +76,7 @@ func main() {
 }
 
 // openStore makes the tables of the bank and of its store, and opens the store.
-func openStore(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, error) {
+func openStore(ctx context.Context, db *sql.DB) (*reprisepg.Store, error) {
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections) // database/sql keeps two otherwise
 	_, err := db.ExecContext(ctx, schema)
@@ -86,7 +86,7 @@ func openStore(ctx context.Context, db *sql.DB) (*reprisepg.TransactionalStore, 
 	if err != nil {
 		return nil, err
 	}
-	return reprisepg.OpenTransactionalSQL(ctx, db, config)
+	return reprisepg.OpenSQL(ctx, db, config)
 }
 
 // serve runs the service until ctx ends, and then waits for running requests.
@@ -108,7 +108,7 @@ func serve(ctx context.Context, addr, url, library string) error {
 	if err != nil {
 		return err
 	}
-	guard, err := protocol.New(store, protocol.Config{Required: true})
+	guard, err := protocol.New(store, protocol.Config{Required: true, Transactional: true})
 	if err != nil {
 		return err
 	}

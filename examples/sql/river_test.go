@@ -38,10 +38,12 @@ type charger struct {
 // Work books a charge once, however often River tries the job.
 func (c *charger) Work(ctx context.Context, job *river.Job[charge]) error {
 	_, err := reprise.Do(ctx, c.engine, reprise.Operation{
-		Scope: "charges", Key: job.Args.Key, Fingerprint: store.FingerprintOf(job.EncodedArgs), Retention: 30 * 24 * time.Hour,
+		Scope: "charges", Key: job.Args.Key, Fingerprint: store.FingerprintOf(job.EncodedArgs), Retention: 30 * 24 * time.Hour, Transactional: true,
 	}, nil, func(ctx context.Context) (string, error) {
-		tx, _ := reprisepg.Tx(ctx)
-		_, err := tx.Exec(ctx, "INSERT INTO bookings VALUES ($1)", job.Args.Key)
+		tx, err := reprisepg.Tx(ctx)
+		if err == nil {
+			_, err = tx.Exec(ctx, "INSERT INTO bookings VALUES ($1)", job.Args.Key)
+		}
 		return "booked", err
 	})
 	switch action, delay := reprise.SettlementOf(err); action {
@@ -73,7 +75,7 @@ func TestRiverJobCommitsWithTheRecordAndIsBookedOnce(t *testing.T) {
 	if err := errors.Join(migrated, created, reprisepg.Migrate(ctx, pool, reprisepg.Config{})); err != nil {
 		t.Fatal(err)
 	}
-	records, err := reprisepg.OpenTransactional(ctx, pool, reprisepg.Config{})
+	records, err := reprisepg.Open(ctx, pool, reprisepg.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +104,11 @@ func TestRiverJobCommitsWithTheRecordAndIsBookedOnce(t *testing.T) {
 		result error
 		jobs   int // afterwards
 	}{{refused, 0}, {nil, 2}, {nil, 2}} {
-		_, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "orders", Key: "o-1", Fingerprint: store.Fingerprint{1}}, nil, func(ctx context.Context) (string, error) {
-			tx, _ := reprisepg.Tx(ctx)
+		_, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "orders", Key: "o-1", Fingerprint: store.Fingerprint{1}, Transactional: true}, nil, func(ctx context.Context) (string, error) {
+			tx, err := reprisepg.Tx(ctx)
+			if err != nil {
+				return "", err
+			}
 			for range 2 {
 				if _, err := jobs.InsertTx(ctx, tx, charge{Key: "o-1"}, nil); err != nil {
 					return "", err

@@ -96,7 +96,7 @@ func setup(t *testing.T) *fixture {
 // do runs an attempt of a key.
 func (f *fixture) do(t *testing.T, key string, handler func(ctx context.Context) error) (replayed bool, err error) {
 	t.Helper()
-	op := reprise.Operation{Scope: "tests", Key: key, Fingerprint: store.Fingerprint{1}}
+	op := reprise.Operation{Scope: "tests", Key: key, Fingerprint: store.Fingerprint{1}, Transactional: true}
 	done, err := reprise.Do(t.Context(), f.engine, op, nil, func(ctx context.Context) (string, error) { return "", handler(ctx) })
 	return done.Replayed, err
 }
@@ -126,7 +126,10 @@ func TestInsertsCommitWithTheRecord(t *testing.T) {
 				replayed bool
 			}{{errRefused, 0, false}, {nil, 1, false}, {nil, 1, true}} {
 				replayed, err := f.do(t, name, func(ctx context.Context) error {
-					tx, _ := reprisepg.SQLTx(ctx)
+					tx, err := reprisepg.SQLTx(ctx)
+					if err != nil {
+						return err
+					}
 					if err := insert(ctx, tx, order{From: "alice", To: "bob", Amount: 1, Note: name}); err != nil {
 						t.Error(err)
 					}

@@ -11,7 +11,10 @@ import (
 
 // withSqlc moves money with the code that sqlc generates for database/sql.
 func withSqlc(ctx context.Context, o order) (id int64, err error) {
-	tx, _ := reprisepg.SQLTx(ctx) // there always is one, because the key is required
+	tx, err := reprisepg.SQLTx(ctx)
+	if err != nil {
+		return 0, err
+	}
 	q := queries.New(tx)
 	if err := q.Lock(ctx, queries.LockParams{Source: o.From, Target: o.To}); err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 
@@ -23,11 +24,11 @@ func TestEffectsCommitWithTheMessage(t *testing.T) {
 			if _, err := pg.Pool.Exec(t.Context(), "CREATE TABLE "+table+" (item text)"); err != nil {
 				t.Fatal(err)
 			}
-			s := e.serve(setup{store: pg.Transactional(t), handler: func(ctx context.Context, in *request) outcome {
+			s := e.serve(setup{store: pg.Leased(t), Config: protocol.Config{Transactional: true}, handler: func(ctx context.Context, in *request) outcome {
 				item := in.GetFields()["item"].GetStringValue()
-				tx, ok := reprisepg.Tx(ctx)
-				if !ok {
-					return outcome{code: internal, message: "no transaction"}
+				tx, err := reprisepg.Tx(ctx)
+				if err != nil {
+					return outcome{code: internal, message: err.Error()}
 				}
 				if _, err := tx.Exec(ctx, "INSERT INTO "+table+" VALUES ($1)", item); err != nil {
 					return outcome{code: internal, message: err.Error()}

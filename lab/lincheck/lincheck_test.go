@@ -1,6 +1,8 @@
 package lincheck
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -170,50 +172,71 @@ func TestRedisIsLinearizable(t *testing.T) {
 	})
 }
 
-// pgDeployment is two processes over a new schema, with a connection for each client:
-// leased, or transactional.
-func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, atomic bool, options ...labtest.PoolOption) *deployment {
+// pgDeployment is two processes over a new schema, with a connection for each client.
+// Where inTx is true, the handlers complete in a transaction.
+func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
-	d := newPgDeployment(tb, server, &c, atomic)
+	c.Schema = labtest.SetupPostgres(tb, server).Config.Schema
+	return pgProcesses(tb, url, c, inTx, options...)
+}
+
+// pgProcesses is pgDeployment over the schema of c.
+func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
+	tb.Helper()
+	d := &deployment{clock: pgClock}
 	for range 2 {
 		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
-		if atomic {
-			d.stores = append(d.stores, f.Transactional(tb))
-		} else {
-			d.stores = append(d.stores, f.Leased(tb))
+		var st store.Store = f.Leased(tb)
+		if inTx {
+			st = &completesInTx{f.Leased(tb), func(ctx context.Context) error { _, err := reprisepg.Tx(ctx); return err }}
 		}
+		d.stores = append(d.stores, st)
 	}
 	return d
 }
 
 // sqlDeployment is pgDeployment over database/sql.
-func sqlDeployment(tb testing.TB, server *servers.PostgresServer, atomic bool) *deployment {
+func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *deployment {
 	tb.Helper()
-	c := reprisepg.Config{}
-	d := newPgDeployment(tb, server, &c, atomic)
+	c := reprisepg.Config{Schema: labtest.SetupPostgres(tb, server).Config.Schema}
+	d := &deployment{clock: pgClock}
 	for range 2 {
-		db := labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4))
-		var (
-			store store.Store
-			err   error
-		)
-		if atomic {
-			store, err = reprisepg.NewTransactionalSQL(db, c)
-		} else {
-			store, err = reprisepg.NewSQL(db, c)
-		}
+		leased, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		d.stores = append(d.stores, store)
+		var st store.Store = leased
+		if inTx {
+			st = &completesInTx{leased, func(ctx context.Context) error { _, err := reprisepg.SQLTx(ctx); return err }}
+		}
+		d.stores = append(d.stores, st)
 	}
 	return d
 }
 
-func newPgDeployment(tb testing.TB, server *servers.PostgresServer, c *reprisepg.Config, atomic bool) *deployment {
-	tb.Helper()
-	c.Schema = labtest.SetupPostgres(tb, server).Config.Schema
-	return &deployment{atomic: atomic, exclusive: atomic, clock: pgClock}
+// completesInTx is a store whose completions are those of a handler's transaction.
+type completesInTx struct {
+	*reprisepg.Store
+	begin func(context.Context) error
+}
+
+// Complete implements [store.Store].
+func (s *completesInTx) Complete(ctx context.Context, r store.CompleteRequest) error {
+	bound, tx := s.Transaction(ctx, r.ID, r.Owner)
+	err := s.begin(bound)
+	switch begun := tx.Close(); {
+	case begun:
+		err = tx.Commit(ctx, r)
+	case err != nil:
+		return store.ErrUnavailable // it was not executed
+	}
+	switch {
+	case errors.Is(err, store.ErrNotApplied):
+		return store.ErrUnavailable
+	case errors.Is(err, store.ErrLeaseLost): // also where the owner has completed before, which the store then says
+		return s.Store.Complete(ctx, r)
+	}
+	return err
 }
 
 func TestPostgresIsLinearizable(t *testing.T) {
@@ -233,7 +256,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 	}
 	t.Run("transactional", func(t *testing.T) {
 		t.Parallel()
-		checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true), everythingAtomic...)
+		checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true), everything...)
 	})
 	for _, level := range []string{"serializable", "repeatable read"} {
 		isolated := labtest.SessionParam("default_transaction_isolation", level)
@@ -247,7 +270,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		t.Run("transactional/"+level, func(t *testing.T) {
 			t.Parallel()
 			labtest.Breadth(t, further)
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, isolated), everythingAtomic...)
+			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, true, isolated), everything...)
 		})
 	}
 	t.Run("leased/database sql", func(t *testing.T) {
@@ -257,7 +280,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 	t.Run("transactional/database sql", func(t *testing.T) {
 		t.Parallel()
 		labtest.Breadth(t, further)
-		checked(t, sqlDeployment(t, server, true), everythingAtomic...)
+		checked(t, sqlDeployment(t, server, true), everything...)
 	})
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()
@@ -266,6 +289,6 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		bouncer := server.StartPgBouncer(t, "default_pool_size=20")
 		c := reprisepg.Config{ExecMode: pgx.QueryExecModeExec}
 		checked(t, pgDeployment(t, server, bouncer.URL(), c, false, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
-		checked(t, pgDeployment(t, server, bouncer.URL(), c, true, labtest.ExecMode(pgx.QueryExecModeExec)), everythingAtomic...)
+		checked(t, pgDeployment(t, server, bouncer.URL(), c, true, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
 	})
 }

@@ -20,14 +20,13 @@ import (
 func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	for name, mode := range map[string]pgx.QueryExecMode{"prepared": 0, "exec": pgx.QueryExecModeExec} {
+	for name, mode := range map[string]pgx.QueryExecMode{"prepared": 0, "exec": pgx.QueryExecModeExec, "in a transaction": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if mode != 0 {
 				labtest.Breadth(t, further)
 			}
-			c := reprisepg.Config{ExecMode: mode}
-			d := newPgDeployment(t, server, &c, false)
+			c := reprisepg.Config{ExecMode: mode, Schema: labtest.SetupPostgres(t, server).Config.Schema}
 			setup := labtest.NewPool(t, server.URL(), labtest.MaxConns(2))
 			schema, table := pgx.Identifier{c.Schema}.Sanitize(), pgx.Identifier{c.Schema, reprisepg.DefaultTable}.Sanitize()
 			if _, err := setup.Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -38,11 +37,7 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 				schema, table), pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 {
-				f := &labtest.Postgres{Pool: labtest.NewPool(t, server.URL(), labtest.MaxConns(clients+4)), Config: c}
-				d.stores = append(d.stores, f.Leased(t))
-			}
-			checked(t, d, everything...)
+			checked(t, pgProcesses(t, server.URL(), c, name == "in a transaction"), everything...)
 		})
 	}
 }

@@ -28,6 +28,7 @@ type need uint8
 const (
 	processes need = 1 << iota // it is shared by processes
 	leases                     // attempts are leased, and not transactions
+	streams                    // a response may leave before its effects are recorded
 	atomic                     // effects commit with the response
 	link                       // it is reached through a network, which can be cut
 )
@@ -141,7 +142,7 @@ var cases = []smokeCase{
 		first := p.b.postLater(p, r)
 		other := r
 		other.body = "other"
-		if p.store.Atomic { // the record is part of a transaction that is not committed yet
+		if p.store.Unleased { // the record is part of a transaction that is not committed yet
 			eventually(p, "the commit", func() bool { return p.a.post(p.Context(), other).status != http.StatusConflict })
 		}
 		p.refused(p.a.post(p.Context(), other), http.StatusUnprocessableEntity, "key-reused")
@@ -169,7 +170,7 @@ var cases = []smokeCase{
 		p.wants(p.once.post(p.Context(), r), 503, true)
 		p.ran(r, 1)
 	}},
-	{rule("M11", "With AtMostOnce a response that was cut short is neither replayed nor run again."), leases, false, func(p *pair) {
+	{rule("M11", "With AtMostOnce a response that was cut short is neither replayed nor run again."), streams, false, func(p *pair) {
 		r := p.request("cut", adaptertest.Program{BodySize: 2000, Behaviour: adaptertest.Aborts})
 		if a := p.once.post(p.Context(), r); a.status != 0 {
 			p.Errorf("answered %v, want a connection that ends", a)
@@ -187,7 +188,7 @@ var cases = []smokeCase{
 			}
 		}
 	}},
-	{rule("M13", "A response over the limit is sent whole; a retry does not run: it gets a summary, or all of it where there is a blob store."), leases, false, func(p *pair) {
+	{rule("M13", "A response over the limit is sent whole; a retry does not run: it gets a summary, or all of it where there is a blob store."), streams, false, func(p *pair) {
 		r := p.request("large", adaptertest.Program{BodySize: 5000, Status: 202})
 		if a := p.wants(p.b.post(p.Context(), r), 202, false); len(a.body) != 5000 {
 			p.Errorf("%d bytes", len(a.body))
@@ -233,7 +234,7 @@ var cases = []smokeCase{
 		p.ran(r, 1)
 	}},
 	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes | leases, true, func(p *pair) {
-		r := p.request("paused", adaptertest.Program{DelayMS: 300, Echo: true, IgnoreCtx: true})
+		r := p.request("paused", adaptertest.Program{DelayMS: 300, Echo: true, IgnoreCtx: true, Effect: p.store.Atomic})
 		first := p.short.postLater(p, r)
 		p.short.signal(p, syscall.SIGSTOP)
 		second := p.takesOver(p.a, r, 2)
@@ -242,13 +243,16 @@ var cases = []smokeCase{
 			p.Errorf("the client of the paused process got %v, want %v", a, second)
 		}
 		p.wants(p.a.post(p.Context(), r), http.StatusOK, true)
+		if p.store.Atomic {
+			p.effects(r, 1)
+		}
 	}},
-	{rule("M17", "The request of a process that was killed is in progress until its lease lapses; then a retry is the second attempt, or the first where effects were rolled back."), processes, true, func(p *pair) {
+	{rule("M17", "The request of a process that was killed is in progress until its lease lapses; then a retry is the second attempt, or the first where attempts have no lease. Effects that commit with the response are there once."), processes, true, func(p *pair) {
 		r := p.request("killed", adaptertest.Program{DelayMS: 60_000, Echo: true, Effect: p.store.Atomic})
 		p.short.postLater(p, r)
 		r.program.DelayMS = 0
 		attempt := 1
-		if !p.store.Atomic {
+		if !p.store.Unleased {
 			p.refused(p.a.post(p.Context(), r), http.StatusConflict, "in-progress")
 			attempt = 2
 		}
@@ -280,7 +284,7 @@ var cases = []smokeCase{
 		if n := away.runs(p, r.key); n != 1 {
 			p.Errorf("%d runs, want one", n)
 		}
-		if p.store.Atomic {
+		if p.store.Unleased {
 			return // it is rolled back
 		}
 		r = p.request("late", adaptertest.Program{DelayMS: 400, Status: 202})
@@ -293,7 +297,7 @@ var cases = []smokeCase{
 			p.Errorf("%d runs, want one", n)
 		}
 	}},
-	{rule("M20", "With FailOpen a request runs unprotected while the store is away, and its response says so."), link | leases, false, func(p *pair) {
+	{rule("M20", "With FailOpen a request runs unprotected while the store is away, and its response says so."), link | streams, false, func(p *pair) {
 		open, cut, _ := p.startBehindALink("-fail-open")
 		cut()
 		a := p.wants(open.post(p.Context(), p.request("open", adaptertest.Program{Status: 202})), 202, false)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -32,7 +33,7 @@ func TestPostgresBurst(t *testing.T) {
 	for _, burst := range []struct{ orders, conns int }{{10, 4}, {64, 10}} {
 		f := pgSetup(t, server, labtest.MaxConns(int32(burst.conns)))
 		f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
-		store := f.Transactional(t)
+		store := f.Leased(t)
 		f.exec(t, "SELECT 1") // a first connection
 		answers := pgOrders(t, f, store, burst.orders)
 		var waits []time.Duration
@@ -43,13 +44,13 @@ func TestPostgresBurst(t *testing.T) {
 			waits = append(waits, a.took)
 		}
 		slices.Sort(waits)
-		t.Logf("%d orders at once over %d connections, handlers of 50ms: p50 %v, p99 %v, longest wait for a slot %v",
-			burst.orders, burst.conns, waits[len(waits)/2], waits[len(waits)*99/100], store.Stats().LongestWait)
+		t.Logf("%d orders at once over %d connections, handlers of 50ms: p50 %v, p99 %v",
+			burst.orders, burst.conns, waits[len(waits)/2], waits[len(waits)*99/100])
 		if n := f.effects(t); n != burst.orders {
 			t.Errorf("%d effects of %d orders", n, burst.orders)
 		}
-		if stats := store.Stats(); stats.InUse != 0 || stats.Waiting != 0 {
-			t.Errorf("statistics afterwards: %+v", stats)
+		if slots := pgSlots(store); slots.Used != 0 || slots.Waiting != 0 {
+			t.Errorf("transactions afterwards: %+v", slots)
 		}
 	}
 }
@@ -68,12 +69,12 @@ func pgOrders(t *testing.T, f *pgFixture, store store.Store, orders int) []pgAns
 	engine, err := reprise.New(store, reprise.Config{ClaimTimeout: 20 * time.Second})
 	pgWant(t, "engine", err, nil)
 	defer func() { pgWant(t, "close", engine.Close(context.WithoutCancel(t.Context())), nil) }()
-	guard, err := protocol.Over(engine, protocol.Config{Required: true})
+	guard, err := protocol.Over(engine, protocol.Config{Required: true, Transactional: true})
 	pgWant(t, "guard", err, nil)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tx, ok := reprisepg.Tx(r.Context())
-		if !ok {
-			t.Error("the handler has no transaction")
+		tx, err := reprisepg.Tx(r.Context())
+		if err != nil {
+			t.Errorf("the handler has no transaction: %v", err)
 			return
 		}
 		if _, err := tx.Exec(r.Context(), "INSERT INTO "+f.name("effects")+" SELECT coalesce($1::integer, 0) FROM pg_sleep(0.05)", r.Header.Get("X-Order")); err != nil {
@@ -110,58 +111,6 @@ func pgOrders(t *testing.T, f *pgFixture, store store.Store, orders int) []pgAns
 	return answers
 }
 
-// TestPostgresDuplicatesTakeNoSlot: a storm of duplicates takes no slot beside that of
-// the first request, and one in another process whose slots are all taken is answered at
-// once.
-func TestPostgresDuplicatesTakeNoSlot(t *testing.T) {
-	t.Parallel()
-	f, st := pgTxSetup(t, labtest.MaxConns(4))
-	other := pgOn(labtest.NewPool(t, f.Pool.Config().ConnString(), labtest.MaxConns(4)), f.Config).Transactional(t)
-	first := pgClaim()
-	var (
-		wg      sync.WaitGroup
-		mu      sync.Mutex
-		granted []store.ClaimRequest
-	)
-	most := 0
-	for range 64 {
-		wg.Go(func() {
-			r := pgRival(first)
-			got := pgMustNotFail(t, st, r)
-			mu.Lock()
-			defer mu.Unlock()
-			most = max(most, st.Stats().InUse)
-			switch got.Outcome {
-			case store.Claimed:
-				granted = append(granted, r)
-			case store.InProgress:
-			default:
-				t.Errorf("a duplicate was answered %v", got.Outcome)
-			}
-		})
-	}
-	wg.Wait()
-	if len(granted) != 1 || most != 1 {
-		t.Fatalf("%d of 64 duplicates were granted, and took %d slots at once, want 1 and 1", len(granted), most)
-	}
-	mismatch := pgRival(first)
-	mismatch.Fingerprint[0]++
-	pgMustClaim(t, st, mismatch, store.Mismatch)
-
-	var busy []store.ClaimRequest
-	for range other.Stats().Slots {
-		r := pgClaim()
-		pgMustClaim(t, other, r, store.Claimed)
-		busy = append(busy, r)
-	}
-	pgMustClaim(t, other, pgRival(first), store.InProgress) // it waits for no slot: they are taken
-	pgWant(t, "complete", pgComplete(t, st, granted[0], "answer"), nil)
-	pgMustClaim(t, other, pgRival(first), store.Completed)
-	for _, r := range busy {
-		pgWant(t, "release", other.Release(t.Context(), r.ID, r.Owner), nil)
-	}
-}
-
 // TestPostgresStricterLimitsStand: the limits of an attempt are TxTimeout where the
 // session has none or weaker ones, and the session's own where they are stricter.
 func TestPostgresStricterLimitsStand(t *testing.T) {
@@ -176,7 +125,7 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 		r := pgClaim()
 		pgMustClaim(t, st, r, store.Claimed)
 		for name, want := range map[string]string{
-			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own, "client_connection_check_interval": "500ms",
+			"statement_timeout": want, "idle_in_transaction_session_timeout": want, "lock_timeout": own,
 		} {
 			var got string
 			if err := pgTx(t, st, r).QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
@@ -188,7 +137,7 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 		}
 		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)
 		for _, conn := range g.Pool.AcquireAllIdle(t.Context()) {
-			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own, "client_connection_check_interval": "0"} {
+			for name, want := range map[string]string{"statement_timeout": own, "idle_in_transaction_session_timeout": own} {
 				var got string
 				pgWant(t, "show", conn.QueryRow(t.Context(), "SHOW "+name).Scan(&got), nil)
 				if got != want {
@@ -197,18 +146,6 @@ func TestPostgresStricterLimitsStand(t *testing.T) {
 			}
 			conn.Release()
 		}
-	}
-	for own, want := range map[string]string{"100ms": "100ms", "500ms": "500ms", "2s": "500ms"} {
-		g := pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("client_connection_check_interval", own)), f.Config)
-		st := g.Transactional(t)
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		var got string
-		pgWant(t, "show", pgTx(t, st, r).QueryRow(t.Context(), "SHOW client_connection_check_interval").Scan(&got), nil)
-		if got != want {
-			t.Errorf("the server looks after a client every %s in an attempt of a session with %s, want %s", got, own, want)
-		}
-		pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 	}
 }
 
@@ -230,39 +167,6 @@ func TestPostgresOneTransactionID(t *testing.T) {
 		if got := pgValue[string](t, f.Pool, "SELECT xmin::text FROM "+table); got != want {
 			t.Errorf("the %s has the transaction ID %s, want %s", what, got, want)
 		}
-	}
-}
-
-// TestPostgresSerializableHandlers: of two attempts that PostgreSQL cannot serialize one
-// is not applied, and its retry is.
-func TestPostgresSerializableHandlers(t *testing.T) {
-	t.Parallel()
-	f, _ := pgTxSetup(t)
-	f.Config.Isolation = pgx.Serializable
-	st := f.Transactional(t)
-	count := func(r store.ClaimRequest) {
-		t.Helper()
-		var n int
-		if err := pgTx(t, st, r).QueryRow(t.Context(), "SELECT count(*) FROM "+f.name("effects")).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	one, two := pgClaim(), pgClaim()
-	pgMustClaim(t, st, one, store.Claimed)
-	pgMustClaim(t, st, two, store.Claimed)
-	count(one)
-	count(two)
-	f.insert(t, pgTx(t, st, one), 1)
-	f.insert(t, pgTx(t, st, two), 2)
-	pgWant(t, "complete the first", pgComplete(t, st, one, "answer"), nil)
-	pgWant(t, "complete the second", pgComplete(t, st, two, "answer"), store.ErrNotApplied)
-	two = pgRival(two)
-	pgMustClaim(t, st, two, store.Claimed)
-	count(two)
-	f.insert(t, pgTx(t, st, two), 2)
-	pgWant(t, "complete the retry", pgComplete(t, st, two, "answer"), nil)
-	if n := f.effects(t); n != 2 {
-		t.Errorf("%d effects, want 2", n)
 	}
 }
 
@@ -321,39 +225,40 @@ func TestPostgresTracerPanics(t *testing.T) {
 		tracer := &pgPanicTracer{}
 		pool := labtest.NewPool(t, server.URL(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 		st := pgOn(pool, f.Config).Transactional(t)
+		var db *sql.DB
 		if sqlDB {
-			db := stdlib.OpenDB(*pool.Config().ConnConfig)
+			db = stdlib.OpenDB(*pool.Config().ConnConfig)
 			t.Cleanup(func() { _ = db.Close() })
 			db.SetMaxOpenConns(40)
 			st = f.transactionalSQL(t, db)
 		}
 		for n := range 10 {
-			r := pgClaim()
-			panicked := pgPanics(func() {
+			for _, at := range []string{"begin", "commit", "rollback"} {
+				r := pgClaim()
+				pgMustClaim(t, st, r, store.Claimed)
+				ctx := st.Bind(t.Context(), r.ID, r.Owner)
+				call := func() { _, _ = reprisepg.Tx(ctx); _, _ = reprisepg.SQLTx(ctx) }
+				if at != "begin" {
+					call()
+					call = func() { _ = st.Complete(t.Context(), pgCompletion(r, "answer")) }
+				}
+				if at == "rollback" {
+					call = func() { _ = st.Release(t.Context(), r.ID, r.Owner) }
+				}
 				tracer.arm(n + 1)
-				_, _ = st.Claim(t.Context(), r)
-			})
-			tracer.arm(0)
-			_ = st.Release(t.Context(), r.ID, r.Owner)
-			if n < 4 && !panicked {
-				t.Errorf("the tracer did not panic at the event %d of a claim", n+1)
-			}
-
-			r = pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
-			pgPanics(func() {
-				tracer.arm(n + 1)
-				_ = st.Complete(t.Context(), pgCompletion(r, "answer"))
-			})
-			tracer.arm(0)
-			if stats := st.Stats(); stats.InUse != 0 {
-				t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d", sqlDB, stats.InUse, n+1)
+				if panicked := pgPanics(call); n == 0 && !panicked {
+					t.Errorf("sql.DB %t: the tracer did not panic at the first event of a %s", sqlDB, at)
+				}
+				tracer.arm(0)
+				if at == "begin" {
+					_ = st.Release(t.Context(), r.ID, r.Owner)
+				}
+				if slots := pgSlots(st.Store); slots.Used != 0 {
+					t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d of a %s", sqlDB, slots.Used, n+1, at)
+				}
 			}
 		}
-		if sqlDB {
-			continue // database/sql loses the connection of a BeginTx or Commit in which a tracer panics, with any caller
-		}
-		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 })
+		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
 		r := pgClaim()
 		pgMustClaim(t, st, r, store.Claimed)
 		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)

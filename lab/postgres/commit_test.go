@@ -22,8 +22,8 @@ import (
 type pgCut struct {
 	*pgFixture
 	proxy *servers.Proxy
-	cut   *reprisepg.TransactionalStore
-	store *reprisepg.TransactionalStore
+	cut   *labtest.TxStore
+	store *labtest.TxStore
 }
 
 // newPgCut sends batches as one piece that contains the text COMMIT, for the proxy to
@@ -99,35 +99,26 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Run("and the look at its effect as well", func(t *testing.T) {
 		r := c.begin(t)
 		c.proxy.On("COMMIT", servers.LoseReply)
-		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest, servers.LoseRequest)
+		c.proxy.On("lease_until = lease_until", servers.LoseRequest)
 		err := pgComplete(t, c.cut, r, "answer")
 		c.judge(t, r, err)
 		pgWant(t, "complete", err, store.ErrUnknown)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrUnknown)
-		pgWant(t, "complete when it is back", pgComplete(t, c.cut, r, "answer"), nil)
+		pgMustClaim(t, c.store, pgRival(r), store.Completed) // the retry finds out
 	})
-	t.Run("and the lock of the attempt is not free", func(t *testing.T) {
+	t.Run("and the record is not free", func(t *testing.T) {
 		r := c.begin(t)
-		key := pgLockOf(t, c.Pool, pgTx(t, c.cut, r))
 		holder, err := c.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)
-		taken := make(chan error, 1)
-		go func() {
-			_, err := holder.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1)", key)
-			taken <- err
-		}()
-		pgAwaitLock(t, c.Pool, key)
 		c.proxy.On("COMMIT", servers.LoseRequest)
-		complete := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			return c.cut.Complete(ctx, pgCompletion(r, "answer"))
-		}
-		pgWant(t, "complete", complete(), store.ErrUnknown)
-		pgWant(t, "the lock", <-taken, nil)
-		pgWant(t, "complete again", complete(), store.ErrUnknown)
+		_, err = holder.Exec(t.Context(), "SELECT 1 FROM "+c.records()+" WHERE id = $1 FOR UPDATE", r.ID[:])
+		pgWant(t, "the lock", err, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), store.ErrUnknown)
 		pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
-		pgWant(t, "complete when the lock is free", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
+		if c.applied(t, r) {
+			t.Error("it was applied")
+		}
 	})
 	t.Run("and its caller left before the look", func(t *testing.T) {
 		r := c.begin(t)
@@ -136,32 +127,21 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		defer cancel()
 		pgWant(t, "complete", c.cut.Complete(ctx, pgCompletion(r, "answer")), store.ErrUnknown)
 		c.proxy.Set(t, servers.Forward)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
+		pgMustClaim(t, c.store, pgRival(r), store.InProgress) // it keeps its lease
+		if c.applied(t, r) {
+			t.Error("it was applied")
+		}
 	})
-	t.Run("and another attempt was kept before the look", func(t *testing.T) {
+	t.Run("and another attempt has the record", func(t *testing.T) {
 		r := c.begin(t)
-		c.proxy.On("COMMIT", servers.LoseRequest)
-		c.proxy.On("pg_advisory_xact_lock", servers.LoseRequest)
-		pgWant(t, "complete", pgComplete(t, c.cut, r, "answer"), store.ErrUnknown)
+		c.exec(t, c.pgDamage("lease_until = now()"), r.ID[:])
 		rival := pgRival(r)
-		pgEventually(t, "the key is free", func() bool { return pgMustNotFail(t, c.store, rival).Outcome == store.Claimed })
+		pgMustClaim(t, c.store, rival, store.Claimed)
+		c.proxy.On("COMMIT", servers.LoseRequest)
+		err := pgComplete(t, c.cut, r, "answer")
+		c.judge(t, r, err)
+		pgWant(t, "complete", err, store.ErrUnknown)
 		pgWant(t, "complete of the rival", pgComplete(t, c.store, rival, "of the rival"), nil)
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), store.ErrNotApplied)
-	})
-}
-
-// pgLockOf returns the key of the lock that a transaction has.
-func pgLockOf(t *testing.T, pool *pgxpool.Pool, tx pgx.Tx) int64 {
-	t.Helper()
-	return pgValue[int64](t, pool, "SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = $1",
-		tx.Conn().PgConn().PID())
-}
-
-// pgAwaitLock waits until a session waits for a lock.
-func pgAwaitLock(t *testing.T, pool *pgxpool.Pool, key int64) {
-	t.Helper()
-	pgEventually(t, "somebody waits for the lock", func() bool {
-		return pgValue[int](t, pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND (classid::bigint << 32 | objid::bigint) = $1", key) == 1
 	})
 }
 
@@ -196,7 +176,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	answers := make([]error, len(held))
 	for i, action := range []servers.Action{servers.CutAfter, servers.Pass, servers.Silence} {
 		c.proxy.On("COMMIT", action)
-		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		answers[i] = c.cut.Complete(ctx, pgCompletion(held[i], "answer"))
 		cancel()
 		pgWant(t, "complete that no standby confirms", answers[i], store.ErrUnknown)
@@ -206,7 +186,6 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	for i, r := range held {
 		pgEventually(t, "the record is visible", func() bool { return c.applied(t, r) })
 		c.judge(t, r, answers[i])
-		pgWant(t, "complete again", pgComplete(t, c.cut, r, "answer"), nil)
 		pgMustClaim(t, c.store, pgRival(r), store.Completed)
 	}
 }
@@ -261,13 +240,15 @@ func TestPostgresCancelledStandbyWait(t *testing.T) {
 	cancelled("complete", complete)
 	cancelled("complete again", complete)
 	commit := func(ctx context.Context) error { return transactional.Complete(ctx, pgCompletion(attempt, "answer")) }
+	tx := pgTx(t, transactional, attempt)
+	_, err = tx.Exec(t.Context(), "SELECT 1")
+	pgWant(t, "the handler", err, nil)
 	cancelled("commit", commit)
-	cancelled("commit again", commit)
 
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
 	pgWant(t, "complete with the standby there", complete(t.Context()), nil)
-	pgWant(t, "commit with the standby there", commit(t.Context()), nil)
+	pgMustClaim(t, leased, pgRival(attempt), store.Completed) // which is what the retry gets
 }
 
 // cancelWaits cancels whatever waits for the standby now, of the sessions of a name.
@@ -290,10 +271,11 @@ func TestPostgresPromotion(t *testing.T) {
 	pgMustClaim(t, st, done, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, st, done, "answer"), nil)
 	pgMustClaim(t, st, open, store.Claimed)
+	pgTx(t, st, open)
 
 	after := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
 	pgEventually(t, "the standby has the record", func() bool {
-		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 1
+		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 2
 	})
 	_, err := after.Transactional(t).Claim(t.Context(), pgRival(done))
 	pgWant(t, "claim on a standby", err, store.ErrUnavailable)
@@ -311,6 +293,8 @@ func TestPostgresPromotion(t *testing.T) {
 		t.Errorf("replayed %q", got.Payload)
 	}
 	retry := pgRival(open)
+	f.Pool = after.Pool
+	f.exec(t, f.pgDamage("lease_until = now()"), open.ID[:])
 	pgMustClaim(t, promoted, retry, store.Claimed)
 	pgWant(t, "complete on the new primary", pgComplete(t, promoted, retry, "answer"), nil)
 }

@@ -29,7 +29,6 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 	ctx := t.Context()
 	attempt := func(r pgRow) bool { return !r.completed && r.own && (r.leased || r.valid) }
 	seenLapsed := func(r pgRow) bool { return !r.completed && r.fence && !r.leased && r.valid }
-	over := func(r pgRow) bool { return !r.valid && (r.completed || !r.leased) }
 	owner := []byte(pgOwner)
 	ofOwner := func(more ...any) func(id []byte) []any {
 		return func(id []byte) []any { return append([]any{id, owner}, more...) }
@@ -38,12 +37,7 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		return func(id []byte) []any { return append([]any{id, int64(5)}, more...) }
 	}
 	const hour = int64(time.Hour / time.Microsecond)
-	keeping := func(replaced int64) func(id []byte) []any {
-		return func(id []byte) []any {
-			return []any{id, owner, owner, 1, int64(7), []byte("x"), hour, int64(0), "l", false, "", time.Now(), replaced}
-		}
-	}
-	replace := strings.Replace(texts["replace"], "1 / count(*)", "count(*)", 1) // that would end the transaction
+	complete := strings.Replace(texts["complete in a transaction"], "1 / count(*)", "count(*)", 1) // that would end the transaction
 	// The fence of a row that cannot be read is the transaction that wrote it: this one.
 	ofThis := strings.Replace(texts["forget"], "$2::bigint", "($2::bigint - 5 + pg_current_xact_id()::text::bigint)", 1)
 	// The lease that was seen is that of the rows with a live one.
@@ -73,20 +67,15 @@ func TestPostgresConditionsOfWrites(t *testing.T) {
 		"complete in a batch": {
 			"SELECT " + f.name("reprise_records_completes_v1") + "(array[$1::bytea], array[$2::bytea], array[''::bytea], array[3600000000], array[0])", ofOwner(), attempt, nil,
 		},
-		"renew":                    {texts["renew"], func(id []byte) []any { return []any{[][]byte{id}, [][]byte{owner}, []int64{1000}} }, func(r pgRow) bool { return !r.completed && r.own }, nil},
-		"release":                  {texts["release"], ofOwner(), func(r pgRow) bool { return !r.completed && r.own }, nil},
-		"resolve":                  {texts["resolve"], ofFence([]byte("x"), int64(1000), false), seenLapsed, nil},
-		"forget":                   {texts["forget"], ofFence(false, false), seenLapsed, nil},
-		"forget a result":          {texts["forget"], ofFence(true, false), func(r pgRow) bool { return r.completed && r.fence && r.valid }, nil},
-		"forget the unreadable":    {ofThis, ofFence(nil, false), func(pgRow) bool { return false }, func(pgRow) bool { return true }},
-		"forget another of them":   {texts["forget"], ofFence(nil, false), func(pgRow) bool { return false }, nil},
-		"replace what is over":     {replace, keeping(0), over, nil},
-		"replace a lapsed attempt": {replace, keeping(5), func(r pgRow) bool { return over(r) || !r.completed && r.fence && !r.leased }, nil},
-		"whole lease":              {texts["whole lease"], ofOwner(int64(1000), int64(1000)), attempt, nil},
-		// Only a transaction writes such a record, and whole.
-		"committed": {texts["committed"], ofOwner(), func(r pgRow) bool { return r.own && r.completed }, func(r pgRow) bool {
-			return strings.HasPrefix(r.damage, "fingerprint") && r.completed
-		}},
+		"renew":                     {texts["renew"], func(id []byte) []any { return []any{[][]byte{id}, [][]byte{owner}, []int64{1000}} }, func(r pgRow) bool { return !r.completed && r.own }, nil},
+		"release":                   {texts["release"], ofOwner(), func(r pgRow) bool { return !r.completed && r.own }, nil},
+		"resolve":                   {texts["resolve"], ofFence([]byte("x"), int64(1000), false), seenLapsed, nil},
+		"forget":                    {texts["forget"], ofFence(false, false), seenLapsed, nil},
+		"forget a result":           {texts["forget"], ofFence(true, false), func(r pgRow) bool { return r.completed && r.fence && r.valid }, nil},
+		"forget the unreadable":     {ofThis, ofFence(nil, false), func(pgRow) bool { return false }, func(pgRow) bool { return true }},
+		"forget another of them":    {texts["forget"], ofFence(nil, false), func(pgRow) bool { return false }, nil},
+		"complete in a transaction": {complete, ofOwner([]byte("x"), hour, int64(0)), attempt, nil},
+		"whole lease":               {texts["whole lease"], ofOwner(int64(1000), int64(1000)), attempt, nil},
 	} {
 		rows, asked := make(map[store.ID]pgRow), make(map[store.ID]bool)
 		for _, r := range pgRows() { // each twice; one of them is another operation's
@@ -286,7 +275,7 @@ func TestPostgresConditionsOfReads(t *testing.T) {
 	})
 }
 
-// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the attempt's lock as
+// TestPostgresLimitOfTheLook: the look for a lost COMMIT waits for the record as
 // long as its caller does, or shorter where the session says so, and leaves the session
 // as it was.
 func TestPostgresLimitOfTheLook(t *testing.T) {

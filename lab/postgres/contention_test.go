@@ -20,20 +20,7 @@ func TestPostgresContention(t *testing.T) {
 	t.Parallel()
 	keys := labtest.Times(1000, 100)
 	server := servers.SharedPostgres(t)
-	t.Run("leased", func(t *testing.T) {
-		t.Parallel()
-		f := pgSetup(t, server, labtest.MaxConns(contenders))
-		pgContend(t, f.Leased(t), keys)
-	})
-	t.Run("transactional", func(t *testing.T) {
-		t.Parallel()
-		f := pgSetup(t, server, labtest.MaxConns(contenders+2))
-		store := f.Transactional(t)
-		pgContend(t, store, keys)
-		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()); n != keys {
-			t.Errorf("%d records of %d keys", n, keys)
-		}
-	})
+	pgContend(t, pgSetup(t, server, labtest.MaxConns(contenders)).Leased(t), keys)
 }
 
 // pgContend lets contenders race for each key, completes the winner's claim, and

@@ -27,11 +27,11 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t, "wal_level=minimal", "max_wal_senders=0", "autovacuum=off", "checkpoint_timeout=1d")
 	f := pgSetup(t, server)
-	leased, transactional := f.Leased(t), f.Transactional(t)
+	leased := f.Leased(t)
 	r := pgClaim()
 	pgMustClaim(t, leased, r, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
-	for name, st := range map[string]store.Store{"leased": leased, "transactional": transactional} {
+	for name, st := range map[string]store.Store{"leased": leased} {
 		pgMustClaim(t, st, pgRival(r), store.Completed) // the first reader sets hint bits and fills caches
 		before := pgValue[string](t, f.Pool, "SELECT pg_current_wal_insert_lsn()::text")
 		const replays = 1000
@@ -232,35 +232,8 @@ func TestPostgresRoundTrips(t *testing.T) {
 			pgWant(t, "complete", transactional.Complete(t.Context(), completion), nil)
 		}
 	}
-	count("transactional, new", 3, run(false))
-	count("transactional, new, effects undone", 3, run(true))
-	count("transactional, replay", 2, func() { pgMustClaim(t, transactional, pgRival(r), store.Completed) })
-}
-
-// TestPostgresTransactionalWritesOneRowVersion (P8): there is no row of the claim that
-// the completion replaces.
-func TestPostgresTransactionalWritesOneRowVersion(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Transactional(t)
-	const requests = 20
-	for range requests {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-	}
-	var inserted, replaced int64
-	pgEventually(t, "the statistics arrive", func() bool {
-		err := f.Pool.QueryRow(t.Context(), `SELECT n_tup_ins, n_tup_upd + n_tup_del FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'reprise_records'`,
-			f.Config.Schema).Scan(&inserted, &replaced)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return inserted >= requests
-	})
-	if inserted != requests || replaced != 0 {
-		t.Errorf("%d row versions written and %d replaced by %d requests", inserted, replaced, requests)
-	}
+	count("transactional, new", 4, run(false))                // claim, BEGIN, the effect, completion with COMMIT
+	count("transactional, new, effects undone", 5, run(true)) // claim, BEGIN, the effect, ROLLBACK, completion
 }
 
 // pgCounted counts the round trips of a pool.

@@ -192,35 +192,6 @@ func TestPostgresTakenOverAfterAWait(t *testing.T) {
 	}
 }
 
-// TestPostgresFencesOverCrash: a server that crashes forgets the fences of transactions
-// that were not flushed, and never grants such a fence again.
-func TestPostgresFencesOverCrash(t *testing.T) {
-	t.Parallel()
-	server := servers.StartPostgres(t)
-	f := pgSetup(t, server, labtest.MaxConns(10))
-	st := f.Transactional(t)
-	highest := map[store.ID]uint64{}
-	var claims []store.ClaimRequest
-	for range 8 {
-		r := pgClaim()
-		highest[r.ID] = pgMustClaim(t, st, r, store.Claimed).Fence
-		claims = append(claims, r)
-	}
-	server.Crash(t)
-	server.Restart(t)
-	for _, r := range claims {
-		_ = st.Release(t.Context(), r.ID, r.Owner)
-	}
-	f.Pool.Reset()
-	for _, r := range claims {
-		again := pgRival(r)
-		if got := pgMustClaim(t, st, again, store.Claimed); got.Fence <= highest[r.ID] {
-			t.Errorf("fence %d was granted after %d", got.Fence, highest[r.ID])
-		}
-		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
-	}
-}
-
 // TestPostgresFenceOfACreation: a creation waits for another creation of the same ID and
 // reads the clock after it, so that its fence is not below one that was granted and
 // released in between. Others in the same batch do not wait. This holds for each of the
@@ -353,7 +324,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	unprepared := pgOn(reader, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
 	for what, st := range map[string]store.Store{
-		"prepared": pgOn(reader, f.Config).Leased(t), "unprepared": unprepared.Leased(t), "in a transaction": unprepared.Transactional(t),
+		"prepared": pgOn(reader, f.Config).Leased(t), "unprepared": unprepared.Leased(t),
 	} {
 		_, err := st.Claim(t.Context(), pgRival(r))
 		pgWant(t, "replay on a standby, "+what, err, store.ErrUnavailable)

@@ -116,10 +116,6 @@ func TestPostgresAcceptsNamedFindings(t *testing.T) {
 				_, err := reprisepg.Open(ctx, pool, c)
 				return err
 			},
-			"OpenTransactional": func(ctx context.Context, c reprisepg.Config) error {
-				_, err := reprisepg.OpenTransactional(ctx, pool, c)
-				return err
-			},
 		} {
 			var log pgLog
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -104,12 +104,10 @@ func pgCompletion(r store.ClaimRequest, payload string) store.CompleteRequest {
 }
 
 // pgTx returns the transaction of a claim as its handler finds it.
-func pgTx(tb testing.TB, store *reprisepg.TransactionalStore, r store.ClaimRequest) pgx.Tx {
+func pgTx(tb testing.TB, store *labtest.TxStore, r store.ClaimRequest) pgx.Tx {
 	tb.Helper()
-	tx, ok := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
-	if !ok {
-		tb.Fatal("the claim has no transaction")
-	}
+	tx, err := reprisepg.Tx(store.Bind(tb.Context(), r.ID, r.Owner))
+	pgWant(tb, "the transaction of a claim", err, nil)
 	return tx
 }
 
@@ -150,4 +148,14 @@ var pgModes = []pgx.QueryExecMode{
 // pgDamage is a statement that damages the row of $1.
 func (f *pgFixture) pgDamage(change string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1", f.records(), change)
+}
+
+// pgSlots returns the use of the transactions of a store.
+func pgSlots(st *reprisepg.Store) store.Usage {
+	for _, u := range st.Usage() {
+		if u.Name == "slots" {
+			return u
+		}
+	}
+	return store.Usage{}
 }

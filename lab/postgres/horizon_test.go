@@ -49,12 +49,12 @@ func pgKept(t *testing.T, st store.Store, r store.ClaimRequest, payload string) 
 func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	st, transactional := f.Leased(t), f.Transactional(t)
+	st := f.Leased(t)
 	unprepared := pgOn(f.Pool, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
 	var ids []store.ID
 	first := pgHorizonClaim()
-	for i, via := range []store.Store{st, transactional, unprepared.Leased(t)} {
+	for i, via := range []store.Store{st, st, unprepared.Leased(t)} {
 		r := first
 		if i > 0 {
 			r = pgHorizonClaim()
@@ -83,7 +83,7 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	}
 	expired := func() {
 		t.Helper()
-		for _, via := range []store.Store{st, transactional, unprepared.Leased(t)} {
+		for _, via := range []store.Store{st, unprepared.Leased(t)} {
 			for _, id := range ids {
 				r := pgRival(first)
 				r.ID = id
@@ -142,7 +142,7 @@ func TestPostgresNoTakeoverOfAtMostOnce(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t))
 	unprepared := pgOn(f.Pool, f.Config)
 	unprepared.Config.ExecMode = pgx.QueryExecModeExec
-	for name, st := range map[string]store.Store{"leased": f.Leased(t), "unprepared": unprepared.Leased(t), "transactional": f.Transactional(t)} {
+	for name, st := range map[string]store.Store{"leased": f.Leased(t), "unprepared": unprepared.Leased(t)} {
 		strict, lenient := pgHorizonClaim(), pgClaim()
 		for _, r := range []store.ClaimRequest{strict, lenient} {
 			pgMustClaim(t, f.Leased(t), r, store.Claimed)

@@ -25,7 +25,7 @@ type pgInspector interface {
 // pgInspectors are both stores of a fixture.
 func pgInspectors(t *testing.T, f *pgFixture) map[string]pgInspector {
 	t.Helper()
-	return map[string]pgInspector{"leased": f.Leased(t), "transactional": f.Transactional(t)}
+	return map[string]pgInspector{"leased": f.Leased(t)}
 }
 
 // pgRecords puts n completed records into the table.
@@ -255,7 +255,7 @@ func TestPostgresCursorOfAnotherTable(t *testing.T) {
 	page, err := f.Leased(t).List(t.Context(), store.Query{Limit: 1})
 	pgWant(t, "list", err, nil)
 	q := store.Query{Limit: 10, After: page.Next}
-	if rest, err := f.Transactional(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
+	if rest, err := f.Leased(t).List(t.Context(), q); err != nil || len(rest.Records) != 2 {
 		t.Errorf("the other store over the table goes on with %+v, %v", rest, err)
 	}
 	_, err = other.Leased(t).List(t.Context(), q)

@@ -59,9 +59,6 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		claims = "($1::bytea[], $2::bytea[], $3::bytea[], array[1], array[$4::interval], array[$5::bigint], array[$6::bigint], array['l'], array[false], array[''], false)"
 	)
 	r, mine := pgRival(first), first
-	when := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
-	keeping := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(0), "l", false, "", when}
-	kept := []any{r.ID[:], r.Owner[:], r.Fingerprint[:], 1, int64(5), []byte("x"), int64(retention) / us, int64(horizon) / us, "l", false, "", when}
 	creates := func(retention time.Duration) []any {
 		return []any{r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), lease, int64(retention) / us, int64(0), "l", false, ""}
 	}
@@ -99,19 +96,21 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			time.Time{},
 			true,
 		},
-		"brief claim":               {no, texts["claim"], creates(brief), lease, brief, 2 * brief, 0, time.Time{}, true},
-		"claim again":               {live + early, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"claim again, expires late": {live + enough, rewrite, rewrites(mine, 2, false), lease, retention, asItWas, asItWas, time.Time{}, false},
-		"claim again, briefer":      {live + late, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
-		"takeover":                  {lapsed + early, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
-		"takeover, expires late":    {lapsed + enough, rewrite, rewrites(r, 2, true), lease, retention, asItWas, 0, time.Time{}, true},
-		"takeover, briefer":         {lapsed + late, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
-		"claim of what is over":     {over + early, rewrite, rewrites(r, 1, true), lease, retention, retention + spare, 0, time.Time{}, true},
-		"completion":                {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
-		"completion, expires late":  {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
-		"completion with a horizon": {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"batch with a horizon":      {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
-		"completion again":          {done + early, texts["complete again"], []any{mine.ID[:], mine.Owner[:], mine.Owner[:]}, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
+		"brief claim":                                 {no, texts["claim"], creates(brief), lease, brief, 2 * brief, 0, time.Time{}, true},
+		"claim again":                                 {live + early, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"claim again, expires late":                   {live + enough, rewrite, rewrites(mine, 2, false), lease, retention, asItWas, asItWas, time.Time{}, false},
+		"claim again, briefer":                        {live + late, rewrite, rewrites(mine, 2, false), lease, retention, retention + spare, asItWas, time.Time{}, false},
+		"takeover":                                    {lapsed + early, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"takeover, expires late":                      {lapsed + enough, rewrite, rewrites(r, 2, true), lease, retention, asItWas, 0, time.Time{}, true},
+		"takeover, briefer":                           {lapsed + late, rewrite, rewrites(r, 2, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"claim of what is over":                       {over + early, rewrite, rewrites(r, 1, true), lease, retention, retention + spare, 0, time.Time{}, true},
+		"completion":                                  {live + early, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion, expires late":                    {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, asItWas, asItWas, time.Time{}, false},
+		"completion in a transaction":                 {live + early, texts["complete in a transaction"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(0)}, 0, retention, retention, asItWas, time.Time{}, false},
+		"completion in a transaction, with a horizon": {live + late, texts["complete in a transaction"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"completion with a horizon":                   {live + late, texts["complete"], []any{mine.ID[:], mine.Owner[:], []byte("x"), int64(retention) / us, int64(horizon) / us}, 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"batch with a horizon":                        {live + late, batched, inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(horizon)/us), 0, retention + horizon, retention, asItWas, time.Time{}, false},
+		"completion again":                            {done + early, texts["complete again"], []any{mine.ID[:], mine.Owner[:], mine.Owner[:]}, asItWas, asItWas, asItWas, asItWas, time.Time{}, false},
 		"completion in a batch": {
 			live + early, batched,
 			inBatch(mine.ID[:], mine.Owner[:], int64(retention)/us, int64(0)), 0, retention, retention, asItWas,
@@ -173,12 +172,6 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 			time.Time{},
 			false,
 		},
-		"keep with a horizon":    {no, texts["keep"], append(kept[:12:12], nil), 0, retention + horizon, retention, 0, when, false},
-		"replace with a horizon": {over + late, texts["replace"], append(kept[:12:12], int64(0)), 0, retention + horizon, retention, 0, when, false},
-		"keep":                   {no, texts["keep"], append(keeping[:12:12], nil), 0, retention, retention, 0, when, false},
-		"replace":                {over + late, texts["replace"], append(keeping[:12:12], int64(0)), 0, retention, retention, 0, when, false},
-		"replace a lapsed":       {lapsed + early, texts["replace"], append(keeping[:12:12], int64(5)), 0, retention, retention, 0, when, false},
-		"replace what is not":    {no, texts["replace"], append(keeping[:12:12], int64(0)), 0, retention, retention, 0, when, false},
 	} {
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
 			setup := &pgx.Batch{}
@@ -290,8 +283,6 @@ func TestPostgresClocksOfResults(t *testing.T) {
 		"claim that creates in a batch":        {batch(false), "clock", create(fresh)[:3], true},
 		"inspection":                           {texts["inspect"], "now", create(r)[:1], false},
 		"listing":                              {texts["list"], "now", []any{[]byte{}, 62, "", int64(0), int64(10)}, false},
-		"claim in a transaction":               {texts["seen"], "now", create(r)[:1], false},
-		"claim in a transaction, fence":        {texts["seen"], "clock_timestamp", create(r)[:1], true},
 	} {
 		f.pgUndone(t, name, func(tx pgx.Tx) error {
 			var began, from time.Time

@@ -3,14 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"net/url"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -157,61 +155,4 @@ func TestPostgresBatchOfClaimsSkipsLockedIDs(t *testing.T) {
 	if !errors.As(err, &serverErr) || serverErr.Code != "55P03" {
 		t.Errorf("a batch that meets an insert ends with %v, want a lock timeout", err)
 	}
-}
-
-// TestPostgresHeldLocks: a claim for which no transaction is free finds the lock of the
-// very key held, and not one of which a half is the same, one of two numbers, or one of
-// another database.
-func TestPostgresHeldLocks(t *testing.T) {
-	t.Parallel()
-	statements := &pgStatements{}
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3), statements.option)
-	st := f.Transactional(t)
-	running, waiting := pgClaim(), pgClaim()
-	pgMustClaim(t, st, running, store.Claimed)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	_, err := st.Claim(ctx, waiting)
-	pgWant(t, "claim without a free transaction", err, store.ErrBusy)
-	held := statements.find(t, "AS held")
-	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
-
-	const high, low = 0x7265_7072, 0x6973_6531 // used by this test only
-	other, err := url.Parse(servers.SharedPostgres(t).URL())
-	pgWant(t, "URL", err, nil)
-	other.Path = "/" + f.Config.Schema
-	f.exec(t, "CREATE DATABASE "+f.Config.Schema+" TEMPLATE template0")
-	t.Cleanup(func() { f.exec(t, "DROP DATABASE "+f.Config.Schema) })
-	elsewhere, err := labtest.NewPool(t, other.String(), labtest.MaxConns(1)).Begin(t.Context())
-	pgWant(t, "begin", err, nil)
-	t.Cleanup(func() { _ = elsewhere.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
-	if _, err := elsewhere.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1)", int64(high<<32|(low+1))); err != nil {
-		t.Fatal(err)
-	}
-	f.pgUndone(t, "locks", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock($1), pg_advisory_xact_lock($2, $3)", int64(high<<32|low), high+1, low+1); err != nil {
-			return err
-		}
-		var now time.Time
-		if err := tx.QueryRow(t.Context(), "SELECT now()").Scan(&now); err != nil {
-			return err
-		}
-		for key, want := range map[[2]int64]bool{{high, low}: true, {high, low + 1}: false, {high + 1, low}: false, {high + 1, low + 1}: false} {
-			rows, err := tx.Query(t.Context(), held, waiting.ID[:], key[0], key[1])
-			if err != nil {
-				return err
-			}
-			row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
-			if err != nil {
-				return err
-			}
-			if row["held"] != want {
-				t.Errorf("the lock %x is held: %v", key, row["held"])
-			}
-			if began, ok := row["now"].(time.Time); !ok || !began.Equal(now) {
-				t.Errorf("the record is judged by %v in a transaction that began at %v", row["now"], now)
-			}
-		}
-		return nil
-	})
 }

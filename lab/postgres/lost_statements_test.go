@@ -19,8 +19,7 @@ func TestPostgresPreparesAgain(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	for name, open := range map[string]func(*pgFixture) store.Store{
-		"leased":        func(f *pgFixture) store.Store { return f.Leased(t) },
-		"transactional": func(f *pgFixture) store.Store { return f.Transactional(t) },
+		"leased": func(f *pgFixture) store.Store { return f.Leased(t) },
 	} {
 		for _, loss := range []string{"DEALLOCATE ALL", "DISCARD ALL", "one"} {
 			t.Run(name+", "+loss, func(t *testing.T) {

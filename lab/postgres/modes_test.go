@@ -39,10 +39,6 @@ func TestPostgresEveryExecMode(t *testing.T) {
 			t.Parallel()
 			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(setup(tb)) })
 		})
-		t.Run("suite/transactional/mode="+mode.String(), func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(setup(tb)) })
-		})
 	}
 }
 
@@ -98,7 +94,7 @@ func pgLeasedLife(t *testing.T, st *reprisepg.Store) {
 
 // pgTransactionalLife takes two attempts of the transactional store through every
 // statement, with effects.
-func pgTransactionalLife(t *testing.T, f *pgFixture, st *reprisepg.TransactionalStore) {
+func pgTransactionalLife(t *testing.T, f *pgFixture, st *labtest.TxStore) {
 	t.Helper()
 	effect := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
 	kept, undone, released := pgClaim(), pgClaim(), pgClaim()

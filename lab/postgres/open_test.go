@@ -29,12 +29,6 @@ func TestPostgresOpens(t *testing.T) {
 	open := map[string]func(reprisepg.Config) (store.Store, error){
 		"Open":    func(c reprisepg.Config) (store.Store, error) { return reprisepg.Open(t.Context(), pool, c) },
 		"OpenSQL": func(c reprisepg.Config) (store.Store, error) { return reprisepg.OpenSQL(t.Context(), db, c) },
-		"OpenTransactional": func(c reprisepg.Config) (store.Store, error) {
-			return reprisepg.OpenTransactional(t.Context(), pool, c)
-		},
-		"OpenTransactionalSQL": func(c reprisepg.Config) (store.Store, error) {
-			return reprisepg.OpenTransactionalSQL(t.Context(), db, c)
-		},
 	}
 	for name, constructor := range open {
 		_, err := constructor(c)
@@ -56,17 +50,12 @@ func TestPostgresOpens(t *testing.T) {
 		pgWant(t, name+": complete", pgComplete(t, st, r, "answer"), nil)
 		pgMustClaim(t, st, pgRival(r), store.Completed)
 	}
-	if !log.contains("the pool has 5 connections, so only 3 requests run at once and the others wait; give it 10 or more") {
-		t.Error("the log does not say that the pool is small")
-	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
 	}
 
 	_, err := reprisepg.Open(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(1)), c)
 	pgWant(t, "Open with the smallest pool", err, nil)
-	_, err = reprisepg.OpenTransactional(t.Context(), labtest.NewPool(t, server.URL(), labtest.MaxConns(3)), c)
-	pgWant(t, "OpenTransactional with the smallest pool", err, nil)
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

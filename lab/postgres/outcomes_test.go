@@ -135,7 +135,6 @@ func TestPostgresReplayEndsAtItsInstant(t *testing.T) {
 	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, pgBody), nil)
 	for what, args := range map[string][]any{
 		"claim": {r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, int64(60000000), int64(0), "l", false, ""},
-		"seen":  {r.ID[:]},
 	} {
 		for end, replayed := range map[string]bool{"now()": false, "now() + interval '1 microsecond'": true} {
 			f.pgUndone(t, what, func(tx pgx.Tx) error {

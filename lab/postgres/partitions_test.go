@@ -36,11 +36,6 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		labtest.Breadth(t, "runs of a suite over a further deployment")
 		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(partitioned(tb, 4)) })
 	})
-	t.Run("transactional", func(t *testing.T) {
-		t.Parallel()
-		labtest.Breadth(t, "runs of a suite over a further deployment")
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(partitioned(tb, 16)) })
-	})
 	t.Run("the records stay, and the role gets its privileges again", func(t *testing.T) {
 		t.Parallel()
 		f := pgSetup(t, server)

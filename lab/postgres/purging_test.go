@@ -43,9 +43,8 @@ func (f *pgFixture) left(t *testing.T) int {
 func TestPostgresPurgesWhileAnEngineUsesIt(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*pgFixture) store.Store{
-		"leased":        func(f *pgFixture) store.Store { return f.Leased(t) },
-		"transactional": func(f *pgFixture) store.Store { return f.Transactional(t) },
-		"transactional SQL": func(f *pgFixture) store.Store {
+		"pgx": func(f *pgFixture) store.Store { return f.Leased(t) },
+		"sql": func(f *pgFixture) store.Store {
 			return f.transactionalSQL(t, labtest.NewDB(t, f.Pool.Config().ConnString()))
 		},
 	} {
@@ -253,11 +252,7 @@ func TestPostgresOneProcessPurgesAtATime(t *testing.T) {
 func pgPurgeAsChild(t *testing.T, f *pgFixture, kind string) {
 	t.Helper()
 	f.Config.Purge = reprisepg.Purging{Every: time.Second, Batch: 2}
-	var st store.Store = f.Leased(t)
-	if kind == "transactional" {
-		st = f.Transactional(t)
-	}
-	pgUse(t, st)
+	pgUse(t, f.Leased(t))
 	pgSay("purges")
 	pgPass(time.Minute) // the test kills it
 }

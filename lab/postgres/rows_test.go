@@ -122,7 +122,7 @@ func (f *pgFixture) places(ctx context.Context, tx pgx.Tx) (map[store.ID]string,
 func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
-	st, transactional := f.Leased(t), f.Transactional(t)
+	st := f.Leased(t)
 	ctx := t.Context()
 	lapse := func(r store.ClaimRequest) uint64 {
 		granted := pgMustClaim(t, st, r, store.Claimed)
@@ -168,15 +168,6 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	pgWant(t, "resolve", st.Resolve(ctx, stuck.ID, store.Resolution{Fence: lapse(stuck), Payload: []byte("x"), Retention: time.Hour}), nil)
 	texts["resolve"] = traced.last(t)
 
-	for _, kept := range []store.ClaimRequest{pgClaim(), pgRival(stuck)} {
-		f.exec(t, f.pgDamage("valid_until = now()"), stuck.ID[:])
-		pgMustClaim(t, transactional, kept, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, transactional, kept, pgBody), nil)
-	}
-	texts["keep"] = traced.find(t, "VALUES ($1::bytea, 1, 2 /")
-	texts["replace"] = traced.find(t, "1 / count(*)")
-	texts["seen"] = traced.find(t, "AS always LEFT JOIN")
-
 	f.pgWaits(t, st)
 	texts["whole lease"] = traced.find(t, "RETURNING (extract(epoch FROM lease_until - clock_timestamp())")
 
@@ -185,9 +176,10 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	cut := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec), traced.option), f.Config).Transactional(t)
 	lost := pgClaim()
 	pgMustClaim(t, cut, lost, store.Claimed)
+	pgTx(t, cut, lost)
 	proxy.On("COMMIT", servers.LoseReply)
 	pgWant(t, "complete without an answer", pgComplete(t, cut, lost, pgBody), nil)
-	texts["committed"] = traced.find(t, "RETURNING 'committed'")
+	texts["complete in a transaction"] = traced.find(t, "1 / count(*)")
 	texts["limit of the look"] = traced.find(t, "set_config('lock_timeout'")
 	return texts
 }

@@ -19,11 +19,9 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	var log pgLog
 	c := reprisepg.Config{Schema: "nowhere", Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	_, leased := reprisepg.Open(t.Context(), f.Pool, c)
-	_, transactional := reprisepg.OpenTransactional(t.Context(), f.Pool, c)
 	nowhere := pgOn(f.Pool, c)
 	_, claim := nowhere.Leased(t).Claim(t.Context(), pgClaim())
-	_, claimTx := nowhere.Transactional(t).Claim(t.Context(), pgClaim())
-	for what, err := range map[string]error{"Open": leased, "OpenTransactional": transactional, "leased claim": claim, "transactional claim": claimTx} {
+	for what, err := range map[string]error{"Open": leased, "claim": claim} {
 		pgWant(t, what, err, store.ErrMisconfigured)
 		if !strings.Contains(err.Error(), "run reprisepg.Migrate") {
 			t.Errorf("%s does not say what to do: %v", what, err)

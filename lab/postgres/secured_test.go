@@ -157,17 +157,6 @@ func TestPostgresTLSAndSCRAM(t *testing.T) {
 			return fixture
 		})
 	})
-	t.Run("transactional", func(t *testing.T) {
-		labtest.Breadth(t, "runs of a suite over a further deployment")
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-			f := s.setup(tb)
-			fixture := pgTxSuite(f)
-			fixture.Open = func(tb testing.TB) store.Store {
-				return pgOn(labtest.NewPool(tb, app, labtest.MaxConns(12)), f.Config).Transactional(tb)
-			}
-			return fixture
-		})
-	})
 }
 
 // TestPostgresConfigurationHeals: a password that is rotated, a grant that is revoked, a

@@ -117,16 +117,9 @@ func TestPostgresCheckFindings(t *testing.T) {
 		}
 	}
 	nowhere := pgOn(f.Pool, reprisepg.Config{Schema: "nowhere"})
-	if codes := pgFindings(t, nowhere.Transactional(t)); !slices.Equal(codes, []string{"schema-version", "pool-size"}) {
+	if codes := pgFindings(t, nowhere.Leased(t)); !slices.Equal(codes, []string{"schema-version"}) {
 		t.Errorf("check without a schema finds %v", codes)
 	}
-	for _, option := range []labtest.PoolOption{labtest.MaxConns(9), labtest.MaxConns(10)} {
-		g := pgOn(labtest.NewPool(t, server.URL(), option), f.Config)
-		if small := slices.Contains(pgFindings(t, g.Transactional(t)), "pool-size"); small != (g.Pool.Config().MaxConns == 9) {
-			t.Errorf("a pool of %d is small: %t", g.Pool.Config().MaxConns, small)
-		}
-	}
-
 	f.exec(t, "ALTER TABLE "+f.records()+" SET UNLOGGED")
 	if codes := pgFindings(t, f.Leased(t)); !slices.Equal(codes, []string{"unlogged"}) {
 		t.Errorf("check of an unlogged table finds %v", codes)
@@ -177,19 +170,12 @@ func TestPostgresInvalidPool(t *testing.T) {
 	t.Parallel()
 	pools := map[string]error{}
 	_, pools["New of nil"] = reprisepg.New(nil, reprisepg.Config{})
-	_, pools["NewTransactional of nil"] = reprisepg.NewTransactional(nil, reprisepg.Config{})
 	_, pools["NewSQL of nil"] = reprisepg.NewSQL(nil, reprisepg.Config{})
-	_, pools["NewTransactionalSQL of nil"] = reprisepg.NewTransactionalSQL(nil, reprisepg.Config{})
 	pools["Migrate of nil"] = reprisepg.Migrate(t.Context(), nil, reprisepg.Config{})
 	pools["Migrate of a nil pool"] = reprisepg.Migrate(t.Context(), (*pgxpool.Pool)(nil), reprisepg.Config{})
 	pools["MigrateSQL of nil"] = reprisepg.MigrateSQL(t.Context(), nil, reprisepg.Config{})
-	two := labtest.NewPool(t, servers.SharedPostgres(t).URL(), labtest.MaxConns(2))
-	_, pools["NewTransactional of two connections"] = reprisepg.NewTransactional(two, reprisepg.Config{})
 	for what, err := range pools {
 		pgWant(t, what, err, store.ErrInvalid)
-	}
-	if err := pools["NewTransactional of two connections"]; !strings.Contains(err.Error(), "needs at least 3") {
-		t.Errorf("the error does not say how many connections it needs: %v", err)
 	}
 
 	closed := labtest.NewPool(t, servers.SharedPostgres(t).URL())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/servers"
 )
@@ -135,42 +134,28 @@ func TestPostgresSlowCommits(t *testing.T) {
 	}
 }
 
-// TestPostgresInTxMeetsASlowCommit: so does a completion in the handler's transaction.
-func TestPostgresInTxMeetsASlowCommit(t *testing.T) {
+// TestPostgresTransactionMeetsASlowCommit: so does a completion in the handler's
+// transaction.
+func TestPostgresTransactionMeetsASlowCommit(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgGates(t, server)
-	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL)")
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer NOT NULL)")
 	s := newPgSlow(t, server, f, 0)
-	for form, sqlDB := range map[string]bool{"pgx": false, "database/sql": true} {
-		t.Run(form, func(t *testing.T) {
-			t.Parallel()
-			handler := newPgInTx(t, f, server.URL(), pgInTxLease, sqlDB)
-			var attempt *reprise.Attempt
-			did, got, _ := s.play(t, &pgMeeting{
-				begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
-					t.Helper()
-					begun, err := handler.engine.Begin(t.Context(), reprise.Operation{Scope: form, Key: span.String()})
-					pgWant(t, "begin", err, nil)
-					attempt = begun.Attempt
-					r := store.ClaimRequest{ID: attempt.ID()}
-					r.Owner = store.Owner(pgValue[[]byte](t, f.Pool, "SELECT owner FROM "+f.records()+" WHERE id = $1", r.ID[:]))
-					until := fmt.Sprintf("clock_timestamp() + interval '%d ms'", span.Milliseconds())
-					f.exec(t, f.pgDamage("lease_until = "+until+", valid_until = "+until), r.ID[:])
-					return r
-				},
-				first: pgCalls(s.slow)["renew"], late: "[lost]", until: pgOver,
-				second: func(context.Context, store.ClaimRequest) string {
-					return fmt.Sprint(handler.run(attempt.Context(), "answer", nothingBetween)) //nolint:contextcheck // a handler has the context of its attempt
-				},
-			})
-			if did != "[renewed]" || got != "<nil>" {
-				t.Fatalf("%s and %s, want [renewed] and <nil>", did, got)
-			}
-			result, err := attempt.Complete(reprise.Completion{Payload: []byte("answer")})
-			if err != nil || result.End != reprise.EndRecorded {
-				t.Errorf("complete with the same answer: %v, %v", result, err)
-			}
-		})
+	st := f.Transactional(t)
+	did, got, _ := s.play(t, &pgMeeting{
+		begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
+			t.Helper()
+			r := pgClaim()
+			pgMustClaim(t, st, r, store.Claimed)
+			f.insert(t, pgTx(t, st, r), 1)
+			until := fmt.Sprintf("clock_timestamp() + interval '%d ms'", span.Milliseconds())
+			f.exec(t, f.pgDamage("lease_until = "+until+", valid_until = "+until), r.ID[:])
+			return r
+		},
+		first: pgCalls(s.slow)["renew"], second: pgCalls(st)["complete"], late: "[lost]", until: pgOver,
+	})
+	if n := f.effects(t); did != "[renewed]" || got != "done" || n != 1 {
+		t.Errorf("%s and %s with %d effects, want [renewed] and done with one", did, got, n)
 	}
 }

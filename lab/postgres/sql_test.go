@@ -19,13 +19,13 @@ import (
 )
 
 // transactionalSQL returns the transactional store of the fixture over a *sql.DB.
-func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *reprisepg.TransactionalStore {
+func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore {
 	tb.Helper()
-	store, err := reprisepg.NewTransactionalSQL(db, f.Config)
+	store, err := reprisepg.NewSQL(db, f.Config)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return store
+	return labtest.NewTxStore(store)
 }
 
 // leasedSQL returns the leased store of the fixture over a *sql.DB.
@@ -50,22 +50,8 @@ func TestPostgresSQLConformance(t *testing.T) {
 	})
 }
 
-func TestPostgresSQLTransactionalConformance(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "runs of a suite over a further deployment")
-	server := servers.SharedPostgres(t)
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		f := pgSetup(tb, server, labtest.MaxConns(2))
-		fixture := pgTxSuite(f)
-		fixture.Open = func(tb testing.TB) store.Store {
-			return f.transactionalSQL(tb, labtest.NewDB(tb, server.URL(), labtest.MaxConns(16)))
-		}
-		return fixture
-	})
-}
-
 // pgSQLSetup is a transactional store over a *sql.DB, with a table for effects.
-func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *reprisepg.TransactionalStore, *sql.DB) {
+func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtest.TxStore, *sql.DB) {
 	t.Helper()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server)
@@ -76,16 +62,13 @@ func pgSQLSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *repri
 }
 
 // sqlTx returns the transaction of a claim as its handler finds it.
-func sqlTx(t *testing.T, store *reprisepg.TransactionalStore, r store.ClaimRequest) *sql.Tx {
+func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	t.Helper()
-	ctx := store.Bind(t.Context(), r.ID, r.Owner)
-	tx, ok := reprisepg.SQLTx(ctx)
-	if !ok {
-		t.Fatal("the claim has no *sql.Tx")
-	}
-	if _, ok := reprisepg.Tx(ctx); ok {
-		t.Error("a claim over a *sql.DB has a pgx.Tx as well")
-	}
+	ctx := st.Bind(t.Context(), r.ID, r.Owner)
+	tx, err := reprisepg.SQLTx(ctx)
+	pgWant(t, "the *sql.Tx of a claim", err, nil)
+	_, err = reprisepg.Tx(ctx)
+	pgWant(t, "a pgx.Tx over a *sql.DB", err, store.ErrInvalid)
 	return tx
 }
 
@@ -128,50 +111,6 @@ func TestPostgresSQLTx(t *testing.T) {
 	}
 	for _, r := range []store.ClaimRequest{kept, undone, failed} {
 		pgMustClaim(t, st, pgRival(r), store.Completed)
-	}
-	if n := db.Stats().InUse; n != 0 {
-		t.Errorf("%d connections are still out", n)
-	}
-}
-
-// TestPostgresSQLTxNeedsItsStore: outside of an attempt there is no *sql.Tx, and none in
-// an attempt whose store is over a pool of pgx.
-func TestPostgresSQLTxNeedsItsStore(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Transactional(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
-	for name, ctx := range map[string]context.Context{"no attempt": t.Context(), "pgx": st.Bind(t.Context(), r.ID, r.Owner)} {
-		if tx, ok := reprisepg.SQLTx(ctx); ok || tx != nil {
-			t.Errorf("%s: %v, %t", name, tx, ok)
-		}
-	}
-	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
-}
-
-// TestPostgresSQLTxEndedByTheHandler: a handler that ends the transaction of its attempt
-// is found out, whichever way it did it.
-func TestPostgresSQLTxEndedByTheHandler(t *testing.T) {
-	t.Parallel()
-	_, st, db := pgSQLSetup(t)
-	for name, end := range map[string]func(*sql.Tx) error{
-		"Commit":       (*sql.Tx).Commit,
-		"Rollback":     (*sql.Tx).Rollback,
-		"COMMIT":       func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), "COMMIT"); return err },
-		"COMMIT BEGIN": func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), "COMMIT; BEGIN"); return err },
-	} {
-		for _, discard := range []bool{false, true} {
-			r := pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
-			pgWant(t, name, end(sqlTx(t, st, r)), nil)
-			completion := pgCompletion(r, "answer")
-			completion.DiscardEffects = discard
-			pgWant(t, "complete after "+name, st.Complete(t.Context(), completion), store.ErrMisconfigured)
-			again := pgRival(r)
-			pgMustClaim(t, st, again, store.Claimed)
-			pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
-		}
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
@@ -231,9 +170,12 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		c := pgCompletion(r, "answer")
 		c.DiscardEffects = discard
-		err := st.Complete(ctx, c)
+		err, want := st.Complete(ctx, c), store.ErrNotApplied
 		cancel()
-		pgWant(t, "complete", err, store.ErrNotApplied)
+		if discard {
+			want = store.ErrUnavailable // rolled back, and no time is left for the record
+		}
+		pgWant(t, "complete", err, want)
 		if err := <-left; err == nil {
 			t.Error("the statement was not ended")
 		}
@@ -263,7 +205,7 @@ func TestPostgresSQLCommitReplyLost(t *testing.T) {
 			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), c.insertion(), r.Owner[:]); err != nil {
 				t.Fatal(err)
 			}
-			c.proxy.On("commit", test.action)
+			c.proxy.On("COMMIT", test.action)
 			err := pgComplete(t, c.cut, r, "answer")
 			c.judge(t, r, err)
 			if !pgIsOneOf(err, test.want) {
@@ -273,8 +215,8 @@ func TestPostgresSQLCommitReplyLost(t *testing.T) {
 	}
 }
 
-// TestPostgresSQLDrivers: a *sql.DB without a limit is refused, one over another driver
-// says so, and one over a driver that wraps pgx's works.
+// TestPostgresSQLDrivers: a *sql.DB without a limit works, as does one over a driver that
+// wraps pgx's, and one over another driver says so.
 func TestPostgresSQLDrivers(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
@@ -284,8 +226,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 
 	unlimited := stdlib.OpenDB(*config)
 	defer func() { _ = unlimited.Close() }()
-	_, err = reprisepg.NewTransactionalSQL(unlimited, f.Config)
-	pgWant(t, "a *sql.DB without a limit", err, store.ErrInvalid)
+	pgTxOnce(t, f.transactionalSQL(t, unlimited))
 
 	wrapped := sql.OpenDB(wrappingConnector{Connector: stdlib.GetConnector(*config), unwrap: true})
 	wrapped.SetMaxOpenConns(4)
@@ -305,7 +246,7 @@ func TestPostgresSQLDrivers(t *testing.T) {
 }
 
 // pgTxOnce claims and completes one operation over a *sql.DB.
-func pgTxOnce(t *testing.T, st *reprisepg.TransactionalStore) {
+func pgTxOnce(t *testing.T, st *labtest.TxStore) {
 	t.Helper()
 	r := pgClaim()
 	pgMustClaim(t, st, r, store.Claimed)

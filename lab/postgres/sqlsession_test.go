@@ -1,12 +1,9 @@
 package postgres
 
 import (
-	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -68,41 +65,4 @@ func TestPostgresSQLSessionAfterAPanicMidReply(t *testing.T) {
 	}
 	broken.Store(false)
 	pgMustClaim(t, st, pgClaim(), store.Claimed)
-}
-
-// pgReadTracer calls read when the record that a claim asked for was read.
-type pgReadTracer struct{ read func() }
-
-// TraceQueryStart implements pgx.QueryTracer.
-func (p *pgReadTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	return context.WithValue(ctx, p, strings.Contains(data.SQL, "LEFT JOIN"))
-}
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (p *pgReadTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
-	if ctx.Value(p) == true {
-		p.read()
-	}
-}
-
-// TestPostgresSQLClaimCanceledAtItsEnd: a claim whose context ends after its statements
-// and before its return is not granted, because database/sql rolls its transaction back.
-func TestPostgresSQLClaimCanceledAtItsEnd(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	_, st, _ := pgSQLSetup(t, func(c *pgxpool.Config) { c.ConnConfig.Tracer = &pgReadTracer{read: cancel} })
-	r := pgClaim()
-	got, err := st.Claim(ctx, r)
-	pgWant(t, "claim", err, store.ErrUnknown)
-	if got.Outcome != 0 {
-		t.Errorf("a claim that failed was answered %v", got.Outcome)
-	}
-	if _, ok := reprisepg.SQLTx(st.Bind(t.Context(), r.ID, r.Owner)); ok {
-		t.Error("a claim that failed has a transaction")
-	}
-	rival := pgRival(r)
-	pgEventually(t, "the server has rolled back", func() bool {
-		return pgMustNotFail(t, st, rival).Outcome == store.Claimed
-	})
-	pgWant(t, "complete", pgComplete(t, st, rival, "answer"), nil)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -19,17 +18,6 @@ func TestPostgresConformance(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(4))
 		return pgBothRoads(tb, pgSuite(f), func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) })
-	})
-}
-
-func TestPostgresTransactionalConformance(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		f := pgSetup(tb, server, labtest.MaxConns(16))
-		return pgBothRoads(tb, pgTxSuite(f), func(tb testing.TB) store.Store {
-			return f.transactionalSQL(tb, labtest.NewDB(tb, server.URL(), labtest.MaxConns(16)))
-		})
 	})
 }
 
@@ -73,14 +61,7 @@ func TestPostgresConformanceBehindPgBouncer(t *testing.T) {
 		through.Config.ExecMode = pgx.QueryExecModeExec
 		return through
 	}
-	t.Run("leased", func(t *testing.T) {
-		t.Parallel()
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(pooled(tb)) })
-	})
-	t.Run("transactional", func(t *testing.T) {
-		t.Parallel()
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgTxSuite(pooled(tb)) })
-	})
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(pooled(tb)) })
 }
 
 // pgSuite is the fixture of the leased store.
@@ -90,19 +71,6 @@ func pgSuite(f *pgFixture) storetest.Fixture {
 		Advance: func(_ testing.TB, d time.Duration) { pgPass(d) },
 		Corrupt: f.corrupt,
 	}
-}
-
-// pgTxSuite is the fixture of the transactional store.
-func pgTxSuite(f *pgFixture) storetest.Fixture {
-	fixture := pgSuite(f)
-	fixture.Open = func(tb testing.TB) store.Store { return f.Transactional(tb) }
-	fixture.Atomic = true
-	fixture.Waivers = []conformance.Waiver{{
-		Case:   "claim-mismatch-in-flight",
-		Says:   "answered in-progress",
-		Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
-	}}
-	return fixture
 }
 
 // corrupt damages a row. The table's own checks refuse most damage, so they go first.

@@ -2,16 +2,10 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/reprise-go/reprise/servers"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 func pgUnknown(tb testing.TB, st store.Store, r store.ClaimRequest) error {
@@ -31,7 +25,7 @@ func TestPostgresUnknownRollsBackAndCommitsTheRecordAlone(t *testing.T) {
 	for _, over := range []struct {
 		name string
 		f    *pgFixture
-		st   *reprisepg.TransactionalStore
+		st   *labtest.TxStore
 	}{{"pgx", f, pgxStore}, {"sql", g, sqlStore}} {
 		for name, spoil := range map[string]func(context.Context) error{
 			"a transaction":              func(context.Context) error { return nil },
@@ -70,56 +64,4 @@ func TestPostgresUnknownRollsBackAndCommitsTheRecordAlone(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestPostgresUnknownLetsNoOtherAttemptIn: between the end of the handler's transaction
-// and the commit of the record no other process gets the lock.
-func TestPostgresUnknownLetsNoOtherAttemptIn(t *testing.T) {
-	t.Parallel()
-	f, pgxStore := pgTxSetup(t)
-	g, sqlStore, _ := pgSQLSetup(t)
-	t.Run("pgx", func(t *testing.T) { noOtherAttemptIn(t, pgxStore, f.Transactional(t)) })
-	t.Run("sql", func(t *testing.T) { noOtherAttemptIn(t, sqlStore, g.Transactional(t)) })
-	t.Run("behind PgBouncer", func(t *testing.T) {
-		server := servers.StartPostgres(t)
-		bouncer := server.StartPgBouncer(t, "default_pool_size=8")
-		f := pgSetup(t, server)
-		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec)), f.Config)
-		pooled.Config.ExecMode = pgx.QueryExecModeExec
-		noOtherAttemptIn(t, pooled.Transactional(t), f.Transactional(t))
-		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); n != 0 {
-			t.Errorf("%d locks are left, want none", n)
-		}
-	})
-}
-
-func noOtherAttemptIn(t *testing.T, st, other *reprisepg.TransactionalStore) {
-	t.Helper()
-	seen := map[store.Outcome]int{}
-	for range 100 {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		began, done := make(chan struct{}), make(chan error, 1)
-		go func() {
-			close(began)
-			done <- pgUnknown(t, st, r)
-		}()
-		<-began
-		for deadline := time.Now().Add(10 * time.Second); ; {
-			retry := r
-			retry.Owner = store.NewOwner()
-			ctx, cancel := pgCall(t)
-			got, err := other.Claim(ctx, retry)
-			cancel()
-			if err != nil || got.Outcome != store.InProgress && got.Outcome != store.Lapsed || time.Now().After(deadline) {
-				t.Fatalf("a retry is answered %v, %v", got.Outcome, err)
-			}
-			seen[got.Outcome]++
-			if got.Outcome == store.Lapsed {
-				break
-			}
-		}
-		pgWant(t, "Unknown", <-done, nil)
-	}
-	t.Log(fmt.Sprint(seen))
 }

@@ -73,28 +73,3 @@ func TestPostgresSavepointThatCannotOpen(t *testing.T) {
 	}
 	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
 }
-
-// TestPostgresAttemptsNeedNoRenewal: an attempt that runs here is renewed, one of another
-// operation or owner is not, and leases in the same table are.
-func TestPostgresAttemptsNeedNoRenewal(t *testing.T) {
-	t.Parallel()
-	f, st := pgTxSetup(t)
-	running, leased, ended := pgClaim(), pgClaim(), pgClaim()
-	pgMustClaim(t, st, running, store.Claimed)
-	pgMustClaim(t, f.Leased(t), leased, store.Claimed)
-	pgMustClaim(t, st, ended, store.Claimed)
-	pgWant(t, "release", st.Release(t.Context(), ended.ID, ended.Owner), nil)
-	var batch []store.RenewRequest
-	for _, r := range []store.ClaimRequest{running, leased, ended, pgRival(running), pgRival(leased)} {
-		batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
-	}
-	got, err := st.Renew(t.Context(), batch)
-	pgWant(t, "renew", err, nil)
-	want := []store.RenewStatus{store.Renewed, store.Renewed, store.RenewLost, store.RenewLost, store.RenewLost}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("entry %d is answered %v, want %v", i, got[i], want[i])
-		}
-	}
-	pgWant(t, "release", st.Release(t.Context(), running.ID, running.Owner), nil)
-}

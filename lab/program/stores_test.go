@@ -56,12 +56,6 @@ var reachedBy = map[string]func(tb testing.TB) *fixture{
 		server := servers.SharedPostgres(tb)
 		return postgresFixture(tb, labtest.SetupPostgres(tb, server), server.StartPgBouncer(tb).URL())
 	},
-	"transactional": func(tb testing.TB) *fixture {
-		server := servers.SharedPostgres(tb)
-		f := postgresFixture(tb, labtest.SetupPostgres(tb, server), server.URL())
-		f.env = append(f.env, "REPRISE_TRANSACTIONAL=true")
-		return f
-	},
 }
 
 func redisFixture(tb testing.TB, client redis.UniversalClient, url string) *fixture {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -56,8 +58,11 @@ type execer interface {
 // owner NULL.
 func (e *effects) insert(ctx context.Context, op string) error {
 	var db execer = e.pool
-	if tx, ok := reprisepg.Tx(ctx); ok {
+	switch tx, err := reprisepg.Tx(ctx); {
+	case err == nil:
 		db = tx
+	case !errors.Is(err, store.ErrInvalid): // there is a transaction, and it cannot begin
+		return fmt.Errorf("effect: %w", err)
 	}
 	attempt := 0
 	if view, ok := reprise.AttemptFrom(ctx); ok {

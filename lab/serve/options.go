@@ -134,14 +134,19 @@ func (o *Options) check() error {
 			return fmt.Errorf("flag -%s is negative", name)
 		}
 	}
+	if o.Guard.FailOpen && o.Store == "postgres-tx" {
+		return errors.New("flag -fail-open cannot be combined with -store postgres-tx")
+	}
 	_, err := o.app(&Backend{Store: memstore.New()}, slog.New(slog.DiscardHandler))
 	return err
 }
 
 // app returns the application over a store.
 func (o *Options) app(b *Backend, log *slog.Logger) (*testapp.App, error) {
+	guard := o.Guard
+	guard.Transactional = b.transactional
 	return testapp.New(adaptertest.Options{
-		Store: b.Store, Effect: b.Effect, Engine: o.Engine, Guard: o.Guard, PerEndpoint: o.PerEndpoint,
+		Store: b.Store, Effect: b.Effect, Engine: o.Engine, Guard: guard, PerEndpoint: o.PerEndpoint,
 		Outer: o.Outer, OuterBody: o.OuterBody, Inner: o.Inner,
 	}, log)
 }

@@ -12,7 +12,8 @@ import (
 type ownerStore struct {
 	store.Store
 
-	binder store.ContextBinder // the store's own; nil: it has none
+	binder     store.ContextBinder // the store's own; nil: it has none
+	transactor store.Transactor    // likewise
 }
 
 // withOwner returns s as an ownerStore with the abilities that an engine looks for. It
@@ -20,6 +21,7 @@ type ownerStore struct {
 func withOwner(s store.Store) store.Store {
 	o := &ownerStore{Store: s}
 	o.binder, _ = store.As[store.ContextBinder](s)
+	o.transactor, _ = store.As[store.Transactor](s)
 	if waiter, ok := store.As[store.Waiter](s); ok {
 		return struct {
 			*ownerStore
@@ -41,6 +43,19 @@ func (s *ownerStore) Bind(ctx context.Context, id store.ID, owner store.Owner) c
 
 // Atomic implements [store.ContextBinder].
 func (s *ownerStore) Atomic() bool { return s.binder != nil && s.binder.Atomic() }
+
+// Transacts implements [store.Transactor].
+func (s *ownerStore) Transacts() error {
+	if s.transactor == nil {
+		return store.ErrInvalid
+	}
+	return s.transactor.Transacts()
+}
+
+// Transaction implements [store.Transactor].
+func (s *ownerStore) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
+	return s.transactor.Transaction(ctx, id, owner)
+}
 
 // ownerFrom returns the owner of the attempt that ctx belongs to, nil outside of one.
 func ownerFrom(ctx context.Context) []byte {

@@ -205,14 +205,19 @@ func (s *pointStore) Renew(ctx context.Context, rs []store.RenewRequest) ([]stor
 
 // Complete implements [store.Store].
 func (s *pointStore) Complete(ctx context.Context, r store.CompleteRequest) error {
+	return s.points.completing(r, func() error { return s.complete(ctx, r) })
+}
+
+// completing notes a completion, and passes its points.
+func (p *points) completing(r store.CompleteRequest, complete func() error) error {
 	e := Event{Kind: "end", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:])}
-	s.points.note(e)
-	s.points.pass(beforeComplete)
-	err := s.complete(ctx, r)
+	p.note(e)
+	p.pass(beforeComplete)
+	err := complete()
 	if err == nil {
 		e.Kind, e.At = "completed", 0
-		s.points.note(e)
-		s.points.pass(afterComplete)
+		p.note(e)
+		p.pass(afterComplete)
 	}
 	return err
 }
@@ -225,19 +230,47 @@ func (s *pointStore) complete(ctx context.Context, r store.CompleteRequest) erro
 			return err
 		}
 		return nil
-	case "late-commit": // the response leaves before the transaction is committed
-		r.Payload = bytes.Clone(r.Payload)
-		go func() {
-			time.Sleep(100 * time.Millisecond)
-			_ = s.Store.Complete(context.WithoutCancel(ctx), r)
-		}()
-		return nil
 	case "not-stored": // the response of every third key is not recorded
 		if r.ID[0]%3 == 0 {
 			return nil
 		}
 	}
 	return s.Store.Complete(ctx, r)
+}
+
+// Transacts implements [store.Transactor].
+func (s *pointStore) Transacts() error { return s.transactor().Transacts() }
+
+// Transaction implements [store.Transactor].
+func (s *pointStore) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
+	ctx, tx := s.transactor().Transaction(ctx, id, owner)
+	return ctx, &pointTransaction{tx, s.points}
+}
+
+func (s *pointStore) transactor() store.Transactor {
+	t, _ := store.As[store.Transactor](s.Store) // [store.As] does not find this one where there is none below
+	return t
+}
+
+// pointTransaction is a transaction with points and a history.
+type pointTransaction struct {
+	store.Transaction
+	points *points
+}
+
+// Commit implements [store.Transaction].
+func (t *pointTransaction) Commit(ctx context.Context, r store.CompleteRequest) error {
+	return t.points.completing(r, func() error {
+		if t.points.mistake != "late-commit" {
+			return t.Transaction.Commit(ctx, r)
+		}
+		r.Payload = bytes.Clone(r.Payload)
+		go func() { // the response leaves before the transaction is committed
+			time.Sleep(100 * time.Millisecond)
+			_ = t.Transaction.Commit(context.WithoutCancel(ctx), r)
+		}()
+		return nil
+	})
 }
 
 // Release implements [store.Store].

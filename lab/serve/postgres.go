@@ -10,7 +10,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// openPostgres opens the leased store in PostgreSQL.
+// openPostgres opens the store in PostgreSQL.
 func openPostgres(ctx context.Context, b *Backend, o StoreOptions) error {
 	pool, err := b.pool(ctx, o)
 	if err != nil {
@@ -24,18 +24,10 @@ func openPostgres(ctx context.Context, b *Backend, o StoreOptions) error {
 	return reprisepg.Migrate(ctx, pool, postgresConfig(o))
 }
 
-// openTransactional opens the transactional store in PostgreSQL.
+// openTransactional opens the store in PostgreSQL for a transactional guard.
 func openTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
-	pool, err := b.pool(ctx, o)
-	if err != nil {
-		return err
-	}
-	store, err := reprisepg.NewTransactional(pool, postgresConfig(o))
-	if err != nil {
-		return err
-	}
-	b.Store = store
-	return reprisepg.Migrate(ctx, pool, postgresConfig(o))
+	b.transactional = true
+	return openPostgres(ctx, b, o)
 }
 
 func postgresConfig(o StoreOptions) reprisepg.Config {

@@ -45,6 +45,8 @@ type Backend struct {
 
 	Blobs protocol.BlobStore // of response bodies; nil: they are in the records
 
+	transactional bool // the guard is Transactional
+
 	purger   store.Purger  // nil: the store has none
 	postgres *pgxpool.Pool // nil until it is needed
 	closers  []func()

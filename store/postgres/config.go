@@ -39,26 +39,20 @@ type Config struct {
 	// sessions without keeping prepared statements, the store stops preparing them and logs
 	// a warning. It sends all other statements by [pgx.QueryExecModeExec], in one round trip
 	// that leaves no state in the session. QueryExecModeExec prepares no statement. The
-	// statements of handlers of the transactional store follow the mode of the pool.
+	// statements of handlers follow the mode of the pool.
 	ExecMode pgx.QueryExecMode
 
-	// NoCombining sends every claim and completion of the leased store alone. The default,
+	// NoCombining sends every claim and completion alone. The default,
 	// false, sends those that arrive while eight are on their way together, in one
 	// transaction: with many callers that saves most of the work. Whatever delays such a
 	// transaction, such as a synchronous standby that is down, delays all the calls in it.
 	NoCombining bool
 
-	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s to
-	// 24 h; zero means a minute. At its end the store closes the connection, and the server
-	// rolls back. If the process is paused, the server ends the session itself. Stricter
-	// timeouts of the session stay in force. The leased store does not use it.
+	// TxTimeout is the longest that the transaction of a handler may be open (see [Tx]), 1 s
+	// to 24 h; zero means a minute. At its end the store closes the connection, and the
+	// server rolls back. If the process is paused, the server ends the session itself.
+	// Stricter timeouts of the session stay in force.
 	TxTimeout time.Duration
-
-	// Isolation is the isolation level of the transactions that the handlers of the
-	// transactional store use; empty means [pgx.ReadCommitted]. With
-	// [pgx.RepeatableRead] or [pgx.Serializable] an attempt that PostgreSQL cannot
-	// serialize ends with ErrNotApplied, and the client's retry runs it again.
-	Isolation pgx.TxIsoLevel
 
 	// Accept lists codes of unsafe findings of Check that Open logs as warnings instead of
 	// refusing the server: "fsync" and "full-page-writes" for a server that has a durable
@@ -71,8 +65,7 @@ type Config struct {
 	Purge Purging
 
 	// Logger receives the warnings of Open, and problems that no caller sees: a failed
-	// purge, tables that do not exist, and handlers of the transactional store that complete
-	// without asking for their transactions. The default is [slog.Default].
+	// purge, and tables that do not exist. The default is [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -86,8 +79,8 @@ func (c Config) options() (table.Options, error) {
 	o := table.Options{
 		Schema: cmp.Or(c.Schema, DefaultSchema), Table: cmp.Or(c.Table, DefaultTable),
 		Mode: c.ExecMode, ExecMode: cmp.Or(c.ExecMode, pgx.QueryExecModeExec), NoCombining: c.NoCombining,
-		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout), Isolation: cmp.Or(c.Isolation, pgx.ReadCommitted),
-		Accept: c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
+		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout),
+		Accept:    c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
 	}
 	var err error
 	if o.Purge, err = c.Purge.pace(); err != nil {
@@ -108,8 +101,6 @@ func (c Config) options() (table.Options, error) {
 		return o, table.Invalid("Config.ExecMode %d is not a mode of pgx", o.ExecMode)
 	case o.TxTimeout < time.Second || o.TxTimeout > 24*time.Hour:
 		return o, table.Invalid("Config.TxTimeout %v: want 1s to 24h", o.TxTimeout)
-	case o.Isolation != pgx.ReadCommitted && o.Isolation != pgx.RepeatableRead && o.Isolation != pgx.Serializable:
-		return o, table.Invalid("Config.Isolation %q: want read committed, repeatable read or serializable", o.Isolation)
 	}
 	return o, nil
 }

@@ -2,14 +2,12 @@ package reprisepg_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -37,9 +35,9 @@ func Example() {
 // when its response is.
 func ExampleTx() {
 	_ = func(w http.ResponseWriter, r *http.Request) {
-		tx, ok := reprisepg.Tx(r.Context())
-		if !ok {
-			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+		tx, err := reprisepg.Tx(r.Context())
+		if err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable)
 			return
 		}
 		if _, err := tx.Exec(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = $1", 7); err != nil {
@@ -48,12 +46,6 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated) // committed, and only then sent
 	}
-}
-
-func ExampleNewTransactional() {
-	_, err := reprisepg.NewTransactional(nil, reprisepg.Config{})
-	fmt.Println(errors.Is(err, store.ErrInvalid))
-	// Output: true
 }
 
 // The schema for another migration tool.

@@ -3,63 +3,71 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/store/postgres/internal/leased"
-	"github.com/reprise-go/reprise/store/postgres/internal/transactional"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
+	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 )
 
 // ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
 // have no effect: the store commits it with the response, or rolls it back.
-var ErrTxManaged = transactional.ErrTxManaged
+var ErrTxManaged = sqltx.ErrManaged
 
-// Tx returns the transaction of the attempt that ctx belongs to. It returns false where
-// there is none: outside a handler, on a route without the middleware or without a key,
-// with a store that is not transactional, or with one over a *sql.DB (see [SQLTx]). ctx
-// may be the context of the handler's framework, see [store.ContextKey].
+// Tx returns the transaction of the attempt that ctx belongs to, and begins it at its
+// first call in the attempt. ctx may be the context of the handler's framework, see
+// [store.ContextKey].
 //
-// Writes through it commit together with the stored response. Its Commit and Rollback do
-// nothing but return [ErrTxManaged], so a deferred Rollback does no harm; Begin opens a
-// savepoint, which may be committed and rolled back. Its isolation level is
-// [Config.Isolation]. It is not safe for concurrent use, and it ends with the handler. Do
-// not end it by executing COMMIT or ROLLBACK as SQL: Complete then answers
-// ErrMisconfigured.
-func Tx(ctx context.Context) (pgx.Tx, bool) { return transactional.Tx(ctx) }
-
-// SQLTx is [Tx] for a store over a *sql.DB: see [NewTransactionalSQL]. It returns the
-// same *sql.Tx at every call.
+// Writes through it commit together with the stored response, or not at all: over any
+// number of retries, crashes and takeovers their effects happen once. Where the attempt
+// has lost its record to another one by then, everything is rolled back. Its isolation
+// level is READ COMMITTED. Its Commit and Rollback do nothing but return [ErrTxManaged],
+// so a deferred Rollback does no harm; Begin opens a savepoint, which may be committed
+// and rolled back. It is not safe for concurrent use, and it ends with the handler. Do
+// not end it by executing COMMIT or ROLLBACK as SQL: nothing can say then whether the
+// effects stay, so that the client and its retries get 409 outcome-unknown.
 //
-// Writes through it commit together with the stored response. Do not call its Commit or
-// Rollback: a store cannot refuse them in database/sql, only detect them. A Rollback
-// undoes the attempt. A Commit makes the effects permanent without the response, and
-// Complete answers ErrMisconfigured. Use a SAVEPOINT for a part that may be rolled back.
-func SQLTx(ctx context.Context) (*sql.Tx, bool) { return transactional.SQLTx(ctx) }
-
-// InTx completes the operation of the handler with this context inside tx, a
-// transaction of the handler's own on the database of the [Store]. The payload becomes
-// the answer to every retry exactly when tx commits, together with whatever else was
-// written in tx: exactly-once effects, with the connection held only for as long as the
-// handler needs its transaction. For a handler behind the package protocol,
-// protocol.Payload makes the payload of a response.
-//
-// Call it once, as the last statement before Commit, and roll back after any error.
-// ErrLeaseLost says that another attempt owns the operation, so the effects of tx must
-// not stay. ErrInvalid says that ctx has no attempt of a [Store].
-//
-// From then until the end of tx the record is locked, so no process takes the operation
-// over, however long the commit takes, and duplicates are answered InProgress at once.
-// The client of this attempt gets the stored response, even if the handler writes another
-// one. A COMMIT whose answer is lost may have been executed: return an error then, and
-// the client's retry gets the right answer.
-//
-// In a transaction stricter than READ COMMITTED, InTx fails with ErrUnavailable if the
-// lease was renewed since the transaction began, as it would after any concurrent update.
-func InTx(ctx context.Context, tx pgx.Tx, payload []byte) error {
-	return leased.InTx(ctx, tx, payload)
+// At most MaxConns − 2 transactions are open at once, or one in a pool of two; further
+// calls wait in line, until ctx ends or [Config.TxTimeout] has passed. The error is then
+// ErrBusy, and that of the server where it could not begin. It is ErrInvalid where there
+// is no transaction: see [SQLTx] for a store over a *sql.DB.
+func Tx(ctx context.Context) (pgx.Tx, error) {
+	t, err := begin(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return t.Tx(), nil
 }
 
-// InSQLTx is [InTx] for a transaction of database/sql, over pgx's driver.
-func InSQLTx(ctx context.Context, tx *sql.Tx, payload []byte) error {
-	return leased.InSQLTx(ctx, tx, payload)
+// SQLTx is [Tx] for a store over a *sql.DB: see [NewSQL]. It returns the same *sql.Tx at
+// every call. Once the handler has called its Commit or Rollback, which have no effect on
+// the server, database/sql refuses further statements. Use a SAVEPOINT for a part that
+// may be rolled back.
+func SQLTx(ctx context.Context) (*sql.Tx, error) {
+	t, err := begin(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	if tx := t.SQLTx(); tx != nil {
+		return tx, nil
+	}
+	return nil, fmt.Errorf("%w: postgres: the attempt has ended, and its transaction with it", store.ErrInvalid)
+}
+
+func begin(ctx context.Context, overSQL bool) (*handlertx.Transaction, error) {
+	t := handlertx.Of(ctx)
+	switch {
+	case t == nil:
+		return nil, fmt.Errorf("%w: postgres: this context has no transaction: the route has no middleware, or its policy is not Transactional, or the request has no key", store.ErrInvalid)
+	case t.OverSQL() && !overSQL:
+		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)
+	case !t.OverSQL() && overSQL:
+		return nil, fmt.Errorf("%w: postgres: the store is over a pgx pool; call Tx", store.ErrInvalid)
+	}
+	if err := t.Begin(ctx); err != nil {
+		return nil, err
+	}
+	return t, nil
 }

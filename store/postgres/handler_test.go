@@ -9,16 +9,10 @@ import (
 
 func TestHandlerWithoutAnAttemptHasNoTransaction(t *testing.T) {
 	t.Parallel()
-	if tx, ok := Tx(t.Context()); ok || tx != nil {
-		t.Error("Tx returns a transaction")
+	if tx, err := Tx(t.Context()); tx != nil || !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("Tx returns %v, %v", tx, err)
 	}
-	if tx, ok := SQLTx(t.Context()); ok || tx != nil {
-		t.Error("SQLTx returns a transaction")
-	}
-	if err := InTx(t.Context(), nil, nil); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("InTx: %v", err)
-	}
-	if err := InSQLTx(t.Context(), nil, nil); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("InSQLTx: %v", err)
+	if tx, err := SQLTx(t.Context()); tx != nil || !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("SQLTx returns %v, %v", tx, err)
 	}
 }

@@ -61,6 +61,3 @@ func (o *operations) Maintain(ctx context.Context) { o.table.Maintain(ctx) }
 func (o *operations) Purgeable(ctx context.Context, limit int) (count int, err error) {
 	return o.table.Purgeable(ctx, limit)
 }
-
-// Usage implements [store.Meter]: it counts the connections of the pool.
-func (o *operations) Usage() []store.Usage { return o.table.Usage() }

@@ -7,28 +7,32 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 	"github.com/reprise-go/reprise/store/postgres/internal/leased"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Store is the leased store: every claim is a statement that commits at once, and holds
-// for its lease. It is safe for concurrent use and needs no Close: a goroutine that it
-// starts ends once no caller waits for a statement. The caller owns the pool.
+// Store keeps the records in a table: every claim is a statement that commits at once,
+// and holds for its lease. It is safe for concurrent use and needs no Close: a goroutine
+// that it starts ends once no caller waits for a statement, or with the transaction of a
+// handler. The caller owns the pool.
 //
-// Besides [store.Store] it is a [store.Checker], a [store.ContextBinder] (see
-// [InTx]), a [store.Inspector], a [store.Purger] and a [store.Maintainer].
+// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
+// [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
 type Store struct {
 	operations
-	store *leased.Store
+	store        *leased.Store
+	transactions *handlertx.Transactions
 }
 
 var (
-	_ store.Store         = (*Store)(nil)
-	_ store.ContextBinder = (*Store)(nil)
-	_ store.Checker       = (*Store)(nil)
-	_ store.Inspector     = (*Store)(nil)
-	_ store.Purger        = (*Store)(nil)
-	_ store.Maintainer    = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Transactor = (*Store)(nil)
+	_ store.Checker    = (*Store)(nil)
+	_ store.Inspector  = (*Store)(nil)
+	_ store.Purger     = (*Store)(nil)
+	_ store.Maintainer = (*Store)(nil)
+	_ store.Meter      = (*Store)(nil)
 )
 
 // New returns the leased store over pool. It does not contact the server; [Open] does.
@@ -61,7 +65,7 @@ func newStore(db wire.Database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{operations{t}, leased.New(t)}, nil
+	return &Store{operations{t}, leased.New(t), handlertx.New(t)}, nil
 }
 
 func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) {
@@ -106,11 +110,14 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	return s.store.Release(ctx, id, owner)
 }
 
-// Bind implements [store.ContextBinder]: it lets [InTx] find the attempt.
-func (s *Store) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
-	return s.store.Bind(ctx, id, owner)
+// Transacts implements [store.Transactor]: the pool needs two connections at least.
+func (s *Store) Transacts() error { return s.transactions.Possible() }
+
+// Transaction implements [store.Transactor]: see [Tx].
+func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
+	return s.transactions.Bind(ctx, id, owner)
 }
 
-// Atomic implements [store.ContextBinder]. It is false: a claim is committed before the
-// handler runs, and a handler may or may not call [InTx].
-func (s *Store) Atomic() bool { return false }
+// Usage implements [store.Meter]: it counts the connections of the pool, and the
+// transactions of handlers.
+func (s *Store) Usage() []store.Usage { return append(s.table.Usage(), s.transactions.Usage()...) }

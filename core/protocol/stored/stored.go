@@ -42,8 +42,7 @@ const SharedScope = record.SharedScope
 type response = record.Response[protocol.Field]
 
 // Encode returns the payload of r, for an operator who resolves a record (see [Resolve]),
-// for tests, and for programs that write records themselves. A handler uses
-// [protocol.Payload], which applies the policy of its guard.
+// for tests, and for programs that write records themselves.
 //
 // A response that a replay could not serve is refused, with an error that wraps
 // [store.ErrInvalid] and names the mistake: a status outside of 200 to 999, a field that

@@ -109,7 +109,7 @@ func SetupPostgres(tb testing.TB, server *servers.PostgresServer, options ...Poo
 	return f
 }
 
-// Leased returns the leased store of the fixture.
+// Leased returns the store of the fixture.
 func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
 	tb.Helper()
 	store, err := reprisepg.New(f.Pool, f.Config)
@@ -119,12 +119,8 @@ func (f *Postgres) Leased(tb testing.TB) *reprisepg.Store {
 	return store
 }
 
-// Transactional returns the transactional store of the fixture.
-func (f *Postgres) Transactional(tb testing.TB) *reprisepg.TransactionalStore {
+// Transactional returns the store of the fixture as a transactional policy uses it.
+func (f *Postgres) Transactional(tb testing.TB) *TxStore {
 	tb.Helper()
-	store, err := reprisepg.NewTransactional(f.Pool, f.Config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return store
+	return NewTxStore(f.Leased(tb))
 }

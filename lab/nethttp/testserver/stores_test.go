@@ -111,7 +111,7 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	}
 }
 
-func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
+func TestEffectCommitsWithItsAttemptWherePolicyIsTransactional(t *testing.T) {
 	t.Parallel()
 	for store, effects := range map[string]int{"memory": 1, "redis": 1, "postgres": 1, "postgres-tx": 0} {
 		t.Run(store, func(t *testing.T) {
@@ -132,27 +132,24 @@ func TestEffectCommitsWithItsAttemptWhereTheStoreIsTransactional(t *testing.T) {
 	}
 }
 
-func TestPoolBoundsTheAttemptsOfTheTransactionalStore(t *testing.T) {
+func TestPoolBoundsTheTransactionsOfHandlers(t *testing.T) {
 	t.Parallel()
 	db := database(t)
 	args := []string{"-store", "postgres-tx", "-postgres-url", db, "-pool"}
-	small := launch(t, append(args, "2")...)
-	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "the pool has 2 connections") {
+	small := launch(t, append(args, "1")...)
+	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "the pool has one connection") {
 		t.Errorf("exit code %d, want 1 and the reason\n%s", code, small.stderr)
 	}
 	server := start(t, append(args, "3")...)
-	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 5000}} // longer than a claim waits in line
+	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{Effect: true, DelayMS: 2000}}
 	conn := server.send(t, slow)
 	server.running(t, "slow")
-	server.do(t, message{target: "/t/x", key: "l"}).wantCode(t, http.StatusServiceUnavailable, "store-unavailable")
-	eventually(t, "a run in the place of the slow one", func() bool {
-		a := server.do(t, message{target: "/t/x", key: "l"})
-		if a.status != http.StatusServiceUnavailable {
-			a.want(t, adaptertest.DefaultStatus).wantRun(t, "1")
-		}
-		return a.status == adaptertest.DefaultStatus
-	})
+	server.do(t, message{target: "/t/x", key: "l"}).want(t, adaptertest.DefaultStatus) // it asks for none
+	server.do(t, message{target: "/t/y", key: "m", program: &adaptertest.Program{Effect: true}}).want(t, http.StatusOK)
 	receive(conn, http.MethodPost).want(t, http.StatusOK)
+	if got := effectsOf(t, db, "y"); len(got) != 1 {
+		t.Errorf("%+v, want the effect of the one that waited", got)
+	}
 }
 
 func TestTxTimeoutRollsAnAttemptBack(t *testing.T) {

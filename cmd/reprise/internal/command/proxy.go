@@ -151,9 +151,6 @@ func (c *session) records(ctx context.Context, st *connect.Store) (records store
 	if st == nil {
 		return memstore.New(), "memory, which ends with this process", func(context.Context) error { return nil }, nil
 	}
-	if st.Settings.Transactional {
-		return nil, "", nil, usage("--transactional is for services that write into the database of the records, which an upstream cannot do in the transaction of the proxy; leave it out")
-	}
 	bounded, cancel := st.Bounded(ctx)
 	defer cancel()
 	if err := st.Prove(bounded); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/reprise-go/reprise/core/store"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
@@ -63,12 +62,7 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	if err != nil {
 		return nil, st.redacted(err)
 	}
-	var inner store.Store
-	if s.Transactional {
-		inner, err = reprisepg.NewTransactional(pool, st.Config)
-	} else {
-		inner, err = reprisepg.New(pool, st.Config)
-	}
+	inner, err := reprisepg.New(pool, st.Config)
 	if err != nil {
 		pool.Close()
 		return nil, st.redacted(err)
@@ -77,16 +71,9 @@ func openPostgres(ctx context.Context, s *Settings) (*Store, error) {
 	if !s.ServicePool {
 		st.Unexamined = append(st.Unexamined, "statement-cache")
 	}
-	if s.Transactional && !(s.ServicePool && strings.Contains(s.PostgresURL, "pool_max_conns")) { // the default is this machine's
-		st.Unexamined = append(st.Unexamined, "pool-size")
-	}
 	st.attach(inner)
 	st.prove = func(ctx context.Context) (err error) {
-		if s.Transactional {
-			_, err = reprisepg.OpenTransactional(ctx, pool, st.Config)
-		} else {
-			_, err = reprisepg.Open(ctx, pool, st.Config)
-		}
+		_, err = reprisepg.Open(ctx, pool, st.Config)
 		return err
 	}
 	st.close = pool.Close

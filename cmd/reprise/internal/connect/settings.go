@@ -26,11 +26,10 @@ type Settings struct {
 	Prefix         string
 	Durability     string
 
-	PostgresURL   string
-	Schema        string
-	Table         string
-	Transactional bool
-	ServicePool   bool // the pool settings in PostgresURL are the service's, to be judged
+	PostgresURL string
+	Schema      string
+	Table       string
+	ServicePool bool // the pool settings in PostgresURL are the service's, to be judged
 
 	Timeout time.Duration
 
@@ -51,7 +50,6 @@ var environment = []struct{ name, flag, of string }{
 	{"REPRISE_POSTGRES_URL", ofPostgres, ofPostgres},
 	{"REPRISE_SCHEMA", "schema", ofPostgres},
 	{"REPRISE_TABLE", "table", ofPostgres},
-	{"REPRISE_TRANSACTIONAL", "transactional", ofPostgres},
 	{"REPRISE_TIMEOUT", "timeout", ""},
 }
 
@@ -74,7 +72,6 @@ func (s *Settings) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&s.PostgresURL, "postgres-url", "", "URL of the PostgreSQL store: postgres://user@host:port/database\n(environment: REPRISE_POSTGRES_URL, and what libpq reads, such as PGPASSWORD)")
 	fs.StringVar(&s.Schema, "schema", "", "PostgreSQL schema of the table (default \"public\")")
 	fs.StringVar(&s.Table, "table", "", "PostgreSQL table of the records (default \"reprise_records\")")
-	fs.BoolVar(&s.Transactional, "transactional", false, "the application uses the transactional PostgreSQL store")
 	fs.DurationVar(&s.Timeout, "timeout", DefaultTimeout, "how long one call to the store may take; for doctor, all of them together")
 }
 

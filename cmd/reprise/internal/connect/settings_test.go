@@ -160,7 +160,7 @@ func TestPasswordsAreRedacted(t *testing.T) {
 func TestPostgresPoolIsSmall(t *testing.T) {
 	t.Parallel()
 	for _, pool := range []string{"pool_max_conns=100&pool_min_conns=50&pool_min_idle_conns=50", "pool_max_conns=1"} {
-		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop?" + pool, Transactional: true})
+		st, err := openPostgres(t.Context(), &Settings{PostgresURL: "postgres://localhost/shop?" + pool})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,8 +65,8 @@ func Open(ctx context.Context, s *Settings) (*Store, error) {
 		return nil, errors.New("no store: pass --redis-url or --postgres-url, or set REPRISE_REDIS_URL or REPRISE_POSTGRES_URL")
 	case s.RedisURL != "" && s.PostgresURL != "":
 		return nil, errors.New("two stores: pass one of --redis-url and --postgres-url (REPRISE_REDIS_URL and REPRISE_POSTGRES_URL count too)")
-	case s.RedisURL != "" && (s.Schema != "" || s.Table != "" || s.Transactional):
-		return nil, errors.New("--schema, --table and --transactional are of a PostgreSQL store")
+	case s.RedisURL != "" && (s.Schema != "" || s.Table != ""):
+		return nil, errors.New("--schema and --table are of a PostgreSQL store")
 	case s.RedisURL != "" && s.ServicePool:
 		return nil, errors.New("--service-pool is for a PostgreSQL store")
 	case s.PostgresURL != "" && (s.Prefix != "" || s.RedisCluster || s.SentinelMaster != "" || s.Durability != ""):

@@ -17,7 +17,6 @@ import (
 // begins an attempt on the ID, and looks once more. If ctx ends first, the error is
 // ErrUnknown.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	s.inTxOwners.forget(owner)
 	return s.table.On(ctx, "release", func(conn *pgx.Conn) error {
 		own, err := s.releaseOn(ctx, conn, id, owner)
 		if err != nil || own {

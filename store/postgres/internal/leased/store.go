@@ -3,8 +3,6 @@ package leased
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -20,8 +18,6 @@ type Store struct {
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
 	active        atomic.Int64                // claims and completions on their way
 	maxUncombined int64                       // how many may be on their way before they are combined
-
-	inTxOwners inTxOwners
 }
 
 // New returns the leased store over t.
@@ -53,22 +49,10 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	elsewhere, err := s.completedElsewhere(ctx, &r)
-	switch {
-	case err != nil:
-		return err
-	case elsewhere:
-		return fmt.Errorf("%w: postgres: complete: the handler completed the record with another response, by InTx", store.ErrLeaseLost)
-	}
 	if s.queue == nil {
-		err = s.table.Complete(ctx, &r)
-	} else {
-		err = s.completeCombined(ctx, &r)
+		return s.table.Complete(ctx, &r)
 	}
-	if err == nil || errors.Is(err, store.ErrLeaseLost) {
-		s.inTxOwners.forget(r.Owner)
-	}
-	return err
+	return s.completeCombined(ctx, &r)
 }
 
 // Unknown implements [store.Store] in one statement.
@@ -76,6 +60,5 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	s.inTxOwners.forget(r.Owner)
 	return s.table.Unknown(ctx, &r)
 }

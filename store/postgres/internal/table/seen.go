@@ -18,8 +18,6 @@ import (
 // statement_timestamp() is later than the snapshot.
 type Seen struct {
 	record.Seen
-
-	Standby bool // the server is a standby, which may lag behind
 }
 
 // Scan is [Seen.Read] for a row of pgx.
@@ -38,24 +36,12 @@ func (r *Seen) Scan(row pgx.Row) error {
 	return nil
 }
 
-// Read reads a row of claim_look.sql, claim_new.sql or rewrite.sql.
+// Read reads a row of claim_look.sql, claim_new.sql or rewrite.sql. The version of the
+// record is NULL where there is none or where the statement wrote it.
 func (r *Seen) Read(row *wire.Row) {
 	*r = Seen{}
 	r.At = row.Timestamp()
 	r.Clock = r.At
-	r.readRecord(row)
-}
-
-// ReadAttempt reads the row of seen.sql.
-func (r *Seen) ReadAttempt(row *wire.Row) {
-	*r = Seen{}
-	r.At, r.Clock, r.Standby = row.Timestamp(), row.Timestamp(), row.Boolean()
-	r.readRecord(row)
-}
-
-// readRecord reads the columns of a record, whose version is NULL where there is none or
-// where the statement wrote it.
-func (r *Seen) readRecord(row *wire.Row) {
 	r.Found = len(row.Columns) > 0 && row.Columns[0] != nil
 	r.Version, r.State = row.Smallint(), row.Smallint()
 	r.Owner, r.Fingerprint = bytes.Clone(row.Bytes()), bytes.Clone(row.Bytes())

@@ -39,8 +39,7 @@ func TestSeenReadsARecordOrNone(t *testing.T) {
 		clocks [][]byte // in front of the record
 		read   func(*Seen, *wire.Row)
 	}{
-		"of a claim":      {[][]byte{at}, (*Seen).Read},
-		"of a claim's tx": {[][]byte{at, at, wire.BinaryBool(false)}, (*Seen).ReadAttempt},
+		"of a claim": {[][]byte{at}, (*Seen).Read},
 	} {
 		columns := len(test.clocks) + 10
 		for name, answer := range map[string]struct {

@@ -9,9 +9,9 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the texts of sql/*.sql that both stores and operators use.
+// statements are the texts of sql/*.sql that requests and operators use.
 type statements struct {
-	ClaimLook, Seen, CompleteOwn, Again *wire.Statement
+	ClaimLook, CompleteOwn, Again *wire.Statement
 
 	renew                           string
 	purge, purgeable, inspect, list string
@@ -24,7 +24,7 @@ func newStatements(n *Names) statements {
 	load := func(file string) string { return n.Load(sqlFiles, file) }
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
-		ClaimLook: prepared("claim_look"), Seen: prepared("seen"),
+		ClaimLook:   prepared("claim_look"),
 		CompleteOwn: prepared("complete_own"), Again: prepared("again"),
 		renew: load("renew"),
 		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),

@@ -24,7 +24,6 @@ type Options struct {
 	ExecMode      pgx.QueryExecMode // of every other statement
 	NoCombining   bool
 	TxTimeout     time.Duration
-	Isolation     pgx.TxIsoLevel
 	Accept        []string // codes of findings
 	Purge         upkeep.Pace
 	Logger        *slog.Logger

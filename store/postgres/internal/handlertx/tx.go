@@ -1,9 +1,8 @@
-package transactional
+package handlertx
 
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -11,54 +10,32 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
-// have no effect: the store commits it with the response, or rolls it back.
-var ErrTxManaged = errors.New("reprisepg: the store commits or rolls back the transaction of an attempt, together with the response; use Begin for a part that may be rolled back")
+// Tx returns the transaction as a handler over a pgx pool sees it, after
+// [Transaction.Begin].
+func (t *Transaction) Tx() pgx.Tx { return &handlerTx{attempt: t} }
 
-// Tx returns the transaction of the attempt that ctx belongs to.
-func Tx(ctx context.Context) (pgx.Tx, bool) {
-	a := attemptOf(ctx)
-	if a == nil || a.session.Pool == nil {
-		return nil, false
-	}
-	a.asked.Store(true)
-	return &handlerTx{attempt: a}, true
-}
-
-// SQLTx is [Tx] over a *sql.DB.
-func SQLTx(ctx context.Context) (*sql.Tx, bool) {
-	a := attemptOf(ctx)
-	if a == nil || a.sqlTx == nil {
-		return nil, false
-	}
-	a.asked.Store(true)
-	return a.sqlTx, true
-}
-
-// attemptOf returns the attempt that ctx belongs to, or nil.
-func attemptOf(ctx context.Context) *attempt {
-	if a, ok := ctx.Value(txKey{}).(*attempt); ok {
-		return a
-	}
-	run, found := store.RunContext(ctx)
-	if !found {
+// SQLTx returns the transaction as a handler over a *sql.DB sees it, after
+// [Transaction.Begin]. It is nil where the attempt has ended meanwhile.
+func (t *Transaction) SQLTx() *sql.Tx {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
 		return nil
 	}
-	a, _ := run.Value(txKey{}).(*attempt)
-	return a
+	return t.lent.Tx
 }
 
-// txKey is the key of the attempt in the handler's context.
-type txKey struct{}
+// OverSQL reports whether the store is one over a *sql.DB.
+func (t *Transaction) OverSQL() bool { return t.all.table.Db.SQL != nil }
 
 // handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
 // it. Once the attempt has ended, it refuses every call that needs the server, because
 // its connection may be serving another request.
 type handlerTx struct {
-	attempt   *attempt
+	attempt   *Transaction
 	savepoint string      // empty for the transaction itself, which the store ends
 	closed    atomic.Bool // the savepoint was committed or rolled back
 }
@@ -68,7 +45,7 @@ func (t *handlerTx) conn() (*pgx.Conn, error) {
 	if t.closed.Load() || t.attempt.ended.Load() {
 		return nil, pgx.ErrTxClosed
 	}
-	return t.attempt.session.Pool.Conn(), nil
+	return t.attempt.conn, nil
 }
 
 // Begin opens a savepoint.
@@ -99,7 +76,7 @@ func (t *handlerTx) Rollback(ctx context.Context) error {
 
 func (t *handlerTx) end(ctx context.Context, statement string) error {
 	if t.savepoint == "" {
-		return ErrTxManaged
+		return sqltx.ErrManaged
 	}
 	conn, err := t.conn()
 	if err != nil {

@@ -1,4 +1,4 @@
-package transactional
+package handlertx
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 func TestEndedAttemptReachesNoConnection(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	over := &attempt{}
+	over := &Transaction{}
 	over.ended.Store(true)
-	running := &attempt{}
+	running := &Transaction{}
 	closed := &handlerTx{attempt: running, savepoint: "s"}
 	closed.closed.Store(true)
 	for name, tx := range map[string]*handlerTx{

@@ -1,4 +1,4 @@
-package transactional
+package handlertx
 
 import (
 	"context"
@@ -9,8 +9,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// steps are the statements of one round trip in the transaction of an attempt, with
-// their results.
+// steps are the statements of one round trip, with their results.
 type steps struct {
 	calls []wire.Call
 	done  int               // how many succeeded
@@ -32,15 +31,4 @@ func (b *steps) send(ctx context.Context, conn *pgx.Conn, prepared bool) error {
 		b.done++
 		b.tag = tag
 	})
-}
-
-// prepareAttempt prepares, once in each session, the statements that almost every attempt
-// needs, before its transaction begins.
-func (s *Store) prepareAttempt(ctx context.Context, conn *pgx.Conn) error {
-	for _, st := range []*wire.Statement{s.statements.open, s.table.Statements.Seen, s.statements.keep, s.statements.begin, s.statements.commit} {
-		if _, err := wire.Prepare(ctx, conn, st); err != nil {
-			return err
-		}
-	}
-	return nil
 }

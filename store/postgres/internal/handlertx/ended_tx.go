@@ -1,4 +1,4 @@
-package transactional
+package handlertx
 
 import (
 	"github.com/jackc/pgx/v5"

@@ -1,0 +1,335 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// pgHandlers are handlers over both kinds of pool, on one table of effects.
+type pgHandlers struct {
+	*pgFixture
+	engine *reprise.Engine
+	insert func(ctx context.Context, n int) error
+}
+
+// eachPool runs a test over a pgx pool and over a *sql.DB, each with an engine.
+func eachPool(t *testing.T, c reprise.Config, conns int32, test func(t *testing.T, h *pgHandlers)) {
+	t.Helper()
+	for _, kind := range []string{"pgx", "sql"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := servers.SharedPostgres(t)
+			f := pgSetup(t, server, labtest.MaxConns(conns))
+			f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer PRIMARY KEY)")
+			f.Config.TxTimeout = 4 * time.Second
+			st, h := f.Leased(t), &pgHandlers{pgFixture: pgOn(labtest.NewPool(t, server.URL()), f.Config)}
+			h.insert = func(ctx context.Context, n int) error {
+				tx, err := reprisepg.Tx(ctx)
+				if err == nil {
+					_, err = tx.Exec(ctx, f.insertion(), n)
+				}
+				return err
+			}
+			if kind == "sql" {
+				var err error
+				st, err = reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
+				pgWant(t, "NewSQL", err, nil)
+				h.insert = func(ctx context.Context, n int) error {
+					tx, err := reprisepg.SQLTx(ctx)
+					if err == nil {
+						_, err = tx.ExecContext(ctx, f.insertion(), n)
+					}
+					return err
+				}
+			}
+			var err error
+			h.engine, err = reprise.New(st, c)
+			pgWant(t, "engine", err, nil)
+			t.Cleanup(func() {
+				ctx, cancel := pgCall(t)
+				defer cancel()
+				pgWant(t, "close", h.engine.Close(ctx), nil)
+			})
+			test(t, h)
+		})
+	}
+}
+
+// begin begins an attempt of a transactional operation.
+func (h *pgHandlers) begin(t *testing.T, key string, want reprise.Outcome) reprise.Result {
+	t.Helper()
+	got, err := h.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: key, Transactional: true})
+	pgWant(t, "begin", err, nil)
+	if got.Outcome != want {
+		t.Fatalf("begin answered %v, want %v", got.Outcome, want)
+	}
+	return got
+}
+
+// complete completes an attempt, and fails the test unless it ends so.
+func (h *pgHandlers) complete(t *testing.T, a *reprise.Attempt, c reprise.Completion, want reprise.AttemptEnd) {
+	t.Helper()
+	got, err := a.Complete(c)
+	pgWant(t, "complete", err, nil)
+	if got.End != want {
+		t.Errorf("it ended as %v (%v), want %v", got.End, got.Err, want)
+	}
+}
+
+// want fails the test unless there are so many effects.
+func (h *pgHandlers) want(t *testing.T, effects int) {
+	t.Helper()
+	if n := h.effects(t); n != effects {
+		t.Errorf("%d effects, want %d", n, effects)
+	}
+}
+
+// TestPostgresEffectsCommitWithTheAnswer (G4): effects are there exactly when the answer
+// is, whatever the end; and a handler that asks for no transaction has none.
+func TestPostgresEffectsCommitWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	answer := reprise.Completion{Payload: []byte("answer")}
+	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
+		released := h.begin(t, "key", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(released.Context(), 1), nil)
+		h.begin(t, "key", reprise.InProgress) // its claim is committed
+		h.want(t, 0)
+		pgWant(t, "release", released.Release(), nil)
+		pgWant(t, "Tx after the end", h.insert(released.Context(), 1), store.ErrInvalid)
+
+		kept := h.begin(t, "key", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(kept.Context(), 2), nil)
+		h.complete(t, kept, answer, reprise.EndRecorded)
+		h.want(t, 1)
+		if got := h.begin(t, "key", reprise.Replayed); string(got.Payload) != "answer" {
+			t.Errorf("replayed %q", got.Payload)
+		}
+
+		refused := h.begin(t, "refused", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(refused.Context(), 3), nil)
+		h.complete(t, refused, reprise.Completion{Payload: []byte("500"), DiscardEffects: true}, reprise.EndRecorded)
+		h.begin(t, "refused", reprise.Replayed)
+
+		unknown := h.begin(t, "unknown", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(unknown.Context(), 4), nil)
+		pgWant(t, "unknown", unknown.Unknown("a bank timed out"), nil)
+		h.begin(t, "unknown", reprise.Lapsed)
+
+		h.complete(t, h.begin(t, "asks for none", reprise.Claimed).Attempt, answer, reprise.EndRecorded)
+		h.want(t, 1)
+
+		plain, err := h.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: "another policy"})
+		pgWant(t, "begin", err, nil)
+		pgWant(t, "Tx of another policy", h.insert(plain.Attempt.Context(), 5), store.ErrInvalid)
+		pgWant(t, "release", plain.Attempt.Release(), nil)
+	})
+}
+
+// TestPostgresStaleOwnersCommitNothing (G3, G4): the effects of an attempt that outlived
+// its lease, and whose operation another one has, are rolled back, at any point of that.
+func TestPostgresStaleOwnersCommitNothing(t *testing.T) {
+	t.Parallel()
+	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
+		other := h.Leased(t)
+		for name, test := range map[string]struct {
+			between func(r store.ClaimRequest)
+			want    reprise.AttemptEnd
+		}{
+			"taken over": {func(r store.ClaimRequest) { pgMustClaim(t, other, r, store.Claimed) }, reprise.EndContested},
+			"completed": {func(r store.ClaimRequest) {
+				pgMustClaim(t, other, r, store.Claimed)
+				pgWant(t, "complete", pgComplete(t, other, r, "of the other"), nil)
+			}, reprise.EndSuperseded},
+			"lapsed, and nobody else's": {func(store.ClaimRequest) {}, reprise.EndRecorded},
+			"gone": {func(r store.ClaimRequest) {
+				h.exec(t, "DELETE FROM "+h.records()+" WHERE id = $1", r.ID[:])
+			}, reprise.EndNotApplied},
+			"another request's": {func(r store.ClaimRequest) {
+				h.exec(t, "DELETE FROM "+h.records()+" WHERE id = $1", r.ID[:])
+				r.Fingerprint[0]++
+				pgMustClaim(t, other, r, store.Claimed)
+			}, reprise.EndNotApplied},
+		} {
+			a := h.begin(t, name, reprise.Claimed).Attempt
+			pgWant(t, "insert", h.insert(a.Context(), len(name)), nil)
+			r := pgClaim()
+			r.ID, r.Fingerprint = a.ID(), store.Fingerprint{}
+			h.exec(t, h.pgDamage("lease_until = now()"), r.ID[:])
+			test.between(r)
+			before := h.effects(t)
+			h.complete(t, a, reprise.Completion{Payload: []byte("answer")}, test.want)
+			want := 0
+			if test.want == reprise.EndRecorded {
+				want = 1
+			}
+			if n := h.effects(t) - before; n != want {
+				t.Errorf("%s: %d effects, want %d", name, n, want)
+			}
+		}
+	})
+}
+
+// TestPostgresEndedByTheHandler: SQL text that ends the transaction is misuse, which
+// nothing can undo: the record says that the outcome is unknown, and no retry runs.
+func TestPostgresEndedByTheHandler(t *testing.T) {
+	t.Parallel()
+	f, st := pgTxSetup(t)
+	for _, text := range []string{"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"} {
+		r := pgClaim()
+		pgMustClaim(t, st, r, store.Claimed)
+		if _, err := pgTx(t, st, r).Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		pgWant(t, text, pgComplete(t, st, r, "answer"), store.ErrMisconfigured)
+		pgMustClaim(t, st, pgRival(r), store.Lapsed)
+	}
+	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections are still out", n)
+	}
+	engine, err := reprise.New(f.Leased(t), reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	op := reprise.Operation{Scope: "tenant", Key: "key", Transactional: true}
+	got, err := engine.Begin(t.Context(), op)
+	pgWant(t, "begin", err, nil)
+	tx, err := reprisepg.Tx(got.Attempt.Context())
+	pgWant(t, "Tx", err, nil)
+	_, err = tx.Exec(t.Context(), "COMMIT")
+	pgWant(t, "COMMIT", err, nil)
+	if end, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil || end.End != reprise.EndUnknown {
+		t.Errorf("it ended as %+v, %v", end, err)
+	}
+	if got, err := engine.Begin(t.Context(), op); err != nil || got.Outcome != reprise.Lapsed {
+		t.Errorf("a retry is answered %v, %v", got.Outcome, err)
+	}
+	pgWant(t, "close", engine.Close(t.Context()), nil)
+}
+
+// TestPostgresHabitsDoNoHarm: a handler over database/sql that ends its *sql.Tx, or rolls
+// it back when it returns, ends nothing.
+func TestPostgresHabitsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
+		for n, end := range []string{"commit", "rollback"} {
+			a := h.begin(t, end, reprise.Claimed).Attempt
+			pgWant(t, "insert", h.insert(a.Context(), n), nil)
+			ctx := a.Context()
+			if tx, err := reprisepg.Tx(ctx); err == nil {
+				ends := map[string]func(context.Context) error{"commit": tx.Commit, "rollback": tx.Rollback}
+				pgWant(t, end, ends[end](ctx), reprisepg.ErrTxManaged)
+			} else {
+				tx, err := reprisepg.SQLTx(ctx)
+				pgWant(t, "SQLTx", err, nil)
+				ends := map[string]func() error{"commit": tx.Commit, "rollback": tx.Rollback}
+				pgWant(t, end, ends[end](), reprisepg.ErrTxManaged)
+			}
+			h.complete(t, a, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
+		}
+		h.want(t, 2)
+	})
+}
+
+// TestPostgresTransactionTimesOut: a transaction that outlasts TxTimeout is rolled back,
+// idle or in a statement, and its attempt is released when its handler returns.
+func TestPostgresTransactionTimesOut(t *testing.T) {
+	t.Parallel()
+	f, _ := pgTxSetup(t)
+	f.Config.TxTimeout = time.Second
+	st := f.Transactional(t)
+	for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT pg_sleep(60)"} {
+		r := pgClaim()
+		pgMustClaim(t, st, r, store.Claimed)
+		tx := pgTx(t, st, r)
+		f.insert(t, tx, 1)
+		if linger != "" {
+			if _, err := tx.Exec(t.Context(), linger); err == nil {
+				t.Errorf("%s: it was not stopped", name)
+			}
+		}
+		pgEventually(t, name+": the connection is closed", func() bool {
+			_, err := tx.Exec(t.Context(), "SELECT 1")
+			return err != nil
+		})
+		pgWant(t, name, pgComplete(t, st, r, "answer"), store.ErrNotApplied)
+		pgMustClaim(t, st, pgRival(r), store.Claimed)
+		if n := f.effects(t); n != 0 {
+			t.Errorf("%s: %d effects are left", name, n)
+		}
+	}
+}
+
+// TestPostgresPoolsOfAnySize: fifty handlers at once, over pools in which there is hardly
+// room for one, all commit; claims and renewals find a connection meanwhile.
+func TestPostgresPoolsOfAnySize(t *testing.T) {
+	t.Parallel()
+	for _, conns := range []int32{2, 4} {
+		eachPool(t, reprise.Config{ClaimTimeout: time.Minute, CompleteTimeout: time.Minute}, conns, func(t *testing.T, h *pgHandlers) {
+			var wg sync.WaitGroup
+			for n := range 50 {
+				wg.Go(func() {
+					got, err := h.engine.Begin(t.Context(), reprise.Operation{Scope: "tenant", Key: time.Duration(n).String(), Transactional: true})
+					if err != nil || got.Outcome != reprise.Claimed {
+						t.Errorf("begin: %v, %v", got.Outcome, err)
+						return
+					}
+					for err = h.insert(got.Attempt.Context(), n); errors.Is(err, store.ErrBusy); { // longer than TxTimeout, on a busy machine
+						err = h.insert(got.Attempt.Context(), n)
+					}
+					pgWant(t, "insert", err, nil)
+					h.complete(t, got.Attempt, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
+				})
+			}
+			wg.Wait()
+			h.want(t, 50)
+		})
+	}
+	alone, err := reprise.New(pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(1)).Leased(t), reprise.Config{})
+	pgWant(t, "engine", err, nil)
+	pgWant(t, "a pool of one", alone.Transacts(), store.ErrInvalid)
+	pgWant(t, "close", alone.Close(t.Context()), nil)
+}
+
+// TestPostgresWaitForATransaction: handlers beyond the pool wait in line, up to the end
+// of their context, and are counted.
+func TestPostgresWaitForATransaction(t *testing.T) {
+	t.Parallel()
+	eachPool(t, reprise.Config{}, 3, func(t *testing.T, h *pgHandlers) {
+		first, second := h.begin(t, "first", reprise.Claimed).Attempt, h.begin(t, "second", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(first.Context(), 1), nil)
+		ctx, cancel := context.WithTimeout(second.Context(), 50*time.Millisecond)
+		defer cancel()
+		pgWant(t, "a transaction too many", h.insert(ctx, 2), store.ErrBusy)
+		waits := make(chan error, 1)
+		go func() { waits <- h.insert(second.Context(), 2) }()
+		pgEventually(t, "it waits", func() bool {
+			for _, u := range h.engine.Stats().Store {
+				if u.Name == "slots" {
+					return u.Used == 1 && u.Limit == 1 && u.Waiting == 1
+				}
+			}
+			return false
+		})
+		h.complete(t, first, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
+		pgWant(t, "the next in line", <-waits, nil)
+		pgWant(t, "release", second.Release(), nil)
+		third := h.begin(t, "third", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(third.Context(), 3), nil)
+		fourth := h.begin(t, "fourth", reprise.Claimed).Attempt
+		go func() { waits <- h.insert(fourth.Context(), 4) }()
+		pgEventually(t, "it waits", func() bool { return h.engine.Stats().Store[1].Waiting == 1 })
+		pgWant(t, "release of an attempt whose handler waits", fourth.Release(), nil)
+		if err := <-waits; err == nil {
+			t.Error("a handler got a transaction after its attempt")
+		}
+		pgWant(t, "release", third.Release(), nil)
+		h.want(t, 1)
+	})
+}

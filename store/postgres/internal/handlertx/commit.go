@@ -1,0 +1,156 @@
+package handlertx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// Commit implements [store.Transaction]: the completion and COMMIT are one round trip.
+func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
+	t.watchdog.Stop() // from here on ctx is the bound
+	err := t.commit(ctx, &r)
+	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
+		return t.find(ctx)
+	}
+	return err
+}
+
+// commit is Commit without a second look, and gives the connection back.
+func (t *Transaction) commit(ctx context.Context, r *store.CompleteRequest) (err error) {
+	defer t.end()
+	defer func() {
+		if err != nil {
+			_ = t.undo(ctx) // so that its locks are free before the answer is sent
+		}
+	}()
+	if err := r.Validate(); err != nil {
+		return notApplied(err.Error())
+	}
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	s, conn := t.all, t.conn
+	wire.Unconfirmed(conn) // forget the mark of earlier statements
+	var batch steps
+	batch.add(s.statements.same, nil, wire.AppendTimestamp(nil, t.beganAt))
+	batch.add(s.statements.complete, nil, r.ID[:], r.Owner[:], table.NotNull(r.Payload),
+		wire.AppendInt8(nil, table.Microseconds(r.Retention)), wire.AppendInt8(nil, table.Microseconds(r.Horizon)))
+	batch.add(s.statements.commit, nil)
+	err = batch.send(ctx, conn, t.prepared)
+	if wire.Unconfirmed(conn) {
+		return table.NotReplicated("complete")
+	}
+	if t.prepared && wire.NotPrepared(err) {
+		s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
+	}
+	if err == nil && batch.tag.String() != "COMMIT" {
+		return notApplied("the server answered COMMIT with " + batch.tag.String())
+	}
+	return failCommit(err, batch.done)
+}
+
+// ready returns an error if there is no transaction to commit.
+func (t *Transaction) ready(ctx context.Context) error {
+	if t.expired.Load() {
+		return notApplied("the transaction outlasted Config.TxTimeout")
+	}
+	busy := t.conn.PgConn().IsBusy()
+	t.takeBack(ctx)
+	status := t.conn.PgConn().TxStatus()
+	switch {
+	case busy:
+		return notApplied("the handler left a result open; read or close it before the handler returns")
+	case t.conn.IsClosed():
+		return notApplied("the connection ended before COMMIT was sent")
+	case status == txIdle:
+		return errEndedByHandler
+	case status == txFailed:
+		return notApplied("a statement of the handler failed, and with it its transaction")
+	}
+	return nil
+}
+
+// failCommit classifies the failure of the batch, of which so many steps succeeded. The
+// first finds out whether the transaction is still the one that began, and the second
+// completes the record.
+func failCommit(err error, steps int) error {
+	var serverErr *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 0:
+		return errEndedByHandler
+	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 1:
+		return errLeaseLost
+	case wire.HasCode(err, wire.CodeIdleTimeout):
+		return notApplied("the server ended the session of an idle owner")
+	case errors.As(err, &serverErr) && wire.Undone(serverErr):
+		return notApplied(err.Error())
+	}
+	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
+}
+
+// find waits for the record until findMargin before the caller's deadline, which leaves
+// time for the answer, or for findWait if there is no deadline.
+const (
+	findWait   = 2 * time.Second
+	findMargin = 100 * time.Millisecond
+)
+
+// find finds out, by another connection, whether a COMMIT without an answer was executed.
+// Its statement waits for the transaction that holds the record, and reads it then. A
+// batch that the server has not begun by then finds another owner, or none, once the
+// engine has released the record.
+func (t *Transaction) find(ctx context.Context) error {
+	held, err := t.all.table.Db.Hold(ctx, "complete")
+	if err != nil {
+		return undecided(err.Error())
+	}
+	defer held.Release()
+	s, conn := t.all, held.Conn
+	var batch steps
+	state := int16(-1)
+	batch.add(s.statements.begin, nil)
+	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
+	batch.add(s.table.Statements.Again, func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:], t.owner[:])
+	batch.add(s.statements.commit, nil)
+	wire.Unconfirmed(conn) // forget the mark of earlier statements
+	err = batch.send(ctx, conn, false)
+	switch {
+	case wire.Unconfirmed(conn):
+		return table.NotReplicated("complete")
+	case err != nil:
+		return undecided(err.Error())
+	case batch.tag.String() != "COMMIT":
+		return undecided("the transaction that looked for the record was rolled back")
+	case state == record.Completed:
+		return nil
+	case state == record.Running:
+		return notApplied("the connection was lost, and the server rolled back")
+	}
+	return undecided("the record is not this owner's any more")
+}
+
+// undecided is the error of find where it cannot find out.
+func undecided(why string) error {
+	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, why)
+}
+
+// lockWait is how long to wait for the record.
+func lockWait(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return findWait
+	}
+	return max(time.Until(deadline)-findMargin, findMargin/2)
+}
