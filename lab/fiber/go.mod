@@ -12,7 +12,7 @@ require (
 	github.com/valyala/fasthttp v1.47.0
 )
 
-require github.com/reprise-go/reprise/conformance v0.0.0 // indirect
+require github.com/reprise-go/reprise/conformance v0.0.0
 
 require (
 	filippo.io/edwards25519 v1.1.0 // indirect
