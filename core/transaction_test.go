@@ -222,7 +222,7 @@ func TestNotAppliedIsReleasedLater(t *testing.T) {
 		a := b.began(t, order("k"))
 		st.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 		complete(t, a, "answer", reprise.EndNotApplied)
-		st.onRelease = nil
+		st.heal()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		release(t, b.claim(t, order("k")))
