@@ -100,10 +100,6 @@ func (r *result) String() string {
 
 func (r *result) replayed() bool { return r.header.Get("Idempotent-Replayed") == "true" }
 
-func (r *result) unknown() bool {
-	return r.status == http.StatusConflict && bytes.Contains(r.body, []byte("outcome-unknown"))
-}
-
 // post sends a request with a key, over a new connection unless client is set.
 func post(ctx context.Context, client *http.Client, url, key, body string) *result {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))

@@ -1,20 +1,14 @@
 package program
 
 import (
-	"bytes"
 	"context"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -127,58 +121,4 @@ func (s *service) runs(tb testing.TB) map[string]int {
 		runs[strings.Trim(line, "\"\n")]++
 	}
 	return runs
-}
-
-// TestExampleAnyLanguage kills the service of examples/any-language while it works on an
-// order.
-func TestExampleAnyLanguage(t *testing.T) {
-	t.Parallel()
-	need(t, "node")
-	need(t, "bash")
-	charges, listen := filepath.Join(t.TempDir(), "charges"), servers.FreeAddr(t)
-	_, port, _ := strings.Cut(servers.FreeAddr(t), ":")
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "bash", filepath.Join("..", "..", "examples", "any-language", "start.sh"))
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program(t))+":"+os.Getenv("PATH"), "LISTEN="+listen, "PORT="+port, "CHARGES="+charges,
-		"STORE=redis://"+servers.Redis.Shared(t).Addr(), "REPRISE_PREFIX="+labtest.RedisPrefix(), "DELAY=1000")
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	order := func(n, seat string) *result {
-		return post(t.Context(), nil, "http://"+listen+"/orders", "order-"+n, "seat "+seat)
-	}
-	var first *result
-	await(t, "the service", func() bool { // before it listens, a request is not sent
-		first = order("1", "1")
-		return first.status == http.StatusCreated
-	})
-	lost := make(chan *result)
-	go func() { lost <- order("2", "2") }()
-	charged := func() string {
-		text, _ := os.ReadFile(charges)
-		return string(text)
-	}
-	await(t, "the second charge", func() bool { return strings.Contains(charged(), "charges seat 2\n") })
-	pid, _ := strconv.Atoi(regexp.MustCompile(`process (\d+) charges seat 2`).FindStringSubmatch(charged())[1])
-	must(t, syscall.Kill(pid, syscall.SIGKILL))
-	if r := <-lost; r.status != http.StatusBadGateway {
-		t.Errorf("the order that was killed: %v, want 502", r)
-	}
-	tries := 2
-	await(t, "the service is back", func() bool { // with a new key each time: one may meet a connection that is about to break
-		tries++
-		return order(strconv.Itoa(tries), "3").status == http.StatusCreated
-	})
-	if r := order("2", "2"); !r.unknown() {
-		t.Errorf("the retry of the order that was killed: %v, want outcome-unknown", r)
-	}
-	if r := order("1", "1"); !r.replayed() || !bytes.Equal(r.body, first.body) {
-		t.Errorf("the retry of the first order: %v", r)
-	}
-	for _, seat := range []string{"seat 1", "seat 2"} {
-		if n := strings.Count(charged(), "charges "+seat+"\n"); n != 1 {
-			t.Errorf("%s was charged %d times:\n%s", seat, n, charged())
-		}
-	}
 }
