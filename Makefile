@@ -79,7 +79,7 @@ newest: ## Run the suites, and the tests of the stores, on the newest frameworks
 	$(suite)
 	.ci/newest $$modules
 
-TESTS ?= ^TestPostgres(Conformance|TransactionalConformance|MigrateAtOnce|AttemptsArePrepared|HalfOpen|TransactionalCrash|Promotion)$$
+TESTS ?= ^TestPostgres(Conformance|MigrateAtOnce|EffectsCommitWithTheAnswer|HalfOpen|TransactionalCrash|Promotion)$$
 postgres: ## Run the suites, a crash and a failover on PostgreSQL 16, 17 and 18 of the npm registry: TESTS=. runs all of lab/postgres
 	@$(call use,go.work)
 	$(suite)
