@@ -8,6 +8,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -134,6 +135,38 @@ func TestPostgresEffectsCommitWithTheAnswer(t *testing.T) {
 	})
 }
 
+// TestPostgresNestedAttemptsHaveTheirOwn: an attempt inside another one has its own
+// transaction, or none, and never that of the other: their ends are two.
+func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
+	t.Parallel()
+	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
+		outer := h.begin(t, "outer", reprise.Claimed).Attempt
+		pgWant(t, "insert", h.insert(outer.Context(), 1), nil)
+		elsewhere, err := reprise.New(memstore.New(), reprise.Config{})
+		pgWant(t, "engine", err, nil)
+		for name, begin := range map[string]func(reprise.Operation) (reprise.Result, error){
+			"another policy": func(op reprise.Operation) (reprise.Result, error) { return h.engine.Begin(outer.Context(), op) },
+			"the same key, another store": func(op reprise.Operation) (reprise.Result, error) {
+				op.Key = "outer"
+				return elsewhere.Begin(outer.Context(), op)
+			},
+		} {
+			inner, err := begin(reprise.Operation{Scope: "tenant", Key: name})
+			pgWant(t, "begin", err, nil)
+			pgWant(t, name, h.insert(inner.Attempt.Context(), 2), store.ErrInvalid)
+			pgWant(t, "release", inner.Attempt.Release(), nil)
+		}
+		inner, err := h.engine.Begin(outer.Context(), reprise.Operation{Scope: "tenant", Key: "inner", Transactional: true})
+		pgWant(t, "begin", err, nil)
+		pgWant(t, "insert", h.insert(inner.Attempt.Context(), 3), nil)
+		h.complete(t, inner.Attempt, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
+		pgWant(t, "insert after that", h.insert(outer.Context(), 4), nil)
+		pgWant(t, "release", outer.Release(), nil)
+		h.want(t, 1)
+		pgWant(t, "close", elsewhere.Close(t.Context()), nil)
+	})
+}
+
 // TestPostgresStaleOwnersCommitNothing (G3, G4): the effects of an attempt that outlived
 // its lease, and whose operation another one has, are rolled back, at any point of that.
 func TestPostgresStaleOwnersCommitNothing(t *testing.T) {
@@ -149,7 +182,7 @@ func TestPostgresStaleOwnersCommitNothing(t *testing.T) {
 				pgMustClaim(t, other, r, store.Claimed)
 				pgWant(t, "complete", pgComplete(t, other, r, "of the other"), nil)
 			}, reprise.EndSuperseded},
-			"lapsed, and nobody else's": {func(store.ClaimRequest) {}, reprise.EndRecorded},
+			"lapsed, and still its own": {func(store.ClaimRequest) {}, reprise.EndRecorded},
 			"gone": {func(r store.ClaimRequest) {
 				h.exec(t, "DELETE FROM "+h.records()+" WHERE id = $1", r.ID[:])
 			}, reprise.EndNotApplied},

@@ -60,7 +60,7 @@ func begin(ctx context.Context, overSQL bool) (*handlertx.Transaction, error) {
 	t := handlertx.Of(ctx)
 	switch {
 	case t == nil:
-		return nil, fmt.Errorf("%w: postgres: this context has no transaction: the route has no middleware, or its policy is not Transactional, or the request has no key", store.ErrInvalid)
+		return nil, fmt.Errorf("%w: postgres: this context has no transaction: the route has no middleware, or the policy of its attempt is not Transactional, or the request has no key", store.ErrInvalid)
 	case t.OverSQL() && !overSQL:
 		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)
 	case !t.OverSQL() && overSQL:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
@@ -16,9 +17,10 @@ import (
 
 // Transaction is that of one attempt. It implements [store.Transaction].
 type Transaction struct {
-	all   *Transactions
-	id    store.ID
-	owner store.Owner
+	all     *Transactions
+	id      store.ID
+	owner   store.Owner
+	attempt reprise.AttemptView // to which it belongs
 
 	mu       sync.Mutex
 	closed   bool

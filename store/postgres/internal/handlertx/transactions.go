@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
@@ -81,6 +82,7 @@ func newStatements(n *table.Names) statements {
 // finds it.
 func (s *Transactions) Bind(ctx context.Context, id store.ID, owner store.Owner) (context.Context, *Transaction) {
 	t := &Transaction{all: s, id: id, owner: owner}
+	t.attempt, _ = reprise.AttemptFrom(ctx)
 	return context.WithValue(ctx, txKey{}, t), t
 }
 
@@ -88,16 +90,17 @@ func (s *Transactions) Bind(ctx context.Context, id store.ID, owner store.Owner)
 type txKey struct{}
 
 // Of returns the transaction of the attempt that ctx belongs to, or nil. ctx may be the
-// context of the handler's framework.
+// context of the handler's framework. An attempt inside of another one, by any engine,
+// has not the transaction of that: its record would say that effects are done which the
+// other may still roll back.
 func Of(ctx context.Context) *Transaction {
-	if t, ok := ctx.Value(txKey{}).(*Transaction); ok {
-		return t
+	t, ok := ctx.Value(txKey{}).(*Transaction)
+	if run, found := store.RunContext(ctx); !ok && found {
+		t, ok = run.Value(txKey{}).(*Transaction)
 	}
-	run, found := store.RunContext(ctx)
-	if !found {
+	if attempt, _ := reprise.AttemptFrom(ctx); !ok || attempt != t.attempt {
 		return nil
 	}
-	t, _ := run.Value(txKey{}).(*Transaction)
 	return t
 }
 

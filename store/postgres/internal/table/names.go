@@ -72,7 +72,7 @@ func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 // fill replaces the placeholders of a text by names, and by conditions that several
 // statements share.
 func (n *Names) fill(text string) string {
-	for _, part := range []string{"shown", "fence"} { // each may contain those after it
+	for _, part := range []string{"shown", "fence", "completion"} { // each may contain those after it
 		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(sqlFiles, "sql/"+part+".sql")))
 	}
 	pairs := []string{
