@@ -51,6 +51,9 @@ var needs = map[string]func(*testing.T) []string{
 	"node": func(t *testing.T) []string { // a service that listens on another port
 		t.Helper()
 		if _, err := exec.LookPath("node"); err != nil {
+			if servers.Required(t, "npm") { // which comes with it
+				t.Fatal(err)
+			}
 			t.Skip("no node")
 		}
 		port := portOf(t, servers.FreeAddr(t))
