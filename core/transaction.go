@@ -12,11 +12,11 @@ import (
 // the completion that keeps effects:
 //
 //	committed                    EndRecorded
-//	the record is another's      rolled back: EndSuperseded or EndContested, as its holder says;
-//	                             EndNotApplied where no other attempt of the operation has it
+//	the record is another's      rolled back: EndSuperseded or EndContested, by its holder;
+//	                             EndNotApplied where no other attempt has it
 //	not applied                  released: EndNotApplied
 //	the handler ended it itself  the record says that the outcome is unknown: EndUnknown
-//	undecided                    EndUndecided: the lease is not renewed, and the retry finds out
+//	undecided                    EndUndecided: the lease ends, and the retry finds out
 //
 // In every other case the transaction is rolled back first, and the attempt then ends as
 // one that has none.

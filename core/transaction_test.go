@@ -136,14 +136,14 @@ func TestCommitThatFails(t *testing.T) {
 		then   reprise.Outcome // of a retry at once
 		later  reprise.Outcome // and after the lease
 	}{
-		"not applied":            {func(store.CompleteRequest) error { return store.ErrNotApplied }, reprise.EndNotApplied, reprise.Claimed, 0},
-		"unknown":                {func(store.CompleteRequest) error { return store.ErrUnknown }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"unplaced":               {func(store.CompleteRequest) error { return errors.New("unplaced") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"panics":                 {func(store.CompleteRequest) error { panic("a bug in the driver") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"not replicated":         {func(store.CompleteRequest) error { return store.ErrNotReplicated }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
-		"ended by its handler":   {func(store.CompleteRequest) error { return store.ErrMisconfigured }, reprise.EndUnknown, reprise.Lapsed, reprise.Lapsed},
-		"lost, and nobody's":     {func(store.CompleteRequest) error { return store.ErrLeaseLost }, reprise.EndNotApplied, reprise.Claimed, 0},
-		"ends its own goroutine": {func(store.CompleteRequest) error { runtime.Goexit(); return nil }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"not applied":             {func(store.CompleteRequest) error { return store.ErrNotApplied }, reprise.EndNotApplied, reprise.Claimed, 0},
+		"unknown":                 {func(store.CompleteRequest) error { return store.ErrUnknown }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"unplaced":                {func(store.CompleteRequest) error { return errors.New("unplaced") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"panics":                  {func(store.CompleteRequest) error { panic("a bug in the driver") }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"not replicated":          {func(store.CompleteRequest) error { return store.ErrNotReplicated }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
+		"ended by its handler":    {func(store.CompleteRequest) error { return store.ErrMisconfigured }, reprise.EndUnknown, reprise.Lapsed, reprise.Lapsed},
+		"lost, and still its own": {func(store.CompleteRequest) error { return store.ErrLeaseLost }, reprise.EndNotApplied, reprise.Claimed, 0},
+		"ends its own goroutine":  {func(store.CompleteRequest) error { runtime.Goexit(); return nil }, reprise.EndUndecided, reprise.InProgress, reprise.Claimed},
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b, st := setupTransacting(t)
