@@ -37,46 +37,25 @@ func OpenMySQL(raw string, conns int) (*sql.DB, error) {
 
 const mostIdle = 16
 
-// openMySQL opens the leased store in MariaDB or MySQL.
+// openMySQL opens the store in MariaDB or MySQL. Effects are in the same database.
 func openMySQL(ctx context.Context, b *Backend, o StoreOptions) error {
-	db, c, err := b.mysql(ctx, o)
-	if err != nil {
-		return err
-	}
-	store, err := reprisemysql.Open(ctx, db, c)
-	b.Store = store
-	return err
-}
-
-// openMySQLTransactional opens the transactional store in MariaDB or MySQL.
-func openMySQLTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
-	db, c, err := b.mysql(ctx, o)
-	if err != nil {
-		return err
-	}
-	store, err := reprisemysql.OpenTransactional(ctx, db, c)
-	b.Store = store
-	return err
-}
-
-// mysql connects and creates the tables. Effects are in the same database.
-func (b *Backend) mysql(ctx context.Context, o StoreOptions) (*sql.DB, reprisemysql.Config, error) {
 	c := reprisemysql.Config{TxTimeout: o.TxTimeout, PurgeEvery: -1} // Options.Purge says when to purge, for every store
 	if o.MySQLURL == "" {
-		return nil, c, errors.New("needs -mysql-url")
+		return errors.New("needs -mysql-url")
 	}
 	db, err := OpenMySQL(o.MySQLURL, o.Pool)
 	if err != nil {
-		return nil, c, fmt.Errorf("-mysql-url: %w", err)
+		return fmt.Errorf("-mysql-url: %w", err)
 	}
 	b.closers = append(b.closers, func() { _ = db.Close() })
 	if err := reprisemysql.Migrate(ctx, db, c); err != nil {
-		return nil, c, err
+		return err
 	}
 	const table = "CREATE TABLE IF NOT EXISTS reprise_effects (op VARBINARY(255) NOT NULL, attempt INT NOT NULL, owner VARBINARY(16), at BIGINT NOT NULL)"
 	if _, err := db.ExecContext(ctx, table); err != nil {
-		return nil, c, fmt.Errorf("create the table of effects: %w", err)
+		return fmt.Errorf("create the table of effects: %w", err)
 	}
 	b.Effect = insertEffect(db, reprisemysql.Tx, "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
-	return db, c, nil
+	b.Store, err = reprisemysql.Open(ctx, db, c)
+	return err
 }

@@ -2,66 +2,44 @@ package serve
 
 import (
 	"context"
+	"sync"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ownerStore is a store that also puts the owner of an attempt into the context of its
-// handler. Only the store and its engine know it otherwise; a test compares the owner of
-// an effect with that of the record.
-type ownerStore struct {
-	store.Store
+// ownerStore is a store that remembers the owners of the attempts that it granted. Only
+// the store and its engine know them otherwise; a test compares the owner of an effect
+// with that of the record.
+type ownerStore struct{ store.Store }
 
-	binder     store.ContextBinder // the store's own; nil: it has none
-	transactor store.Transactor    // likewise
+// Unwrap makes it a decorator.
+func (s *ownerStore) Unwrap() store.Store { return s.Store }
+
+// owners has the owner of each attempt of this process, by what its handler knows of it.
+var owners sync.Map // store.Owner by attemptKey
+
+type attemptKey struct {
+	id    store.ID
+	fence uint64
 }
 
-// withOwner returns s as an ownerStore with the abilities that an engine looks for. It
-// adds one, so it is not a decorator with Unwrap.
-func withOwner(s store.Store) store.Store {
-	o := &ownerStore{Store: s}
-	o.binder, _ = store.As[store.ContextBinder](s)
-	o.transactor, _ = store.As[store.Transactor](s)
-	if waiter, ok := store.As[store.Waiter](s); ok {
-		return struct {
-			*ownerStore
-			store.Waiter
-		}{o, waiter}
+// Claim implements [store.Store].
+func (s *ownerStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	got, err := s.Store.Claim(ctx, r)
+	if err == nil && got.Outcome == store.Claimed {
+		owners.Store(attemptKey{r.ID, got.Fence}, r.Owner)
 	}
-	return o
-}
-
-type ownerKey struct{}
-
-// Bind implements [store.ContextBinder].
-func (s *ownerStore) Bind(ctx context.Context, id store.ID, owner store.Owner) context.Context {
-	if s.binder != nil {
-		ctx = s.binder.Bind(ctx, id, owner)
-	}
-	return context.WithValue(ctx, ownerKey{}, owner)
-}
-
-// Atomic implements [store.ContextBinder].
-func (s *ownerStore) Atomic() bool { return s.binder != nil && s.binder.Atomic() }
-
-// Transacts implements [store.Transactor].
-func (s *ownerStore) Transacts() error {
-	if s.transactor == nil {
-		return store.ErrInvalid
-	}
-	return s.transactor.Transacts()
-}
-
-// Transaction implements [store.Transactor].
-func (s *ownerStore) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
-	return s.transactor.Transaction(ctx, id, owner)
+	return got, err
 }
 
 // ownerFrom returns the owner of the attempt that ctx belongs to, nil outside of one.
 func ownerFrom(ctx context.Context) []byte {
-	owner, ok := ctx.Value(ownerKey{}).(store.Owner)
+	view, _ := reprise.AttemptFrom(ctx)
+	owner, ok := owners.Load(attemptKey{view.ID(), view.Fence()})
 	if !ok {
 		return nil
 	}
-	return owner[:]
+	id := owner.(store.Owner) //nolint:forcetypeassert // only Claim stores
+	return id[:]
 }

@@ -24,12 +24,6 @@ func openPostgres(ctx context.Context, b *Backend, o StoreOptions) error {
 	return reprisepg.Migrate(ctx, pool, postgresConfig(o))
 }
 
-// openTransactional opens the store in PostgreSQL for a transactional guard.
-func openTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
-	b.transactional = true
-	return openPostgres(ctx, b, o)
-}
-
 func postgresConfig(o StoreOptions) reprisepg.Config {
 	c := reprisepg.Config{Schema: o.Schema, TxTimeout: o.TxTimeout}
 	c.Purge.Every = -1 // Options.Purge says when to purge, for every store

@@ -28,46 +28,25 @@ func OpenFile(file string, conns int) (*sql.DB, error) {
 
 const filePool = 8
 
-// openSQLite opens the leased store in a file of SQLite.
+// openSQLite opens the store in a file of SQLite. Effects are in the same file.
 func openSQLite(ctx context.Context, b *Backend, o StoreOptions) error {
-	db, c, err := b.file(ctx, o)
-	if err != nil {
-		return err
-	}
-	store, err := reprisesqlite.Open(ctx, db, c)
-	b.Store = store
-	return err
-}
-
-// openSQLiteTransactional opens the transactional store in a file of SQLite.
-func openSQLiteTransactional(ctx context.Context, b *Backend, o StoreOptions) error {
-	db, c, err := b.file(ctx, o)
-	if err != nil {
-		return err
-	}
-	store, err := reprisesqlite.OpenTransactional(ctx, db, c)
-	b.Store = store
-	return err
-}
-
-// file opens the file and creates its tables. Effects are in the same file.
-func (b *Backend) file(ctx context.Context, o StoreOptions) (*sql.DB, reprisesqlite.Config, error) {
 	c := reprisesqlite.Config{TxTimeout: o.TxTimeout, PurgeEvery: -1} // Options.Purge says when to purge, for every store
 	if o.SQLiteFile == "" {
-		return nil, c, errors.New("needs -sqlite-file")
+		return errors.New("needs -sqlite-file")
 	}
 	db, err := OpenFile(o.SQLiteFile, o.Pool)
 	if err != nil {
-		return nil, c, err
+		return err
 	}
 	b.closers = append(b.closers, func() { _ = db.Close() })
 	if err := reprisesqlite.Migrate(ctx, db, c); err != nil {
-		return nil, c, err
+		return err
 	}
 	const table = "CREATE TABLE IF NOT EXISTS reprise_effects (op TEXT NOT NULL, attempt INTEGER NOT NULL, owner BLOB, at INTEGER NOT NULL)"
 	if _, err := db.ExecContext(ctx, table); err != nil {
-		return nil, c, fmt.Errorf("create the table of effects: %w", err)
+		return fmt.Errorf("create the table of effects: %w", err)
 	}
 	b.Effect = insertEffect(db, reprisesqlite.Tx, "CAST(unixepoch('subsec') * 1000000 AS INTEGER)")
-	return db, c, nil
+	b.Store, err = reprisesqlite.Open(ctx, db, c)
+	return err
 }

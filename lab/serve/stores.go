@@ -31,7 +31,7 @@ type StoreOptions struct {
 	Acked       int           // replicas that confirm each write of the Redis store; 0: none
 	MaxRecords  int           // of the memory store; 0: its default
 	MaxBytes    int64         // likewise
-	TxTimeout   time.Duration // of the transactional stores; 0: their default
+	TxTimeout   time.Duration // of the transactions of handlers; 0: the store's default
 }
 
 // Backend is an open store, with its resources.
@@ -64,11 +64,19 @@ var stores = map[string]func(context.Context, *Backend, StoreOptions) error{
 	"memory":      openMemory,
 	"redis":       openRedis,
 	"postgres":    openPostgres,
-	"postgres-tx": openTransactional,
+	"postgres-tx": transactional(openPostgres),
 	"mysql":       openMySQL,
-	"mysql-tx":    openMySQLTransactional,
+	"mysql-tx":    transactional(openMySQL),
 	"sqlite":      openSQLite,
-	"sqlite-tx":   openSQLiteTransactional,
+	"sqlite-tx":   transactional(openSQLite),
+}
+
+// transactional returns open with a transactional guard.
+func transactional(open func(context.Context, *Backend, StoreOptions) error) func(context.Context, *Backend, StoreOptions) error {
+	return func(ctx context.Context, b *Backend, o StoreOptions) error {
+		b.transactional = true
+		return open(ctx, b, o)
+	}
 }
 
 // Register adds a store whose client the module lab does not require. It is called before
@@ -114,7 +122,7 @@ func (b *Backend) open(ctx context.Context, st func(context.Context, *Backend, S
 		b.Effect = effects.insert
 	}
 	if b.Effect != nil {
-		b.Store = withOwner(b.Store)
+		b.Store = &ownerStore{b.Store}
 	}
 	return nil
 }

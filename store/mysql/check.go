@@ -22,10 +22,8 @@ const (
 	findingPacket      = "max-allowed-packet"
 	findingSQLMode     = "sql-mode"
 	findingGalera      = "galera"
-	findingPool        = "pool-size"
 	findingSchema      = "schema"
 	leastPacket        = 4 << 20
-	leastAttempts      = 8
 	leastMariaDB       = "10.6"
 	leastMySQL         = "8.0"
 	mariaDB            = "MariaDB"
@@ -45,25 +43,20 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prove(ctx, s, s); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// prove returns an error if Check has an unsafe finding, or if an operation of st fails.
-func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
-	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
+	list, err := s.Check(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range list {
 		if f.Severity == store.Unsafe {
-			return fmt.Errorf("%w: mysql: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
+			return nil, fmt.Errorf("%w: mysql: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
 		}
-		o.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisemysql: "+f.Detail, slog.String("code", f.Code))
+		s.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisemysql: "+f.Detail, slog.String("code", f.Code))
 	}
-	return o.table.Probe(ctx, st, rival)
+	if err := s.table.Probe(ctx, s, s); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // findings collects the findings of Check.
@@ -75,7 +68,7 @@ func (l *findings) add(code string, severity store.Severity, format string, args
 
 // Check implements [store.Checker]: it checks the server, the table and the settings of
 // one session of the pool. It does not write.
-func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var (
 		list                   findings
 		version, mode, name    string
@@ -84,7 +77,7 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		packet                 int64
 		engine, galera, format sql.NullString
 	)
-	db := o.table.DB
+	db := s.table.DB
 	err := db.QueryRowContext(ctx, serverVariables).Scan(&version, &flush, &binlog, &sync, &replica, &packet, &mode)
 	if err != nil {
 		return nil, dialect.Fail("check", err)
@@ -125,28 +118,17 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if replica { // the store does not read the table of a replica
 		return list, nil
 	}
-	if err := o.table.Readable(ctx); err != nil {
+	if err := s.table.Readable(ctx); err != nil {
 		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisemysql.Migrate", err)
 		return list, nil
 	}
-	if err := db.QueryRowContext(ctx, engineOfTable, o.table.Options.Table).Scan(&engine); err != nil {
+	if err := db.QueryRowContext(ctx, engineOfTable, s.table.Options.Table).Scan(&engine); err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	if !strings.EqualFold(engine.String, "InnoDB") {
 		list.add(findingEngine, store.Unsafe, "the table has the engine %s, which has no transactions; use InnoDB", engine.String)
 	}
 	return list, nil
-}
-
-// Check implements [store.Checker]: in addition to the checks of [Store], it checks the
-// size of the pool.
-func (s *TransactionalStore) Check(ctx context.Context) ([]store.Finding, error) {
-	list, err := s.operations.Check(ctx)
-	if conns := s.table.DB.Stats().MaxOpenConnections; err == nil && conns > 0 && conns-spare < leastAttempts {
-		(*findings)(&list).add(findingPool, store.Warning, "the pool has %d connections, so %d attempts run at once; call SetMaxOpenConns with %d or more",
-			conns, conns-spare, leastAttempts+spare)
-	}
-	return list, err
 }
 
 // versionOf returns the product of a version, and its oldest version that is supported.

@@ -2,9 +2,11 @@ package reprisemysql
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
@@ -24,11 +26,21 @@ var dialect = sqlstore.Dialect{
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
 	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
 	Stale:   readOnly,
-	Hold:    " FOR UPDATE NOWAIT",
+	Hold:    " FOR UPDATE",
 	Wait:    " LOCK IN SHARE MODE",
 	Free:    " FOR UPDATE SKIP LOCKED",
-	Isolate: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-	Quote:   func(name string) string { return "`" + name + "`" },
+	Isolate: isolate,
+	Begin:   begin,
+	Back:    "SET SESSION autocommit = @reprise_autocommit, SESSION wait_timeout = @reprise_wait /*M!, SESSION max_statement_time = @reprise_statement */",
+	Undoes: func(_ driver.Conn, err error) bool {
+		number, ok := numberOf(err)
+		return ok && number == 1213 // deadlock
+	},
+	NoSavepoint: func(err error) bool {
+		number, ok := numberOf(err)
+		return ok && number == 1305
+	},
+	Quote: func(name string) string { return "`" + name + "`" },
 	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
 	id           BINARY(32)     NOT NULL PRIMARY KEY,
 	version      SMALLINT       NOT NULL COMMENT 'of the meaning of this row',
@@ -57,6 +69,27 @@ var dialect = sqlstore.Dialect{
 	Classify:  classify,
 	Retires:   retires,
 	Fits:      fits,
+}
+
+// isolate makes the next transaction of the session one that sees what is committed, and
+// fails in a transaction.
+const isolate = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
+// begin returns the statements that begin the transaction of a handler, which lasts as
+// long as timeout at most. Limits are set before any lock: for the silence between two
+// statements, and for one statement, which MySQL cannot limit.
+//
+// The session has autocommit off until the end. A deadlock, or a statement that commits
+// implicitly, ends the transaction, and with autocommit on, the handler's next statement
+// would commit at once; now it begins a transaction that is never committed.
+func begin(timeout time.Duration) []string {
+	seconds := int64((timeout+time.Second-1)/time.Second) + 1
+	return []string{
+		fmt.Sprintf("SET @reprise_autocommit = @@autocommit, @reprise_wait = @@wait_timeout /*M!, @reprise_statement = @@max_statement_time */, "+
+			"SESSION autocommit = 0, SESSION wait_timeout = LEAST(@@wait_timeout, %d) "+
+			"/*M!, SESSION max_statement_time = IF(@@max_statement_time = 0, %[1]d, LEAST(@@max_statement_time, %[1]d)) */", seconds),
+		isolate,
+	}
 }
 
 // started is when the statement started, in microseconds since 1970.

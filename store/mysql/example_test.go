@@ -3,13 +3,11 @@ package reprisemysql_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
@@ -37,9 +35,9 @@ func Example() {
 // when its response is.
 func ExampleTx() {
 	_ = func(w http.ResponseWriter, r *http.Request) {
-		tx, ok := reprisemysql.Tx(r.Context())
-		if !ok {
-			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+		tx, err := reprisemysql.Tx(r.Context())
+		if err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable)
 			return
 		}
 		if _, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = ?", 7); err != nil {
@@ -48,12 +46,6 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated) // committed, and only then sent
 	}
-}
-
-func ExampleNewTransactional() {
-	_, err := reprisemysql.NewTransactional(nil, reprisemysql.Config{})
-	fmt.Println(errors.Is(err, store.ErrInvalid))
-	// Output: true
 }
 
 // The schema for another migration tool.

@@ -13,11 +13,11 @@ import (
 // so the later one must not trust it unless the row still has the revision, which every
 // write raises, that the later one wrote.
 func Migrate(ctx context.Context, db *sql.DB, c Config) error {
-	t, err := newTable(db, c)
+	s, err := New(db, c)
 	if err != nil {
 		return err
 	}
-	return t.Migrate(ctx)
+	return s.table.Migrate(ctx)
 }
 
 // Schema returns the statements of [Migrate], for another migration tool.

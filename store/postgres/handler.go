@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 )
@@ -50,24 +51,20 @@ func SQLTx(ctx context.Context) (*sql.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tx := t.SQLTx(); tx != nil {
-		return tx, nil
-	}
-	return nil, fmt.Errorf("%w: postgres: the attempt has ended, and its transaction with it", store.ErrInvalid)
+	return t.SQLTx(), nil
 }
 
-func begin(ctx context.Context, overSQL bool) (*handlertx.Transaction, error) {
-	t := handlertx.Of(ctx)
-	switch {
-	case t == nil:
-		return nil, fmt.Errorf("%w: postgres: this context has no transaction: the route has no middleware, or the policy of its attempt is not Transactional, or the request has no key", store.ErrInvalid)
-	case t.OverSQL() && !overSQL:
-		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)
-	case !t.OverSQL() && overSQL:
-		return nil, fmt.Errorf("%w: postgres: the store is over a pgx pool; call Tx", store.ErrInvalid)
-	}
-	if err := t.Begin(ctx); err != nil {
+func begin(ctx context.Context, overSQL bool) (*handlertx.Session, error) {
+	began, err := lazytx.Begin(ctx, handlertx.Name)
+	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	s := began.(*handlertx.Session) //nolint:forcetypeassert // there is no other of this name
+	switch {
+	case s.OverSQL() && !overSQL:
+		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)
+	case !s.OverSQL() && overSQL:
+		return nil, fmt.Errorf("%w: postgres: the store is over a pgx pool; call Tx", store.ErrInvalid)
+	}
+	return s, nil
 }

@@ -7,8 +7,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 	"github.com/reprise-go/reprise/store/postgres/internal/leased"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -22,7 +24,7 @@ import (
 type Store struct {
 	operations
 	store        *leased.Store
-	transactions *handlertx.Transactions
+	transactions *lazytx.Transactions
 }
 
 var (
@@ -111,7 +113,12 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 }
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
-func (s *Store) Transacts() error { return s.transactions.Possible() }
+func (s *Store) Transacts() error {
+	if s.table.Db.Use().Limit == 1 {
+		return table.Invalid("the pool has one connection, which a handler's transaction would keep from every claim; give it ten or more")
+	}
+	return nil
+}
 
 // Transaction implements [store.Transactor]: see [Tx].
 func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {

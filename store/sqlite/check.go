@@ -30,31 +30,26 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prove(ctx, s, s); err != nil {
+	list, err := s.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range list {
+		if f.Severity == store.Unsafe {
+			return nil, fmt.Errorf("%w: sqlite: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
+		}
+		s.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisesqlite: "+f.Detail, slog.String("code", f.Code))
+	}
+	if err := s.table.Probe(ctx, s, s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// prove returns an error if Check has an unsafe finding, or if an operation of st fails.
-func (o *operations) prove(ctx context.Context, st, rival store.Store) error {
-	list, err := st.(store.Checker).Check(ctx) //nolint:forcetypeassert // both stores are
-	if err != nil {
-		return err
-	}
-	for _, f := range list {
-		if f.Severity == store.Unsafe {
-			return fmt.Errorf("%w: sqlite: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
-		}
-		o.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisesqlite: "+f.Detail, slog.String("code", f.Code))
-	}
-	return o.table.Probe(ctx, st, rival)
-}
-
 // Check implements [store.Checker]: it checks the version, the file and the settings of
 // one connection of the pool. It does not see connections that were opened with other
 // settings. It does not write.
-func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	var list []store.Finding
 	add := func(code string, severity store.Severity, format string, args ...any) {
 		list = append(list, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
@@ -67,14 +62,14 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 		"PRAGMA synchronous":      &synchronous,
 		"SELECT file FROM pragma_database_list WHERE name = 'main'": &file,
 	} {
-		if err := o.table.DB.QueryRowContext(ctx, query).Scan(to); err != nil {
+		if err := s.table.DB.QueryRowContext(ctx, query).Scan(to); err != nil {
 			return nil, dialect.Fail("check", err)
 		}
 	}
 	if !atLeast(version, 3, 35) {
 		add(findingVersion, store.Unsafe, "SQLite %s is not supported; use a driver with 3.35 or newer", version)
 	}
-	conns := o.table.DB.Stats().MaxOpenConnections
+	conns := s.table.DB.Stats().MaxOpenConnections
 	switch {
 	case file == "" && conns == 1:
 		add(findingInMemory, store.Warning, "the database is in memory, so a restart loses every record; use a file")
@@ -97,7 +92,7 @@ func (o *operations) Check(ctx context.Context) ([]store.Finding, error) {
 	if conns == 1 && file != "" {
 		add(findingPool, store.Warning, "the pool has one connection, so replays wait for writes; call SetMaxOpenConns with 4 or more")
 	}
-	if err := o.table.Readable(ctx); err != nil {
+	if err := s.table.Readable(ctx); err != nil {
 		add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisesqlite.Migrate", err)
 	}
 	return list, nil

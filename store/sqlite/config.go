@@ -24,9 +24,8 @@ type Config struct {
 	// digits and underscores. Two tables are two separate stores.
 	Table string
 
-	// TxTimeout is the longest that an attempt of the transactional store may last, 1 s
-	// to 24 h; zero means a minute. At its end the store rolls back. The leased store does
-	// not use it.
+	// TxTimeout is the longest that the transaction of a handler may last, 1 s to 24 h; zero
+	// means a minute. At its end the store rolls back: see [Tx].
 	TxTimeout time.Duration
 
 	// PurgeEvery is how often the store deletes expired records while an engine uses it, 1 s

@@ -47,9 +47,6 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 func TestNewNeedsADatabase(t *testing.T) {
 	t.Parallel()
 	if _, err := New(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("leased: %v, want ErrInvalid", err)
-	}
-	if _, err := NewTransactional(nil, Config{}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("transactional: %v, want ErrInvalid", err)
+		t.Errorf("%v, want ErrInvalid", err)
 	}
 }

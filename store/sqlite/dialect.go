@@ -1,8 +1,12 @@
 package reprisesqlite
 
 import (
+	"database/sql/driver"
+	"time"
+
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // dialect is that of SQLite. Its clock is that of the host, which all users of the file
@@ -39,6 +43,23 @@ var dialect = sqlstore.Dialect{
 	DeleteDue: "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
 	UpdateDue: "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
 	Classify:  classify,
+	Begin:     func(time.Duration) []string { return []string{"BEGIN IMMEDIATE"} },
+	Undoes:    undoes,
+	NoSavepoint: func(err error) bool {
+		code, ok := resultCode(err)
+		return ok && code == codeError
+	},
+}
+
+// undoes reports whether a statement that failed has ended its transaction: SQLite rolls
+// it back after some errors, such as a full disk or the end of a context. BEGIN fails in
+// a transaction.
+func undoes(conn driver.Conn, _ error) bool {
+	if sqltx.Exec(conn, "BEGIN") != nil {
+		return false
+	}
+	_ = sqltx.Exec(conn, "ROLLBACK")
+	return true
 }
 
 // The result codes of SQLite that matter here, and the mask for the byte of an extended

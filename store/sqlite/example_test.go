@@ -3,12 +3,10 @@ package reprisesqlite_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/http"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -36,9 +34,9 @@ func Example() {
 // when its response is.
 func ExampleTx() {
 	_ = func(w http.ResponseWriter, r *http.Request) {
-		tx, ok := reprisesqlite.Tx(r.Context())
-		if !ok {
-			http.Error(w, "this needs an Idempotency-Key", http.StatusBadRequest)
+		tx, err := reprisesqlite.Tx(r.Context())
+		if err != nil {
+			http.Error(w, "try again", http.StatusServiceUnavailable)
 			return
 		}
 		if _, err := tx.ExecContext(r.Context(), "UPDATE accounts SET balance = balance - 100 WHERE id = ?", 7); err != nil {
@@ -47,12 +45,6 @@ func ExampleTx() {
 		}
 		w.WriteHeader(http.StatusCreated) // committed, and only then sent
 	}
-}
-
-func ExampleNewTransactional() {
-	_, err := reprisesqlite.NewTransactional(nil, reprisesqlite.Config{})
-	fmt.Println(errors.Is(err, store.ErrInvalid))
-	// Output: true
 }
 
 // The schema for another migration tool.

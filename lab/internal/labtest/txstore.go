@@ -6,14 +6,13 @@ import (
 	"sync"
 
 	"github.com/reprise-go/reprise/core/store"
-	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 // TxStore ends attempts as an engine does for a transactional policy, so that tests of
 // the store reach each call: a completion commits the handler's transaction if that has
 // begun, what was not applied is released, and what the handler ended itself is unknown.
 type TxStore struct {
-	*reprisepg.Store
+	TransactorStore
 
 	mu       sync.Mutex
 	attempts map[store.Owner]boundTx
@@ -24,9 +23,19 @@ type boundTx struct {
 	store.Transaction
 }
 
+// TransactorStore is a store in a database of SQL.
+type TransactorStore interface {
+	store.Store
+	store.Transactor
+	store.Inspector
+	store.Purger
+	store.Checker
+	store.Meter
+}
+
 // NewTxStore returns st as a transactional policy uses it.
-func NewTxStore(st *reprisepg.Store) *TxStore {
-	return &TxStore{Store: st, attempts: make(map[store.Owner]boundTx)}
+func NewTxStore(st TransactorStore) *TxStore {
+	return &TxStore{TransactorStore: st, attempts: make(map[store.Owner]boundTx)}
 }
 
 // Bind returns a context in which the handler of an attempt finds its transaction.
@@ -70,14 +79,14 @@ func (s *TxStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 		if tx != nil {
 			_ = tx.Rollback(ctx) // else the server does
 		}
-		return s.Store.Complete(ctx, r)
+		return s.TransactorStore.Complete(ctx, r)
 	}
 	err := tx.Commit(ctx, r)
 	switch {
 	case errors.Is(err, store.ErrNotApplied):
-		_ = s.Store.Release(ctx, r.ID, r.Owner)
+		_ = s.TransactorStore.Release(ctx, r.ID, r.Owner)
 	case errors.Is(err, store.ErrMisconfigured):
-		_ = s.Store.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "ended by its handler"})
+		_ = s.TransactorStore.Unknown(ctx, store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "ended by its handler"})
 	}
 	return err
 }
@@ -87,7 +96,7 @@ func (s *TxStore) Release(ctx context.Context, id store.ID, owner store.Owner) e
 	if tx := s.take(owner); tx != nil {
 		_ = tx.Rollback(ctx)
 	}
-	return s.Store.Release(ctx, id, owner)
+	return s.TransactorStore.Release(ctx, id, owner)
 }
 
 // Unknown rolls back, and says that the outcome is unknown.
@@ -95,5 +104,5 @@ func (s *TxStore) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if tx := s.take(r.Owner); tx != nil {
 		_ = tx.Rollback(ctx)
 	}
-	return s.Store.Unknown(ctx, r)
+	return s.TransactorStore.Unknown(ctx, r)
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -54,20 +53,10 @@ func Exec(tb testing.TB, raw, statement string, args ...any) {
 	}
 }
 
-// Leased returns the leased store over a database, as another process has it.
-func Leased(tb testing.TB, raw string) store.Store {
+// Store returns the store over a database, as another process has it.
+func Store(tb testing.TB, raw string) *reprisemysql.Store {
 	tb.Helper()
 	st, err := reprisemysql.New(Pool(tb, raw, 0), reprisemysql.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return st
-}
-
-// Transactional returns the transactional store over a database, likewise.
-func Transactional(tb testing.TB, raw string) store.Store {
-	tb.Helper()
-	st, err := reprisemysql.NewTransactional(Pool(tb, raw, 0), reprisemysql.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
@@ -23,20 +22,10 @@ func New(tb testing.TB) string {
 	return file
 }
 
-// Leased returns the leased store over a file, as a separate process has it.
-func Leased(tb testing.TB, file string) store.Store {
+// Store returns the store over a file, as a separate process has it.
+func Store(tb testing.TB, file string) *reprisesqlite.Store {
 	tb.Helper()
 	st, err := reprisesqlite.New(open(tb, file), reprisesqlite.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return st
-}
-
-// Transactional returns the transactional store over a file, likewise.
-func Transactional(tb testing.TB, file string) store.Store {
-	tb.Helper()
-	st, err := reprisesqlite.NewTransactional(open(tb, file), reprisesqlite.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,19 +22,39 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	if !t.Dialect.Embedded {
 		return t.renewEach(ctx, rs)
 	}
-	rs, statuses := slices.Clone(rs), make([]store.RenewStatus, len(rs)) // the caller may return before they are executed
+	return t.renewTogether(ctx, slices.Clone(rs)) // the caller may return before they are executed
+}
+
+// renewTogether renews a batch in one transaction. While that of a handler excludes all
+// others, the lease of its attempt needs no write: see session.promise.
+func (t *Table) renewTogether(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	writer, rest, others := t.writer.Load(), slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs)), make([]int, 0, len(rs))
+	for i := range rs {
+		if writer.promise(&rs[i]) {
+			rest[i] = store.Renewed
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(others) == 0 {
+		return rest, nil
+	}
+	statuses := slices.Clone(rest)
 	err := t.write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
-		for i := range rs {
+		for _, i := range others {
 			if statuses[i], err = t.renew(ctx, on, &rs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return statuses, nil
+	case len(others) < len(rs): // not statuses: the writer may still write to it
+		return rest, nil
 	}
-	return statuses, nil
+	return nil, err
 }
 
 func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (store.RenewStatus, error) {

@@ -23,6 +23,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
+
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Dialect has the differences between databases.
@@ -53,10 +56,22 @@ type Dialect struct {
 	// row, after the wait for its lock. It is empty if Embedded is set.
 	Late string
 
-	// Hold is the suffix of a query in the transaction of an attempt: it locks the row, and
-	// fails instead of waiting. Wait is the suffix of a query that waits for those who are
-	// writing the row, and Free that of one that skips the row instead; both are empty if
-	// Embedded is set.
+	// Begin returns the statements that begin the transaction of a handler, which a server
+	// ends if its client is silent for so long. The transaction has a savepoint then. Back
+	// is the statement that restores what they changed for the session; empty means that
+	// they changed nothing.
+	Begin func(timeout time.Duration) []string
+	Back  string
+
+	// Undoes reports whether a statement of a handler that failed has ended its transaction.
+	// NoSavepoint reports whether an error says that there is no such savepoint.
+	Undoes      sqltx.Undoes
+	NoSavepoint func(err error) bool
+
+	// Hold is the suffix of a query in the transaction of a handler: it locks the row, after
+	// waiting for others who write it. Wait is the suffix of a query that waits for those
+	// without locking the row, and Free that of one that skips the row instead. All are
+	// empty if Embedded is set.
 	Hold, Wait, Free string
 
 	// Isolate is the statement that makes the next transaction of the session see what is

@@ -80,3 +80,7 @@ func (c direct) ExecContext(ctx context.Context, query string, args ...any) (sql
 type execError struct{ error }
 
 func (e execError) Unwrap() error { return e.error }
+
+// retire closes a connection of the pool. A transaction on it must have ended before,
+// because database/sql waits for it.
+func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }

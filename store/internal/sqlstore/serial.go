@@ -10,6 +10,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/slots"
 )
 
 // Serial is the [Writer] of a database that has one writer at a time. Operations that
@@ -19,6 +20,7 @@ type Serial struct {
 	db      *sql.DB
 	dialect *Dialect
 	lock    string // the statement that makes a transaction the writer
+	turns   *slots.Slots
 	queue   *batching.Queue[operation]
 }
 
@@ -34,9 +36,10 @@ type operation struct {
 const mostOperations = 128
 
 // NewSerial returns the writer of a table. lock is a statement that has no effect but to
-// make its transaction the one writer of the database.
-func NewSerial(db *sql.DB, d *Dialect, table, lock string) *Serial {
-	w := &Serial{db: db, dialect: d, lock: d.load(table, lock)}
+// make its transaction the one writer of the database. In turns, of which there is one,
+// its transactions wait for those of handlers, first come, first served.
+func NewSerial(db *sql.DB, d *Dialect, table, lock string, turns *slots.Slots) *Serial {
+	w := &Serial{db: db, dialect: d, lock: d.load(table, lock), turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
 		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
 		Inline: func(*operation) bool { return false }, // it may have to wait for another process
@@ -81,12 +84,22 @@ func (e statementError) Unwrap() error { return e.error }
 
 // transact executes a batch in one transaction.
 func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
-	tx, err := w.transaction(ctx, batch[0].Value().name)
-	if err != nil {
-		return err
+	op := batch[0].Value().name
+	if err := w.turns.Take(ctx, w.turns.Enqueue()); err != nil {
+		return w.dialect.Fail(op, err)
 	}
-	defer tx.End()
-	rest := context.WithoutCancel(ctx) // an interrupted statement would end the transaction of all
+	defer w.turns.Release()
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return w.dialect.Fail(op, err)
+	}
+	defer conn.Close()
+	tx, err := w.begin(ctx, conn)
+	if err != nil {
+		return w.dialect.Fail(op, err)
+	}
+	defer func() { _ = tx.Rollback() }() // unless it has been committed
+	rest := context.WithoutCancel(ctx)   // an interrupted statement would end the transaction of all
 	for _, s := range batch {
 		v := s.Value()
 		if v.err = nil; !s.Begin() {
@@ -96,47 +109,31 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 			return statementError{v.err}
 		}
 	}
-	if err := tx.commit(rest); err != nil {
+	if err := tx.Commit(); err != nil {
+		// A commit that finds the file busy leaves the transaction open, and not every driver
+		// ends it.
+		_, _ = conn.ExecContext(rest, "ROLLBACK")
 		return w.dialect.FailCommit("commit", err)
 	}
 	return nil
 }
 
-// Begin implements [Beginner]: the one writer excludes every other attempt.
-func (w *Serial) Begin(ctx context.Context, op string, _ store.ID) (*Tx, error) {
-	return w.transaction(ctx, op)
-}
-
-// transaction begins a transaction that is the writer, which the caller has to end. It
-// waits for other processes until ctx ends; the transaction does not end with ctx.
-func (w *Serial) transaction(ctx context.Context, op string) (*Tx, error) {
-	conn, err := w.db.Conn(ctx)
-	if err != nil {
-		return nil, w.dialect.Fail(op, err)
-	}
+// begin begins a transaction that is the writer. It waits for other processes until ctx
+// ends; the transaction does not end with ctx.
+func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
 	for try := 1; ; try++ {
-		tx, err := w.begin(ctx, conn)
-		if err == nil {
-			return &Tx{Tx: tx, Conn: conn}, nil
+		tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
+		if err != nil {
+			return nil, err
 		}
-		err = w.dialect.Fail(op, err)
-		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
-			_ = conn.Close()
+		if _, err = tx.ExecContext(ctx, w.lock); err == nil {
+			return tx, nil
+		}
+		_ = tx.Rollback()
+		if busy := w.dialect.Fail("begin", err); !errors.Is(busy, store.ErrBusy) || !pause(ctx, try) {
 			return nil, err
 		}
 	}
-}
-
-func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
-	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tx.ExecContext(ctx, w.lock); err != nil {
-		_ = tx.Rollback()
-		return nil, err
-	}
-	return tx, nil
 }
 
 // longestPause bounds the wait between two tries to become the writer.

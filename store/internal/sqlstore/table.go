@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -31,6 +32,7 @@ type Table struct {
 
 	statements  statements
 	purgeFailed upkeep.Minutely
+	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
 
 // NewTable returns the table of o.Table. It does not contact the database.
@@ -135,8 +137,8 @@ func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row,
 	return found, err == nil && found.Found && !t.Dialect.Embedded, err
 }
 
-// hold is look in the transaction of an attempt. It locks the row, so decisions about it
-// stay the same until the transaction ends.
+// hold is look in the transaction of a handler. It locks the row, once no other
+// transaction writes it, so that decisions about it stay the same until the end.
 func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
 	found, err := t.query(ctx, on, t.statements.hold, id)
 	if err == nil {

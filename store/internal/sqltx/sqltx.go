@@ -14,21 +14,42 @@ import (
 // ErrManaged is the error of Commit and Rollback of a [Lent] transaction.
 var ErrManaged = errors.New("reprise: the store commits or rolls back the transaction of an attempt, together with the response")
 
-// Lent is a connection that is lent to a handler.
-type Lent struct {
-	Tx *sql.Tx
+// errUndone is the error of the statements that follow one which ended the transaction.
+var errUndone = errors.New("reprise: an earlier statement failed, and the database rolled the transaction back with it; return from the handler")
 
-	db     *sql.DB
-	closed atomic.Bool
+// Undoes reports whether the database rolled the transaction on conn back when a
+// statement failed with err. It is called before the next statement of the connection.
+type Undoes func(conn driver.Conn, err error) bool
+
+// Lent is a connection that is lent to a handler. It turns a panic of the driver into an
+// error, because database/sql does not end a query that panics.
+type Lent struct {
+	Store *sql.Conn // for the statements of the store, before Tx is used and after Close
+	Tx    *sql.Tx   // for the handler
+
+	db        *sql.DB
+	conn      driver.Conn
+	undoes    Undoes
+	refused   atomic.Bool
+	undone    atomic.Bool
+	panicked  atomic.Bool
+	running   context.Context // of the statements of the handler
+	interrupt context.CancelFunc
+	open      []func() // release the contexts of queries
 }
 
-// Lend returns conn as a transaction of database/sql. The caller has begun it, and ends
-// it after [Lent.Close].
-func Lend(conn driver.Conn) (*Lent, error) {
-	l := &Lent{}
-	l.db = sql.OpenDB(connector{conn, &l.closed})
-	var err error
-	if l.Tx, err = l.db.BeginTx(context.Background(), nil); err != nil {
+// Lend returns conn as a transaction of database/sql. The caller begins it before the
+// handler gets it, and ends it after [Lent.Close]. undoes is nil where a failed statement
+// is no news.
+func Lend(conn driver.Conn, undoes Undoes) (l *Lent, err error) {
+	l = &Lent{conn: conn, undoes: undoes}
+	l.running, l.interrupt = context.WithCancel(context.Background())
+	l.db = sql.OpenDB(connector{l})
+	if l.Store, err = l.db.Conn(context.Background()); err == nil {
+		l.Tx, err = l.db.BeginTx(context.Background(), nil)
+	}
+	if err != nil {
+		l.interrupt()
 		_ = l.db.Close()
 		return nil, err
 	}
@@ -37,92 +58,71 @@ func Lend(conn driver.Conn) (*Lent, error) {
 
 // Refuse makes the calls that the handler still makes fail. It does not wait for those
 // that are on their way.
-func (l *Lent) Refuse() { l.closed.Store(true) }
+func (l *Lent) Refuse() { l.refused.Store(true) }
 
-// Close takes the connection back: it waits for a statement of the handler that is on its
-// way, and closes the results that it left open.
+// Interrupt is Refuse, and ends the statement of the handler that is on its way.
+func (l *Lent) Interrupt() {
+	l.Refuse()
+	l.interrupt()
+}
+
+// Close takes the connection back for the statements of the store: it waits for one of
+// the handler that is on its way, and closes the results that it left open.
 func (l *Lent) Close() {
 	l.Refuse()
 	_ = l.Tx.Rollback() // of no effect on the server
+	for _, release := range l.open {
+		release()
+	}
+	l.open = nil
+}
+
+// Undone reports whether a failed statement of the handler ended the transaction.
+func (l *Lent) Undone() bool { return l.undone.Load() }
+
+// Panicked reports whether the driver panicked, so that the state of the connection is
+// unknown.
+func (l *Lent) Panicked() bool { return l.panicked.Load() }
+
+// End ends the use of the connection, after Close.
+func (l *Lent) End() {
+	l.interrupt()
+	_ = l.Store.Close()
 	_ = l.db.Close()
 }
 
-// connector is the [driver.Connector] of the one connection. It must not have the methods
-// of that: Close of a [sql.DB] calls the Close of its connector.
-type connector struct {
-	lent   driver.Conn
-	closed *atomic.Bool
+// begin begins a statement, and returns the error of one that may not be executed.
+func (l *Lent) begin(ofHandler bool) error {
+	switch {
+	case !ofHandler:
+		return nil
+	case l.refused.Load():
+		return sql.ErrTxDone
+	case l.undone.Load():
+		return errUndone
+	}
+	return nil
 }
 
-// Connect implements [driver.Connector].
-func (c connector) Connect(context.Context) (driver.Conn, error) { return &conn{c}, nil }
-
-// Driver implements [driver.Connector].
-func (c connector) Driver() driver.Driver { return nil }
-
-// conn forwards statements to the connection, until it is closed.
-type conn struct{ connector }
-
-// Begin implements [driver.Conn]: the transaction has begun.
-func (c *conn) Begin() (driver.Tx, error) { return managed{}, nil }
-
-// BeginTx implements [driver.ConnBeginTx].
-func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return managed{}, nil }
-
-// Close implements [driver.Conn]: the connection is the caller's.
-func (c *conn) Close() error { return nil }
-
-// Prepare implements [driver.Conn].
-func (c *conn) Prepare(query string) (driver.Stmt, error) {
-	return c.PrepareContext(context.Background(), query)
+// end ends a statement that failed, or panicked.
+func (l *Lent) end(ofHandler bool, err *error) {
+	if value := recover(); value != nil {
+		l.panicked.Store(true)
+		*err = errPanic{value}
+		return
+	}
+	failed := *err != nil && !errors.Is(*err, driver.ErrSkip)
+	if failed && ofHandler && l.undoes != nil && !l.panicked.Load() && l.undoes(l.conn, *err) {
+		l.undone.Store(true)
+	}
 }
 
-// PrepareContext implements [driver.ConnPrepareContext].
-func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if c.closed.Load() {
-		return nil, sql.ErrTxDone
+// bound returns ctx for a statement, which Interrupt ends.
+func (l *Lent) bound(ctx context.Context) (bounded context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(l.running, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
 	}
-	if p, ok := c.lent.(driver.ConnPrepareContext); ok {
-		return p.PrepareContext(ctx, query)
-	}
-	return c.lent.Prepare(query)
 }
-
-// ExecContext implements [driver.ExecerContext].
-func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if c.closed.Load() {
-		return nil, sql.ErrTxDone
-	}
-	if e, ok := c.lent.(driver.ExecerContext); ok {
-		return e.ExecContext(ctx, query, args)
-	}
-	return nil, driver.ErrSkip
-}
-
-// QueryContext implements [driver.QueryerContext].
-func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if c.closed.Load() {
-		return nil, sql.ErrTxDone
-	}
-	if q, ok := c.lent.(driver.QueryerContext); ok {
-		return q.QueryContext(ctx, query, args)
-	}
-	return nil, driver.ErrSkip
-}
-
-// CheckNamedValue implements [driver.NamedValueChecker].
-func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := c.lent.(driver.NamedValueChecker); ok {
-		return checker.CheckNamedValue(v)
-	}
-	return driver.ErrSkip
-}
-
-// managed is the [driver.Tx] of a transaction that the store ends.
-type managed struct{}
-
-// Commit implements [driver.Tx].
-func (managed) Commit() error { return ErrManaged }
-
-// Rollback implements [driver.Tx].
-func (managed) Rollback() error { return ErrManaged }

@@ -10,32 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Commit implements [store.Transaction]: the completion and COMMIT are one round trip.
-func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
-	t.watchdog.Stop() // from here on ctx is the bound
-	err := t.commit(ctx, &r)
-	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
-		return t.find(ctx)
-	}
-	return err
-}
-
-// commit is Commit without a second look, and gives the connection back.
-func (t *Transaction) commit(ctx context.Context, r *store.CompleteRequest) (err error) {
-	defer t.end()
+// Commit implements [lazytx.Session]: the completion and COMMIT are one round trip.
+func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err error) {
 	defer func() {
 		if err != nil {
 			_ = t.undo(ctx) // so that its locks are free before the answer is sent
 		}
 	}()
-	if err := r.Validate(); err != nil {
-		return notApplied(err.Error())
-	}
 	if err := t.ready(ctx); err != nil {
 		return err
 	}
@@ -54,28 +41,25 @@ func (t *Transaction) commit(ctx context.Context, r *store.CompleteRequest) (err
 		s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 	}
 	if err == nil && batch.tag.String() != "COMMIT" {
-		return notApplied("the server answered COMMIT with " + batch.tag.String())
+		return lazytx.NotApplied(Name, "the server answered COMMIT with "+batch.tag.String())
 	}
 	return failCommit(err, batch.done)
 }
 
 // ready returns an error if there is no transaction to commit.
-func (t *Transaction) ready(ctx context.Context) error {
-	if t.expired.Load() {
-		return notApplied("the transaction outlasted Config.TxTimeout")
-	}
+func (t *Session) ready(ctx context.Context) error {
 	busy := t.conn.PgConn().IsBusy()
 	t.takeBack(ctx)
 	status := t.conn.PgConn().TxStatus()
 	switch {
 	case busy:
-		return notApplied("the handler left a result open; read or close it before the handler returns")
+		return lazytx.NotApplied(Name, "the handler left a result open; read or close it before the handler returns")
 	case t.conn.IsClosed():
-		return notApplied("the connection ended before COMMIT was sent")
+		return lazytx.NotApplied(Name, "the connection ended before COMMIT was sent")
 	case status == txIdle:
-		return errEndedByHandler
+		return lazytx.EndedByHandler(Name)
 	case status == txFailed:
-		return notApplied("a statement of the handler failed, and with it its transaction")
+		return lazytx.NotApplied(Name, "a statement of the handler failed, and with it its transaction")
 	}
 	return nil
 }
@@ -89,13 +73,13 @@ func failCommit(err error, steps int) error {
 	case err == nil:
 		return nil
 	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 0:
-		return errEndedByHandler
+		return lazytx.EndedByHandler(Name)
 	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 1:
-		return errLeaseLost
+		return lazytx.LeaseLost(Name)
 	case wire.HasCode(err, wire.CodeIdleTimeout):
-		return notApplied("the server ended the session of an idle owner")
+		return lazytx.NotApplied(Name, "the server ended the session of an idle owner")
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
-		return notApplied(err.Error())
+		return lazytx.NotApplied(Name, err.Error())
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
@@ -107,11 +91,11 @@ const (
 	findMargin = 100 * time.Millisecond
 )
 
-// find finds out, by another connection, whether a COMMIT without an answer was executed.
+// Find implements [lazytx.Session]: it finds out, by another connection, whether a COMMIT without an answer was executed.
 // Its statement waits for the transaction that holds the record, and reads it then. A
 // batch that the server has not begun by then finds another owner, or none, once the
 // engine has released the record.
-func (t *Transaction) find(ctx context.Context) error {
+func (t *Session) Find(ctx context.Context) error {
 	held, err := t.all.table.Db.Hold(ctx, "complete")
 	if err != nil {
 		return undecided(err.Error())
@@ -136,7 +120,7 @@ func (t *Transaction) find(ctx context.Context) error {
 	case state == record.Completed:
 		return nil
 	case state == record.Running:
-		return notApplied("the connection was lost, and the server rolled back")
+		return lazytx.NotApplied(Name, "the connection was lost, and the server rolled back")
 	}
 	return undecided("the record is not this owner's any more")
 }

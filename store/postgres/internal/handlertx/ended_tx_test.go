@@ -12,9 +12,9 @@ import (
 func TestEndedAttemptReachesNoConnection(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	over := &Transaction{}
+	over := &Session{}
 	over.ended.Store(true)
-	running := &Transaction{}
+	running := &Session{}
 	closed := &handlerTx{attempt: running, savepoint: "s"}
 	closed.closed.Store(true)
 	for name, tx := range map[string]*handlerTx{

@@ -13,29 +13,20 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// Tx returns the transaction as a handler over a pgx pool sees it, after
-// [Transaction.Begin].
-func (t *Transaction) Tx() pgx.Tx { return &handlerTx{attempt: t} }
+// Tx returns the transaction as a handler over a pgx pool sees it.
+func (t *Session) Tx() pgx.Tx { return &handlerTx{attempt: t} }
 
-// SQLTx returns the transaction as a handler over a *sql.DB sees it, after
-// [Transaction.Begin]. It is nil where the attempt has ended meanwhile.
-func (t *Transaction) SQLTx() *sql.Tx {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil
-	}
-	return t.lent.Tx
-}
+// SQLTx returns the transaction as a handler over a *sql.DB sees it.
+func (t *Session) SQLTx() *sql.Tx { return t.tx }
 
 // OverSQL reports whether the store is one over a *sql.DB.
-func (t *Transaction) OverSQL() bool { return t.all.table.Db.SQL != nil }
+func (t *Session) OverSQL() bool { return t.all.table.Db.SQL != nil }
 
 // handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
 // it. Once the attempt has ended, it refuses every call that needs the server, because
 // its connection may be serving another request.
 type handlerTx struct {
-	attempt   *Transaction
+	attempt   *Session
 	savepoint string      // empty for the transaction itself, which the store ends
 	closed    atomic.Bool // the savepoint was committed or rolled back
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Held is a connection out of a pool that one caller uses for several calls. Release
@@ -19,9 +20,6 @@ type Held struct {
 }
 
 // Hold takes a connection out of the pool. Its error says which operation failed.
-//
-// database/sql lends its connections for the duration of a call only, so that a goroutine
-// stays in such a call until Release.
 func (d Database) Hold(ctx context.Context, op string) (*Held, error) {
 	s, err := d.Acquire(ctx, op)
 	if err != nil {
@@ -30,34 +28,16 @@ func (d Database) Hold(ctx context.Context, op string) (*Held, error) {
 	if s.SQL == nil {
 		return &Held{Conn: s.Pool.Conn(), socket: s.Socket, back: s.Release}, nil
 	}
-	type lent struct {
-		held *Held
-		err  error
+	held, err := sqltx.HoldConn(s.SQL)
+	if err != nil {
+		return nil, Fail(op, err)
 	}
-	answer, back, ended := make(chan lent, 1), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := s.raw(func(driverConn any) error {
-			conn, err := pgxConn(driverConn)
-			if err != nil {
-				return err
-			}
-			h := &Held{Conn: conn, socket: s.Socket, back: func() { close(back); <-ended }}
-			h.Driver, _ = driverConn.(driver.Conn)
-			answer <- lent{held: h}
-			<-back
-			return nil
-		})
-		if err != nil {
-			answer <- lent{err: err}
-		}
-		s.Release()
-	}()
-	a := <-answer
-	if a.err != nil {
-		return nil, Fail(op, a.err)
+	conn, err := pgxConn(held.Conn)
+	if err != nil {
+		held.Release(false)
+		return nil, Fail(op, err)
 	}
-	return a.held, nil
+	return &Held{Conn: conn, Driver: held.Conn, socket: s.Socket, back: func() { held.Release(unusable(conn)) }}, nil
 }
 
 // Kill closes the connection during its use. The server then rolls back, and the next

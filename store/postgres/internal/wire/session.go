@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Database is where a store gets its connections: a pgx pool, or a *sql.DB over pgx's
@@ -101,7 +102,7 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 		panicked any
 		returned bool
 	)
-	err := s.raw(func(driverConn any) error {
+	err := sqltx.Raw(s.SQL, func(driverConn any) error {
 		conn, err := pgxConn(driverConn)
 		if err != nil {
 			result, returned = err, true
@@ -128,20 +129,10 @@ func (s *Session) Do(f func(*pgx.Conn) error) error {
 	return result
 }
 
-// raw is [sql.Conn.Raw] without its panic: where the connection is closed between its two
-// looks at it, as the end of a transaction's context closes it, it locks the mutex of nil
-// (grabConn of Go 1.26). f has not been called then.
-func (s *Session) raw(f func(driverConn any) error) (err error) {
-	called := false
-	defer func() {
-		if !called && recover() != nil {
-			err = sql.ErrConnDone
-		}
-	}()
-	return s.SQL.Raw(func(driverConn any) error {
-		called = true
-		return f(driverConn)
-	})
+// unusable reports whether a connection must not return to the pool: it is closed, or in
+// a transaction.
+func unusable(conn *pgx.Conn) bool {
+	return conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != 'I'
 }
 
 // pgxConn returns pgx's connection in a connection of database/sql. It looks into drivers
@@ -173,7 +164,7 @@ func (s *Session) Release() {
 	}
 	_ = s.SQL.Raw(func(driverConn any) error {
 		conn, err := pgxConn(driverConn)
-		if err != nil || conn.IsClosed() || conn.PgConn().IsBusy() || conn.PgConn().TxStatus() != 'I' {
+		if err != nil || unusable(conn) {
 			return driver.ErrBadConn // database/sql closes it
 		}
 		return nil

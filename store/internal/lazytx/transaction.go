@@ -1,0 +1,191 @@
+package lazytx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// Transaction is that of one attempt. It implements [store.Transaction].
+type Transaction struct {
+	all     *Transactions
+	id      store.ID
+	owner   store.Owner
+	attempt reprise.AttemptView // to which it belongs
+
+	mu       sync.Mutex
+	closed   bool          // the handler has returned
+	starting chan struct{} // closed when the call that begins it has ended; nil: none does
+	giveUp   context.CancelFunc
+	session  Session // nil before it has begun
+	watchdog *time.Timer
+	ending   bool // by Commit or Rollback
+	expired  bool
+	over     bool // the session has ended
+}
+
+var _ store.Transaction = (*Transaction)(nil)
+
+// begin returns the session, and begins the transaction at its first call.
+func (t *Transaction) begin(ctx context.Context) (Session, error) {
+	for {
+		t.mu.Lock()
+		switch {
+		case t.closed:
+			t.mu.Unlock()
+			return nil, fmt.Errorf("%w: %s: the attempt has ended, and its transaction with it", store.ErrInvalid, t.all.Name)
+		case t.session != nil:
+			defer t.mu.Unlock()
+			return t.session, nil
+		case t.starting == nil:
+			if err := t.first(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		other := t.starting
+		t.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %s: begin: %w", store.ErrUnavailable, t.all.Name, ctx.Err())
+		}
+	}
+}
+
+// first begins the transaction. t.mu is held at its call only, and not while the server
+// or a slot is waited for.
+func (t *Transaction) first(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.all.Timeout)
+	defer cancel()
+	t.starting, t.giveUp = make(chan struct{}), cancel
+	t.mu.Unlock()
+	var session Session
+	defer func() { // also when a tracer of the application panics
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		close(t.starting)
+		t.starting, t.giveUp = nil, nil
+		switch {
+		case session == nil:
+		case t.closed: // meanwhile
+			t.end(session)
+		default:
+			t.session = session
+			t.watchdog = time.AfterFunc(t.all.Timeout, t.expire)
+		}
+	}()
+	var err error
+	session, err = t.open(ctx)
+	return err
+}
+
+// open takes a slot, and begins the transaction.
+func (t *Transaction) open(ctx context.Context) (session Session, err error) {
+	s, start := t.all, time.Now()
+	if s.Slots != nil && s.Slots.Take(ctx, s.Slots.Enqueue()) != nil {
+		return nil, fmt.Errorf("%w: %s: begin: no connection for a transaction within %v (all %d in use); give the pool more connections or make handlers faster",
+			store.ErrBusy, s.Name, time.Since(start).Round(time.Millisecond), s.Slots.Limit)
+	}
+	defer func() {
+		if session == nil && s.Slots != nil {
+			s.Slots.Release()
+		}
+	}()
+	return s.Open(ctx, t.id, t.owner)
+}
+
+// end gives back what the transaction holds.
+func (t *Transaction) end(session Session) {
+	session.End()
+	if t.all.Slots != nil {
+		t.all.Slots.Release()
+	}
+}
+
+// expire ends a transaction that lasts too long. The handler's next statement fails.
+func (t *Transaction) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ending {
+		return
+	}
+	t.expired = true
+	if t.session.Expire() {
+		t.over = true
+		t.end(t.session)
+	}
+}
+
+// Close implements [store.Transaction].
+func (t *Transaction) Close() (begun bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	if t.giveUp != nil {
+		t.giveUp()
+	}
+	if t.session != nil {
+		t.session.Refuse()
+	}
+	return t.session != nil
+}
+
+// Commit implements [store.Transaction].
+func (t *Transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
+	err := t.finish(func() error {
+		if err := r.Validate(); err != nil {
+			_ = t.session.Rollback(ctx)
+			return NotApplied(t.all.Name, err.Error())
+		}
+		return t.session.Commit(ctx, &r)
+	}, NotApplied(t.all.Name, "the transaction outlasted Config.TxTimeout"))
+	if errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
+		return t.session.Find(ctx)
+	}
+	return err
+}
+
+// Rollback implements [store.Transaction].
+func (t *Transaction) Rollback(ctx context.Context) error {
+	return t.finish(func() error { return t.session.Rollback(ctx) }, nil)
+}
+
+// finish ends the transaction by f, or returns late if it has expired.
+func (t *Transaction) finish(f func() error, late error) error {
+	t.mu.Lock()
+	t.ending = true
+	expired, over := t.expired, t.over
+	t.mu.Unlock()
+	t.watchdog.Stop() // from here on the context of the caller is the bound
+	if over {
+		return late
+	}
+	defer t.end(t.session)
+	if expired {
+		return late
+	}
+	return f()
+}
+
+// NotApplied is the error of a Commit that was rolled back.
+func NotApplied(name, why string) error {
+	return fmt.Errorf("%w: %s: complete: %s", store.ErrNotApplied, name, why)
+}
+
+// LeaseLost is the error of a Commit that was rolled back because the record is not the
+// owner's any more.
+func LeaseLost(name string) error {
+	return fmt.Errorf("%w: %s: complete: another owner has the record, or there is none", store.ErrLeaseLost, name)
+}
+
+// EndedByHandler is the error for a misuse that is detected too late to undo it.
+func EndedByHandler(name string) error {
+	return fmt.Errorf("%w: %s: complete: the handler ended the transaction of its attempt; leave COMMIT and ROLLBACK to the store",
+		store.ErrMisconfigured, name)
+}

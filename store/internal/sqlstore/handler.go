@@ -1,0 +1,290 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/lazytx"
+	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/slots"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
+)
+
+// savepoint is the name of the savepoint before the effects of a handler. It is gone
+// where the handler ended the transaction itself.
+const savepoint = "reprise_attempt"
+
+// backTimeout bounds the statements that end a transaction without a caller.
+const backTimeout = 2 * time.Second
+
+// Transactions returns the transactions of handlers, of which s bounds the number.
+func (t *Table) Transactions(s *slots.Slots, timeout time.Duration) *lazytx.Transactions {
+	begin := append(t.Dialect.Begin(timeout), "SAVEPOINT "+savepoint)
+	return &lazytx.Transactions{
+		Name: t.Dialect.Name, Timeout: timeout, Slots: s,
+		Open: func(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
+			return t.open(ctx, begin, id, owner)
+		},
+	}
+}
+
+// SQLTx returns the transaction of the attempt that ctx belongs to, and begins it at its
+// first call.
+func (d *Dialect) SQLTx(ctx context.Context) (*sql.Tx, error) {
+	began, err := lazytx.Begin(ctx, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	return began.(*session).lent.Tx, nil //nolint:forcetypeassert // there is no other of this name
+}
+
+// session is the connection of a handler's transaction.
+type session struct {
+	*Table
+
+	id    store.ID
+	owner store.Owner
+	held  *sqltx.Held
+	lent  *sqltx.Lent
+	taken bool // back from the handler
+	over  bool // the transaction has ended
+
+	mu       sync.Mutex
+	ending   bool
+	promised time.Duration // the lease of a renewal that has yet to be written
+}
+
+// open begins a transaction by statements.
+func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (_ *session, err error) {
+	s := &session{Table: t, id: id, owner: owner}
+	if s.held, err = sqltx.Hold(ctx, t.DB); err != nil {
+		return nil, t.Dialect.Fail("begin", err)
+	}
+	if s.lent, err = sqltx.Lend(s.held.Conn, t.Dialect.Undoes); err != nil { //nolint:contextcheck // it outlives this call
+		s.held.Release(true)
+		return nil, t.Dialect.Fail("begin", err)
+	}
+	for _, statement := range statements {
+		if err := s.start(ctx, statement); err != nil {
+			s.End()
+			return nil, err
+		}
+	}
+	if t.Dialect.Embedded {
+		t.writer.Store(s)
+	}
+	return s, nil
+}
+
+// start executes a statement that begins the transaction. A database with one writer
+// refuses it while there is another one.
+func (s *session) start(ctx context.Context, statement string) error {
+	for try := 1; ; try++ {
+		err := s.Dialect.Fail("begin", s.exec(ctx, statement))
+		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
+			return err
+		}
+	}
+}
+
+func (s *session) exec(ctx context.Context, statement string) error {
+	_, err := s.lent.Store.ExecContext(ctx, statement)
+	return err
+}
+
+// Refuse implements [lazytx.Session].
+func (s *session) Refuse() { s.lent.Refuse() }
+
+// Expire implements [lazytx.Session].
+func (s *session) Expire() (over bool) {
+	s.lent.Interrupt()
+	ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
+	defer cancel()
+	_ = s.Rollback(ctx) // if it fails, End closes the connection
+	return true
+}
+
+// Commit implements [lazytx.Session].
+func (s *session) Commit(ctx context.Context, r *store.CompleteRequest) (err error) {
+	s.takeBack(ctx)
+	ctx = s.Dialect.rest(ctx)
+	defer func() {
+		if err != nil {
+			_ = s.undo(ctx) // so that its locks are free before the answer is sent
+		}
+	}()
+	if err := s.finish(ctx, r); err != nil {
+		return err
+	}
+	err = s.Dialect.FailCommit("complete", s.exec(ctx, "COMMIT"))
+	switch {
+	case err == nil:
+		s.over = true
+	case !errors.Is(err, store.ErrUnknown): // the server refused it
+		err = lazytx.NotApplied(s.Dialect.Name, err.Error())
+	}
+	return err
+}
+
+// finish completes the record in the transaction.
+func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
+	notApplied := func(why string) error { return lazytx.NotApplied(s.Dialect.Name, why) }
+	if s.lent.Undone() {
+		return notApplied("a statement of the handler failed, and its transaction was rolled back with it")
+	}
+	switch err := s.exec(ctx, "RELEASE SAVEPOINT "+savepoint); {
+	case err != nil && s.Dialect.NoSavepoint(err):
+		return lazytx.EndedByHandler(s.Dialect.Name)
+	case err != nil:
+		return notApplied(err.Error())
+	}
+	found, err := s.hold(ctx, s.lent.Store, s.id)
+	switch {
+	case err != nil:
+		return notApplied(err.Error())
+	case !found.runs(s.owner) || !found.seen():
+		return lazytx.LeaseLost(s.Dialect.Name)
+	}
+	retention := r.Retention.Microseconds()
+	if err := s.complete(ctx, s.lent.Store, found, &ending{
+		owner: r.Owner, payload: append([]byte{}, r.Payload...), replay: retention, retention: retention, horizon: r.Horizon.Microseconds(), // nil is no payload
+	}); err != nil {
+		return notApplied(err.Error())
+	}
+	return nil
+}
+
+// runs reports whether the record is in progress and the owner's.
+func (r *row) runs(owner store.Owner) bool {
+	return r.Found && r.Readable() && r.State == record.Running && bytes.Equal(r.Owner, owner[:])
+}
+
+// Rollback implements [lazytx.Session]. It writes a renewal that was answered while the
+// transaction excluded all others.
+func (s *session) Rollback(ctx context.Context) error {
+	lease := s.takeBack(ctx)
+	ctx = s.Dialect.rest(ctx)
+	if lease > 0 && s.keep(ctx, lease) == nil {
+		s.over = true
+		return nil
+	}
+	return s.undo(ctx)
+}
+
+// keep undoes the effects, and commits a renewal of the lease.
+func (s *session) keep(ctx context.Context, lease time.Duration) error {
+	if err := s.exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+		return err
+	}
+	found, err := s.hold(ctx, s.lent.Store, s.id)
+	if err == nil && found.runs(s.owner) {
+		err = s.change(ctx, s.lent.Store, found, s.statements.renew, found.Clock+lease.Microseconds())
+	}
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, "COMMIT")
+}
+
+// undo rolls back. If that fails, End closes the connection.
+func (s *session) undo(ctx context.Context) error {
+	if err := s.exec(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("%w: %s: rollback: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
+	}
+	s.over = true
+	return nil
+}
+
+// takeBack takes the connection back from the handler, and returns the lease of a renewal
+// that has yet to be written. It waits for a statement that is on its way, so that ctx
+// bounds it.
+func (s *session) takeBack(ctx context.Context) (promised time.Duration) {
+	s.mu.Lock()
+	s.ending = true
+	promised = s.promised
+	s.mu.Unlock()
+	if !s.taken {
+		stop := context.AfterFunc(ctx, s.lent.Interrupt)
+		defer stop()
+		s.lent.Close()
+		s.taken = true
+	}
+	return promised
+}
+
+// End implements [lazytx.Session]. The settings of the session are restored after it
+// returns, since no caller has to wait for that.
+func (s *session) End() {
+	s.writer.CompareAndSwap(s, nil)
+	s.lent.Interrupt()
+	if !s.taken {
+		s.lent.Close()
+	}
+	give := func(broken bool) {
+		s.lent.End()
+		s.held.Release(broken || s.lent.Panicked())
+	}
+	switch {
+	case !s.over || s.Dialect.Back == "":
+		give(!s.over)
+	default:
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
+			defer cancel()
+			give(s.exec(ctx, s.Dialect.Back) != nil)
+		}()
+	}
+}
+
+// promise answers a renewal while the transaction excludes all others, if it is that of
+// the owner.
+func (s *session) promise(r *store.RenewRequest) bool {
+	if s == nil || s.id != r.ID || s.owner != r.Owner {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ending {
+		s.promised = r.Lease
+	}
+	return !s.ending
+}
+
+// find waits for the record until findMargin before the caller's deadline, which leaves
+// time for the answer, or for findWait if there is no deadline.
+const (
+	findWait   = 2 * time.Second
+	findMargin = 100 * time.Millisecond
+)
+
+// Find implements [lazytx.Session]: it reads the record once no transaction is writing
+// it.
+func (s *session) Find(ctx context.Context) error {
+	wait := findWait
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = max(time.Until(deadline)-findMargin, findMargin/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var found *row
+	err := s.write(ctx, "complete", func(ctx context.Context, on Conn) (err error) {
+		found, err = s.hold(ctx, on, s.id)
+		return err
+	})
+	why := "the record is not this owner's any more"
+	switch {
+	case err != nil:
+		why = err.Error()
+	case found.runs(s.owner):
+		return lazytx.NotApplied(s.Dialect.Name, "the COMMIT was not executed")
+	case found.Found && found.Readable() && bytes.Equal(found.Owner, s.owner[:]): // completed
+		return nil
+	}
+	return fmt.Errorf("%w: %s: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, s.Dialect.Name, why)
+}

@@ -1,0 +1,213 @@
+package sqltx
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// connector is the [driver.Connector] of the one connection. It must not have the methods
+// of that: Close of a [sql.DB] calls the Close of its connector.
+type connector struct{ *Lent }
+
+// Connect implements [driver.Connector].
+func (c connector) Connect(context.Context) (driver.Conn, error) { return &conn{Lent: c.Lent}, nil }
+
+// Driver implements [driver.Connector].
+func (c connector) Driver() driver.Driver { return nil }
+
+// conn forwards the statements of the store or, once it has begun, of the handler.
+type conn struct {
+	*Lent
+
+	ofHandler bool
+}
+
+// errPanic is the error of a statement in which the driver panicked.
+type errPanic struct{ value any }
+
+func (e errPanic) Error() string { return fmt.Sprintf("reprise: the driver panicked: %v", e.value) }
+
+// Begin implements [driver.Conn]: the transaction has begun.
+func (c *conn) Begin() (driver.Tx, error) {
+	c.ofHandler = true
+	return managed{}, nil
+}
+
+// BeginTx implements [driver.ConnBeginTx].
+func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c.Begin() }
+
+// Close implements [driver.Conn]: the connection is the caller's.
+func (c *conn) Close() error { return nil }
+
+// Prepare implements [driver.Conn].
+func (c *conn) Prepare(query string) (driver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
+}
+
+// PrepareContext implements [driver.ConnPrepareContext].
+func (c *conn) PrepareContext(ctx context.Context, query string) (prepared driver.Stmt, err error) {
+	if err := c.begin(c.ofHandler); err != nil {
+		return nil, err
+	}
+	defer c.end(c.ofHandler, &err)
+	if p, ok := c.Lent.conn.(driver.ConnPrepareContext); ok {
+		ctx, release := c.bound(ctx)
+		defer release()
+		prepared, err = p.PrepareContext(ctx, query)
+	} else {
+		prepared, err = c.Lent.conn.Prepare(query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := &stmt{Stmt: prepared, conn: c}
+	if converter, ok := prepared.(driver.ColumnConverter); ok { //nolint:staticcheck // older drivers have it
+		return &convertingStmt{own, converter}, nil
+	}
+	return own, nil
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	if err := c.begin(c.ofHandler); err != nil {
+		return nil, err
+	}
+	e, ok := c.Lent.conn.(driver.ExecerContext)
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	defer c.end(c.ofHandler, &err)
+	ctx, release := c.bound(ctx)
+	defer release()
+	return e.ExecContext(ctx, query, args)
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	if err := c.begin(c.ofHandler); err != nil {
+		return nil, err
+	}
+	q, ok := c.Lent.conn.(driver.QueryerContext)
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	return c.query(ctx, func(ctx context.Context) (driver.Rows, error) { return q.QueryContext(ctx, query, args) })
+}
+
+// query executes a query, whose context lasts until its rows are closed.
+func (c *conn) query(ctx context.Context, do func(context.Context) (driver.Rows, error)) (rows driver.Rows, err error) {
+	defer c.end(c.ofHandler, &err)
+	ctx, release := c.bound(ctx)
+	defer func() {
+		if rows == nil {
+			release()
+		} else {
+			c.open = append(c.open, release)
+		}
+	}()
+	return do(ctx)
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker].
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.Lent.conn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// managed is the [driver.Tx] of a transaction that the store ends.
+type managed struct{}
+
+// Commit implements [driver.Tx].
+func (managed) Commit() error { return ErrManaged }
+
+// Rollback implements [driver.Tx].
+func (managed) Rollback() error { return ErrManaged }
+
+// stmt is a prepared statement of a conn.
+type stmt struct {
+	driver.Stmt
+
+	conn *conn
+}
+
+// ExecContext implements [driver.StmtExecContext].
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
+	if err := s.conn.begin(s.conn.ofHandler); err != nil {
+		return nil, err
+	}
+	defer s.conn.end(s.conn.ofHandler, &err)
+	if e, ok := s.Stmt.(driver.StmtExecContext); ok {
+		ctx, release := s.conn.bound(ctx)
+		defer release()
+		return e.ExecContext(ctx, args)
+	}
+	values, err := positional(args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Stmt.Exec(values) //nolint:staticcheck // the driver has nothing newer
+}
+
+// QueryContext implements [driver.StmtQueryContext].
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.conn.begin(s.conn.ofHandler); err != nil {
+		return nil, err
+	}
+	return s.conn.query(ctx, func(ctx context.Context) (driver.Rows, error) {
+		if q, ok := s.Stmt.(driver.StmtQueryContext); ok {
+			return q.QueryContext(ctx, args)
+		}
+		values, err := positional(args)
+		if err != nil {
+			return nil, err
+		}
+		return s.Stmt.Query(values) //nolint:staticcheck // the driver has nothing newer
+	})
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker].
+func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := s.Stmt.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return s.conn.CheckNamedValue(v)
+}
+
+// convertingStmt is a stmt of a driver that has converters of its parameters.
+type convertingStmt struct {
+	*stmt
+	driver.ColumnConverter //nolint:staticcheck // older drivers have it
+}
+
+// positional returns the values of args for a driver that knows no names.
+func positional(args []driver.NamedValue) ([]driver.Value, error) {
+	values := make([]driver.Value, len(args))
+	for i, a := range args {
+		if a.Name != "" {
+			return nil, errors.New("reprise: the driver has no named parameters")
+		}
+		values[i] = a.Value
+	}
+	return values, nil
+}
+
+// Exec executes a statement without parameters on conn.
+func Exec(conn driver.Conn, statement string) error {
+	ctx := context.Background()
+	if e, ok := conn.(driver.ExecerContext); ok {
+		if _, err := e.ExecContext(ctx, statement, nil); !errors.Is(err, driver.ErrSkip) {
+			return err
+		}
+	}
+	prepared, err := conn.Prepare(statement)
+	if err != nil {
+		return err
+	}
+	defer prepared.Close()
+	_, err = prepared.Exec(nil) //nolint:staticcheck // every driver has it
+	return err
+}
