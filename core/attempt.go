@@ -17,7 +17,6 @@ type Attempt struct {
 
 	number      int
 	fence       uint64
-	atomic      bool
 	unprotected bool   // no store granted it
 	claimErr    error  // why it is unprotected
 	reason      string // why its outcome is unknown
@@ -34,8 +33,8 @@ type Attempt struct {
 	marking atomic.Bool   // it may say so
 
 	tx         store.Transaction // of its handler; nil if the operation is not Transactional
-	run        runContext        // the handler's context, before the store's Bind
-	bound      context.Context   // and after it
+	run        runContext        // the handler's context, without that transaction
+	bound      context.Context   // and with it
 	after      context.Context   // of work after the request: see call.detached
 	lease      leaseState        // the renewer's
 	next       *Attempt          // in its row of the table, which guards it
@@ -60,7 +59,7 @@ func newAttempt(c *call) *Attempt {
 }
 
 // Context returns the context to run the operation with. It has the values of Begin's,
-// and those that the store binds to the claim, such as a transaction. It is cancelled
+// and those of the transaction of a transactional operation. It is cancelled
 // with the cause [store.ErrLeaseLost] when the lease can no longer be relied on, with
 // [ErrRunTooLong] after Config.MaxRun, and when the attempt has ended. See
 // [Attempt.Returned].
@@ -69,9 +68,9 @@ func (a *Attempt) Context() context.Context { return a.bound }
 // View returns the handler's view of the attempt.
 func (a *Attempt) View() AttemptView { return AttemptView{a} }
 
-// Atomic reports whether effects may commit together with the completion: then no part of
-// the response may leave before Complete returned.
-func (a *Attempt) Atomic() bool { return a.atomic || a.tx != nil }
+// Transactional reports whether effects may commit together with the completion (see
+// [Operation]): then no part of the response may leave before Complete returned.
+func (a *Attempt) Transactional() bool { return a.tx != nil }
 
 // Unprotected reports whether the attempt runs without a claim, because
 // [Operation.FailOpen] allows it. Its result is not recorded; end it by Release.
@@ -92,21 +91,21 @@ func (g *grant) count(sent instant, lease time.Duration) {
 	g.deadline, g.renewAt = sent.add(localDeadline(lease)), renewalDue(sent, lease)
 }
 
-// start makes the attempt of a call that was granted. A claim that the store cannot bind
-// is released; late says that an earlier try of it may still arrive.
+// start makes the attempt of a call that was granted. A claim for which the store has no
+// transaction is released; late says that an earlier try of it may still arrive.
 func (c *call) start(g grant, late bool) (Result, error) {
 	e, a := c.engine, newAttempt(c)
 	a.late = late
-	bound, err := e.store.bind(&a.run, a.id, a.owner)
-	if err == nil && c.transacts {
-		bound, a.tx, err = e.store.transaction(bound, a.id, a.owner)
+	a.bound = &a.run
+	if c.transacts {
+		var err error
+		if a.bound, a.tx, err = e.store.transaction(&a.run, a.id, a.owner); err != nil {
+			c.observe(Event{Kind: EventStoreError, Err: err})
+			c.releaseLater(err)
+			return Result{}, err
+		}
 	}
-	if err != nil {
-		c.observe(Event{Kind: EventStoreError, Err: err})
-		c.releaseLater(err)
-		return Result{}, err
-	}
-	a.number, a.fence, a.atomic, a.bound = g.Attempt, g.Fence, g.Atomic, bound
+	a.number, a.fence = g.Attempt, g.Fence
 	if !e.renewer.add(e.base, a, g.deadline, g.renewAt, e.runUntil()) { // Close gave up while the claim was on its way
 		a.releaseUnrun()
 		return Result{}, store.ErrClosed
@@ -172,18 +171,8 @@ func (a *Attempt) conclude(end AttemptEnd, err error) {
 	}
 }
 
-// endLater leaves an end that failed with t.err to the background. An Atomic attempt has
-// ended: an outcome that the store did not decide is not decided by repeating.
-func (a *Attempt) endLater(t *task) {
-	switch {
-	case !a.atomic:
-		a.engine.background.add(t)
-	case t.kind == taskRelease: // the lost connection rolls back
-		a.conclude(EndReleased, t.err)
-	default:
-		a.conclude(endOfAtomic(t.err), t.err)
-	}
-}
+// endLater leaves an end that failed with t.err to the background.
+func (a *Attempt) endLater(t *task) { a.engine.background.add(t) }
 
 // concludeLater is conclude for work that no request waits for.
 func (a *Attempt) concludeLater(end AttemptEnd, err error) {

@@ -239,8 +239,8 @@ func (c *call) claimOnce(ctx context.Context, sent instant) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{ClaimResult: r, deadline: sent.add(r.Remaining), renewAt: never} // as for an Atomic claim
-	if r.Outcome != store.Claimed || r.Atomic {
+	g := grant{ClaimResult: r}
+	if r.Outcome != store.Claimed {
 		return g, nil
 	}
 	g.count(sent, min(r.Remaining, e.cfg.Lease))

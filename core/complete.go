@@ -26,8 +26,8 @@ type CompleteResult struct {
 	//	EndSuperseded  another attempt completed first: send its result, Payload
 	//	EndContested   another attempt runs, or may have run: 409
 	//	EndUnknown     the run exceeded MaxRun, and retries are refused: send the result, marked
-	//	EndNotApplied  Atomic: rolled back, a retry runs again: 503
-	//	EndUndecided   Atomic: whether it was committed is unknown: 503
+	//	EndNotApplied  its transaction was rolled back, a retry runs again: 503
+	//	EndUndecided   whether its transaction was committed is unknown: 503
 	End AttemptEnd
 
 	Payload []byte // of EndSuperseded: the result that was kept instead; it must not be modified
@@ -47,14 +47,6 @@ func endOfLost(holder store.Outcome) AttemptEnd {
 	default: // InProgress, Lapsed, and Expired: another attempt completed, and its result is gone
 		return EndContested
 	}
-}
-
-// endOfAtomic returns the end of an Atomic attempt whose completion failed.
-func endOfAtomic(err error) AttemptEnd {
-	if errors.Is(err, store.ErrNotApplied) {
-		return EndNotApplied
-	}
-	return EndUndecided
 }
 
 // Complete ends the attempt and keeps its result. Call it before the response leaves: the
@@ -77,7 +69,6 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	r := store.CompleteRequest{
 		ID: a.id, Owner: a.owner, Payload: c.Payload, Policy: a.policy,
 		Fingerprint: a.fingerprint, Description: a.description, Attempt: a.number, Fence: a.fence,
-		DiscardEffects: c.DiscardEffects,
 	}
 	defer func() {
 		if !a.settled { // the store or an observer ended the goroutine
@@ -95,10 +86,6 @@ func (a *Attempt) Complete(c Completion) (CompleteResult, error) {
 	case err == nil:
 		a.conclude(EndRecorded, nil)
 		return CompleteResult{End: EndRecorded}, nil
-	case a.atomic:
-		end := endOfAtomic(err)
-		a.conclude(end, err)
-		return CompleteResult{End: end, Err: err}, nil
 	case errors.Is(err, store.ErrLeaseLost):
 		return a.completeLost(ctx, r), nil
 	default:
@@ -177,8 +164,7 @@ func (a *Attempt) completionContext() context.Context {
 }
 
 // repeat repeats a completion or release until it succeeds, ctx ends, or repeating at
-// once is of no use. Where a store did not decide about an Atomic attempt, repeating does
-// not decide either.
+// once is of no use.
 func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) error) error {
 	for wait := firstPause; ; wait = min(4*wait, longestPause) {
 		err := operation(ctx)
@@ -188,7 +174,7 @@ func (a *Attempt) repeat(ctx context.Context, operation func(context.Context) er
 		if !errors.Is(err, store.ErrLeaseLost) { // which is a result
 			a.observe(Event{Kind: EventStoreError, Err: err})
 		}
-		if f, _ := classify(err); !f.repeatEnd || f.refused || a.atomic || !pause(ctx, wait) {
+		if f, _ := classify(err); !f.repeatEnd || f.refused || !pause(ctx, wait) {
 			return err
 		}
 	}

@@ -196,7 +196,7 @@ func (d *doing[T]) keep(value T, err error) (DoResult[T], error) {
 	payload, read, failed := encodeResult(d.codec, value, err)
 	switch {
 	case failed == nil:
-	case d.attempt.Atomic():
+	case d.attempt.Transactional():
 		return DoResult[T]{}, d.release(err, failed)
 	default:
 		payload, read = appendKept(keptNothing, nil), result[T]{kind: keptNothing, value: value, err: failed}

@@ -88,27 +88,26 @@ func succeed(context.Context) error { return nil }
 // The results of fn, and how Do treats them: in the first call, and in the next.
 func TestDoKeepsOrReleases(t *testing.T) {
 	type row struct {
-		name    string
-		fn      func(context.Context) error
-		kept    bool
-		answer  bool
-		is      error // in the first run and after it
-		action  reprise.Action
-		discard bool // the effects of a transaction
+		name   string
+		fn     func(context.Context) error
+		kept   bool
+		answer bool
+		is     error // in the first run and after it
+		action reprise.Action
 	}
 	both := []row{
 		{name: "a value", fn: succeed, kept: true, action: reprise.Ack},
 		{
 			name: "an answer", fn: func(context.Context) error { return reprise.Keep(fmt.Errorf("item 7: %w", errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
 		},
 		{
 			name: "an answer within", fn: func(context.Context) error { return fmt.Errorf("item 7: %w", reprise.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
 		},
 		{
 			name: "a joined answer", fn: func(context.Context) error { return errors.Join(errAway, reprise.Keep(errSoldOut)) },
-			kept: true, answer: true, is: errSoldOut, action: reprise.Ack, discard: true,
+			kept: true, answer: true, is: errSoldOut, action: reprise.Ack,
 		},
 		{name: "retry", fn: func(context.Context) error { return reprise.Retry(errAway) }, is: errAway, action: reprise.Nack},
 		{
@@ -121,17 +120,12 @@ func TestDoKeepsOrReleases(t *testing.T) {
 			{name: "another error", fn: func(context.Context) error { return errAway }, is: errAway, action: reprise.Nack},
 		}, both...),
 		reprise.AtMostOnce: append([]row{
-			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: reprise.Park, discard: true},
+			{name: "another error", fn: func(context.Context) error { return errSoldOut }, kept: true, is: errSoldOut, action: reprise.Park},
 		}, both...),
 	} {
 		for _, r := range rows {
 			inTimeNamed(t, preset.String()+"/"+r.name, func(t *testing.T) {
 				d := newDoer(setup(t, reprise.Config{}), preset)
-				discard := false
-				d.store.onComplete = func(ctx context.Context, c store.CompleteRequest) error {
-					discard = c.DiscardEffects
-					return d.store.Store.Complete(ctx, c)
-				}
 				var first error
 				for n := range 3 {
 					got, replayed, err := d.do(t.Context(), r.fn)
@@ -160,9 +154,6 @@ func TestDoKeepsOrReleases(t *testing.T) {
 					runs = 1
 				}
 				d.wantRuns(t, runs)
-				if discard != r.discard {
-					t.Errorf("discards effects: %v, want %v", discard, r.discard)
-				}
 			})
 		}
 	}
@@ -328,16 +319,6 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		}
 		return store.ClaimResult{Outcome: store.Completed, Payload: payload}
 	}
-	atomically := func(err error) func(*doer) {
-		return func(d *doer) {
-			refuse(err)(d)
-			d.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				res, err := d.store.Store.Claim(ctx, r)
-				res.Atomic, res.Remaining = true, time.Minute
-				return res, err
-			}
-		}
-	}
 	outran := func(d *doer) { d.takes = maxRun + 2*lease }
 	const second = time.Second
 	for _, r := range []struct {
@@ -375,11 +356,6 @@ func TestDoReportsTheEndOfTheCompletion(t *testing.T) {
 		{"value/contested", lost(store.ClaimResult{Outcome: store.InProgress}), succeed, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 		{"answer/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), answer, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
 		{"failure/contested", lost(store.ClaimResult{Outcome: store.Lapsed}), failure, reprise.EndContested, reprise.EndContested, 0, false, store.ErrLeaseLost, reprise.Nack, second},
-
-		{"value/rolled back", atomically(store.ErrNotApplied), succeed, reprise.EndNotApplied, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
-		{"answer/rolled back", atomically(store.ErrNotApplied), answer, reprise.EndNotApplied, reprise.EndNotApplied, 0, false, store.ErrNotApplied, reprise.Nack, second},
-		{"value/undecided", atomically(store.ErrUnknown), succeed, reprise.EndUndecided, reprise.EndUndecided, 0, false, store.ErrUnknown, reprise.Nack, 2 * second},
-		{"failure/undecided", atomically(store.ErrUnavailable), failure, reprise.EndUndecided, reprise.EndUndecided, 0, false, store.ErrUnavailable, reprise.Nack, 2 * second},
 	} {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			preset := reprise.Recoverable

@@ -17,10 +17,9 @@ import (
 // The same goes for observers, whose queue goes on in another goroutine.
 type driver struct {
 	store      store.Store
-	binder     store.ContextBinder // nil where the store has none
-	transactor store.Transactor    // likewise
-	waiter     store.Waiter        // likewise
-	meter      store.Meter         // likewise
+	transactor store.Transactor // nil where the store is none
+	waiter     store.Waiter     // likewise
+	meter      store.Meter      // likewise
 
 	maintain func(context.Context) // of a store.Maintainer; nil: it is none
 
@@ -31,7 +30,6 @@ type driver struct {
 // found.
 func newDriver(s store.Store) driver {
 	d := driver{store: s}
-	d.binder, _ = store.As[store.ContextBinder](s)
 	d.transactor, _ = store.As[store.Transactor](s)
 	d.waiter, _ = store.As[store.Waiter](s)
 	d.meter, _ = store.As[store.Meter](s)
@@ -79,19 +77,6 @@ func (d *driver) release(ctx context.Context, id store.ID, owner store.Owner) (e
 func (d *driver) unknown(ctx context.Context, r store.UnknownRequest) (err error) {
 	defer classified(&err)
 	return d.store.Unknown(ctx, r)
-}
-
-// bind returns the context for the handler of a claim.
-func (d *driver) bind(ctx context.Context, id store.ID, owner store.Owner) (bound context.Context, err error) {
-	if d.binder == nil {
-		return ctx, nil
-	}
-	defer classified(&err)
-	bound = d.binder.Bind(ctx, id, owner)
-	if bound == nil {
-		return nil, fmt.Errorf("%w: ContextBinder.Bind returned a nil context", errReached)
-	}
-	return bound, nil
 }
 
 // transaction returns the transaction of an attempt, and the context for its handler.

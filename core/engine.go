@@ -74,10 +74,6 @@ func New(st store.Store, cfg Config) (*Engine, error) {
 // Config returns the configuration of the engine with its defaults filled in.
 func (e *Engine) Config() Config { return e.cfg }
 
-// Binds reports whether the effects of handlers commit with the completion, in a
-// transaction that the store puts into their contexts: see [store.ContextBinder].
-func (e *Engine) Binds() bool { return e.store.binder != nil && e.store.binder.Atomic() }
-
 // Transacts returns nil if the engine's store can give handlers transactions, and
 // otherwise ErrInvalid with the reason: see [Operation].Transactional.
 func (e *Engine) Transacts() error {
@@ -119,8 +115,6 @@ func (e *Engine) Begin(ctx context.Context, op Operation) (res Result, err error
 	outcome, err := Failed, op.validate()
 	switch {
 	case err != nil:
-	case op.FailOpen && e.Binds():
-		err = fmt.Errorf("%w: Operation.FailOpen cannot be combined with a store that binds effects to the attempt, which it would run without", store.ErrInvalid)
 	case op.Transactional && e.Transacts() != nil:
 		err = fmt.Errorf("Operation.Transactional: %w", e.Transacts())
 	case op.Key == "":

@@ -56,7 +56,7 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 				s.Wait()
 				a := s.want(t, reprise.Unprotected, 1)[0].Attempt
 				s.want(t, reprise.InProgress, 49)
-				if !a.Unprotected() || a.Atomic() || a.View().Number() != 0 {
+				if !a.Unprotected() || a.Transactional() || a.View().Number() != 0 {
 					t.Error("not unprotected")
 				}
 				b.want(t, changed(open(order("k"))), reprise.Mismatch)

@@ -184,18 +184,6 @@ func TestStoreThatEndsTheGoroutineOfARequestHoldsNoKey(t *testing.T) {
 			})
 		}
 	}
-	for name, c := range attemptEnds {
-		inTimeNamed(t, "an atomic "+name, func(t *testing.T) {
-			b := setupAtomic(t, time.Hour)
-			calls := b.exits(true)
-			a := b.claim(t, order("k"))
-			calls.Store(1)
-			if ends(func() { c.end(a) }) {
-				t.Error("the end returned")
-			}
-			b.wantEnded(t, order("k"), c.retry)
-		})
-	}
 }
 
 // The goroutine of a request that an observer ends, at any of its events, leaves neither

@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"strings"
 	"testing"
-	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
@@ -195,8 +194,9 @@ func TestDoWithAResultThatCannotBeKept(t *testing.T) {
 				d.wantRuns(t, 1)
 			})
 			inTimeNamed(t, name+" with error "+errText(leave)+" in a transaction", func(t *testing.T) {
-				d := newDoer(setupAtomic(t, time.Minute), reprise.Recoverable)
-				d.codec = codec
+				b, _ := setupTransacting(t)
+				d := newDoer(b, reprise.Recoverable)
+				d.codec, d.op.Transactional = codec, true
 				for n := range int64(2) {
 					_, replayed, err := d.do(t.Context(), func(context.Context) error { return leave })
 					wantError(t, "Do", err, reprise.ErrUnkept)

@@ -24,7 +24,7 @@ func (l *leaseState) schedule() {
 func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (mark bool) {
 	mark, l.tooLong = l.tooLong, true
 	l.runUntil = at.add(lease)
-	if a.unprotected || a.atomic {
+	if a.unprotected {
 		l.runUntil = never
 	}
 	return mark
@@ -33,11 +33,10 @@ func (l *leaseState) overran(a *Attempt, at instant, lease time.Duration) (mark 
 // dueHeap orders attempts by the next thing to do for them.
 type dueHeap []*Attempt
 
-// leases counts the attempts that have a lease: neither the unprotected nor the Atomic
-// ones.
+// leases counts the attempts that have a lease, which the unprotected ones have not.
 func (h dueHeap) leases() (n int) {
 	for _, a := range h {
-		if !a.unprotected && !a.atomic {
+		if !a.unprotected {
 			n++
 		}
 	}

@@ -66,8 +66,8 @@ const (
 	EndUnrecorded                       // its response left, and no record will have it: the claim lapses, or there was none
 	EndSuperseded                       // another attempt completed first, and its result was sent
 	EndContested                        // another attempt runs, or may have run: 409
-	EndNotApplied                       // Atomic: rolled back, a retry runs again
-	EndUndecided                        // Atomic: whether it was committed is unknown
+	EndNotApplied                       // its transaction was rolled back, a retry runs again
+	EndUndecided                        // whether its transaction was committed is unknown
 	EndDropped                          // its completion, release or mark was given up: the claim lapses
 	EndUnknown                          // its outcome is unknown: retries are refused until an operator resolves it
 )

@@ -294,22 +294,3 @@ func TestOverrunIsNotOverBeforeItsHandlerReturns(t *testing.T) {
 		})
 	}
 }
-
-// The bound of a transaction ends it and its effects, so that nothing is left to mark.
-func TestOverrunOfAnAtomicAttemptIsNotMarked(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setupAtomic(t, time.Hour+3*lease)
-		b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
-			t.Error("marked")
-			return nil
-		}
-		a := b.claim(t, order("k"))
-		time.Sleep(time.Hour) // the default of MaxRun
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		time.Sleep(3*lease - 1)
-		b.want(t, order("k"), reprise.InProgress)
-		time.Sleep(time.Second)
-		b.events.wantCount(t, "lease-lost", 1)
-		release(t, a)
-	})
-}

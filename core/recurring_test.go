@@ -80,3 +80,9 @@ func TestPanicInMaintenanceEndsItAlone(t *testing.T) {
 		}
 	})
 }
+
+// decorator wraps a store and intercepts no call.
+type decorator struct{ store.Store }
+
+// Unwrap returns the wrapped store.
+func (d *decorator) Unwrap() store.Store { return d.Store }

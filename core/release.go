@@ -46,7 +46,7 @@ func (a *Attempt) Release() error {
 	case err == nil:
 		a.releaseLateTry()
 		a.conclude(EndReleased, nil)
-	case !f.repeatEnd && !a.atomic:
+	case !f.repeatEnd:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
 		a.endLater(&task{kind: taskRelease, attempt: a, err: err})

@@ -57,9 +57,9 @@ type StuckCount struct {
 // small steps that take a tenth of the time: the one that holds a lock in the store,
 // which another takes over within two minutes when it dies or is closed. All others get
 // false, and so does every caller before the first count, after one that failed, and
-// where the store cannot be counted: it is not a [store.Inspector], or its claims are
-// Atomic and it is not a [store.Leaser]. Where counts fail, [Stats.Uncounted] tells it
-// from the count of another process. Stuck itself does not call the store. A process
+// where the store cannot be counted, because it is not a [store.Inspector]. Where counts
+// fail, [Stats.Uncounted] tells it from the count of another process. Stuck itself does
+// not call the store. A process
 // that was not asked for ten minutes counts no more before it is asked again: another one
 // does, whose count is read.
 func (e *Engine) Stuck() (counts []StuckCount, ok bool) {
@@ -118,7 +118,7 @@ type stuckFound struct {
 // stuckCounter counts the stuck records of a store while it holds the lock.
 type stuckCounter struct {
 	inspector store.Inspector
-	locks     driver // a store whose claims are not Atomic
+	locks     driver
 	timeout   time.Duration
 	failed    func(ctx context.Context, err error)
 
@@ -142,13 +142,6 @@ func (c *stuckCounter) init(st store.Store, e *Engine) {
 		return
 	}
 	c.inspector, c.locks, c.timeout = inspector, e.store, e.cfg.ClaimTimeout
-	if e.Binds() {
-		leaser, ok := store.As[store.Leaser](st)
-		if !ok {
-			return
-		}
-		c.locks = newDriver(leaser.Leased())
-	}
 	c.work = c.run
 	c.uncounted.Store(false)
 	c.failed = func(ctx context.Context, err error) {

@@ -341,37 +341,3 @@ func TestProcessThatCouldNotCountStuckRecordsLearnsThatOthersDo(t *testing.T) {
 		}
 	})
 }
-
-// A store whose claims are Atomic has its lock in another one, and without that no
-// process counts.
-func TestStuckRecordsOfAnAtomicStore(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		for _, c := range []struct {
-			store store.Store
-			want  string
-		}{
-			{atomicStore{memstore.New()}, "none"},
-			{leaser{atomicStore{memstore.New()}}, "[payments unknown 1]"},
-			{&hooked{Store: memstore.New()}, "none"}, // no Inspector
-		} {
-			leave(t, c.store, "payments", 1, true, true)
-			e := newEngine(t, c.store, nil, reprise.Config{})
-			_, _ = e.Stuck()
-			synctest.Wait()
-			if got := stuckOf(e); got != c.want || e.Stats().Uncounted != (c.want == "none") {
-				t.Errorf("%T: %s, uncounted %t; want %s", c.store, got, e.Stats().Uncounted, c.want)
-			}
-		}
-	})
-}
-
-// atomicStore says that its claims are Atomic.
-type atomicStore struct{ *memstore.Store }
-
-func (atomicStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }
-
-func (atomicStore) Atomic() bool { return true }
-
-type leaser struct{ atomicStore }
-
-func (l leaser) Leased() store.Store { return l.Store }

@@ -77,7 +77,7 @@ func transactional(op reprise.Operation) reprise.Operation {
 func (b *bench) began(t *testing.T, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
 	a := b.claim(t, transactional(op))
-	if !a.Atomic() {
+	if !a.Transactional() {
 		t.Error("its response need not wait for the commit")
 	}
 	a.Context().Value(beginKey{}).(func())() //nolint:forcetypeassert // the store's
@@ -261,4 +261,42 @@ func (nothings) Transacts() error { return nil }
 
 func (nothings) Transaction(context.Context, store.ID, store.Owner) (context.Context, store.Transaction) {
 	return nil, nil
+}
+
+// Do commits a value with its effects, and keeps an error without them.
+func TestDoInATransaction(t *testing.T) {
+	for _, r := range []struct {
+		name   string
+		fails  error // the commit
+		err    error // of fn
+		end    reprise.AttemptEnd
+		is     error
+		action reprise.Action
+		delay  time.Duration
+		calls  []string
+	}{
+		{"committed", nil, nil, reprise.EndRecorded, nil, reprise.Ack, 0, []string{"close", "commit"}},
+		{"answer", nil, reprise.Keep(errSoldOut), reprise.EndRecorded, errSoldOut, reprise.Ack, 0, []string{"close", "rollback"}},
+		{"rolled back", store.ErrNotApplied, nil, reprise.EndNotApplied, store.ErrNotApplied, reprise.Nack, time.Second, []string{"close", "commit"}},
+		{"undecided", store.ErrUnknown, nil, reprise.EndUndecided, store.ErrUnknown, reprise.Nack, 2 * time.Second, []string{"close", "commit"}},
+	} {
+		inTimeNamed(t, r.name, func(t *testing.T) {
+			b, st := setupTransacting(t)
+			if r.fails != nil {
+				st.commit = func(store.CompleteRequest) error { return r.fails }
+			}
+			d := newDoer(b, reprise.Recoverable)
+			d.op.Transactional = true
+			_, _, err := d.do(t.Context(), func(ctx context.Context) error {
+				ctx.Value(beginKey{}).(func())() //nolint:forcetypeassert // the store's
+				return r.err
+			})
+			wantError(t, "Do", err, r.is)
+			wantSettlement(t, err, r.action, r.delay)
+			wantCalls(t, st, r.calls...)
+			if s := d.Stats(); s.Ends[r.end] != 1 {
+				t.Errorf("ended as %v, want %v", s.Ends, r.end)
+			}
+		})
+	}
 }

@@ -45,7 +45,7 @@ func (a *Attempt) Unknown(reason string) error {
 	}
 	say := func(ctx context.Context) error { return a.sayUnknown(ctx, a.reason) }
 	err := a.repeat(ctx, say)
-	if errors.Is(err, store.ErrLeaseLost) && !a.atomic {
+	if errors.Is(err, store.ErrLeaseLost) {
 		var holder store.ClaimResult
 		if holder, err = a.holder(ctx); err == nil && holder.Outcome == store.Claimed { // the record itself was lost, and is this attempt's anew
 			err = a.repeat(ctx, say)
@@ -58,7 +58,7 @@ func (a *Attempt) Unknown(reason string) error {
 	switch {
 	case err == nil:
 		a.conclude(EndUnknown, nil)
-	case !f.repeatEnd && !a.atomic:
+	case !f.repeatEnd:
 		a.conclude(EndDropped, fmt.Errorf("%w: %w", errDropped, err))
 	default:
 		a.endLater(&task{kind: taskUnknown, attempt: a, err: err})

@@ -201,40 +201,6 @@ func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
 	})
 }
 
-// Where the store could not commit the record, the effects are rolled back with it, or
-// that is not known.
-func TestUnknownOfAnAtomicAttempt(t *testing.T) {
-	for err, want := range map[error]reprise.AttemptEnd{
-		nil:                 reprise.EndUnknown,
-		store.ErrNotApplied: reprise.EndNotApplied,
-		store.ErrUnknown:    reprise.EndUndecided,
-		store.ErrLeaseLost:  reprise.EndUndecided,
-	} {
-		inTimeNamed(t, want.String()+fmt.Sprint(err), func(t *testing.T) {
-			b := setupAtomic(t, time.Hour)
-			calls := 0
-			b.store.onUnknown = func(ctx context.Context, r store.UnknownRequest) error {
-				if calls++; err != nil {
-					return err
-				}
-				return b.store.Store.Unknown(ctx, r)
-			}
-			if got := b.claim(t, order("k")).Unknown("timeout"); !errors.Is(got, err) {
-				t.Fatalf("error %v, want %v", got, err)
-			}
-			if s := b.Stats(); s.Ends[want] != 1 || calls != 1 {
-				t.Errorf("ended as %v after %d calls, want %v", s.Ends, calls, want)
-			}
-			if e := b.events.last(); e.End != want || e.Reason != "timeout" {
-				t.Errorf("reported as %+v", e)
-			}
-			if err == nil {
-				b.want(t, order("k"), reprise.Lapsed)
-			}
-		})
-	}
-}
-
 func TestDoUnknown(t *testing.T) {
 	unknown := func(context.Context) error { return fmt.Errorf("pay: %w", reprise.Unknown(errAway)) }
 	for _, preset := range presets {

@@ -40,15 +40,11 @@ type Handler struct {
 }
 
 // New returns a handler whose records are in st, which stays open when the handler is
-// closed. The store must not be transactional, because the effects of the upstream are
-// not in its database. The error names the invalid field of c.
+// closed. The error names the invalid field of c.
 func New(st store.Store, c Config, o Options) (*Handler, error) {
 	engine, err := reprise.New(st, o.Engine)
 	if err != nil {
 		return nil, err
-	}
-	if engine.Binds() {
-		return nil, errors.New("proxy: the store is transactional, but the effects of an upstream cannot commit with its records; use the leased store")
 	}
 	h := &Handler{engine: engine, log: engine.Config().Log, access: o.AccessLog}
 	if h.log == nil {

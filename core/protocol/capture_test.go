@@ -2,13 +2,11 @@ package protocol_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
@@ -120,10 +118,7 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 		if atomic {
 			store = atomically{store}
 		}
-		engine := must(reprise.New(store, reprise.Config{}))
-		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard := must(protocol.Over(engine, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}}))
-		x := (&bench{t, guard}).admit("k", "").Exchange
+		x := setupOver(t, store, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}}).admit("k", "").Exchange
 		for declared, want := range map[int64]bool{-7: false, -1: false, 0: true, 20: true, 21: false} {
 			if got := x.Capture(declared).HoldBack(); got != (want || atomic) {
 				t.Errorf("atomic %t, declared %d: held back %t", atomic, declared, got)

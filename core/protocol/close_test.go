@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -89,15 +88,12 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 	check("a reply that is not sent", 1, func() { protocol.Reply{Replace: true, Response: stream(503)}.Close() })
 	check("a body that is not sent", 1, func() { protocol.Reply{Stream: stream(200).Stream}.Close() })
 
-	engine := must(reprise.New(atomically{memstore.New()}, reprise.Config{}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, protocol.Config{
+	b := setupOver(t, atomically{memstore.New()}, protocol.Config{
 		Limits: protocol.Limits{ResponseBody: 10},
 		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 			return stream(503)
 		}},
-	}))
-	b := &bench{t, guard}
+	})
 	for name, handler := range map[string]func(*protocol.Recorder){
 		"a body that is too long": func(rec *protocol.Recorder) { _, _ = rec.WriteString("longer than ten bytes") },
 		"a panic after a byte":    func(rec *protocol.Recorder) { _, _ = rec.WriteString("byte"); panic(errors.New("late")) },

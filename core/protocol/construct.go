@@ -72,9 +72,6 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 			return nil, fmt.Errorf("Config.Transactional: %w", err)
 		}
 	}
-	if cfg.FailOpen && engine.Binds() {
-		return nil, invalid("FailOpen", "cannot be combined with a store that binds effects to the attempt, because an operation then runs without its transaction")
-	}
 	if most := store.MaxDuration - tuning.Retention; cfg.Retention == 0 && cfg.Horizon > most {
 		return nil, invalid("Horizon", "%v, want at most %v: %v together with the engine's retention", cfg.Horizon, most, store.MaxDuration)
 	}

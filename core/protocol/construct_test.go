@@ -226,30 +226,6 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 	}
 }
 
-// A handler that runs unprotected would run without the transaction of its attempt.
-func TestFailOpenIsRefusedOverAStoreThatBinds(t *testing.T) {
-	t.Parallel()
-	for name, st := range map[string]store.Store{"": memstore.New(), "Config.FailOpen": bindingStore{memstore.New()}} {
-		guard, err := protocol.New(st, protocol.Config{FailOpen: true})
-		if (err == nil) != (name == "") || err != nil && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), name)) {
-			t.Errorf("over %T: %v, want an error that names %q", st, err, name)
-		}
-		if guard != nil {
-			_ = guard.Close(t.Context())
-		}
-	}
-}
-
-type bindingStore struct{ store.Store }
-
-// Bind implements [store.ContextBinder].
-func (bindingStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context { return ctx }
-
-// Atomic implements [store.ContextBinder].
-func (bindingStore) Atomic() bool { return true }
-
-var _ store.ContextBinder = bindingStore{}
-
 // A goroutine that is left blocked ends the bubble of synctest with a panic.
 func TestFailedNewLeaksNothing(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func (x *Exchange) Body() *Body { return &x.body }
 
 // Buffered reports whether the whole response has to wait for Finish, because the effects
 // commit with it.
-func (x *Exchange) Buffered() bool { return x.attempt.Atomic() }
+func (x *Exchange) Buffered() bool { return x.attempt.Transactional() }
 
 // Mark returns the field to set on a response that leaves before Finish, as a stream. Its
 // name is empty if there is none.
@@ -199,7 +199,7 @@ func (x *Exchange) finish(c Captured) Reply {
 		x.annotation = x.guard.annotation(x.Context())
 		e = left
 	}
-	if x.attempt.Atomic() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
+	if x.attempt.Transactional() && c.Oversize && decision != OutcomeUnknown && policy != OutcomeUnknown && !x.canOffload(&c) {
 		_ = x.attempt.Release() // if the rollback fails, the lost connection rolls back
 		if c.Sent || c.Panicked || c.Cut {
 			return Reply{}
@@ -218,7 +218,7 @@ func (x *Exchange) resolve(c Captured, e exit, meaning int, handler, policy Deci
 		return x.unknown(handler, meaning)
 	case release:
 		_ = x.attempt.Release() // a failed release is repeated in the background; the response is true either way
-		if e == cut && x.attempt.Atomic() && !c.Sent && c.Status < 400 {
+		if e == cut && x.attempt.Transactional() && !c.Sent && c.Status < 400 {
 			return x.instead(CodeNotApplied) // a success that was rolled back must not leave
 		}
 		return Reply{Added: x.Announce()}
@@ -316,7 +316,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 		s.Fields, s.Flags = kept[:fields], record.Offloaded
 		if s.Blob, ok = x.offload(c); !ok {
 			s.Flags = record.Omitted
-			ok = !x.attempt.Atomic()
+			ok = !x.attempt.Transactional()
 		}
 	case c.Oversize, omit && len(c.Body) > 0:
 		s.Fields, s.Flags = kept[:fields], record.Omitted

@@ -12,26 +12,40 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ledger is a store whose claims are Atomic, and which remembers the completions that
-// were to be rolled back.
+// ledger is a store with a transaction for every handler. It remembers the completions,
+// and which of them were without effects.
 type ledger struct {
 	atomically
 
-	discarded []bool
+	rolledBack bool
+	discarded  []bool
+}
+
+// Transaction implements [store.Transactor].
+func (l *ledger) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
+	return ctx, l
+}
+
+func (l *ledger) Close() bool { return true }
+
+func (l *ledger) Commit(ctx context.Context, r store.CompleteRequest) error {
+	return l.Complete(ctx, r)
+}
+
+func (l *ledger) Rollback(context.Context) error {
+	l.rolledBack = true
+	return nil
 }
 
 func (l *ledger) Complete(ctx context.Context, r store.CompleteRequest) error {
-	l.discarded = append(l.discarded, r.DiscardEffects)
+	l.discarded = append(l.discarded, l.rolledBack)
 	return l.Store.Complete(ctx, r)
 }
 
 func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *ledger) {
 	t.Helper()
 	store := &ledger{atomically: atomically{memstore.New()}}
-	engine := must(reprise.New(store, reprise.Config{}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
-	return &bench{t, guard}, store
+	return setupOver(t, store, cfg), store
 }
 
 func (b *bench) finish(key string, c protocol.Captured) protocol.Reply {
@@ -103,7 +117,7 @@ func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	// Without an atomic store, the client gets the handler's own response.
+	// Without a transaction, the client gets the handler's own response.
 	for _, c := range []protocol.Captured{{Status: 200, Cut: true}, {Status: 200, Oversize: true}} {
 		if reply := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c); reply.Replace {
 			t.Errorf("%+v is replaced by %d", c, reply.Response.Status)

@@ -113,6 +113,7 @@ func offloadIn(t *testing.T, records store.Store, change func(*protocol.Config))
 	if change != nil {
 		change(&cfg)
 	}
+	cfg.Transactional = transacts(records)
 	guard := must(protocol.Over(engine, cfg))
 	o.bench = &bench{t, guard}
 	t.Cleanup(func() {
@@ -590,14 +591,28 @@ func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
 	}
 }
 
-// atomically makes the claims of a store Atomic.
+// atomically gives every handler a transaction, which has begun.
 type atomically struct{ store.Store }
 
-func (s atomically) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	result, err := s.Store.Claim(ctx, r)
-	result.Atomic = result.Outcome == store.Claimed
-	return result, err
+// Transacts implements [store.Transactor].
+func (atomically) Transacts() error { return nil }
+
+// Transaction implements [store.Transactor].
+func (s atomically) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
+	return ctx, begun{s.Store}
 }
+
+// transacts reports whether a test's store has transactions, so that the guard uses them.
+func transacts(st store.Store) bool {
+	_, ok := st.(store.Transactor)
+	return ok
+}
+
+type begun struct{ store.Store }
+
+func (begun) Close() bool                                                 { return true }
+func (b begun) Commit(ctx context.Context, r store.CompleteRequest) error { return b.Complete(ctx, r) }
+func (begun) Rollback(context.Context) error                              { return nil }
 
 func TestR35AtomicResponseIsHeldBackAndOffloaded(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ var problemTable = [...]problemRow{
 
 			Retryable: true, RetryAfter: retryRunning,
 		},
-		only: (*Guard).binds,
+		only: (*Guard).transactional,
 	},
 	{Problem: Problem{
 		Code: CodeRecordCorrupt, Status: 500, GRPC: grpcDataLoss, Outcome: reprise.Corrupt, Title: "Record corrupt",
@@ -144,7 +144,7 @@ var problemTable = [...]problemRow{
 			When:   "The response is too large to be recorded with the changes of the request, so both were rolled back.",
 			Detail: "The response is too large to be recorded with its {key}, so all changes of the request were rolled back.",
 		},
-		only: (*Guard).binds,
+		only: (*Guard).transactional,
 	},
 	{Problem: Problem{
 		Code: CodeInternalError, Status: 500, GRPC: grpcInternal, Outcome: reprise.Failed, Title: "Internal error",
@@ -153,7 +153,7 @@ var problemTable = [...]problemRow{
 	}},
 }
 
-func (g *Guard) binds() bool { return g.cfg.Transactional || g.engine.Binds() }
+func (g *Guard) transactional() bool { return g.cfg.Transactional }
 
 // named returns the problem of a row with its type URI, and with the source of the key in
 // its detail.

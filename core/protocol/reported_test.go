@@ -114,6 +114,7 @@ func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
 
 func setupLogged(t *testing.T, st store.Store, log *slog.Logger, cfg protocol.Config) *bench {
 	t.Helper()
+	cfg.Transactional = transacts(st)
 	engine := must(reprise.New(st, reprise.Config{Log: log}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
 	guard := must(protocol.Over(engine, cfg))

@@ -28,6 +28,7 @@ func (unsaid) Unknown(context.Context, store.UnknownRequest) error { return stor
 // setupOver is setup over a store.
 func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
 	t.Helper()
+	cfg.Transactional = transacts(st)
 	guard := must(protocol.New(st, cfg))
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	return &bench{t, guard}

@@ -28,17 +28,6 @@ func As[T any](st Store) (ability T, ok bool) {
 	return ability, ok
 }
 
-// A ContextBinder puts something of a claim, such as its database transaction, into the
-// context of the handler. Bind is called once, after the claim was granted and before the
-// handler runs.
-type ContextBinder interface {
-	Bind(ctx context.Context, id ID, owner Owner) context.Context
-
-	// Atomic reports whether the store's claims are Atomic (see [ClaimResult]): then the
-	// effects that a handler has through its context commit with the completion.
-	Atomic() bool
-}
-
 // A Transactor gives the handlers of attempts a transaction of its database, in which
 // they write their effects, and commits it together with the completion, or not at all.
 type Transactor interface {
@@ -115,14 +104,6 @@ type Purger interface {
 // or in many, may call it at once.
 type Maintainer interface {
 	Maintain(ctx context.Context)
-}
-
-// A Leaser has claims that are Atomic, and another store over the same records whose
-// claims are leased. The engine holds a lock in that one while it counts stuck records,
-// because a lock in the store itself would keep a transaction open. Stuck records of an
-// Atomic store that is not a Leaser are not counted.
-type Leaser interface {
-	Leased() Store
 }
 
 // A Checker examines the server's configuration and reports settings that would break a

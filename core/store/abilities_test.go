@@ -34,19 +34,18 @@ func (c *counting) Check(context.Context) ([]store.Finding, error) {
 type plain struct{ store.Store }
 
 func abilities(s store.Store) string {
-	_, binder := store.As[store.ContextBinder](s)
 	_, waiter := store.As[store.Waiter](s)
 	_, purger := store.As[store.Purger](s)
 	_, checker := store.As[store.Checker](s)
 	_, inspector := store.As[store.Inspector](s)
-	return fmt.Sprintf("binder %t, waiter %t, purger %t, checker %t, inspector %t", binder, waiter, purger, checker, inspector)
+	return fmt.Sprintf("waiter %t, purger %t, checker %t, inspector %t", waiter, purger, checker, inspector)
 }
 
 func TestDecoratorHasTheAbilitiesOfTheStoreItWraps(t *testing.T) {
 	t.Parallel()
 	const (
-		none   = "binder false, waiter false, purger false, checker false, inspector false"
-		memory = "binder false, waiter true, purger true, checker false, inspector true"
+		none   = "waiter false, purger false, checker false, inspector false"
+		memory = "waiter true, purger true, checker false, inspector true"
 	)
 	wrap := func(s store.Store) store.Store { return &counting{Store: s} }
 	for name, c := range map[string]struct {

@@ -8,7 +8,7 @@ import "context"
 const ContextKey = "github.com/reprise-go/reprise"
 
 // RunContext returns the context of the run that an adapter put under [ContextKey] into a
-// framework's context, and false if there is none. A store whose [ContextBinder] puts
+// framework's context, and false if there is none. A store whose [Transactor] puts
 // values into a handler's context looks for them there after it found none in ctx itself.
 func RunContext(ctx context.Context) (context.Context, bool) {
 	run, ok := ctx.Value(ContextKey).(context.Context)

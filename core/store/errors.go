@@ -25,8 +25,8 @@ var (
 	// it with the same owner. Every failure that a store cannot classify is ErrUnknown.
 	ErrUnknown = errors.New("reprise: outcome of the store operation unknown")
 
-	// ErrNotApplied is definite: the transaction of an Atomic claim was rolled back, and
-	// its effects with it.
+	// ErrNotApplied is definite: the transaction of a handler was rolled back, and its
+	// effects with it. The record is as it was.
 	ErrNotApplied = errors.New("reprise: rolled back, nothing was applied")
 
 	// ErrNotReplicated says that the operation was executed, but fewer replicas confirmed

@@ -141,17 +141,13 @@ type Store interface {
 	// first call. Otherwise it returns ErrLeaseLost and changes no record. A completed
 	// record never changes its owner or payload.
 	//
-	// If the claim was Atomic, Complete commits the effects of the handler together with
-	// the record. r.DiscardEffects rolls the effects back first and commits the record
-	// alone. ErrNotApplied says that everything was rolled back; after any other error it
-	// may have been committed.
+	// After any other error it may have been completed.
 	Complete(ctx context.Context, r CompleteRequest) error
 
 	// Release deletes the record that owner claimed, so that the next claim finds a free ID.
 	// It also returns nil when this owner has no claim to release: no record, a completed
 	// one, or another owner's. It does not return nil while the server still executes a
-	// claim of this owner, whose caller gave up: it waits for that claim, or fails. If the
-	// claim was Atomic, the effects of the handler are rolled back.
+	// claim of this owner, whose caller gave up: it waits for that claim, or fails.
 	Release(ctx context.Context, id ID, owner Owner) error
 
 	// Unknown ends the attempt of r.Owner, about whose effects nothing is known, and keeps
@@ -164,8 +160,7 @@ type Store interface {
 	// It succeeds while the record is seen, in progress and r.Owner's, even if its lease has
 	// run out, unless it was taken over. When r.Owner called it before, it succeeds again
 	// and keeps the reason of the first call. Otherwise it returns ErrLeaseLost and changes
-	// no record. If the claim was Atomic, the effects of the handler are rolled back, and
-	// the record alone is committed; the errors are those of Complete.
+	// no record.
 	Unknown(ctx context.Context, r UnknownRequest) error
 }
 
@@ -213,18 +208,12 @@ type ClaimResult struct {
 	Fence   uint64
 
 	// Remaining is the rest of the lease by the store's clock: for Claimed of the caller's
-	// lease, zero or less if it has run out, and for InProgress of the other owner's. For an
-	// Atomic claim it is how long the store's transaction may last.
+	// lease, zero or less if it has run out, and for InProgress of the other owner's.
 	Remaining time.Duration
 
 	// Payload belongs to Completed. It must not be modified: a store may return the same
 	// bytes to every caller.
 	Payload []byte
-
-	// Atomic says that the handler's effects and the completion commit together. Such an
-	// attempt has no lease and is never renewed, and its response leaves only after
-	// Complete returned nil.
-	Atomic bool
 }
 
 // RenewRequest asks for a longer lease. See [Store.Renew].
@@ -265,10 +254,6 @@ type CompleteRequest struct {
 	Description string
 	Attempt     int
 	Fence       uint64
-
-	// DiscardEffects keeps the payload and rolls the effects back. Only Atomic claims
-	// have effects to roll back; other stores ignore it.
-	DiscardEffects bool
 }
 
 // UnknownRequest ends an attempt whose outcome is unknown. See [Store.Unknown].

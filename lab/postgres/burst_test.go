@@ -253,7 +253,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 				if at == "begin" {
 					_ = st.Release(t.Context(), r.ID, r.Owner)
 				}
-				if slots := pgSlots(st.TransactorStore); slots.Used != 0 {
+				if slots := pgSlots(st.TransactorStore.(*reprisepg.Store)); slots.Used != 0 {
 					t.Fatalf("sql.DB %t: %d slots are lost after a panic at the event %d of a %s", sqlDB, slots.Used, n+1, at)
 				}
 			}

@@ -55,27 +55,13 @@ func (d *Decision) Result(db string) (store.ClaimResult, error) {
 	}
 }
 
-// Rewrites reports whether a claim of the leased store has to write the row that it saw.
+// Rewrites reports whether a claim has to write the row that it saw.
 func (d *Decision) Rewrites() bool {
 	return d.Word == WordNew || d.Word == WordAgain || d.Word == WordTakeover
 }
 
-// Claimable reports whether the claim may begin a new attempt. A claim of the
-// transactional store is then granted if it has the lock of the record.
+// Claimable reports whether the claim may begin a new attempt.
 func (d *Decision) Claimable() bool { return d.Word == WordNew || d.Word == WordTakeover }
-
-// AtomicResult returns the result of a claim of the transactional store whose decision is
-// not claimable. There, a record in progress belongs to the leased store. If its owner is
-// the caller, the table has changed its store, so it counts as another owner's.
-func (d *Decision) AtomicResult(db string) (store.ClaimResult, error) {
-	switch d.Word {
-	case WordAgain:
-		d.Word = WordInProgress
-	case WordOwnLapsed:
-		d.Word = WordLapsed
-	}
-	return d.Result(db)
-}
 
 // Corrupt is the error of the operation op for a record that this release cannot read.
 func Corrupt(db, op string) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestDecisionSaysWhatToWriteAndGrant: which words the leased store has to write for, and
-// which the transactional one grants.
+// TestDecisionSaysWhatToWriteAndGrant: which words a store has to write for, and which
+// begin a new attempt.
 func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{
@@ -26,31 +26,22 @@ func TestDecisionSaysWhatToWriteAndGrant(t *testing.T) {
 		got, err := d.Result("db")
 		return got.Outcome, err
 	}
-	atomic := func(word string) (store.Outcome, error) {
-		d := Decision{Word: word}
-		got, err := d.AtomicResult("db")
-		return got.Outcome, err
-	}
 	for _, test := range []struct {
-		word           string
-		leased, atomic store.Outcome
-		err            error
+		word string
+		want store.Outcome
+		err  error
 	}{
-		{WordOwnLapsed, store.Claimed, store.Lapsed, nil},
-		{WordAgain, 0, store.InProgress, nil},
-		{WordInProgress, store.InProgress, store.InProgress, nil},
-		{WordCompleted, store.Completed, store.Completed, nil},
-		{WordExpired, store.Expired, store.Expired, nil},
-		{WordMismatch, store.Mismatch, store.Mismatch, nil},
-		{WordLapsed, store.Lapsed, store.Lapsed, nil},
-		{WordCorrupt, 0, 0, store.ErrCorrupt},
-		{"a word of another release", 0, 0, store.ErrCorrupt},
+		{WordOwnLapsed, store.Claimed, nil},
+		{WordInProgress, store.InProgress, nil},
+		{WordCompleted, store.Completed, nil},
+		{WordExpired, store.Expired, nil},
+		{WordMismatch, store.Mismatch, nil},
+		{WordLapsed, store.Lapsed, nil},
+		{WordCorrupt, 0, store.ErrCorrupt},
+		{"a word of another release", 0, store.ErrCorrupt},
 	} {
-		if got, err := result(test.word); test.word != WordAgain && (got != test.leased || !errors.Is(err, test.err)) {
+		if got, err := result(test.word); got != test.want || !errors.Is(err, test.err) {
 			t.Errorf("%s: %v, %v", test.word, got, err)
-		}
-		if got, err := atomic(test.word); got != test.atomic || !errors.Is(err, test.err) {
-			t.Errorf("%s of the transactional store: %v, %v", test.word, got, err)
 		}
 	}
 }
