@@ -16,18 +16,14 @@ type Need string
 
 // The needs of cases.
 const (
-	Leases      Need = "leases"        // claims that lapse: a store whose claims are Atomic has none
-	ExactTime   Need = "exact time"    // a clock that stands still between two calls of Advance
-	CorruptHook Need = "corrupt hook"  // storetest.Fixture.Corrupt
-	Waiter      Need = "Waiter"        // store.Waiter
-	Inspector   Need = "Inspector"     // store.Inspector
-	Purger      Need = "Purger"        // store.Purger
-	Checker     Need = "Checker"       // store.Checker
-	Binder      Need = "ContextBinder" // store.ContextBinder
-	Meter       Need = "Meter"         // store.Meter
-	Leaser      Need = "Leaser"        // store.Leaser
-
-	AtomicClaims Need = "Atomic claims" // a store whose claims are Atomic
+	ExactTime   Need = "exact time"   // a clock that stands still between two calls of Advance
+	CorruptHook Need = "corrupt hook" // storetest.Fixture.Corrupt
+	Waiter      Need = "Waiter"       // store.Waiter
+	Inspector   Need = "Inspector"    // store.Inspector
+	Purger      Need = "Purger"       // store.Purger
+	Checker     Need = "Checker"      // store.Checker
+	Meter       Need = "Meter"        // store.Meter
+	Transactor  Need = "Transactor"   // storetest.Fixture.Effects
 )
 
 // A Waiver declares that a store or adapter is known to fail a case. The case still runs,

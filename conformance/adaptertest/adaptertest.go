@@ -48,10 +48,6 @@ type Fixture struct {
 	// less, a case whose store hangs for its 3 s may fail.
 	Patience time.Duration
 
-	// Atomic says that the claims of the store are Atomic: no response leaves before its
-	// effects are committed.
-	Atomic bool
-
 	// Waivers declare the cases that the adapter is known to fail over this store.
 	Waivers []conformance.Waiver
 }
@@ -125,22 +121,9 @@ type testCase struct {
 	test func(*env)
 }
 
-// lacks returns the first need that the fixture does not meet.
-func (f *Fixture) lacks(needs []conformance.Need) (conformance.Need, bool) {
-	for _, n := range needs {
-		if n == conformance.Leases && f.Atomic || n == conformance.AtomicClaims && !f.Atomic {
-			return n, true
-		}
-	}
-	return "", false
-}
-
 // judge runs the case and reports its result to tb, inverted if the case is waived.
 func (c *testCase) judge(tb testing.TB, f Fixture) {
 	tb.Helper()
-	if need, lacking := f.lacks(c.Needs); lacking {
-		tb.Skipf("not applicable: %s needs %s, which this fixture does not have", c.ID, need)
-	}
 	if w, _ := suite.WaiverOf(f.Waivers, c.Case); w.Silent {
 		f.Patience = silentPatience
 	}

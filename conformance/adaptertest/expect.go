@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -134,9 +133,6 @@ func (srv *server) claims(c call, r store.ClaimRequest) otherProcess {
 	got, err := srv.store.Claim(srv.Context(), r)
 	if err != nil || got.Outcome != store.Claimed {
 		srv.Fatalf("claim at the store: %v, %v", got.Outcome, err)
-	}
-	if got.Atomic { // it holds a transaction
-		srv.Cleanup(func() { _ = srv.store.Release(context.WithoutCancel(srv.Context()), r.ID, r.Owner) })
 	}
 	return otherProcess{srv, r}
 }

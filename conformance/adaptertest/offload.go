@@ -20,11 +20,15 @@ import (
 // of the case.
 func (e *env) offloading() (*server, *blobStore) {
 	e.Helper()
+	return e.offloadingFor(protocol.Config{})
+}
+
+func (e *env) offloadingFor(guard protocol.Config) (*server, *blobStore) {
+	e.Helper()
 	blobs := &blobStore{content: make(map[string][]byte)}
-	return e.serve(Options{Guard: protocol.Config{
-		Limits:  protocol.Limits{ResponseBody: 1000},
-		Offload: protocol.Offloading{Blobs: blobs, Dir: e.TempDir(), MaxBody: largeBody, MaxSpool: largeBody + 1<<20, Timeout: 5 * time.Second},
-	}}), blobs
+	guard.Limits = protocol.Limits{ResponseBody: 1000}
+	guard.Offload = protocol.Offloading{Blobs: blobs, Dir: e.TempDir(), MaxBody: largeBody, MaxSpool: largeBody + 1<<20, Timeout: 5 * time.Second}
+	return e.serve(Options{Guard: guard}), blobs
 }
 
 // largeBody is more than a connection takes from a server whose client does not read.
@@ -68,9 +72,9 @@ var offloadCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35k", Rule: "Where effects commit with the response, a blob store that cannot be written undoes them: 503 not-applied, and a retry runs.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R35k", Rule: "Where effects commit with the response, a blob store that cannot be written undoes them: 503 not-applied, and a retry runs.", Source: "profile"},
 		func(e *env) {
-			srv, blobs := e.offloading()
+			srv, blobs := e.offloadingFor(transactional)
 			blobs.fail(errBlobs)
 			c := e.post(oversized(100_000))
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)

@@ -34,6 +34,9 @@ func (e *env) serve(o Options) *server {
 	inner := e.fixture.Open(e)
 	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
+	if o.Guard.Transactional {
+		o.Store = transacting{o.Store}
+	}
 	o.Engine.ClaimTimeout = cmp.Or(o.Engine.ClaimTimeout, 8*time.Second) // a busy machine breaks no rule
 	o.Engine.CompleteTimeout = cmp.Or(o.Engine.CompleteTimeout, 8*time.Second)
 	o.Effect = func(context.Context, string) error {
@@ -41,7 +44,6 @@ func (e *env) serve(o Options) *server {
 		<-srv.released
 		return nil
 	}
-	e.Cleanup(srv.releaseHeld) // after the server has stopped
 	srv.addr = e.fixture.Serve(e, o)
 	e.Cleanup(func() { // before the server stops, which waits for its handlers
 		srv.releaseHandlers()
@@ -49,19 +51,6 @@ func (e *env) serve(o Options) *server {
 		e.client.CloseIdleConnections()
 	})
 	return srv
-}
-
-// releaseHeld releases the claims in an Atomic store that a fault kept from completing:
-// each holds a transaction.
-func (srv *server) releaseHeld() {
-	if !srv.fixture.Atomic {
-		return
-	}
-	for _, call := range srv.faults.Calls() {
-		if call.Op == faultstore.Claim {
-			_ = srv.store.Release(context.WithoutCancel(srv.Context()), call.ID, call.Owner) // most were already released
-		}
-	}
 }
 
 // releaseHandlers lets the handlers that are held go on, and later ones pass.

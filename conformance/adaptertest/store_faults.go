@@ -40,7 +40,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R40d", Rule: "With FailOpen the handler runs unprotected when the store is unreachable, and the response says so.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R40d", Rule: "With FailOpen the handler runs unprotected when the store is unreachable, and the response says so.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hasty, Guard: protocol.Config{FailOpen: true}})
 			c := e.post(created)
@@ -61,7 +61,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41a", Rule: "When the store fails after the handler ran, the client gets the handler's response, marked as unrecorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41a", Rule: "When the store fails after the handler ran, the client gets the handler's response, marked as unrecorded.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
@@ -75,7 +75,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41b", Rule: "A response that was not recorded in time is recorded as soon as the store accepts it.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Engine: hastyEnd})
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
@@ -90,7 +90,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the response is recorded and has no marker.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41d", Rule: "A completion whose reply is lost is repeated: the response is recorded and has no marker.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
@@ -100,7 +100,7 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41f", Rule: "When another process took over and completed, the client gets the response that it recorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R41f", Rule: "When another process took over and completed, the client gets the response that it recorded.", Source: "profile"},
 		func(e *env) {
 			one, two := e.serve(Options{}), e.serve(Options{})
 			c := e.post(held)
@@ -114,9 +114,9 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41i", Rule: "Where effects commit with the response and the outcome of the commit is unknown, the client gets 503, and its retry finds out.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R41i", Rule: "Where effects commit with the response and the outcome of the commit is unknown, the client gets 503, and its retry finds out.", Source: "trap: commit failing after success"},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hasty, Guard: transactional})
 			srv.faults.Next(faultstore.Complete, faultstore.LoseReply())
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeStoreUnavailable)
@@ -128,13 +128,12 @@ var storeFaultCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R41j", Rule: "Where effects commit with the response and were rolled back, the client gets 503 not-applied, and its retry runs.", Source: "trap: commit failing after success", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R41j", Rule: "Where effects commit with the response and were rolled back, the client gets 503 not-applied, and its retry runs.", Source: "trap: commit failing after success"},
 		func(e *env) {
-			srv := e.serve(Options{Engine: hasty})
+			srv := e.serve(Options{Engine: hasty, Guard: transactional})
 			srv.faults.Next(faultstore.Complete, faultstore.FailBefore(failure(store.ErrNotApplied)))
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeNotApplied)
-			srv.forgetClaims() // a store that reports this has released the claim already
 			srv.replays(c, srv.run(c))
 			srv.ran(2)
 		},

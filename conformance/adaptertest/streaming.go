@@ -20,7 +20,7 @@ const streamedBody = "data: one\n\ndata: two\n\ndata: three\n\n"
 
 var streamingCases = []testCase{
 	{
-		conformance.Case{ID: "R34a", Rule: "Bytes that a handler flushes are sent before the response is recorded.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R34a", Rule: "Bytes that a handler flushes are sent before the response is recorded.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			gate := make(chan struct{})
@@ -52,9 +52,9 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34c", Rule: "Where effects commit with the response, none of it is sent before the commit.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R34c", Rule: "Where effects commit with the response, none of it is sent before the commit.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{})
+			srv := e.serve(Options{Guard: transactional})
 			gate := make(chan struct{})
 			srv.faults.Next(faultstore.Complete, faultstore.Hold(gate))
 			c := e.post(streamed)
@@ -75,7 +75,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R34d", Rule: "A stream that is cut short is released or kept as unavailable, depending on the preset.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R34d", Rule: "A stream that is cut short is released or kept as unavailable, depending on the preset.", Source: "profile"},
 		func(e *env) {
 			for _, behaviour := range []Behaviour{Panics, Aborts} {
 				p := streamed
@@ -123,7 +123,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35a", Rule: "A response body over the limit is sent in full; a retry gets the status and fields with a summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R35a", Rule: "A response body over the limit is sent in full; a retry gets the status and fields with a summary and does not run.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
 			for _, mode := range []WriteMode{WriteBytes, WriteString, WriteCopy} {
@@ -143,7 +143,7 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent: its retry gets the summary and does not run.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R35n", Rule: "A client that leaves while a body over the limit is sent: its retry gets the summary and does not run.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
 			part := string(PatternBody(2000))
@@ -157,9 +157,9 @@ var streamingCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile", Needs: []conformance.Need{conformance.AtomicClaims}},
+		conformance.Case{ID: "R35e", Rule: "Where effects commit with the response, a response that is too large to keep undoes them.", Source: "profile"},
 		func(e *env) {
-			srv := e.serve(Options{Guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 1000}}})
+			srv := e.serve(Options{Guard: protocol.Config{Transactional: true, Limits: protocol.Limits{ResponseBody: 1000}}})
 			c := e.post(oversized(1001))
 			for range 2 {
 				srv.wantProblem(srv.send(c), c, protocol.CodeResponseTooLarge)

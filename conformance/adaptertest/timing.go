@@ -55,7 +55,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38a", Rule: "After an owner died, its request is in progress until the lease lapses; then a retry runs as attempt 2.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38a", Rule: "After an owner died, its request is in progress until the lease lapses; then a retry runs as attempt 2.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{})
 			c := e.post(echoes)
@@ -87,7 +87,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38b", Rule: "A request that was claimed with AtMostOnce and whose owner died never runs again, whatever preset the retry has.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38b", Rule: "A request that was claimed with AtMostOnce and whose owner died never runs again, whatever preset the retry has.", Source: "profile"},
 		func(e *env) {
 			for _, guard := range []protocol.Config{atMostOnce, {}} { // a deployment changes the preset
 				srv := e.serve(Options{Guard: guard})
@@ -103,7 +103,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R38c", Rule: "After the last attempt that MaxAttempts allows, retries get 409 outcome-unknown.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R38c", Rule: "After the last attempt that MaxAttempts allows, retries get 409 outcome-unknown.", Source: "profile"},
 		func(e *env) {
 			srv := e.serve(Options{Guard: protocol.Config{MaxAttempts: 1}})
 			c := e.post(created)
@@ -114,7 +114,7 @@ var timeCases = []testCase{
 		},
 	},
 	{
-		conformance.Case{ID: "R39", Rule: "A handler that runs longer than its lease is not run a second time, in this process or another.", Source: "profile", Needs: []conformance.Need{conformance.Leases}},
+		conformance.Case{ID: "R39", Rule: "A handler that runs longer than its lease is not run a second time, in this process or another.", Source: "profile"},
 		func(e *env) {
 			options := Options{Engine: reprise.Config{Lease: 4 * time.Second}} // a busy machine renews it late
 			one, two := e.serve(options), e.serve(options)

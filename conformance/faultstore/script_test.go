@@ -101,30 +101,24 @@ func TestAwaitWaitsForTheNthCall(t *testing.T) {
 
 // The abilities, each as a type to embed.
 type (
-	binder    struct{ store.ContextBinder }
 	waiter    struct{ store.Waiter }
 	purger    struct{ store.Purger }
 	checker   struct{ store.Checker }
 	inspector struct{ store.Inspector }
 )
 
-func abilities(s store.Store) [5]bool {
-	_, b := store.As[store.ContextBinder](s)
+func abilities(s store.Store) [4]bool {
 	_, w := store.As[store.Waiter](s)
 	_, p := store.As[store.Purger](s)
 	_, c := store.As[store.Checker](s)
 	_, i := store.As[store.Inspector](s)
-	return [5]bool{b, w, p, c, i}
+	return [4]bool{w, p, c, i}
 }
 
 func TestStoreHasExactlyTheAbilitiesOfTheWrappedOne(t *testing.T) {
 	t.Parallel()
 	stores := []store.Store{
 		&counter{},
-		struct {
-			*counter
-			binder
-		}{},
 		struct {
 			*counter
 			waiter
@@ -138,7 +132,6 @@ func TestStoreHasExactlyTheAbilitiesOfTheWrappedOne(t *testing.T) {
 		}{},
 		struct {
 			*counter
-			binder
 			waiter
 			purger
 			checker

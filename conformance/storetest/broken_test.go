@@ -23,6 +23,7 @@ func brokenFixture(flaw broken.Flaw) Fixture {
 				tb.Fatal("there is no record to damage")
 			}
 		},
+		Effects: &Effects{Write: broken.Write, Exec: broken.Exec, Count: func(testing.TB) int { return backing().Effects() }},
 	}
 }
 

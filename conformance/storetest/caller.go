@@ -23,6 +23,9 @@ type caller struct {
 	shownAt time.Time         // when its claim was, as an operator saw it
 	asked   time.Duration     // the retention of its claim
 	forgot  bool              // the fields of its claim
+
+	tx    store.Transaction // of its handler; nil before that has a context
+	bound context.Context
 }
 
 // rival returns another owner of the same operation, in the other process.
@@ -60,7 +63,6 @@ func (c *caller) tryClaim() (store.ClaimResult, error) {
 	c.checkAnswer(got)
 	if got.Outcome == store.Claimed {
 		c.granted = got
-		c.hold(c.store, c.ID, c.Owner)
 	}
 	return got, nil
 }
@@ -69,20 +71,18 @@ func (c *caller) tryClaim() (store.ClaimResult, error) {
 // others are zero.
 func (c *caller) checkAnswer(got store.ClaimResult) {
 	c.Helper()
-	outcome, leased := got.Outcome, !c.fixture.Atomic
+	outcome := got.Outcome
 	isClaimed := outcome == store.Claimed
 	switch {
 	case outcome < store.Claimed || outcome > store.Expired:
 		c.Errorf("claim answered the outcome %v", outcome)
 	case (got.Attempt >= 1) != isClaimed || (got.Fence != 0) != isClaimed:
 		c.Errorf("claim answered %v with attempt %d and fence %d", outcome, got.Attempt, got.Fence)
-	case got.Atomic != (isClaimed && !leased):
-		c.Errorf("claim answered %v with Atomic %v, and the fixture says %v", outcome, got.Atomic, !leased)
 	case outcome != store.Completed && got.Payload != nil:
 		c.Errorf("claim answered %v with a payload", outcome)
-	case isClaimed && leased && got.Remaining > c.Lease:
+	case isClaimed && got.Remaining > c.Lease:
 		c.Errorf("claim answered Remaining %v of a lease of %v", got.Remaining, c.Lease)
-	case outcome == store.InProgress && leased && got.Remaining <= 0:
+	case outcome == store.InProgress && got.Remaining <= 0:
 		c.Errorf("claim answered InProgress with Remaining %v, want more than 0", got.Remaining)
 	case !isClaimed && outcome != store.InProgress && got.Remaining != 0:
 		c.Errorf("claim answered %v with Remaining %v, want 0", outcome, got.Remaining)

@@ -85,9 +85,7 @@ func (p actor) claims(want answer) step {
 		}
 		if got.Outcome == store.Claimed {
 			c.fence, c.asked = got.Fence, c.Retention
-			if !got.Atomic {
-				c.seen = got.Fence
-			}
+			c.seen = got.Fence
 			c.claimedAt = time.Time{}
 			if want.attempt > 0 {
 				c.payload, c.reason, c.resolved, c.completedAt = "", "", false, time.Time{}

@@ -7,9 +7,7 @@ import (
 
 // The needs of cases.
 var (
-	leases          = []conformance.Need{conformance.Leases}
-	inspector       = []conformance.Need{conformance.Inspector}
-	leasesInspector = []conformance.Need{conformance.Leases, conformance.Inspector}
+	inspector = []conformance.Need{conformance.Inspector}
 )
 
 var claimCases = []testCase{
@@ -19,7 +17,7 @@ var claimCases = []testCase{
 	scenario("claim-in-progress", nil, "Store.Claim, G1 exclusion",
 		"While an attempt runs, every claim of another owner answers InProgress, in every process.",
 		a.claims(first), b.claims(inProgress), c.claims(inProgress), b.claims(inProgress), d.claims(inProgress), a.completes("answer")),
-	scenario("claim-in-progress-remaining", leases, "ClaimResult.Remaining",
+	scenario("claim-in-progress-remaining", nil, "ClaimResult.Remaining",
 		"InProgress comes with the rest of the running attempt's lease, not of the caller's.",
 		a.lease(span{plus: hour / 2}).claims(first), b.claims(inProgress.leaving(hour/4, hour/2))),
 	scenario("claim-scope", nil, "ClaimRequest.Scope",
@@ -66,46 +64,46 @@ var claimCases = []testCase{
 	scenario("claim-repeat", nil, "Store, Repetition",
 		"An owner that repeats its claim, because the reply was lost, is granted the same attempt and fence, with or without Takeover.",
 		a.claims(first), a.claims(again), a.takeover(false).claims(again), b.claims(inProgress), a.completes("answer")),
-	scenario("claim-repeat-anywhere", leases, "Store, Repetition",
+	scenario("claim-repeat-anywhere", nil, "Store, Repetition",
 		"A repeated claim is granted through another connection too: only the owner token counts.",
 		a.claims(first), a.elsewhere().claims(again)),
-	scenario("claim-repeat-starts-anew", leases, "Store.Claim",
+	scenario("claim-repeat-starts-anew", nil, "Store.Claim",
 		"A repeated claim restarts its lease and its validity.",
 		within(short, a.lease(short).keep(short).claims(first), a.lease(long).keep(long).claims(again.leaving(hour/2, hour))),
 		passes(short), b.claims(inProgress)),
 }
 
 var takeoverCases = []testCase{
-	scenario("takeover", leases, "Store.Claim",
+	scenario("takeover", nil, "Store.Claim",
 		"A takeover of a lapsed attempt gets the next attempt number, a higher fence and a lease of its own.",
 		a.lapses(1), b.claims(attempt(2).leaving(1, hour)), c.claims(inProgress), b.completes("second"), c.claims(replay("second"))),
-	scenario("takeover-not-early", leases, "G1 exclusion",
+	scenario("takeover-not-early", nil, "G1 exclusion",
 		"Nobody takes over before the lease ends.",
 		within(short.times(4), a.lease(short.times(4)).claims(first), passes(short.times(3)), b.claims(inProgress))),
-	scenario("takeover-at-the-end", []conformance.Need{conformance.Leases, conformance.ExactTime}, "Store, interface comment: at = expired",
+	scenario("takeover-at-the-end", []conformance.Need{conformance.ExactTime}, "Store, interface comment: at = expired",
 		"A lease has ended at the instant of its end, and not before.",
 		a.lease(short).claims(first), passes(short.justBefore()), b.claims(inProgress.leaving(1, 1)), passes(instant), c.claims(attempt(2))),
-	scenario("takeover-refused", leases, "Store.Claim",
+	scenario("takeover-refused", nil, "Store.Claim",
 		"Without Takeover a lapsed attempt of another owner answers Lapsed, and stays as it is.",
 		a.lapses(1), b.takeover(false).claims(lapsed), b.claims(lapsed), b.completes("of a claim that was refused", lost),
 		a.completes("late"), b.claims(replay("late"))),
-	scenario("takeover-max-attempts", leases, "ClaimRequest.MaxAttempts",
+	scenario("takeover-max-attempts", nil, "ClaimRequest.MaxAttempts",
 		"Takeovers stop at MaxAttempts; 0 is unlimited.",
 		a.lapses(1), b.max(1).claims(lapsed), b.max(2).lapses(2), c.max(2).claims(lapsed), c.max(3).lapses(3), d.max(0).claims(attempt(4))),
-	scenario("takeover-binding", leases, "G6 binding",
+	scenario("takeover-binding", nil, "G6 binding",
 		"A lapsed record still belongs to its first request: a different request is a Mismatch, with or without Takeover.",
 		a.lapses(1), x.claims(mismatch), x.takeover(false).claims(mismatch), b.claims(attempt(2)), x.claims(mismatch)),
-	scenario("takeover-never-of-completed", leases, "Store.Claim",
+	scenario("takeover-never-of-completed", nil, "Store.Claim",
 		"A completed record has no lease that can lapse: it is replayed for its retention.",
 		a.lease(short).claims(first), a.completes("answer"), passes(short), b.claims(replay("answer")), a.claims(replay("answer"))),
-	scenario("takeover-own", leases, "Store.Claim",
+	scenario("takeover-own", nil, "Store.Claim",
 		"An owner that claims its own lapsed attempt is granted it with Remaining 0 or less, with or without Takeover.",
 		a.lapses(1), a.takeover(false).claims(again.leaving(-hour, 0)), a.takeover(true).claims(again.leaving(-hour, 0)),
 		a.renews(store.Renewed), a.completes("answer")),
-	scenario("takeover-own-after-rival", leases, "Store.Claim, G3 fencing",
+	scenario("takeover-own-after-rival", nil, "Store.Claim, G3 fencing",
 		"After a takeover the former owner is no longer an owner: its claim is answered like any other.",
 		a.lapses(1), b.claims(attempt(2)), a.claims(inProgress), b.completes("current"), a.claims(replay("current"))),
-	scenario("takeover-validity", leases, "G7 horizon",
+	scenario("takeover-validity", nil, "G7 horizon",
 		"The retention of a record that is never completed counts from the last takeover.",
 		a.lapses(1), b.keep(short).lapses(2), x.claims(first)),
 }

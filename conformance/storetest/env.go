@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,13 +26,6 @@ type env struct {
 	one     store.Store
 	two     store.Store
 	ahead   time.Duration // by how much the store's clock was moved ahead of the wall clock
-	held    *held
-}
-
-// held is the claims that were granted.
-type held struct {
-	mu       sync.Mutex
-	releases []func()
 }
 
 func newEnv(tb testing.TB, f Fixture) *env {
@@ -41,7 +33,7 @@ func newEnv(tb testing.TB, f Fixture) *env {
 	if f.Grain == 0 {
 		f.Grain = defaultGrain
 	}
-	return &env{TB: tb, fixture: f, grain: f.Grain, one: f.Open(tb), two: f.Open(tb), held: &held{}}
+	return &env{TB: tb, fixture: f, grain: f.Grain, one: f.Open(tb), two: f.Open(tb)}
 }
 
 // reportingTo returns the same env for another test.
@@ -51,38 +43,11 @@ func (e *env) reportingTo(tb testing.TB) *env {
 	return &other
 }
 
-// hold notes a claim that was granted, for an Atomic store, which holds a transaction and
-// its connection for each.
-func (e *env) hold(st store.Store, id store.ID, owner store.Owner) {
-	if !e.fixture.Atomic {
-		return
-	}
-	e.held.mu.Lock()
-	defer e.held.mu.Unlock()
-	e.held.releases = append(e.held.releases, func() {
-		ctx, cancel := e.call()
-		defer cancel()
-		_ = st.Release(ctx, id, owner) // most were already released; the fixture's cleanup finds the rest
-	})
-}
-
-func (e *env) releaseHeld() {
-	e.held.mu.Lock()
-	defer e.held.mu.Unlock()
-	for _, release := range e.held.releases {
-		release()
-	}
-}
-
 // lacks returns the first need that the fixture does not meet, and why.
 func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 	for _, n := range needs {
 		has := false
 		switch n {
-		case conformance.Leases:
-			has = !e.fixture.Atomic
-		case conformance.AtomicClaims:
-			has = e.fixture.Atomic
 		case conformance.ExactTime:
 			has = e.fixture.Advance == nil
 		case conformance.CorruptHook:
@@ -97,10 +62,8 @@ func (e *env) lacks(needs []conformance.Need) (why string, lacking bool) {
 			_, has = store.As[store.Checker](e.one)
 		case conformance.Meter:
 			_, has = store.As[store.Meter](e.one)
-		case conformance.Leaser:
-			_, has = store.As[store.Leaser](e.one)
-		case conformance.Binder:
-			_, has = store.As[store.ContextBinder](e.one)
+		case conformance.Transactor:
+			has = e.fixture.Effects != nil
 		}
 		if !has {
 			return fmt.Sprintf("%s, which this fixture does not have", n), true

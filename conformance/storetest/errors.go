@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -57,11 +56,10 @@ var errorCases = []testCase{
 		}),
 	scenario("durations-extreme", nil, "MinDuration, MaxDuration",
 		"The shortest and the longest durations are accepted: 1 ms and ten years.",
-		leased(a.lease(span{plus: store.MaxDuration}).keep(span{plus: store.MaxDuration}).claims(first.leaving(store.MaxDuration-hour, store.MaxDuration))),
-		atomic(a.lease(span{plus: store.MaxDuration}).keep(span{plus: store.MaxDuration}).claims(first)), // its claim has no lease to run out
+		a.lease(span{plus: store.MaxDuration}).keep(span{plus: store.MaxDuration}).claims(first.leaving(store.MaxDuration-hour, store.MaxDuration)),
 		b.claims(inProgress), a.completes("answer"), b.claims(replay("answer")),
 		a.of(1).lease(span{plus: store.MinDuration}).keep(span{plus: store.MinDuration}).claims(first),
-		leased(passes(span{plus: store.MinDuration}), b.of(1).claims(first))),
+		passes(span{plus: store.MinDuration}), b.of(1).claims(first)),
 	scenario("error-text", nil, "Store, Errors",
 		"An error wraps exactly one sentinel, and contains no owner and no payload.",
 		a.claims(first), b.completes("a payload that nobody may log", lost), a.of(1).completes("a payload that nobody may log", lost),
@@ -79,7 +77,7 @@ func testEndedContext(s *scene) {
 	})
 	running := a.of(1)
 	if err != nil { // given up, as the engine does: it may have been executed
-		s.must(a.releases(), b.claimsSoon())
+		s.must(a.releases(), b.claims(first))
 		running = b
 	} else {
 		s.must(b.claims(inProgress), running.claims(first))
@@ -90,39 +88,22 @@ func testEndedContext(s *scene) {
 		_, err := c.store.Renew(ctx, []store.RenewRequest{{ID: c.ID, Owner: c.Owner, Lease: hour}})
 		return err
 	})
-	err = c.prompt("complete", func(ctx context.Context) error {
+	_ = c.prompt("complete", func(ctx context.Context) error {
 		return c.store.Complete(ctx, store.CompleteRequest{ID: c.ID, Owner: c.Owner, Payload: []byte("answer"), Policy: c.Policy})
 	})
-	if !s.fixture.Atomic || err == nil { // else it may have been rolled back
-		s.must(running.completes("answer"), d.of(running.operation).claims(replay("answer")))
-	}
+	s.must(running.completes("answer"), d.of(running.operation).claims(replay("answer")))
 
 	s.must(a.of(2).claims(first))
 	c = s.caller(a.of(2))
 	_ = c.prompt("release", func(ctx context.Context) error { return c.store.Release(ctx, c.ID, c.Owner) })
-	s.must(a.of(2).releases(), b.of(2).claimsSoon(), b.of(2).releases())
+	s.must(a.of(2).releases(), b.of(2).claims(first), b.of(2).releases())
 
 	s.must(a.of(3).claims(first))
 	c = s.caller(a.of(3))
-	err = c.prompt("unknown", func(ctx context.Context) error {
+	_ = c.prompt("unknown", func(ctx context.Context) error {
 		return c.store.Unknown(ctx, store.UnknownRequest{ID: c.ID, Owner: c.Owner, Reason: bankTimedOut})
 	})
-	if !s.fixture.Atomic || err == nil {
-		s.must(a.of(3).saysUnknown(bankTimedOut), b.of(3).claims(lapsed))
-	}
-}
-
-// claimsSoon claims as attempt 1 after a call with an ended context. Such a call may have
-// closed the session of an Atomic claim, and the server may notice a little later.
-func (p actor) claimsSoon() step {
-	return step{p.String() + " claims soon", func(s *scene) error {
-		for start := time.Now(); s.fixture.Atomic && time.Since(start) < callLimit; conformance.Sleep(s, 10*time.Millisecond) {
-			if got, err := s.caller(p).tryClaim(); err != nil || got.Outcome != store.InProgress {
-				break // the owner asks once more, for a definite result
-			}
-		}
-		return p.claims(first).do(s)
-	}}
+	s.must(a.of(3).saysUnknown(bankTimedOut), b.of(3).claims(lapsed))
 }
 
 // prompt makes a call with an ended context and fails unless it returns without waiting.

@@ -22,11 +22,11 @@ var inspectCases = []testCase{
 	scenario("inspect-completed", inspector, "Inspector.Inspect, Record",
 		"Inspecting a completed record shows its payload, its fence, and how long it is replayed.",
 		a.claims(first), a.keep(span{plus: hour / 2}).completes("answer"), a.shows(completed, validFor(hour/4, hour/2))),
-	scenario("inspect-in-progress", leasesInspector, "Inspector.Inspect, Record",
+	scenario("inspect-in-progress", inspector, "Inspector.Inspect, Record",
 		"Inspecting an attempt shows what remains of its lease and of its validity, negative once it lapsed, and no payload.",
 		a.lease(span{plus: hour / 2}).claims(first), a.shows(store.StateRunning, leaseOf(hour/4, hour/2), validFor(3*hour/4, hour)),
 		a.of(1).lapses(1), a.of(1).shows(store.StateLapsed, leaseOf(-hour, 0))),
-	scenario("inspect-live-beyond-retention", leasesInspector, "Record.Validity; Store, Records",
+	scenario("inspect-live-beyond-retention", inspector, "Record.Validity; Store, Records",
 		"A live attempt that outlived its retention is seen until its lease ends, and its validity says so.",
 		a.keep(short).claims(first), passes(short.times(2)), a.shows(store.StateRunning, leaseOf(hour/2, hour), validFor(hour/2, hour))),
 }
@@ -39,11 +39,11 @@ var recordCases = []testCase{
 		each([]string{"", "payments", `a "b"; \ ~`, strings.Repeat("x", store.MaxLabel)}, func(label string) []step {
 			return []step{
 				a.label(label).strict(label != "").horizon(long.times(len(label))).claims(first),
-				leased(a.shows(store.StateRunning), a.isListed(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning)),
+				a.shows(store.StateRunning), a.isListed(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning),
 				a.completes("answer"), a.shows(completed), a.isListed(completed),
 			}
 		})),
-	scenario("record-policy-takeover", leasesInspector, "Policy, Record",
+	scenario("record-policy-takeover", inspector, "Policy, Record",
 		"A record that lapsed, was taken over or was resolved shows the policy of its last claim.",
 		a.label("payments").lapses(1), a.shows(store.StateLapsed), a.isListed(store.StateLapsed),
 		b.label("refunds").strict(false).horizon(long).lease(short).claims(attempt(2)), b.shows(store.StateRunning), // by a deployment
@@ -58,9 +58,9 @@ var recordCases = []testCase{
 		})),
 	scenario("record-times", inspector, "Record.ClaimedAt, Record.CompletedAt",
 		"A record shows by the store's clock when it was completed and when its last attempt claimed it, which a renewal does not move.",
-		a.claims(first), leased(a.shows(store.StateRunning)), passes(short), leased(a.renews(store.Renewed), a.shows(store.StateRunning)),
+		a.claims(first), a.shows(store.StateRunning), passes(short), a.renews(store.Renewed), a.shows(store.StateRunning),
 		a.completes("answer"), a.shows(completed, tookShort), passes(short), a.completes("again"), a.shows(completed)),
-	scenario("record-times-takeover", leasesInspector, "Record.ClaimedAt",
+	scenario("record-times-takeover", inspector, "Record.ClaimedAt",
 		"A takeover moves the instant at which a record was claimed.",
 		a.lapses(1), a.shows(store.StateLapsed), b.claims(attempt(2)), b.shows(store.StateRunning, claimedAfter(a))),
 	scenario("record-size", inspector, "Record.Size",
@@ -68,13 +68,13 @@ var recordCases = []testCase{
 		each([]int{0, 1, 70_000}, func(size int) []step {
 			return []step{a.claims(first), a.completes(strings.Repeat("x", size)), a.shows(completed), a.isListed(completed)}
 		})),
-	scenario("record-resolved", leasesInspector, "Record.Resolved, Inspector.Resolve",
+	scenario("record-resolved", inspector, "Record.Resolved, Inspector.Resolve",
 		"A record that an operator completed says so, and when; one that its owner completed does not.",
 		a.claims(first), a.completes("answer"), a.shows(completed),
 		b.of(1).lapses(1), b.of(1).shows(store.StateLapsed), b.of(1).isResolved(byHand(long)), b.of(1).shows(completed), b.of(1).isListed(completed)),
 	scenario("record-fingerprint", inspector, "Record.Fingerprint, Record.Key",
 		"A record shows the fingerprint of its request, from which the keys of downstream calls are derived.",
-		a.horizon(long).claims(first), leased(a.shows(store.StateRunning)), a.completes("answer"), a.shows(completed), a.isListed(completed),
+		a.horizon(long).claims(first), a.shows(store.StateRunning), a.completes("answer"), a.shows(completed), a.isListed(completed),
 		b.of(1).claims(first), b.of(1).saysUnknown(bankTimedOut), b.of(1).shows(unknown)),
 }
 
@@ -95,9 +95,6 @@ func listIsInvalid(q store.Query) step {
 
 // tookShort is the sight of a record that was completed a short time after its claim.
 func tookShort(c *caller, r *store.Record) error {
-	if c.fixture.Atomic {
-		return nil // it has the instant of its transaction
-	}
 	return between("the time from claim to completion", r.CompletedAt.Sub(r.ClaimedAt), c.grain*9/10, hour)
 }
 
@@ -118,12 +115,12 @@ var descriptionCases = []testCase{
 			return []step{
 				known.describe(description).claims(first), known.completes("answer"), known.shows(completed), known.isListed(completed),
 				a.describe(description).claims(first),
-				leased(a.shows(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning)),
+				a.shows(store.StateRunning), a.renews(store.Renewed), a.shows(store.StateRunning),
 				b.waiting().describe("of the rival").claims(inProgress), // which makes some stores write the record
 				a.forgetful().completes("answer"), a.shows(completed), a.isListed(completed), c.claims(replay("answer")),
 			}
 		})),
-	scenario("description-takeover", leasesInspector, "Store.Claim; Record.Description",
+	scenario("description-takeover", inspector, "Store.Claim; Record.Description",
 		"A takeover writes the description of its claim, or none, which stays when the record is completed or resolved.",
 		each([]string{"of the second", ""}, func(description string) []step {
 			a, b := a.of(1), b.of(1)
@@ -147,7 +144,7 @@ var descriptionCases = []testCase{
 		"The description outlives the payload with its record, and a claim of an ID whose record has ended leaves nothing of it.",
 		a.of(1).describe("of the first").keep(short).horizon(long).claims(first), a.of(1).completes("answer"),
 		a.describe("of the first").keep(short).claims(first), a.completes("answer"), passes(short),
-		a.of(1).shows(store.StateExpired), b.claims(first), leased(b.shows(store.StateRunning)), b.completes("answer"), b.shows(completed)),
+		a.of(1).shows(store.StateExpired), b.claims(first), b.shows(store.StateRunning), b.completes("answer"), b.shows(completed)),
 	scenario("description-refused", inspector, "MaxDescription, ClaimRequest.Validate, CompleteRequest.Validate",
 		"A description of more than 255 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
 		each(append([]string{strings.Repeat("x", store.MaxDescription+1)}, unprintable...), func(description string) []step {

@@ -36,10 +36,9 @@ func TestDecoratedStore(t *testing.T) {
 	})
 }
 
-type abilities struct{ binder, waiter, purger, checker, inspector bool }
+type abilities struct{ waiter, purger, checker, inspector bool }
 
 func abilitiesOf(st store.Store) (a abilities) {
-	_, a.binder = store.As[store.ContextBinder](st)
 	_, a.waiter = store.As[store.Waiter](st)
 	_, a.purger = store.As[store.Purger](st)
 	_, a.checker = store.As[store.Checker](st)

@@ -96,7 +96,7 @@ func (c *caller) checkRecord(got *store.Record, want store.RecordState, more []s
 		return isFalse("the fingerprint", got.Fingerprint, c.Fingerprint)
 	case got.Attempt != c.granted.Attempt:
 		return isFalse("the attempt", got.Attempt, c.granted.Attempt)
-	case !c.fixture.Atomic && got.Fence != c.granted.Fence:
+	case got.Fence != c.granted.Fence:
 		return isFalse("the fence", got.Fence, c.granted.Fence)
 	case got.Reason != reason:
 		return isFalse("the reason", got.Reason, reason)

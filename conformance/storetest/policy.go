@@ -5,11 +5,11 @@ import "github.com/reprise-go/reprise/core/store"
 // policyCases are about the policy that a record keeps: retries are judged by it, and not
 // by their own.
 var policyCases = []testCase{
-	scenario("policy-lapsed", leases, "Store.Claim; Policy.AtMostOnce",
+	scenario("policy-lapsed", nil, "Store.Claim; Policy.AtMostOnce",
 		"A lapsed attempt that was claimed with AtMostOnce is never taken over, and one that was not is, whatever policy a retry has.",
 		a.strict(true).lapses(1), b.claims(lapsed), c.strict(true).claims(lapsed), a.claims(again), a.completes("answer"),
 		a.of(1).lapses(1), b.of(1).strict(true).claims(attempt(2))),
-	scenario("policy-takeover", leases, "Store.Claim; Policy",
+	scenario("policy-takeover", nil, "Store.Claim; Policy",
 		"A takeover writes the policy of its claim: when it lapses as well, that policy decides.",
 		a.lapses(1), b.strict(true).lapses(2), c.claims(lapsed)),
 	scenario("horizon", nil, "Store.Claim; Policy.Horizon; G7 horizon",
@@ -29,7 +29,7 @@ var policyCases = []testCase{
 		"The retention and horizon of a record decide, whatever those of a retry are.",
 		a.claims(first), a.completes("answer"), a.of(1).keep(short).horizon(long).claims(first), a.of(1).completes("answer"), passes(short),
 		b.keep(short).horizon(long).claims(replay("answer")), b.of(1).claims(expired)),
-	scenario("horizon-of-attempt", leases, "Store.Claim; Policy.Horizon",
+	scenario("horizon-of-attempt", nil, "Store.Claim; Policy.Horizon",
 		"An attempt that never completes is seen for its retention and its horizon, counted from its claim.",
 		a.keep(short).horizon(long).lapses(1), b.takeover(false).claims(lapsed), a.completes("answer")),
 	scenario("horizon-inspected", inspector, "StateExpired, Record",

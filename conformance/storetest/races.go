@@ -26,7 +26,7 @@ var raceCases = []testCase{
 				s.must(a.of(i).claims(replay("of the winner")))
 			}
 		}),
-	function("race-takeover", leases, "G1 exclusion",
+	function("race-takeover", nil, "G1 exclusion",
 		"Of many owners that take over a lapsed attempt at once, exactly one is granted.",
 		func(s *scene) {
 			for _, c := range s.lapseAll(rounds) {
@@ -50,7 +50,7 @@ var raceCases = []testCase{
 				}
 			}
 		}),
-	function("race-repeat", leases, "Store, Repetition",
+	function("race-repeat", nil, "Store, Repetition",
 		"An owner that repeats its claim before the first reply arrives is granted one attempt, and no other owner is granted any.",
 		func(s *scene) {
 			for i := range rounds {
@@ -76,24 +76,24 @@ var raceCases = []testCase{
 				s.must(b.of(i).claims(inProgress))
 			}
 		}),
-	function("race-late-completion", leases, "G3 fencing",
+	function("race-late-completion", nil, "G3 fencing",
 		"When a late completion races a takeover, one of them wins and the other learns that it lost.",
 		func(s *scene) {
 			for some := range slices.Chunk(s.lapseAll(rounds*racers), racers) {
 				together(len(some), func(i int) { some[i].raceTakeover() })
 			}
 		}),
-	function("race-zombies", leases, "G1 exclusion, G3 fencing",
+	function("race-zombies", nil, "G1 exclusion, G3 fencing",
 		"While every former owner tries at once, over takeovers and releases, only the current owner succeeds, and fences only grow.",
 		testZombies),
-	function("race-release", leases, "Store.Claim, G3 fencing",
+	function("race-release", nil, "Store.Claim, G3 fencing",
 		"Claims that race the release of a lapsed attempt, and each other's releases, take nothing from a record that is gone: after a release the attempt is 1, the fence has grown, and the lease is whole.",
 		func(s *scene) {
 			for _, c := range s.lapseAll(rounds) {
 				c.raceRelease()
 			}
 		}),
-	function("race-purge", leasesPurger, "Purger",
+	function("race-purge", purger, "Purger",
 		"A purge that races the new claim of an expired ID does not delete the new attempt.",
 		func(s *scene) {
 			for i := range rounds {

@@ -8,25 +8,24 @@ import (
 )
 
 var (
-	exactTime    = []conformance.Need{conformance.ExactTime}
-	purger       = []conformance.Need{conformance.Purger}
-	leasesPurger = []conformance.Need{conformance.Leases, conformance.Purger}
+	exactTime = []conformance.Need{conformance.ExactTime}
+	purger    = []conformance.Need{conformance.Purger}
 )
 
 var retentionCases = []testCase{
-	scenario("retention-unseen", leases, "Store, Records; G7 horizon",
+	scenario("retention-unseen", nil, "Store, Records; G7 horizon",
 		"A lapsed attempt past its validity is unseen: the next claim is granted as new, for any request and without Takeover.",
 		a.ends(), x.takeover(false).max(1).claims(first)),
-	scenario("retention-unseen-own", leases, "Store, Records",
+	scenario("retention-unseen-own", nil, "Store, Records",
 		"A lapsed attempt past its validity is unseen to its owner too: its claim is granted as a new one.",
 		a.ends(), a.claims(first.leaving(1, hour)), b.claims(inProgress)),
-	scenario("retention-unseen-release", leases, "Store, Records; Store.Release",
+	scenario("retention-unseen-release", nil, "Store, Records; Store.Release",
 		"Releasing an unseen attempt is not an error and does not affect the attempt after it.",
 		a.ends(), a.releases(), b.claims(first), a.releases(), a.claims(inProgress), b.completes("second")),
-	scenario("retention-live-lease", leases, "Store, Records; G1 exclusion",
+	scenario("retention-live-lease", nil, "Store, Records; G1 exclusion",
 		"A live lease outlives the retention of its claim: nobody else runs, and the attempt completes.",
 		a.keep(short).claims(first), passes(short.times(2)), b.claims(inProgress), x.claims(mismatch), a.keep(long).completes("answer"), b.claims(replay("answer"))),
-	scenario("retention-renewed-lease", leases, "Store, Records; Store.Renew",
+	scenario("retention-renewed-lease", nil, "Store, Records; Store.Renew",
 		"A lease that was renewed outlives the retention of its claim as well.",
 		within(short, a.lease(short).keep(short).claims(first), a.lease(long).keep(long).renews(store.Renewed)),
 		passes(short.times(2)), b.claims(inProgress), a.completes("answer"), b.claims(replay("answer"))),
@@ -41,8 +40,8 @@ var retentionCases = []testCase{
 		a.claims(first), a.keep(short).completes("answer"), passes(short.justBefore()), b.claims(replay("answer")), passes(instant), c.claims(first)),
 	scenario("retention-fence", nil, "Store.Claim",
 		"The fence does not fall when an ID is claimed again after its retention.",
-		leased(a.lapses(1), b.claims(attempt(2))), atomic(b.claims(first)), b.keep(short).completes("answer"), passes(short), c.claims(first)),
-	scenario("purge-keeps", leasesPurger, "Purger",
+		a.lapses(1), b.claims(attempt(2)), b.keep(short).completes("answer"), passes(short), c.claims(first)),
+	scenario("purge-keeps", purger, "Purger",
 		"A purge deletes no record that is seen: no live attempt, even past its retention, no valid lapsed attempt, no response.",
 		a.keep(short).claims(first), passes(short.times(2)), a.of(1).lapses(1), a.of(2).claims(first), a.of(2).completes("answer"),
 		purges(anyNumber), b.claims(inProgress), b.of(1).takeover(false).claims(lapsed), b.of(2).claims(replay("answer"))),

@@ -164,26 +164,6 @@ func within(d span, steps ...step) step {
 	}}
 }
 
-// leased runs steps only in a store whose attempts have leases, and are visible before
-// they end; atomic, only in the others.
-func leased(steps ...step) step {
-	return step{"with leases", func(s *scene) error {
-		if s.fixture.Atomic {
-			return nil
-		}
-		return s.run(steps)
-	}}
-}
-
-func atomic(steps ...step) step {
-	return step{"with Atomic claims", func(s *scene) error {
-		if !s.fixture.Atomic {
-			return nil
-		}
-		return s.run(steps)
-	}}
-}
-
 // each runs steps for every value, with new operations.
 func each[T any](values []T, steps func(T) []step) step {
 	return step{"each", func(s *scene) error {

@@ -53,9 +53,9 @@ type Fixture struct {
 	// the store's clock. Zero is 100 ms.
 	Grain time.Duration
 
-	// Atomic says that the claims of the store are Atomic. Cases about leases do not
-	// apply to it.
-	Atomic bool
+	// Effects reaches the transactions of a store that is a [store.Transactor]. If it is
+	// nil, the cases about them are skipped.
+	Effects *Effects
 
 	// Corrupt damages the record of id, in progress or completed, in the backing store.
 	// If the backing store makes such damage impossible, it skips the test with a reason.
@@ -122,7 +122,7 @@ type testCase struct {
 var cases = slices.Concat(
 	claimCases, takeoverCases, completeCases, releaseCases, unknownCases, renewCases, retentionCases, policyCases,
 	payloadCases, errorCases, corruptCases, unreadableCases, raceCases, inspectCases, recordCases, descriptionCases, resolveCases, forgetCases,
-	listCases, abilityCases,
+	listCases, abilityCases, transactorCases,
 )
 
 // run tests the case, in a bubble if the fixture has no clock.
@@ -146,7 +146,6 @@ func (c *testCase) run(t *testing.T, f Fixture) {
 func (c *testCase) judge(tb testing.TB, f Fixture) {
 	tb.Helper()
 	e := newEnv(tb, f)
-	defer e.releaseHeld()
 	if why, lacking := e.lacks(c.Needs); lacking {
 		tb.Skipf("not applicable: %s needs %s", c.ID, why)
 	}

@@ -104,7 +104,7 @@ func TestMissingAbilitiesAreReported(t *testing.T) {
 	t.Parallel()
 	f := Fixture{Open: func(testing.TB) store.Store { return bare{memstore.New()} }}
 	for id, lacking := range map[string]string{
-		"watch-stop": "Waiter", "purge-keeps": "Purger", "list": "Inspector", "bind-context": "ContextBinder",
+		"watch-stop": "Waiter", "purge-keeps": "Purger", "list": "Inspector", "tx-commit": "Transactor",
 		"check-findings": "Checker", "corrupt-state": "corrupt hook", "usage": "Meter",
 	} {
 		if got := tryCase(t, find(t, id), f); !got.Skipped() || got.Failed() || !strings.Contains(got.Text(), lacking) {
@@ -123,44 +123,6 @@ func TestMissingAbilitiesAreReported(t *testing.T) {
 	if got := suite.Record(t, func(tb testing.TB) { find(t, "takeover-at-the-end").judge(tb, f) }); !got.Skipped() {
 		t.Errorf("a case that needs exact time ran without: %q", got.Text())
 	}
-}
-
-// atomicStore answers as a store does whose claims are open transactions: no lease, and
-// no visible record before it is completed.
-type atomicStore struct{ store.Store }
-
-func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if err := r.Validate(); err != nil {
-		return store.ClaimResult{}, err
-	}
-	completed := s.isCompleted(ctx, r.ID)
-	r.Lease = store.MaxDuration
-	got, err := s.Store.Claim(ctx, r)
-	switch {
-	case got.Outcome == store.Claimed:
-		got.Atomic = true
-	case got.Outcome == store.Mismatch && !completed:
-		got = store.ClaimResult{Outcome: store.InProgress}
-	}
-	return got, err
-}
-
-func (s atomicStore) isCompleted(ctx context.Context, id store.ID) bool {
-	rec, err := ability[store.Inspector](s.Store).Inspect(ctx, id)
-	return err == nil && rec.State != store.StateRunning
-}
-
-// Cases that are not about leases apply to Atomic stores, and one promise is beyond them.
-func TestAtomicStoreSkipsCasesAboutLeases(t *testing.T) {
-	t.Parallel()
-	Run(t, func(testing.TB) Fixture {
-		st := sync.OnceValue(memstore.New)
-		return Fixture{
-			Atomic:  true,
-			Open:    func(testing.TB) store.Store { return atomicStore{st()} },
-			Waivers: []conformance.Waiver{{Case: "claim-mismatch-in-flight", Reason: "an attempt shows nothing before it is completed", Says: "answered in-progress"}},
-		}
-	})
 }
 
 // The clock is moved by the test, instead of sleeping in a bubble.

@@ -35,7 +35,7 @@ func Stores() []Mutant {
 }
 
 func storeFlaws() []storeFlaw {
-	return slices.Concat(claimFlaws, completeFlaws, releaseFlaws, renewFlaws, unknownFlaws, recordFlaws, policyFlaws, operatorFlaws)
+	return slices.Concat(claimFlaws, completeFlaws, releaseFlaws, renewFlaws, unknownFlaws, recordFlaws, policyFlaws, operatorFlaws, transactionFlaws())
 }
 
 type storeFlaw struct {

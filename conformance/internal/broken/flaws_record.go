@@ -2,7 +2,6 @@ package broken
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -268,9 +267,6 @@ var operatorFlaws = []storeFlaw{
 	flawed("watch-misses-completion", "does not wake watches at a completion", "watch-completion", swaps(complete, func(c *call) { c.silent = true })),
 	flawed("watch-misses-release", "does not wake watches at a release", "watch-release", swaps(release, func(c *call) { c.silent = true })),
 	flawed("watch-stops-all", "ends all watches of an ID when one is stopped", "watch-stop", flips(unwatch, func(c *call) { delete(c.watches, *c.id) })),
-	flawed("bind-loses-context", "binds a context of its own", "bind-context", flips(bind, func(c *call) { c.ctx = context.Background() })),
-	flawed("promises-atomicity", "says that its claims, which hold no transaction, are Atomic", "bind-atomic", flips(bind, func(c *call) { c.got.Atomic = true })),
-	flawed("leased-elsewhere", "keeps the records of its leased store apart", "leased", flips(bind, func(c *call) { c.leased = flawless().Open() })),
 	flawed("findings-without-details", "reports findings without a text", "check-findings", flips(check, func(c *call) { c.findings[0].Detail = "" })),
 	flawed("usage-named-twice", "names a resource twice", "usage", flips(meter, func(c *call) { c.usage = append(c.usage, c.usage[0]) })),
 	flawed("takeover-keeps-time", "keeps the instant of the first claim", "record-times-takeover",

@@ -138,27 +138,6 @@ func (s *Store) wake(c *call) {
 	}
 }
 
-// Bind implements [store.ContextBinder].
-func (s *Store) Bind(ctx context.Context, id store.ID, _ store.Owner) context.Context {
-	c := &call{ctx: ctx, op: bind, id: &id}
-	s.run(c, func() {})
-	return c.ctx
-}
-
-// Atomic implements [store.ContextBinder].
-func (s *Store) Atomic() bool {
-	c := &call{op: bind, id: &store.ID{}}
-	s.run(c, func() {})
-	return c.got.Atomic
-}
-
-// Leased implements [store.Leaser].
-func (s *Store) Leased() store.Store {
-	c := &call{op: bind, id: &store.ID{}, leased: s}
-	s.run(c, func() {})
-	return c.leased
-}
-
 // Check implements [store.Checker].
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	c := &call{ctx: ctx, op: check, id: &store.ID{}}

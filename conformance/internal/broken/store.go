@@ -23,6 +23,7 @@ type Backing struct {
 	writes  uint64              // so far, for these fences
 	watches map[store.ID][]chan struct{}
 	handles int
+	effects int    // of handlers, which are committed
 	buffer  []byte // of all payloads, for a store that has only one
 }
 
@@ -97,14 +98,13 @@ type Store struct {
 }
 
 var (
-	_ store.Store         = (*Store)(nil)
-	_ store.Waiter        = (*Store)(nil)
-	_ store.Inspector     = (*Store)(nil)
-	_ store.Purger        = (*Store)(nil)
-	_ store.Checker       = (*Store)(nil)
-	_ store.ContextBinder = (*Store)(nil)
-	_ store.Meter         = (*Store)(nil)
-	_ store.Leaser        = (*Store)(nil)
+	_ store.Store      = (*Store)(nil)
+	_ store.Waiter     = (*Store)(nil)
+	_ store.Inspector  = (*Store)(nil)
+	_ store.Purger     = (*Store)(nil)
+	_ store.Checker    = (*Store)(nil)
+	_ store.Meter      = (*Store)(nil)
+	_ store.Transactor = (*Store)(nil)
 )
 
 // op is an operation to which a flaw applies; shown is each record that an operator sees,
@@ -125,8 +125,12 @@ const (
 	purge
 	check
 	unwatch
-	bind
 	meter
+	begin
+	write
+	leave
+	commit
+	rollback
 	anything
 )
 
@@ -161,7 +165,7 @@ type call struct {
 	limit    *int
 	findings []store.Finding
 	usage    []store.Usage
-	leased   store.Store
+	tx       *transaction
 }
 
 func (c *call) own() bool    { return c.owner == *c.from && !c.owner.IsZero() }
