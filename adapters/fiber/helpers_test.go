@@ -68,6 +68,7 @@ func serve(tb testing.TB, o options, route func(*service)) *service {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	_, o.guard.Transactional = o.store.(store.Transactor)
 	guard, err := protocol.Over(engine, o.guard)
 	if err != nil {
 		tb.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	reprisefiber "github.com/reprise-go/reprise/adapters/fiber"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -69,10 +70,10 @@ func overNetHTTP(app *fiber.App, contextOf func(*fasthttp.Request) *fasthttp.Req
 	return host{server.Serve, server.Shutdown}
 }
 
-// stores are the two kinds of them.
+// stores are the two kinds of them: see serve.
 var stores = map[string]func() store.Store{
-	"leased":        func() store.Store { return memstore.New() },
-	"transactional": func() store.Store { return atomicStore{memstore.New()} },
+	"plain":         func() store.Store { return memstore.New() },
+	"transactional": func() store.Store { return adaptertest.Transacting(memstore.New()) },
 }
 
 const short = 20 * time.Millisecond

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -227,16 +228,6 @@ func TestR23StreamsAreRecordedWithoutTheirClient(t *testing.T) {
 	s.wantRuns(t, 1)
 }
 
-// atomicStore is a store whose claims commit with their effects, as far as an adapter can
-// tell.
-type atomicStore struct{ store.Store }
-
-func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	res, err := s.Store.Claim(ctx, r)
-	res.Atomic = res.Outcome == store.Claimed
-	return res, err
-}
-
 func TestStreamsWaitForTheCommit(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -249,7 +240,7 @@ func TestStreamsWaitForTheCommit(t *testing.T) {
 		"too large": {body: strings.NewReader(strings.Repeat("x", 101)), status: 500, code: "response-too-large"},
 		"broken":    {body: failing{Reader: strings.NewReader("body")}, status: 503, code: "not-applied"}, // no part of it was sent
 	} {
-		s := serve(t, options{store: atomicStore{memstore.New()}, guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 100}}}, handle(func(c *fiber.Ctx) error {
+		s := serve(t, options{store: adaptertest.Transacting(memstore.New()), guard: protocol.Config{Limits: protocol.Limits{ResponseBody: 100}}}, handle(func(c *fiber.Ctx) error {
 			return c.SendStream(tc.body)
 		}))
 		a := s.do(t, request("", key("k")))

@@ -52,9 +52,10 @@ func serve(tb testing.TB, app *fiber.App, engine reprise.Config, policy protocol
 	return serveOn(tb, fibers, app, memstore.New(), policy, route)
 }
 
-// serveOn is serve on a host, over a store.
+// serveOn is serve on a host, over a store, whose transactions the policy uses.
 func serveOn(tb testing.TB, on func(*fiber.App) host, app *fiber.App, st store.Store, policy protocol.Config, route func(s *service, protect fiber.Handler)) *service {
 	tb.Helper()
+	_, policy.Transactional = st.(store.Transactor)
 	guard, err := protocol.New(st, policy)
 	if err != nil {
 		tb.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/timeout"
 	"github.com/valyala/fasthttp"
 
+	"github.com/reprise-go/reprise/conformance/adaptertest"
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
@@ -42,20 +43,10 @@ func overNetHTTP(h http.Handler) host {
 	return host{server.Serve, server.Shutdown}
 }
 
-// atomicStore is a store whose claims commit with their effects, as far as an adapter can
-// tell.
-type atomicStore struct{ store.Store }
-
-func (s atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	res, err := s.Store.Claim(ctx, r)
-	res.Atomic = res.Outcome == store.Claimed
-	return res, err
-}
-
-// stores are the two kinds of them.
+// stores are the two kinds of them: see serveOn.
 var stores = map[string]func() store.Store{
-	"leased":        func() store.Store { return memstore.New() },
-	"transactional": func() store.Store { return atomicStore{memstore.New()} },
+	"plain":         func() store.Store { return memstore.New() },
+	"transactional": func() store.Store { return adaptertest.Transacting(memstore.New()) },
 }
 
 // A request is the same until its response is sent: a handler that clears the values of

@@ -35,7 +35,7 @@ func (e *env) serve(o Options) *server {
 	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
 	if o.Guard.Transactional {
-		o.Store = transacting{o.Store}
+		o.Store = Transacting(o.Store)
 	}
 	o.Engine.ClaimTimeout = cmp.Or(o.Engine.ClaimTimeout, 8*time.Second) // a busy machine breaks no rule
 	o.Engine.CompleteTimeout = cmp.Or(o.Engine.CompleteTimeout, 8*time.Second)

@@ -10,9 +10,11 @@ import (
 // transactional is a policy whose effects commit with the response.
 var transactional = protocol.Config{Transactional: true}
 
-// transacting is a store that gives every handler a transaction, without a database: it
-// has begun, and commits as the record is completed. What an adapter does for the others
-// is the same, so that no case needs one.
+// Transacting returns a store that gives every handler a transaction, without a database:
+// it has begun, and commits as the record is completed. What an adapter does for those of
+// a database is the same, so that no test of an adapter needs one.
+func Transacting(st store.Store) store.Store { return transacting{st} }
+
 type transacting struct{ store.Store }
 
 // Transacts implements [store.Transactor].

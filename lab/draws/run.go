@@ -136,7 +136,7 @@ func (b *bench) send(d *Draw) (o outcome, err error) {
 		<-tick.C
 	}
 	o.panicked, o.hijacked = bare.panicked.Load(), bare.hijacked.Load()
-	committed, key := b.guards.atomic.committed.Load(), b.cases.next()
+	committed, key := b.guards.effects.committed.Load(), b.cases.next()
 	if o.first, err = b.ask(keyed, key); err != nil {
 		return o, fmt.Errorf("first: %w", err)
 	}
@@ -146,7 +146,7 @@ func (b *bench) send(d *Draw) (o outcome, err error) {
 			break
 		}
 	}
-	o.runs, o.committed = keyed.runs.Load(), b.guards.atomic.committed.Load()-committed
+	o.runs, o.committed = keyed.runs.Load(), b.guards.effects.committed.Load()-committed
 	if err != nil {
 		return o, fmt.Errorf("retry: %w", err)
 	}

@@ -12,51 +12,51 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// atomicStore is a transactional store without a database: the effect of a run is
-// committed with its completion.
-type atomicStore struct {
+// effects is a store that gives every handler a transaction, without a database: the
+// effect of a run is committed with its completion.
+type effects struct {
 	*memstore.Store
 
 	committed atomic.Int64
 }
 
-var _ store.ContextBinder = (*atomicStore)(nil)
+// Transacts implements [store.Transactor].
+func (s *effects) Transacts() error { return nil }
 
-// Bind implements [store.ContextBinder].
-func (s *atomicStore) Bind(ctx context.Context, _ store.ID, _ store.Owner) context.Context {
-	return ctx
+// Transaction implements [store.Transactor].
+func (s *effects) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
+	return ctx, transaction{s}
 }
 
-// Atomic implements [store.ContextBinder].
-func (s *atomicStore) Atomic() bool { return true }
+// transaction is that of a run, which has begun.
+type transaction struct{ *effects }
 
-// Claim implements [store.Store].
-func (s *atomicStore) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	result, err := s.Store.Claim(ctx, r)
-	result.Atomic = result.Outcome == store.Claimed
-	return result, err
-}
+// Close implements [store.Transaction].
+func (transaction) Close() bool { return true }
 
-// Complete implements [store.Store].
-func (s *atomicStore) Complete(ctx context.Context, r store.CompleteRequest) error {
-	err := s.Store.Complete(ctx, r)
-	if err == nil && !r.DiscardEffects {
-		s.committed.Add(1)
+// Commit implements [store.Transaction].
+func (t transaction) Commit(ctx context.Context, r store.CompleteRequest) error {
+	err := t.Complete(ctx, r)
+	if err == nil {
+		t.committed.Add(1)
 	}
 	return err
 }
 
+// Rollback implements [store.Transaction].
+func (transaction) Rollback(context.Context) error { return nil }
+
 // guards are the guards of one client, by policy.
 type guards struct {
-	by     map[Policy]*protocol.Guard
-	atomic *atomicStore
+	by      map[Policy]*protocol.Guard
+	effects *effects
 }
 
 // openGuards opens guards over new stores.
 func openGuards() (*guards, error) {
-	g := &guards{by: map[Policy]*protocol.Guard{}, atomic: &atomicStore{Store: memstore.New()}}
-	for policy, st := range map[Policy]store.Store{Leased: memstore.New(), AtMostOnce: memstore.New(), Transactional: g.atomic} {
-		cfg := protocol.Config{Limits: protocol.Limits{ResponseBody: BodyLimit}, Engine: reprise.Config{MaxRun: time.Hour, Log: slog.New(slog.DiscardHandler)}}
+	g := &guards{by: map[Policy]*protocol.Guard{}, effects: &effects{Store: memstore.New()}}
+	for policy, st := range map[Policy]store.Store{Leased: memstore.New(), AtMostOnce: memstore.New(), Transactional: g.effects} {
+		cfg := protocol.Config{Transactional: policy == Transactional, Limits: protocol.Limits{ResponseBody: BodyLimit}, Engine: reprise.Config{MaxRun: time.Hour, Log: slog.New(slog.DiscardHandler)}}
 		if policy == AtMostOnce {
 			cfg.Preset = reprise.AtMostOnce
 		}

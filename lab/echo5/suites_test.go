@@ -9,5 +9,3 @@ import (
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "echo5", appecho5.New) } //nolint:paralleltest // it measures memory
-
-func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, appecho5.New) } //nolint:paralleltest // RunAtomic is parallel

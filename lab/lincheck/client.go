@@ -186,7 +186,7 @@ func (c *client) newOwner() (o store.Owner) {
 // call makes a call, of which some are cancelled and some lose their result, and records
 // it.
 func (c *client) call(ctx context.Context, in input) output {
-	in.atomic, in.fleeting = c.d.atomic, c.d.atomic || c.d.engines
+	in.fleeting = c.d.engines
 	loses := c.dice.IntN(100) < 5
 	if c.dice.IntN(100) < 4 {
 		short, cancel := context.WithTimeout(ctx, time.Duration(c.dice.IntN(1500))*time.Microsecond)
@@ -235,11 +235,11 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 		res, err := c.store.Claim(ctx, store.ClaimRequest{
 			ID: in.id, Owner: in.owner, Fingerprint: in.print, Lease: in.lease, Policy: in.policy, Takeover: in.takeover, MaxAttempts: in.attempts,
 		})
-		lapsed := res.Outcome == store.Claimed && !res.Atomic && res.Remaining <= 0
+		lapsed := res.Outcome == store.Claimed && res.Remaining <= 0
 		return output{
 			answer: answer{outcome: res.Outcome, attempt: res.Attempt, payload: string(res.Payload)},
 			fence:  res.Fence, lapsed: lapsed, written: c.d.clock.written(res),
-			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed) && !in.atomic,
+			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed),
 		}, err
 	case renew:
 		res, err := c.store.Renew(ctx, []store.RenewRequest{{ID: in.id, Owner: in.owner, Lease: in.lease}})

@@ -34,10 +34,9 @@
 //
 //   - An engine answers duplicates that come while a claim is on its way with the result
 //     of that claim, which may be as old as the claim.
-//   - An engine and the transactional store answer duplicates of an attempt in their
-//     process from memory until its completion or release is answered, which other
-//     processes may have seen before.
-//   - A claim of the leased store on PostgreSQL that finds a lapsed record locked answers
+//   - An engine answers duplicates of an attempt in its process from memory until its
+//     completion or release is answered, which other processes may have seen before.
+//   - A claim on PostgreSQL that finds a lapsed record locked answers
 //     that an attempt is in progress, though the write under way may be its end.
 //
 // A claim whose result takes longer than its lease may be executed twice: Redis asks

@@ -58,7 +58,7 @@ func step(state, call, answered any) []any {
 }
 
 // elsewhere returns the record and, for an attempt that no caller knows of, the record
-// after the server or the engine has ended it.
+// after the engine has ended it.
 func (r record) elsewhere() []record {
 	if r.fleeting {
 		return []record{r, {highest: r.highest}}
@@ -79,12 +79,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 		now = out.began
 	}
 	next, want := r.apply(in, now, lapsed)
-	switch {
-	case in.atomic && next.runs():
-		next.lease = window{never, never}
-	case next.held:
-		next.fleeting = next.fleeting && next.runs()
-	}
+	next.fleeting = next.fleeting && next.runs()
 	if in.fleeting && own && r.runs() && !next.runs() {
 		next.ended, next.answered = r.print, out.at.to
 	}
@@ -134,10 +129,6 @@ func (r record) mayAnswer(in input, want answer, out output) bool {
 	switch {
 	case out.written:
 		return r.mayBeWritten(in)
-	case in.atomic && in.kind == claim && out.outcome == store.InProgress && !r.held:
-		return true // another claim holds the lock of the ID while it looks at the record
-	case in.atomic && want.outcome == store.Mismatch && !r.completed && r.owner != in.owner:
-		return out.outcome == store.InProgress // its own process knows the fingerprint, and others do not before the commit
 	case in.fleeting && in.kind == claim && out.at.from < r.answered:
 		// The process of the attempt waits for the result to its end, which others have seen.
 		return out.outcome == store.InProgress && in.print == r.ended || out.outcome == store.Mismatch && in.print != r.ended

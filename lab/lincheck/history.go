@@ -21,12 +21,11 @@ import (
 // deployment is a store as a service has it: several processes over one set of records.
 type deployment struct {
 	stores    []store.Store // one a process
-	atomic    bool
-	exclusive bool // an attempt is one client's, which ends it before it begins another
-	engines   bool // the engine renews, and releases claims whose handler may not run
-	predicate bool // SERIALIZABLE: calls for different IDs may fail because of each other
-	repeats   bool // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
-	asksAgain bool // a claim whose result came when most of its lease was over is repeated
+	exclusive bool          // an attempt is one client's, which ends it before it begins another
+	engines   bool          // the engine renews, and releases claims whose handler may not run
+	predicate bool          // SERIALIZABLE: calls for different IDs may fail because of each other
+	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
+	asksAgain bool          // a claim whose result came when most of its lease was over is repeated
 	clock     clock
 	pace      pace
 }
@@ -49,7 +48,7 @@ func (d *deployment) executesTwice(in input, out output) bool {
 		return in.kind == claim
 	}
 	waited := out.unknown || out.at.to-out.earliest() >= wholeAfter // and so its lease was made whole, or may have been
-	return !d.atomic && !d.engines && (d.clock.waits && waited || d.asksAgain && out.at.to-out.at.from > in.lease/10*9)
+	return !d.engines && (d.clock.waits && waited || d.asksAgain && out.at.to-out.at.from > in.lease/10*9)
 }
 
 // The size of one history.

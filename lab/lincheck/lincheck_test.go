@@ -15,79 +15,80 @@ import (
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/lab/serve/sqlitefile"
 	"github.com/reprise-go/reprise/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
-
-// everythingAtomic is everything for transactional stores.
-var everythingAtomic = []string{"claimed", "in-progress", "completed", "mismatch", "complete", "release", "lapsed", "unknown", "unknown claim", "unknown complete"}
 
 func TestMemoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	checked(t, &deployment{stores: []store.Store{memstore.New()}, clock: memoryClock}, everything...)
 }
 
-// sqliteDeployment is two processes over a new file, or one for the transactional store:
-// there a claim waits for the attempts of another.
-func sqliteDeployment(tb testing.TB, atomic bool) *deployment {
+// begins returns the function that begins the transaction of a handler by tx.
+func begins[T any](tx func(context.Context) (T, error)) func(context.Context) error {
+	return func(ctx context.Context) error { _, err := tx(ctx); return err }
+}
+
+// sqliteDeployment is two processes over a new file.
+func sqliteDeployment(tb testing.TB, inTx bool) *deployment {
 	tb.Helper()
 	file := sqlitefile.New(tb)
 	// A call takes some milliseconds under the race detector: with the leases of the others
 	// hardly an attempt would be completed before it lapses.
-	d := &deployment{atomic: atomic, exclusive: atomic, clock: sqlClock, pace: pace{unit: 4 * time.Millisecond, calls: 60}}
-	if atomic {
-		d.stores = []store.Store{sqlitefile.Transactional(tb, file)}
-	} else {
-		d.stores = []store.Store{sqlitefile.Leased(tb, file), sqlitefile.Leased(tb, file)}
+	d := &deployment{clock: sqlClock, pace: pace{unit: 4 * time.Millisecond, calls: 60}}
+	for range 2 {
+		var st store.Store = sqlitefile.Store(tb, file)
+		if inTx {
+			st = &completesInTx{sqlitefile.Store(tb, file), begins(reprisesqlite.Tx)}
+		}
+		d.stores = append(d.stores, st)
 	}
 	return d
 }
 
 func TestSQLiteIsLinearizable(t *testing.T) {
 	t.Parallel()
-	t.Run("leased", func(t *testing.T) {
-		t.Parallel()
-		checked(t, sqliteDeployment(t, false), everything...)
-	})
-	t.Run("transactional", func(t *testing.T) {
-		t.Parallel()
-		checked(t, sqliteDeployment(t, true), everythingAtomic...)
-	})
+	for name, inTx := range map[string]bool{"plain": false, "transactional": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checked(t, sqliteDeployment(t, inTx), everything...)
+		})
+	}
 }
 
 // mysqlDeployment is two processes over a new database. The parameters of the URL are
 // those of their sessions.
-func mysqlDeployment(tb testing.TB, atomic bool, params string) *deployment {
+func mysqlDeployment(tb testing.TB, inTx bool, params string) *deployment {
 	tb.Helper()
 	raw := mysqlserver.New(tb, servers.SharedMariaDB(tb)) + params
-	open := mysqlserver.Leased
-	if atomic {
-		open = mysqlserver.Transactional
+	d := &deployment{clock: sqlClock}
+	for range 2 {
+		var st store.Store = mysqlserver.Store(tb, raw)
+		if inTx {
+			st = &completesInTx{mysqlserver.Store(tb, raw), begins(reprisemysql.Tx)}
+		}
+		d.stores = append(d.stores, st)
 	}
-	return &deployment{stores: []store.Store{open(tb, raw), open(tb, raw)}, atomic: atomic, exclusive: atomic, clock: sqlClock}
+	return d
 }
 
 // TestMySQLIsLinearizable: whatever the isolation level of a session is.
 func TestMySQLIsLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"} {
-		params := "?tx_isolation='" + level + "'"
-		t.Run("leased/"+level, func(t *testing.T) {
-			t.Parallel()
-			if level != "READ-COMMITTED" {
-				labtest.Breadth(t, further)
-			}
-			checked(t, mysqlDeployment(t, false, params), everything...)
-		})
-		t.Run("transactional/"+level, func(t *testing.T) {
-			t.Parallel()
-			if level != "SERIALIZABLE" {
-				labtest.Breadth(t, further)
-			}
-			checked(t, mysqlDeployment(t, true, params), everythingAtomic...)
-		})
+		for name, inTx := range map[string]bool{"plain": false, "transactional": true} {
+			t.Run(name+"/"+level, func(t *testing.T) {
+				t.Parallel()
+				if level == "REPEATABLE-READ" || inTx != (level == "SERIALIZABLE") {
+					labtest.Breadth(t, further)
+				}
+				checked(t, mysqlDeployment(t, inTx, "?tx_isolation='"+level+"'"), everything...)
+			})
+		}
 	}
 }
 
@@ -188,7 +189,7 @@ func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, optio
 		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
 		var st store.Store = f.Leased(tb)
 		if inTx {
-			st = &completesInTx{f.Leased(tb), func(ctx context.Context) error { _, err := reprisepg.Tx(ctx); return err }}
+			st = &completesInTx{f.Leased(tb), begins(reprisepg.Tx)}
 		}
 		d.stores = append(d.stores, st)
 	}
@@ -207,7 +208,7 @@ func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *de
 		}
 		var st store.Store = leased
 		if inTx {
-			st = &completesInTx{leased, func(ctx context.Context) error { _, err := reprisepg.SQLTx(ctx); return err }}
+			st = &completesInTx{leased, begins(reprisepg.SQLTx)}
 		}
 		d.stores = append(d.stores, st)
 	}
@@ -216,7 +217,7 @@ func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *de
 
 // completesInTx is a store whose completions are those of a handler's transaction.
 type completesInTx struct {
-	*reprisepg.Store
+	labtest.TransactorStore
 	begin func(context.Context) error
 }
 
@@ -234,7 +235,7 @@ func (s *completesInTx) Complete(ctx context.Context, r store.CompleteRequest) e
 	case errors.Is(err, store.ErrNotApplied):
 		return store.ErrUnavailable
 	case errors.Is(err, store.ErrLeaseLost): // also where the owner has completed before, which the store then says
-		return s.Store.Complete(ctx, r)
+		return s.TransactorStore.Complete(ctx, r)
 	}
 	return err
 }

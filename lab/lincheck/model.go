@@ -29,7 +29,6 @@ type input struct {
 	takeover bool
 	attempts int // MaxAttempts
 	payload  string
-	atomic   bool // the store holds a transaction instead of a lease
 	fleeting bool // an attempt of which its client does not know is ended for it
 }
 

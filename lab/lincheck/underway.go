@@ -10,13 +10,12 @@ import (
 
 // underway has the calls on their way to one store or engine: the result of a claim may
 // be as old as one of them. The duplicates of a claim share its result in an engine. And
-// while the completion or release of an attempt is on its way, its own process answers as
+// while the completion or release of an attempt is on its way, its engine answers as
 // before, in progress or mismatch, though another process may have seen the attempt end.
 type underway struct {
-	mu      sync.Mutex
-	engine  bool
-	answers bool // from the memory of the process while an attempt runs
-	calls   map[store.ID][]onWay
+	mu     sync.Mutex
+	engine bool
+	calls  map[store.ID][]onWay
 }
 
 type onWay struct {
@@ -28,7 +27,7 @@ type onWay struct {
 type ages struct{ shared, own time.Duration }
 
 func newUnderway(d *deployment) *underway {
-	return &underway{engine: d.engines, answers: d.engines || d.atomic, calls: map[store.ID][]onWay{}}
+	return &underway{engine: d.engines, calls: map[store.ID][]onWay{}}
 }
 
 // begin notes that a call begins.
@@ -37,10 +36,13 @@ func (u *underway) begin(in input, from time.Duration) ages {
 	defer u.mu.Unlock()
 	a := ages{from, from}
 	for _, c := range u.calls[in.id] {
-		if u.engine && c.kind == claim {
+		if !u.engine {
+			continue
+		}
+		if c.kind == claim {
 			a.shared = min(a.shared, c.from)
 		}
-		if u.engine && c.kind == claim || u.answers && (c.kind == complete || c.kind == release) {
+		if c.kind == claim || c.kind == complete || c.kind == release {
 			a.own = min(a.own, c.from)
 		}
 	}

@@ -9,5 +9,3 @@ import (
 )
 
 func TestWire(t *testing.T) { wire.Run(t, "nethttp", apphttp.New) } //nolint:paralleltest // it measures memory
-
-func TestAtomic(t *testing.T) { frameworks.RunAtomic(t, apphttp.New) } //nolint:paralleltest // RunAtomic is parallel

@@ -220,20 +220,18 @@ func TestPostgresRoundTrips(t *testing.T) {
 		})
 		pgWant(t, "transaction", err, nil)
 	})
-	run := func(discard bool) func() {
+	run := func(complete func(context.Context, store.CompleteRequest) error) func() {
 		return func() {
 			r = pgClaim()
 			pgMustClaim(t, transactional, r, store.Claimed)
 			if _, err := pgTx(t, transactional, r).Exec(t.Context(), effect); err != nil {
 				t.Fatal(err)
 			}
-			completion := pgCompletion(r, pgBody)
-			completion.DiscardEffects = discard
-			pgWant(t, "complete", transactional.Complete(t.Context(), completion), nil)
+			pgWant(t, "complete", complete(t.Context(), pgCompletion(r, pgBody)), nil)
 		}
 	}
-	count("transactional, new", 4, run(false))                // claim, BEGIN, the effect, completion with COMMIT
-	count("transactional, new, effects undone", 5, run(true)) // claim, BEGIN, the effect, ROLLBACK, completion
+	count("transactional, new", 4, run(transactional.Complete))                // claim, BEGIN, the effect, completion with COMMIT
+	count("transactional, new, effects undone", 5, run(transactional.Discard)) // claim, BEGIN, the effect, ROLLBACK, completion
 }
 
 // pgCounted counts the round trips of a pool.

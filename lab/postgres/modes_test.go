@@ -109,9 +109,7 @@ func pgTransactionalLife(t *testing.T, f *pgFixture, st *labtest.TxStore) {
 	pgWant(t, "complete", pgComplete(t, st, kept, payload), nil)
 	ctx, cancel := pgCall(t)
 	defer cancel()
-	completion := pgCompletion(undone, "refused")
-	completion.DiscardEffects = true
-	pgWant(t, "complete without effects", st.Complete(ctx, completion), nil)
+	pgWant(t, "complete without effects", st.Discard(ctx, pgCompletion(undone, "refused")), nil)
 	pgWant(t, "release", st.Release(ctx, released.ID, released.Owner), nil)
 
 	if got := pgMustClaim(t, st, pgRival(kept), store.Completed); string(got.Payload) != payload {

@@ -96,15 +96,11 @@ func TestPostgresSQLTx(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sql.ErrTxDone) {
 		t.Errorf("the transaction of an attempt that ended: %v", err)
 	}
-	discard := pgCompletion(undone, "refused")
-	discard.DiscardEffects = true
-	pgWant(t, "complete without effects", st.Complete(t.Context(), discard), nil)
+	pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(undone, "refused")), nil)
 	if _, err := sqlTx(t, st, failed).ExecContext(t.Context(), "SELECT 1/0"); err == nil {
 		t.Fatal("one divided by zero is something")
 	}
-	discard = pgCompletion(failed, "refused")
-	discard.DiscardEffects = true
-	pgWant(t, "complete without effects after a failed statement", st.Complete(t.Context(), discard), nil)
+	pgWant(t, "complete without effects after a failed statement", st.Discard(t.Context(), pgCompletion(failed, "refused")), nil)
 	pgWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
 	if n := f.effects(t); n != 1 {
 		t.Errorf("%d effects, want that of the kept attempt", n)
@@ -168,13 +164,12 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1", statement) == 1
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		c := pgCompletion(r, "answer")
-		c.DiscardEffects = discard
-		err, want := st.Complete(ctx, c), store.ErrNotApplied
-		cancel()
+		complete, want := st.Complete, store.ErrNotApplied
 		if discard {
-			want = store.ErrUnavailable // rolled back, and no time is left for the record
+			complete, want = st.Discard, store.ErrUnavailable // rolled back, and no time is left for the record
 		}
+		err := complete(ctx, pgCompletion(r, "answer"))
+		cancel()
 		pgWant(t, "complete", err, want)
 		if err := <-left; err == nil {
 			t.Error("the statement was not ended")

@@ -150,9 +150,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
 		t.Fatal("one divided by zero is something")
 	}
-	completion := pgCompletion(r, "409")
-	completion.DiscardEffects = true
-	pgWant(t, "complete without effects", st.Complete(t.Context(), completion), nil)
+	pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(r, "409")), nil)
 	if n := f.effects(t); n != 0 {
 		t.Errorf("%d effects are left of a kept failure", n)
 	}
@@ -190,9 +188,11 @@ func TestPostgresRequestsTakeTwoTransactionIDs(t *testing.T) {
 				n++
 				f.insert(t, pgTx(t, st, r), n)
 			}
-			completion := pgCompletion(r, pgBody)
-			completion.DiscardEffects = test.discard
-			pgWant(t, "complete", st.Complete(t.Context(), completion), nil)
+			complete := st.Complete
+			if test.discard {
+				complete = st.Discard
+			}
+			pgWant(t, "complete", complete(t.Context(), pgCompletion(r, pgBody)), nil)
 		}
 		if got := next() - before; got != test.want {
 			t.Errorf("%s: %d requests took %d transaction IDs, want %d", name, requests, got, test.want)

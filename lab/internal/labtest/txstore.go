@@ -72,13 +72,18 @@ func (s *TxStore) take(owner store.Owner) store.Transaction {
 	return a.Transaction
 }
 
-// Complete commits the transaction of the attempt, or rolls it back with DiscardEffects.
+// Discard completes an attempt without its effects.
+func (s *TxStore) Discard(ctx context.Context, r store.CompleteRequest) error {
+	if tx := s.take(r.Owner); tx != nil {
+		_ = tx.Rollback(ctx) // else the server does
+	}
+	return s.TransactorStore.Complete(ctx, r)
+}
+
+// Complete commits the transaction of the attempt.
 func (s *TxStore) Complete(ctx context.Context, r store.CompleteRequest) error {
 	tx := s.take(r.Owner)
-	if tx == nil || r.DiscardEffects {
-		if tx != nil {
-			_ = tx.Rollback(ctx) // else the server does
-		}
+	if tx == nil {
 		return s.TransactorStore.Complete(ctx, r)
 	}
 	err := tx.Commit(ctx, r)

@@ -61,7 +61,7 @@ type session struct {
 }
 
 // open begins a transaction by statements.
-func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (_ *session, err error) {
+func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (_ lazytx.Session, err error) {
 	s := &session{Table: t, id: id, owner: owner}
 	if s.held, err = sqltx.Hold(ctx, t.DB); err != nil {
 		return nil, t.Dialect.Fail("begin", err)
