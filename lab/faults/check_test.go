@@ -43,7 +43,6 @@ type holder struct {
 	owner       string
 	attempt     int
 	fence       uint64
-	atomic      bool
 	asked       int64 // when it asked for the claim
 	from, until int64 // when it believed that it holds the lease, unless it ended before
 	end         int64 // 0: it did not say
@@ -207,16 +206,13 @@ func (o *operation) checkHolders(bad report) {
 	}
 	slices.SortFunc(list, func(a, b *holder) int { return cmp.Compare(a.from, b.from) })
 	for i, h := range list {
-		if h.atomic {
-			continue // it holds a transaction, not a lease: G4 is about those
-		}
 		until := h.until
 		if h.end != 0 {
 			until = min(until, h.end)
 		}
 		for _, next := range list[i+1:] {
 			// A claim that was answered after its lease is believed for no time at all.
-			if both := min(until, next.until) - next.from; !next.atomic && both > 0 {
+			if both := min(until, next.until) - next.from; both > 0 {
 				bad("G1", "attempt %d of %s and %d of %s believed to hold the lease for %d µs", h.attempt, h.owner, next.attempt, next.owner, both/1000)
 			}
 		}

@@ -286,7 +286,6 @@ type event struct {
 	Kind, ID, Op, Owner string
 	Attempt             int
 	Fence               uint64
-	Atomic              bool
 	Asked, At, Until    int64
 }
 
@@ -327,7 +326,7 @@ func (w *world) operations(tb testing.TB, o *outcome) map[string]*operation {
 		switch e.Kind {
 		case "claim":
 			if h == nil {
-				h = &holder{owner: e.Owner, attempt: e.Attempt, fence: e.Fence, atomic: e.Atomic, asked: e.Asked, from: e.At}
+				h = &holder{owner: e.Owner, attempt: e.Attempt, fence: e.Fence, asked: e.Asked, from: e.At}
 				byID[e.ID][e.Owner] = h
 			}
 			h.until = max(h.until, e.Until)

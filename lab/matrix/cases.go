@@ -27,7 +27,6 @@ type need uint8
 
 const (
 	processes need = 1 << iota // it is shared by processes
-	leases                     // attempts are leased, and not transactions
 	streams                    // a response may leave before its effects are recorded
 	atomic                     // effects commit with the response
 	link                       // it is reached through a network, which can be cut
@@ -119,12 +118,7 @@ var cases = []smokeCase{
 	}},
 	{rule("M5", "A key does not wait for another one."), 0, false, func(p *pair) {
 		slow, other := p.request("slow", adaptertest.Program{DelayMS: 8000}), p.request("other", adaptertest.Program{Status: 202})
-		first := p.short.postLater(p, slow)
-		if p.store.OneWriter {
-			p.refused(p.a.post(p.Context(), other), http.StatusServiceUnavailable, "store-unavailable")
-			<-first
-			return
-		}
+		p.short.postLater(p, slow)
 		p.wants(p.a.post(p.Context(), other), 202, false)
 		p.wants(p.b.post(p.Context(), other), 202, true)
 	}},
@@ -142,9 +136,6 @@ var cases = []smokeCase{
 		first := p.b.postLater(p, r)
 		other := r
 		other.body = "other"
-		if p.store.Unleased { // the record is part of a transaction that is not committed yet
-			eventually(p, "the commit", func() bool { return p.a.post(p.Context(), other).status != http.StatusConflict })
-		}
 		p.refused(p.a.post(p.Context(), other), http.StatusUnprocessableEntity, "key-reused")
 		p.wants(<-first, 202, false)
 	}},
@@ -225,7 +216,7 @@ var cases = []smokeCase{
 			switch a := other.post(p.Context(), r); {
 			case a.replayed:
 				return true
-			case a.code != "in-progress" && !(p.store.OneWriter && a.code == "store-unavailable"):
+			case a.code != "in-progress":
 				p.Fatalf("answered %v", a)
 			}
 			return false
@@ -233,7 +224,7 @@ var cases = []smokeCase{
 		p.wants(<-first, 202, false)
 		p.ran(r, 1)
 	}},
-	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes | leases, true, func(p *pair) {
+	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes, true, func(p *pair) {
 		r := p.request("paused", adaptertest.Program{DelayMS: 300, Echo: true, IgnoreCtx: true})
 		first := p.short.postLater(p, r)
 		p.short.signal(p, syscall.SIGSTOP)
@@ -244,22 +235,18 @@ var cases = []smokeCase{
 		}
 		p.wants(p.a.post(p.Context(), r), http.StatusOK, true)
 	}},
-	{rule("M17", "The request of a process that was killed is in progress until its lease lapses; then a retry is the second attempt, or the first where attempts have no lease. Effects that commit with the response are there once."), processes, true, func(p *pair) {
+	{rule("M17", "The request of a process that was killed is in progress until its lease lapses; then a retry is the second attempt. Effects that commit with the response are there once."), processes, true, func(p *pair) {
 		r := p.request("killed", adaptertest.Program{DelayMS: 60_000, Echo: true, Effect: p.store.Atomic})
 		p.short.postLater(p, r)
 		r.program.DelayMS = 0
-		attempt := 1
-		if !p.store.Unleased {
-			p.refused(p.a.post(p.Context(), r), http.StatusConflict, "in-progress")
-			attempt = 2
-		}
+		p.refused(p.a.post(p.Context(), r), http.StatusConflict, "in-progress")
 		p.short.kill()
-		p.takesOver(p.a, r, attempt)
+		p.takesOver(p.a, r, 2)
 		if p.store.Atomic {
 			p.effects(r, 1)
 		}
 	}},
-	{rule("M18", "With AtMostOnce, the request of a process that was killed never runs again."), processes | leases, true, func(p *pair) {
+	{rule("M18", "With AtMostOnce, the request of a process that was killed never runs again."), processes, true, func(p *pair) {
 		r := p.request("died", adaptertest.Program{DelayMS: 60_000})
 		p.once.postLater(p, r)
 		p.once.kill()
@@ -280,9 +267,6 @@ var cases = []smokeCase{
 		eventually(p, "a run", func() bool { return away.post(p.Context(), r).status == 202 })
 		if n := away.runs(p, r.key); n != 1 {
 			p.Errorf("%d runs, want one", n)
-		}
-		if p.store.Unleased {
-			return // it is rolled back
 		}
 		r = p.request("late", adaptertest.Program{DelayMS: 400, Status: 202})
 		first := away.postLater(p, r)

@@ -20,14 +20,12 @@ var Adapters = []string{"nethttp", "gin", "echo", "echo5", "fiber", "fiber3"}
 
 // Store is a row of the matrix: a store that every adapter is served over.
 type Store struct {
-	Name      string // of the flag -store
-	Atomic    bool   // effects commit with the response
-	Unleased  bool   // attempts have no lease, and their records are not visible before they end
-	Alone     bool   // it lives in one process
-	File      bool   // its writes are one after the other, so cases are, too
-	OneWriter bool   // one attempt runs at a time; another operation is answered 503 meanwhile
-	Link      bool   // it is reached through a network
-	Blobs     bool   // bodies over the limit are in a blob store
+	Name   string // of the flag -store
+	Atomic bool   // effects commit with the response
+	Alone  bool   // it lives in one process
+	File   bool   // its writes are one after the other, so cases are, too
+	Link   bool   // it is reached through a network
+	Blobs  bool   // bodies over the limit are in a blob store
 
 	// Place returns the flags of the test server for a place of the store, which pairs may
 	// share, and the address of its server in them, if it has one.
@@ -44,15 +42,15 @@ var Stores = []Store{
 	{Name: "postgres", Link: true},
 	{Name: "postgres-tx", Link: true, Atomic: true},
 	{Name: "mysql", Link: true},
-	{Name: "mysql-tx", Link: true, Atomic: true, Unleased: true},
+	{Name: "mysql-tx", Link: true, Atomic: true},
 	{Name: "sqlite", File: true},
-	{Name: "sqlite-tx", File: true, OneWriter: true, Atomic: true, Unleased: true},
+	{Name: "sqlite-tx", File: true, Atomic: true},
 	{Name: "etcd", Link: true},
 	{Name: "etcd+redis", Link: true, Blobs: true},
 }
 
 func (s *Store) has(n need) bool {
-	return (n&processes == 0 || !s.Alone) && (n&leases == 0 || !s.Unleased) && (n&atomic == 0 || s.Atomic) && (n&link == 0 || s.Link) &&
+	return (n&processes == 0 || !s.Alone) && (n&atomic == 0 || s.Atomic) && (n&link == 0 || s.Link) &&
 		(n&streams == 0 || !s.Atomic)
 }
 

@@ -79,7 +79,7 @@ func (n need) String() string {
 	for _, of := range []struct {
 		need need
 		text string
-	}{{processes, "stores that processes share"}, {leases, "leased attempts"}, {streams, "responses that need not wait for a commit"}, {atomic, "effects in the transaction"}, {link, "stores behind a network"}} {
+	}{{processes, "stores that processes share"}, {streams, "responses that need not wait for a commit"}, {atomic, "effects in the transaction"}, {link, "stores behind a network"}} {
 		if n&of.need != 0 {
 			all = append(all, of.text)
 		}

@@ -53,7 +53,6 @@ type Event struct {
 	Owner   string `json:"owner"`
 	Attempt int    `json:"attempt,omitempty"`
 	Fence   uint64 `json:"fence,omitempty"`
-	Atomic  bool   `json:"atomic,omitempty"`
 	Asked   int64  `json:"asked,omitempty"` // when the claim was sent
 	At      int64  `json:"at"`              // in nanoseconds of this machine's clock
 	Until   int64  `json:"until,omitempty"` // until when the owner of a claim or renewal may believe that it holds the lease
@@ -182,7 +181,7 @@ func (s *pointStore) Claim(ctx context.Context, r store.ClaimRequest) (store.Cla
 	if err == nil && got.Outcome == store.Claimed {
 		s.points.pass(afterClaim)
 		s.points.note(Event{
-			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Fence: got.Fence, Atomic: got.Atomic,
+			Kind: "claim", ID: r.ID.String(), Owner: hex.EncodeToString(r.Owner[:]), Attempt: got.Attempt, Fence: got.Fence,
 			Asked: sent.UnixNano(), Until: sent.Add(min(r.Lease, max(0, got.Remaining))).UnixNano(),
 		})
 	}
