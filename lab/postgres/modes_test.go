@@ -37,7 +37,7 @@ func TestPostgresEveryExecMode(t *testing.T) {
 		}
 		t.Run("suite/leased/mode="+mode.String(), func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(setup(tb)) })
+			storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, setup(tb)) })
 		})
 	}
 }

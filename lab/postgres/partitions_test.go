@@ -34,7 +34,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 	t.Run("leased", func(t *testing.T) {
 		t.Parallel()
 		labtest.Breadth(t, "runs of a suite over a further deployment")
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(partitioned(tb, 4)) })
+		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, partitioned(tb, 4)) })
 	})
 	t.Run("the records stay, and the role gets its privileges again", func(t *testing.T) {
 		t.Parallel()

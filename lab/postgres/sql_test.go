@@ -44,7 +44,7 @@ func TestPostgresSQLConformance(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(2))
-		fixture := pgSuite(f)
+		fixture := pgSuite(tb, f)
 		fixture.Open = func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) }
 		return fixture
 	})

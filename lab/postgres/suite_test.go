@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/reprise-go/reprise/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
 func TestPostgresConformance(t *testing.T) {
@@ -17,7 +19,7 @@ func TestPostgresConformance(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
 		f := pgSetup(tb, server, labtest.MaxConns(4))
-		return pgBothRoads(tb, pgSuite(f), func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) })
+		return pgBothRoads(tb, pgSuite(tb, f), func(tb testing.TB) store.Store { return f.leasedSQL(tb, server) })
 	})
 }
 
@@ -44,7 +46,7 @@ func TestPostgresConformanceSerializable(t *testing.T) {
 	labtest.Breadth(t, "runs of a suite over a further deployment")
 	server := servers.SharedPostgres(t)
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-		return pgSuite(pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))
+		return pgSuite(tb, pgSetup(tb, server, labtest.MaxConns(4), labtest.SessionParam("default_transaction_isolation", "serializable")))
 	})
 }
 
@@ -61,12 +63,30 @@ func TestPostgresConformanceBehindPgBouncer(t *testing.T) {
 		through.Config.ExecMode = pgx.QueryExecModeExec
 		return through
 	}
-	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(pooled(tb)) })
+	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, pooled(tb)) })
 }
 
-// pgSuite is the fixture of the leased store.
-func pgSuite(f *pgFixture) storetest.Fixture {
+// pgSuite is the fixture of a store over either pool.
+func pgSuite(tb testing.TB, f *pgFixture) storetest.Fixture {
+	tb.Helper()
+	f.exec(tb, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	exec := func(ctx context.Context, statement string) error {
+		if tx, err := reprisepg.SQLTx(ctx); err == nil {
+			_, err = tx.ExecContext(ctx, statement)
+			return err
+		}
+		tx, err := reprisepg.Tx(ctx)
+		if err == nil {
+			_, err = tx.Exec(ctx, statement)
+		}
+		return err
+	}
 	return storetest.Fixture{
+		Effects: &storetest.Effects{
+			Write: func(ctx context.Context) error { return exec(ctx, "INSERT INTO "+f.name("effects")+" VALUES (1)") },
+			Exec:  exec,
+			Count: func(tb testing.TB) int { tb.Helper(); return f.effects(tb) },
+		},
 		Open:    func(tb testing.TB) store.Store { return f.Leased(tb) },
 		Advance: func(_ testing.TB, d time.Duration) { pgPass(d) },
 		Corrupt: f.corrupt,

@@ -24,9 +24,9 @@ func pgTxSetup(t *testing.T, options ...labtest.PoolOption) (*pgFixture, *labtes
 }
 
 // effects returns how many effects there are.
-func (f *pgFixture) effects(t *testing.T) int {
-	t.Helper()
-	return pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects"))
+func (f *pgFixture) effects(tb testing.TB) int {
+	tb.Helper()
+	return pgValue[int](tb, f.Pool, "SELECT count(*) FROM "+f.name("effects"))
 }
 
 // insertion is the statement of an effect.

@@ -1,0 +1,36 @@
+package labtest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/reprise-go/reprise/conformance/storetest"
+)
+
+// SQLEffects returns the effects of handlers in a new table of db, written through the
+// transactions that tx finds.
+func SQLEffects(tb testing.TB, db *sql.DB, tx func(context.Context) (*sql.Tx, error)) *storetest.Effects {
+	tb.Helper()
+	if _, err := db.ExecContext(tb.Context(), "CREATE TABLE suite_effects (n INTEGER NOT NULL)"); err != nil {
+		tb.Fatal(err)
+	}
+	exec := func(ctx context.Context, statement string) error {
+		tx, err := tx(ctx)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, statement)
+		}
+		return err
+	}
+	return &storetest.Effects{
+		Write: func(ctx context.Context) error { return exec(ctx, "INSERT INTO suite_effects VALUES (1)") },
+		Exec:  exec,
+		Count: func(tb testing.TB) (n int) {
+			tb.Helper()
+			if err := db.QueryRowContext(context.WithoutCancel(tb.Context()), "SELECT count(*) FROM suite_effects").Scan(&n); err != nil {
+				tb.Fatal(err)
+			}
+			return n
+		},
+	}
+}
