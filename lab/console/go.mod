@@ -20,7 +20,10 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 )
 
-require github.com/prometheus/common v0.72.0 // indirect
+require (
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/reprise-go/reprise/conformance v0.0.0 // indirect
+)
 
 require (
 	cloud.google.com/go/auth v0.17.0 // indirect

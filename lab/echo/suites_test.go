@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	appecho "github.com/reprise-go/reprise/adapters/echo/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 

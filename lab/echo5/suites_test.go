@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	appecho5 "github.com/reprise-go/reprise/adapters/echo5/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	appfiber "github.com/reprise-go/reprise/adapters/fiber/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 

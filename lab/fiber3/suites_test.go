@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	appfiber3 "github.com/reprise-go/reprise/adapters/fiber3/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 

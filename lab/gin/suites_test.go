@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	appgin "github.com/reprise-go/reprise/adapters/gin/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 

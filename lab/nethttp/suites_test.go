@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	apphttp "github.com/reprise-go/reprise/adapters/nethttp/nativeapp"
-	"github.com/reprise-go/reprise/lab/frameworks"
 	"github.com/reprise-go/reprise/lab/wire"
 )
 
