@@ -7,9 +7,9 @@
 //	…
 //	store, err := reprisemysql.Open(ctx, db, reprisemysql.Config{})
 //
-// Two processes that share a table share its keys. With [Store], at most one attempt at a
-// time holds the lease of a key, by the clock of the server. With [TransactionalStore],
-// the effects of an attempt and its response commit together.
+// Two processes that share a table share its keys: at most one attempt at a time holds
+// the lease of a key, by the clock of the server. With a transactional policy the effects
+// of a handler, through [Tx], and its response commit together.
 //
 // A server that loses acknowledged commits, such as a replica that was promoted while it
 // lagged behind its primary, loses claims with them, and their operations can run twice.

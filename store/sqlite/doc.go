@@ -1,18 +1,12 @@
 // Package reprisesqlite keeps idempotency records in a file of SQLite 3.35 or newer,
 // through a *sql.DB with any driver, such as modernc.org/sqlite or
 // github.com/mattn/go-sqlite3. It is for services on one host: the records outlive the
-// process, and no server is needed. It has two stores over one table:
+// process, and no server is needed.
 //
-//   - [New] gives the leased store. A claim is committed at once, and a lease says how
-//     long it holds without renewal. It serves handlers with any kind of effects.
-//   - [NewTransactional] gives the transactional store. Each attempt runs in one
-//     transaction of the file; its handler finds it by [Tx], and its writes there commit
-//     together with the stored response or not at all. That is exactly-once for effects
-//     in this file, over any number of retries, crashes and pauses. One attempt runs at
-//     a time.
-//
-// Neither store makes effects outside the file exactly-once; no store can. The clock is
-// that of the host: a step forward ends leases early.
+// With a transactional policy the effects of a handler, through [Tx], and its response
+// commit together: exactly once, over any number of retries, crashes and pauses. No store
+// can do that for effects outside of its file. The clock is that of the host: a step
+// forward ends leases early.
 //
 //	db, err := sql.Open("sqlite", "file:shop.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 //	err = reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{})

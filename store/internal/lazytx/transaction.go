@@ -88,7 +88,7 @@ func (t *Transaction) first(ctx context.Context) error {
 // open takes a slot, and begins the transaction.
 func (t *Transaction) open(ctx context.Context) (session Session, err error) {
 	s, start := t.all, time.Now()
-	if s.Slots != nil && s.Slots.Take(ctx, s.Slots.Enqueue()) != nil {
+	if s.Slots != nil && s.Slots.Take(ctx) != nil {
 		return nil, fmt.Errorf("%w: %s: begin: no connection for a transaction within %v (all %d in use); give the pool more connections or make handlers faster",
 			store.ErrBusy, s.Name, time.Since(start).Round(time.Millisecond), s.Slots.Limit)
 	}

@@ -1,7 +1,7 @@
 // Package lazytx gives the handlers of attempts a transaction of the database, which
 // begins when the handler asks for it and ends with its attempt.
 //
-// The claim is that of the leased store and has been committed. The transaction ends with
+// The claim has been committed. The transaction ends with
 // the ordinary conditional completion of the record and COMMIT. Where another attempt has
 // the record by then, everything is rolled back, so that a stale owner commits nothing.
 package lazytx
@@ -53,8 +53,7 @@ func (s *Transactions) Usage() []store.Usage {
 	if s.Slots == nil {
 		return nil
 	}
-	n := s.Slots.Stats()
-	return []store.Usage{{Name: "slots", Used: int64(n.InUse), Limit: int64(n.Slots), Waiting: int64(n.Waiting)}}
+	return []store.Usage{s.Slots.Usage()}
 }
 
 // key is the key of the transaction in the handler's context.

@@ -2,53 +2,46 @@ package slots
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/reprise-go/reprise/core/store"
 )
 
-// TestSlotsAreGrantedInTurn: the longest waiter gets the next slot, a claim that gives up
-// leaves the queue, and a slot that is granted to one that gives up in the same moment
-// goes on.
+// TestSlotsAreGrantedInTurn: the longest waiter gets the next slot, and a caller that
+// gives up leaves the line.
 func TestSlotsAreGrantedInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := Slots{Limit: 2}
-		for n := range 3 {
-			place, start := s.Enqueue(), time.Now()
-			if got := place.Within(time.Millisecond); got != (n < 2) || !got && time.Since(start) != time.Millisecond {
-				t.Fatalf("slot %d of 2: %t after %v", n+1, got, time.Since(start))
-			}
-			if n == 2 {
-				s.Leave(place)
-			}
-		}
 		var (
 			mu    sync.Mutex
 			order []int
 		)
-		for i := range 5 {
+		for i := range 7 {
 			go func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				if i == 1 {
-					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+				limit := time.Hour
+				if i == 3 {
+					limit = time.Second
 				}
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				err := s.Take(ctx, s.Enqueue())
+				err := s.Take(ctx)
 				mu.Lock()
 				defer mu.Unlock()
-				if err == nil {
-					order = append(order, i)
-				} else {
-					order = append(order, -i)
+				if err != nil {
+					i = -i
 				}
+				order = append(order, i)
 			}()
 			synctest.Wait()
 		}
 		time.Sleep(2 * time.Second)
-		if got := s.Stats(); got != (Stats{Slots: 2, InUse: 2, Waiting: 4, LongestWait: 2 * time.Second}) {
-			t.Errorf("statistics %+v", got)
+		if got := s.Usage(); got != (store.Usage{Name: "slots", Used: 2, Limit: 2, Waiting: 4}) {
+			t.Errorf("usage %+v", got)
 		}
 		for range 6 {
 			s.Release()
@@ -56,14 +49,11 @@ func TestSlotsAreGrantedInTurn(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		want := []int{-1, 0, 2, 3, 4}
-		for i := range want {
-			if i >= len(order) || order[i] != want[i] {
-				t.Fatalf("slots were granted in the order %v, want %v", order, want)
-			}
+		if want := []int{0, 1, -3, 2, 4, 5, 6}; !slices.Equal(order, want) {
+			t.Errorf("slots were granted in the order %v, want %v", order, want)
 		}
-		if got := s.Stats(); got.InUse != 0 || got.Waiting != 0 || got.LongestWait != 2*time.Second {
-			t.Errorf("statistics at the end %+v", got)
+		if got := s.Usage(); got.Used != 0 || got.Waiting != 0 {
+			t.Errorf("usage at the end %+v", got)
 		}
 	})
 }
@@ -78,12 +68,7 @@ func TestSlotsSurviveCancellation(t *testing.T) {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7)*time.Millisecond)
 				defer cancel()
-				place := s.Enqueue()
-				if i%3 == 0 && !place.Within(time.Duration(i%4)*time.Millisecond) {
-					s.Leave(place)
-					return
-				}
-				if s.Take(ctx, place) == nil {
+				if s.Take(ctx) == nil {
 					time.Sleep(time.Duration(i%5) * time.Millisecond)
 					s.Release()
 				}
@@ -91,8 +76,8 @@ func TestSlotsSurviveCancellation(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if got := s.Stats(); got.InUse != 0 || got.Waiting != 0 {
-			t.Errorf("statistics at the end %+v", got)
+		if got := s.Usage(); got.Used != 0 || got.Waiting != 0 {
+			t.Errorf("usage at the end %+v", got)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func (e statementError) Unwrap() error { return e.error }
 // transact executes a batch in one transaction.
 func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation]) error {
 	op := batch[0].Value().name
-	if err := w.turns.Take(ctx, w.turns.Enqueue()); err != nil {
+	if err := w.turns.Take(ctx); err != nil {
 		return w.dialect.Fail(op, err)
 	}
 	defer w.turns.Release()
