@@ -1,0 +1,242 @@
+package lazytx
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/slots"
+)
+
+// session notes the calls that end it.
+type session struct {
+	mu    sync.Mutex
+	calls []string
+	over  bool // Expire gives the connection back
+	err   error
+}
+
+func (s *session) note(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call)
+}
+
+func (s *session) Refuse()      { s.note("refuse") }
+func (s *session) Expire() bool { s.note("expire"); return s.over }
+func (s *session) End()         { s.note("end") }
+
+func (s *session) Commit(context.Context, *store.CompleteRequest) error {
+	s.note("commit")
+	return s.err
+}
+
+func (s *session) Rollback(context.Context) error { s.note("rollback"); return s.err }
+func (s *session) Find(context.Context) error     { s.note("find"); return nil }
+
+// transactions returns those of one slot, whose sessions take an hour to begin.
+func transactions(s *session) *Transactions {
+	return &Transactions{
+		Name: "test", Timeout: 24 * time.Hour, Slots: &slots.Slots{Limit: 1},
+		Open: func(ctx context.Context, _ store.ID, _ store.Owner) (Session, error) {
+			select {
+			case <-time.After(time.Hour):
+			case <-ctx.Done():
+				return nil, store.ErrBusy
+			}
+			s.note("begin")
+			return s, nil
+		},
+	}
+}
+
+func want(t *testing.T, all *Transactions, s *session, calls ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.calls, calls) {
+		t.Errorf("the session was called %v, want %v", s.calls, calls)
+	}
+	if used := all.Usage()[0].Used; used != 0 {
+		t.Errorf("%d slots are taken at the end", used)
+	}
+}
+
+var completion = store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}}
+
+// TestCallsOfAHandlerBeginOneTransaction: calls at once wait for the first, and each may
+// give up.
+func TestCallsOfAHandlerBeginOneTransaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(session)
+		all := transactions(s)
+		ctx, tx := all.Bind(t.Context(), store.ID{}, store.Owner{})
+		var group sync.WaitGroup
+		for range 5 {
+			group.Go(func() {
+				if got, err := Begin(ctx, "test"); err != nil || got != Session(s) {
+					t.Errorf("begin: %v, %v", got, err)
+				}
+			})
+		}
+		synctest.Wait()
+		short, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if _, err := Begin(short, "test"); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("a caller that gives up: %v", err)
+		}
+		group.Wait()
+		if _, err := Begin(ctx, "another"); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("a handler of another store: %v", err)
+		}
+		if !tx.Close() {
+			t.Error("it is not begun")
+		}
+		if _, err := Begin(ctx, "test"); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("after its attempt: %v", err)
+		}
+		if err := tx.Commit(t.Context(), completion); err != nil {
+			t.Error(err)
+		}
+		want(t, all, s, "begin", "refuse", "commit", "end")
+	})
+}
+
+// TestTransactionsEnd: each way ends a session once, and gives its slot back.
+func TestTransactionsEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails   error // Commit
+		over    bool  // Expire gives the connection back
+		outlast bool
+		end     func(ctx context.Context, tx *Transaction) error
+		err     error
+		calls   []string
+	}{
+		"committed": {
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "refuse", "commit", "end"},
+		},
+		"found": {
+			fails: store.ErrUnknown,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "refuse", "commit", "end", "find"},
+		},
+		"refused": {
+			fails: store.ErrLeaseLost, err: store.ErrLeaseLost,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "refuse", "commit", "end"},
+		},
+		"an invalid completion": {
+			err:   store.ErrNotApplied,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, store.CompleteRequest{}) },
+			calls: []string{"begin", "refuse", "rollback", "end"},
+		},
+		"rolled back": {
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
+			calls: []string{"begin", "refuse", "rollback", "end"},
+		},
+		"too long": {
+			outlast: true, err: store.ErrNotApplied,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "expire", "refuse", "end"},
+		},
+		"too long, and its connection is back": {
+			over: true, outlast: true, err: store.ErrNotApplied,
+			end:   func(ctx context.Context, tx *Transaction) error { return tx.Commit(ctx, completion) },
+			calls: []string{"begin", "expire", "end", "refuse"},
+		},
+		"too long, and rolled back": {
+			outlast: true,
+			end:     func(ctx context.Context, tx *Transaction) error { return tx.Rollback(ctx) },
+			calls:   []string{"begin", "expire", "refuse", "end"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &session{over: c.over, err: c.fails}
+				all := transactions(s)
+				ctx, tx := all.Bind(t.Context(), store.ID{}, store.Owner{})
+				if _, err := Begin(ctx, "test"); err != nil {
+					t.Fatal(err)
+				}
+				if c.outlast {
+					time.Sleep(25 * time.Hour)
+				}
+				if !tx.Close() {
+					t.Error("it is not begun")
+				}
+				if err := c.end(t.Context(), tx); !errors.Is(err, c.err) {
+					t.Errorf("%v, want %v", err, c.err)
+				}
+				time.Sleep(48 * time.Hour) // no watchdog is left
+				want(t, all, s, c.calls...)
+			})
+		})
+	}
+}
+
+// TestAttemptEndsWhileItsTransactionBegins: by giving up, or by ending what began anyway.
+func TestAttemptEndsWhileItsTransactionBegins(t *testing.T) {
+	t.Parallel()
+	for name, stubborn := range map[string]bool{"gives up": false, "began anyway": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := new(session)
+				all := transactions(s)
+				if open := all.Open; stubborn {
+					all.Open = func(ctx context.Context, id store.ID, owner store.Owner) (Session, error) {
+						return open(context.WithoutCancel(ctx), id, owner)
+					}
+				}
+				ctx, tx := all.Bind(t.Context(), store.ID{}, store.Owner{})
+				failed := make(chan error, 1)
+				go func() { _, err := Begin(ctx, "test"); failed <- err }()
+				synctest.Wait()
+				if tx.Close() {
+					t.Error("it is begun")
+				}
+				if err := <-failed; err == nil {
+					t.Error("a handler got a transaction after its attempt")
+				}
+				calls := []string{"begin", "end"}
+				if !stubborn {
+					calls = nil
+				}
+				want(t, all, s, calls...)
+			})
+		})
+	}
+}
+
+// TestFailedBeginningLeavesNoSlot: it may panic as well, and the next call tries again.
+func TestFailedBeginningLeavesNoSlot(t *testing.T) {
+	t.Parallel()
+	s := new(session)
+	all := &Transactions{Name: "test", Timeout: time.Hour, Slots: &slots.Slots{Limit: 1}}
+	ctx, tx := all.Bind(t.Context(), store.ID{}, store.Owner{})
+	all.Open = func(context.Context, store.ID, store.Owner) (Session, error) { panic("a tracer") }
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = Begin(ctx, "test")
+	}()
+	all.Open = func(context.Context, store.ID, store.Owner) (Session, error) { return nil, store.ErrUnavailable }
+	if _, err := Begin(ctx, "test"); !errors.Is(err, store.ErrUnavailable) {
+		t.Error(err)
+	}
+	all.Open = func(context.Context, store.ID, store.Owner) (Session, error) { return s, nil }
+	if _, err := Begin(ctx, "test"); err != nil {
+		t.Error(err)
+	}
+	tx.Close()
+	_ = tx.Rollback(t.Context())
+	want(t, all, s, "refuse", "rollback", "end")
+}
