@@ -60,8 +60,8 @@ type Operation struct {
 	// an attempt of this process that has not ended, a completion or release in the
 	// background, and an attempt that the call saw in progress before. An exhausted pool or
 	// queue (ErrBusy) is no reason to run, and neither is a store that panics or breaks its
-	// contract: it was reached. FailOpen cannot be combined with AtMostOnce, a
-	// Horizon, Transactional, or a store that binds effects (see [Engine.Binds]).
+	// contract: it was reached. FailOpen cannot be combined with AtMostOnce, a Horizon or
+	// Transactional.
 	FailOpen bool
 
 	// Transactional lets the handler write in a transaction of the store, which commits with

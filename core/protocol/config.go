@@ -80,7 +80,7 @@ type Config struct {
 	// the store could not be reached and this process knows nothing of the key: see
 	// [reprise.Operation.FailOpen]. The response then carries Idempotency-Status:
 	// unprotected. An operation may run twice. FailOpen cannot be combined with AtMostOnce,
-	// with Horizon or Transactional, or with a store that binds effects to the attempt.
+	// with Horizon or Transactional.
 	FailOpen bool
 
 	// Transactional commits what a handler writes in a transaction of the store together
