@@ -5,9 +5,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-var (
-	waiter = []conformance.Need{conformance.Waiter}
-)
+var waiter = []conformance.Need{conformance.Waiter}
 
 var abilityCases = []testCase{
 	scenario("watch-completion", waiter, "Waiter",

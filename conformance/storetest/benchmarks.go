@@ -69,13 +69,13 @@ func (b *bench) claim(r store.ClaimRequest, want store.Outcome) store.ClaimResul
 }
 
 // hold claims for the time of the benchmark.
-func (b *bench) hold(r store.ClaimRequest) store.ClaimResult {
+func (b *bench) hold(r store.ClaimRequest) {
 	b.Cleanup(func() {
 		if err := b.store.Release(context.Background(), r.ID, r.Owner); err != nil {
 			b.Errorf("release: %v", err)
 		}
 	})
-	return b.claim(r, store.Claimed)
+	b.claim(r, store.Claimed)
 }
 
 // complete completes a granted claim, as the engine does.

@@ -599,7 +599,7 @@ func (atomically) Transacts() error { return nil }
 
 // Transaction implements [store.Transactor].
 func (s atomically) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, begun{s.Store}
+	return ctx, begun(s)
 }
 
 // transacts reports whether a test's store has transactions, so that the guard uses them.

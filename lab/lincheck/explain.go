@@ -87,7 +87,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 		next.fleeting = next.runs() && in.fleeting
 		return []any{next}
 	}
-	if r.mayAnswer(in, want, out) {
+	if r.mayAnswer(in, out) {
 		return []any{r}
 	}
 	if want != out.answer {
@@ -125,7 +125,7 @@ func (r record) mayBeWritten(in input) bool {
 
 // mayAnswer says where a store may return another result than the model, if it changes no
 // record.
-func (r record) mayAnswer(in input, want answer, out output) bool {
+func (r record) mayAnswer(in input, out output) bool {
 	switch {
 	case out.written:
 		return r.mayBeWritten(in)

@@ -15,8 +15,8 @@ import (
 // lease. It is safe for concurrent use and needs no Close: a goroutine that it starts
 // ends with the transaction of a handler, or soon after. The caller owns the *sql.DB.
 //
-// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a [store.Inspector], a [store.Purger], a
-// [store.Maintainer] and a [store.Meter].
+// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
+// [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
 type Store struct {
 	table        *sqlstore.Table
 	transactions *lazytx.Transactions

@@ -16,8 +16,8 @@ import (
 // with the last transaction that a call asked for, and others with that of a handler. The
 // caller owns the *sql.DB.
 //
-// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a [store.Inspector], a [store.Purger], a
-// [store.Maintainer] and a [store.Meter].
+// Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
+// [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
 type Store struct {
 	table        *sqlstore.Table
 	transactions *lazytx.Transactions

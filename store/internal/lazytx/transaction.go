@@ -35,13 +35,13 @@ var _ store.Transaction = (*Transaction)(nil)
 func (t *Transaction) begin(ctx context.Context) (Session, error) {
 	for {
 		t.mu.Lock()
-		switch {
+		switch session := t.session; {
 		case t.closed:
 			t.mu.Unlock()
 			return nil, fmt.Errorf("%w: %s: the attempt has ended, and its transaction with it", store.ErrInvalid, t.all.Name)
-		case t.session != nil:
-			defer t.mu.Unlock()
-			return t.session, nil
+		case session != nil:
+			t.mu.Unlock()
+			return session, nil
 		case t.starting == nil:
 			if err := t.first(ctx); err != nil {
 				return nil, err

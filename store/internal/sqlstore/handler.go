@@ -72,7 +72,7 @@ func (t *Table) open(ctx context.Context, statements []string, id store.ID, owne
 	}
 	for _, statement := range statements {
 		if err := s.start(ctx, statement); err != nil {
-			s.End()
+			s.End() //nolint:contextcheck // a transaction that has not begun needs no statement
 			return nil, err
 		}
 	}

@@ -180,7 +180,7 @@ func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
 // convertingStmt is a stmt of a driver that has converters of its parameters.
 type convertingStmt struct {
 	*stmt
-	driver.ColumnConverter //nolint:staticcheck // older drivers have it
+	driver.ColumnConverter
 }
 
 // positional returns the values of args for a driver that knows no names.

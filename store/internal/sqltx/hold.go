@@ -62,8 +62,9 @@ func (h *Held) Release(broken bool) {
 	<-h.ended
 }
 
-// Raw is Raw of conn. A connection that was closed meanwhile is an error there, or a panic
-// (sql.Conn looks at it twice), and always an error here.
+// Raw is Raw of conn. A connection that was closed meanwhile, as the end of the context
+// of a transaction closes it, is an error there, or a panic, because grabConn of Go 1.26
+// looks at it twice. Here it is always an error.
 func Raw(conn *sql.Conn, f func(driverConn any) error) (err error) {
 	called := false
 	defer func() {

@@ -91,10 +91,9 @@ const (
 	findMargin = 100 * time.Millisecond
 )
 
-// Find implements [lazytx.Session]: it finds out, by another connection, whether a COMMIT without an answer was executed.
-// Its statement waits for the transaction that holds the record, and reads it then. A
-// batch that the server has not begun by then finds another owner, or none, once the
-// engine has released the record.
+// Find implements [lazytx.Session], by another connection. Its statement waits for the
+// transaction that holds the record, and reads it then. A batch that the server has not
+// begun by then finds another owner, or none, once the engine has released the record.
 func (t *Session) Find(ctx context.Context) error {
 	held, err := t.all.table.Db.Hold(ctx, "complete")
 	if err != nil {

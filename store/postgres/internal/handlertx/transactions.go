@@ -1,6 +1,6 @@
-// Package handlertx has the sessions of package lazytx on PostgreSQL. Its completion and
-// COMMIT are one batch: where the UPDATE of the record finds no row, it fails, and with it
-// the transaction.
+// Package handlertx has the sessions of package lazytx on PostgreSQL. A completion and
+// its COMMIT are one batch: where the UPDATE of the record finds no row, it fails, and
+// the transaction with it.
 package handlertx
 
 import (
