@@ -24,6 +24,19 @@ type conn struct {
 	ofHandler bool
 }
 
+// bound returns ctx for a statement, which Interrupt ends if it is the handler's.
+func (c *conn) bound(ctx context.Context) (bounded context.Context, release func()) {
+	if !c.ofHandler {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.running, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
 // errPanic is the error of a statement in which the driver panicked.
 type errPanic struct{ value any }
 

@@ -116,13 +116,3 @@ func (l *Lent) end(ofHandler bool, err *error) {
 		l.undone.Store(true)
 	}
 }
-
-// bound returns ctx for a statement, which Interrupt ends.
-func (l *Lent) bound(ctx context.Context) (bounded context.Context, release func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(l.running, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
