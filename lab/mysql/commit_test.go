@@ -2,12 +2,13 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -20,20 +21,18 @@ import (
 // commitText is a COMMIT on its way to the server: the byte of a query, and its text.
 const commitText = "\x03COMMIT"
 
-// commitCut is a transactional store that is reached through a proxy.
+// commitCut is a store that is reached through a proxy.
 type commitCut struct {
 	raw   string // URL past the proxy
 	proxy *servers.Proxy
-	db    *sql.DB
-	store *reprisemysql.TransactionalStore
+	store *labtest.TxStore
 }
 
 func newCommitCut(t *testing.T, server *servers.MariaDBServer, params string) *commitCut {
 	t.Helper()
 	raw := withEffects(t, server)
 	proxy := servers.StartProxy(t, server.Addr())
-	db := mysqlserver.Pool(t, proxy.URL(raw)+params, 0)
-	return &commitCut{raw, proxy, db, transactional(t, db, reprisemysql.Config{})}
+	return &commitCut{raw, proxy, transactional(t, mysqlserver.Pool(t, proxy.URL(raw)+params, 0), reprisemysql.Config{})}
 }
 
 // begin claims, and writes an effect.
@@ -47,12 +46,11 @@ func (c *commitCut) begin(t *testing.T) *attempt {
 // applied reports whether the effect is there, and demands that the record says the same.
 func (c *commitCut) applied(t *testing.T, a *attempt) bool {
 	t.Helper()
-	effects := count(t, c.raw, "SELECT COUNT(*) FROM effects")
-	records := count(t, c.raw, "SELECT COUNT(*) FROM reprise_records WHERE id = ? AND owner = ? AND state = 2", a.ID[:], a.Owner[:])
-	if effects != records {
-		t.Errorf("%d effects and %d completed records", effects, records)
+	n := count(t, c.raw, "SELECT 2 * (SELECT COUNT(*) FROM effects) + (SELECT COUNT(*) FROM reprise_records WHERE id = ? AND owner = ? AND state = 2)", a.ID[:], a.Owner[:])
+	if n%3 != 0 {
+		t.Errorf("%d effects and %d completed records", n/2, n%2)
 	}
-	return effects == 1
+	return n == 3
 }
 
 // judge compares the result of a completion with the database, and has the key claimed
@@ -122,34 +120,27 @@ func TestLostCommitIsSettled(t *testing.T) {
 		t.Run("and the look as well"+params, func(t *testing.T) {
 			t.Parallel()
 			c := newCommitCut(t, server, params)
-			for action, want := range map[servers.Action]error{servers.LoseReply: nil, servers.LoseRequest: store.ErrNotApplied} {
+			for action, want := range map[servers.Action]store.Outcome{servers.LoseReply: store.Completed, servers.LoseRequest: store.InProgress} {
 				a := c.begin(t)
 				c.proxy.On(commitText, action)
-				c.proxy.On("GET_LOCK", servers.LoseRequest)
+				looks := slices.Repeat([]servers.Action{servers.LoseRequest}, 20)
+				c.proxy.On("FOR UPDATE", append([]servers.Action{servers.Pass}, looks...)...) // the first is that before the COMMIT
 				if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
 					t.Errorf("complete: %v, want ErrUnknown", err)
 				}
-				if err := eventually(func() bool { return lockIsFree(t, c, a) }); err != nil {
-					t.Fatal(err)
+				c.proxy.Heal(t)
+				if applied := c.applied(t, a); applied != (want == store.Completed) {
+					t.Errorf("applied: %t", applied)
 				}
-				c.judge(t, a, a.complete(t), want, store.ErrLeaseLost)
+				wantClaim(t, c.store, duplicate(a.ClaimRequest), want) // the retry finds out, or the lease ends
+				mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
 			}
 		})
 	}
 }
 
-// lockIsFree reports whether no session has the key of an attempt any more.
-func lockIsFree(t *testing.T, c *commitCut, a *attempt) bool {
-	t.Helper()
-	r := duplicate(a.ClaimRequest)
-	got, err := c.store.Claim(t.Context(), r)
-	_ = c.store.Release(t.Context(), r.ID, r.Owner)
-	return err == nil && got.Outcome != store.InProgress
-}
-
 // TestCommitThatIsStillOnItsWayIsUnknown: a server that is slow to commit goes on with it
-// when its client has left. Until then no repetition gets a definite result, and no other
-// attempt runs. The server does not hear that the client has left: it looks once a
+// when its client has left. Until then no other attempt runs. The server does not hear that the client has left: it looks once a
 // second, and gives up a commit that waits.
 func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	t.Parallel()
@@ -166,20 +157,12 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	if n := count(t, c.raw, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'"); n != 1 {
 		t.Fatalf("%d sessions commit", n)
 	}
-	repeat := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		return c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer")))
-	}
-	if err := repeat(); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("complete again, while the server commits: %v, want ErrUnknown", err)
-	}
 	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.InProgress)
 	end()
-	if err := eventually(func() bool { return count(t, c.raw, "SELECT COUNT(*) FROM reprise_records WHERE state = 2") == 1 }); err != nil {
+	if err := eventually(func() bool { return c.applied(t, a) }); err != nil {
 		t.Fatal(err)
 	}
-	c.judge(t, a, repeat(), nil)
+	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.Completed)
 }
 
 // blockCommits makes every commit of the server wait until its end is called.

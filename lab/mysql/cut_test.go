@@ -100,13 +100,13 @@ func TestConnectionsCutAnywhereDoNothingTwice(t *testing.T) {
 	if testing.Short() {
 		enough = 100
 	}
-	for name, atomically := range map[string]bool{"leased": false, "transactional": true} {
+	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := servers.StartMariaDB(t, "max-connect-errors=1000000") // a greeting that is cut is one
 			raw := withEffects(t, server)
 			var cuts atomic.Int64
-			l := newLoad(t, atomically, mortals(t, raw, &cuts, true), mortals(t, raw, &cuts, false))
+			l := newLoad(t, transactional, mortals(t, raw, &cuts, true), mortals(t, raw, &cuts, false))
 			stop := l.start()
 			for cuts.Load() < enough && !t.Failed() {
 				time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls

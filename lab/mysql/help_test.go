@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -63,34 +64,32 @@ func count(tb testing.TB, raw, query string, args ...any) (n int) {
 	return n
 }
 
-// transactional opens the transactional store over a pool.
-func transactional(tb testing.TB, db *sql.DB, c reprisemysql.Config) *reprisemysql.TransactionalStore {
+// transactional opens the store over a pool, as a transactional policy uses it.
+func transactional(tb testing.TB, db *sql.DB, c reprisemysql.Config) *labtest.TxStore {
 	tb.Helper()
-	st, err := reprisemysql.NewTransactional(db, c)
+	st, err := reprisemysql.New(db, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return st
+	return labtest.NewTxStore(st)
 }
 
-// attempt is a granted claim of the transactional store, with its transaction.
+// attempt is a granted claim whose handler has begun its transaction.
 type attempt struct {
-	store *reprisemysql.TransactionalStore
+	*labtest.TxStore
 	store.ClaimRequest
 
 	tx *sql.Tx
 }
 
 // begin claims an operation, whose attempt the end of the test releases.
-func begin(tb testing.TB, st *reprisemysql.TransactionalStore, r store.ClaimRequest) *attempt {
+func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
 	tb.Helper()
 	tb.Cleanup(func() { _ = st.Release(context.WithoutCancel(tb.Context()), r.ID, r.Owner) })
-	if got := wantClaim(tb, st, r, store.Claimed); !got.Atomic {
-		tb.Fatalf("%+v is not atomic", got)
-	}
-	tx, ok := reprisemysql.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
-	if !ok {
-		tb.Fatal("no transaction")
+	wantClaim(tb, st, r, store.Claimed)
+	tx, err := reprisemysql.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return &attempt{st, r, tx}
 }
@@ -105,7 +104,8 @@ func (a *attempt) exec(tb testing.TB, statements ...string) {
 	}
 }
 
+// complete commits the transaction with the answer.
 func (a *attempt) complete(tb testing.TB) error {
 	tb.Helper()
-	return a.store.Complete(tb.Context(), completion(a.ClaimRequest, []byte("answer")))
+	return a.Complete(tb.Context(), completion(a.ClaimRequest, []byte("answer")))
 }

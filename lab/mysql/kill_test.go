@@ -14,7 +14,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -25,12 +25,10 @@ const childEnv = "REPRISE_MYSQL_CHILD"
 
 // orders are the work of a child: one operation, with an effect of two rows.
 type orders struct {
-	URL, Key string
-	Atomic   bool
-	Point    string // at which it kills itself; empty: nowhere
+	URL, Key      string
+	Transactional bool
+	Point         string // at which it kills itself; empty: nowhere
 }
-
-var points = []string{"after claim", "mid effect", "before complete", "after complete"}
 
 // child runs its orders, and answers with the exit code 0 where the operation is done.
 func child(text string) int {
@@ -52,29 +50,29 @@ func (o *orders) run(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	var st store.Store
-	if o.Atomic {
-		st, err = reprisemysql.NewTransactional(db, reprisemysql.Config{})
-	} else {
-		st, err = reprisemysql.New(db, reprisemysql.Config{})
-	}
+	st, err := reprisemysql.New(db, reprisemysql.Config{})
 	if err != nil {
 		return err
 	}
-	engine, err := reprise.New(&dying{st, o}, reprise.Config{Lease: time.Second})
+	mortal := &labtest.Mortal{TransactorStore: st, Point: o.Point}
+	engine, err := reprise.New(mortal, reprise.Config{Lease: time.Second})
 	if err != nil {
 		return err
 	}
-	done, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "kills", Key: o.Key}, nil, func(ctx context.Context) (string, error) {
+	done, err := reprise.Do(ctx, engine, reprise.Operation{Scope: "kills", Key: o.Key, Transactional: o.Transactional}, nil, func(ctx context.Context) (string, error) {
 		exec := db.ExecContext
-		if tx, ok := reprisemysql.Tx(ctx); ok {
+		if o.Transactional {
+			tx, err := reprisemysql.Tx(ctx)
+			if err != nil {
+				return "", err
+			}
 			exec = tx.ExecContext
 		}
 		for range 2 {
 			if _, err := exec(ctx, "INSERT INTO effects (name) VALUES (?)", o.Key); err != nil {
 				return "", err
 			}
-			o.pass("mid effect")
+			mortal.Pass("mid effect")
 		}
 		return "done", nil
 	})
@@ -82,38 +80,6 @@ func (o *orders) run(ctx context.Context) error {
 		return err
 	}
 	return done.Unrecorded
-}
-
-// pass kills the process at its point.
-func (o *orders) pass(point string) {
-	if o.Point == point {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-// dying is a store with points.
-type dying struct {
-	store.Store
-
-	orders *orders
-}
-
-func (d *dying) Unwrap() store.Store { return d.Store }
-
-func (d *dying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	got, err := d.Store.Claim(ctx, r)
-	if err == nil && got.Outcome == store.Claimed {
-		d.orders.pass("after claim")
-	}
-	return got, err
-}
-
-func (d *dying) Complete(ctx context.Context, r store.CompleteRequest) error {
-	d.orders.pass("before complete")
-	err := d.Store.Complete(ctx, r)
-	d.orders.pass("after complete")
-	return err
 }
 
 // untilDone runs an operation in processes until one of them ends it, of which the first
@@ -155,7 +121,7 @@ func TestKilledProcessesAndServersLeaveEachEffectOnce(t *testing.T) {
 	if testing.Short() {
 		clients, crashes = 8, 2
 	}
-	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := servers.StartMariaDB(t)
@@ -170,7 +136,7 @@ func TestKilledProcessesAndServersLeaveEachEffectOnce(t *testing.T) {
 			go func() {
 				defer close(done)
 				for n := range clients {
-					o := orders{URL: raw, Key: fmt.Sprintf("key-%d", n), Atomic: atomic, Point: points[n%len(points)]}
+					o := orders{URL: raw, Key: fmt.Sprintf("key-%d", n), Transactional: transactional, Point: labtest.Points[n%len(labtest.Points)]}
 					turns <- struct{}{}
 					operations.Go(func() {
 						defer func() { <-turns }()
@@ -194,8 +160,8 @@ func TestKilledProcessesAndServersLeaveEachEffectOnce(t *testing.T) {
 			<-done
 			for n := range clients {
 				got := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = ?", fmt.Sprintf("key-%d", n))
-				if got < 2 || atomic && got != 2 {
-					t.Errorf("key-%d, killed %s: %d effects", n, points[n%len(points)], got)
+				if got < 2 || transactional && got != 2 {
+					t.Errorf("key-%d, killed %s: %d effects", n, labtest.Points[n%len(labtest.Points)], got)
 				}
 			}
 			if n := count(t, raw, "SELECT COUNT(*) FROM reprise_records WHERE state = 2"); n != clients {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
-	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // ending is a claim whose record ends in a second.
@@ -40,7 +39,7 @@ func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st := mysqlserver.Leased(t, raw)
+		st := mysqlserver.Store(t, raw)
 		r, ends := ending(t, st)
 		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
 		if err != nil {
@@ -68,7 +67,7 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st := mysqlserver.Leased(t, raw)
+		st := mysqlserver.Store(t, raw)
 		r, ends := ending(t, st)
 		first, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
 		if err != nil {
@@ -98,25 +97,32 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st, r := mysqlserver.Leased(t, raw), request()
-		attempt := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(r))
-		wantClaim(t, st, request(), store.Claimed) // there is a connection
+		st, r := mysqlserver.Store(t, raw), request()
+		first := request()
+		wantClaim(t, st, first, store.Claimed) // there is a connection
+		writer, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.ExecContext(t.Context(), "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:]); err != nil {
+			t.Fatal(err)
+		}
 		short := func(f func(context.Context) error) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			return f(ctx)
 		}
 		if err := short(func(ctx context.Context) error { _, err := st.Claim(ctx, r); return err }); !errors.Is(err, store.ErrUnknown) {
-			t.Fatalf("%v, want ErrUnknown: the claim waits for the attempt", err)
+			t.Fatalf("%v, want ErrUnknown: the claim waits for the writer of its ID", err)
 		}
 		if err := short(func(ctx context.Context) error { return st.Release(ctx, r.ID, r.Owner) }); err == nil {
 			t.Error("released, while the claim may still be written")
 		}
-		if err := attempt.store.Release(t.Context(), attempt.ID, attempt.Owner); err != nil {
+		if err := writer.Rollback(); err != nil {
 			t.Fatal(err)
 		}
 		// The server may write the claim after a release that begins in the moment in which
-		// the attempt leaves the row: then the next release ends it, or its lease does.
+		// the other leaves the row: then the next release ends it, or its lease does.
 		for {
 			if err := st.Release(t.Context(), r.ID, r.Owner); err != nil {
 				t.Fatal(err)
@@ -136,7 +142,7 @@ func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st, r := mysqlserver.Leased(t, raw), request()
+		st, r := mysqlserver.Store(t, raw), request()
 		r.Lease = time.Millisecond
 		wantClaim(t, st, r, store.Claimed)
 		next := duplicate(r)
@@ -167,7 +173,7 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		st := mysqlserver.Leased(t, raw)
+		st := mysqlserver.Store(t, raw)
 		locked, free := request(), request()
 		wantClaim(t, st, locked, store.Claimed)
 		wantClaim(t, st, free, store.Claimed)

@@ -17,13 +17,13 @@ import (
 )
 
 // load is the clients of two processes that ask for operations, most of them more than
-// once. The leased store has them with AtMostOnce, the transactional one with effects in
-// its transaction: none is done twice, and each has one result.
+// once. They have AtMostOnce, or their effects in the transactions of the attempts: none is
+// done twice, and each has one result.
 type load struct {
 	*testing.T
 
-	atomic  bool
-	engines []*reprise.Engine
+	transactional bool
+	engines       []*reprise.Engine
 
 	mu      sync.Mutex
 	runs    map[string]int    // of each operation
@@ -34,23 +34,19 @@ type load struct {
 }
 
 // newLoad starts a process over each pool.
-func newLoad(t *testing.T, atomic bool, pools ...*sql.DB) *load {
+func newLoad(t *testing.T, transactional bool, pools ...*sql.DB) *load {
 	t.Helper()
-	l := &load{T: t, atomic: atomic, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
+	l := &load{T: t, transactional: transactional, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
 	for _, db := range pools {
-		var (
-			st  store.Store
-			err error
-		)
-		if atomic {
-			st, err = reprisemysql.NewTransactional(db, reprisemysql.Config{})
-		} else {
-			st, err = reprisemysql.New(db, reprisemysql.Config{})
-		}
+		st, err := reprisemysql.New(db, reprisemysql.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := reprise.New(st, reprise.Config{Lease: time.Minute})
+		lease := time.Minute
+		if transactional { // of an attempt whose end is not known
+			lease = 2 * time.Second
+		}
+		engine, err := reprise.New(st, reprise.Config{Lease: lease})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,18 +106,20 @@ func (l *load) draw() string {
 // ask asks a process for an operation. A failure is its client's to repeat.
 func (l *load) ask(ctx context.Context, key string) {
 	result, err := reprise.Do(ctx, l.engines[rand.IntN(len(l.engines))], reprise.Operation{
-		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: l.preset(), Retention: time.Hour,
+		Scope: "load", Key: key, Fingerprint: store.FingerprintOf([]byte(key)), Preset: l.preset(), Transactional: l.transactional, Retention: time.Hour,
 	}, nil, func(ctx context.Context) (string, error) {
 		l.mu.Lock()
 		l.runs[key]++
 		value := fmt.Sprintf("%s, run %d", key, l.runs[key])
 		l.mu.Unlock()
-		if tx, ok := reprisemysql.Tx(ctx); ok {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", value); err != nil {
-				return "", err
-			}
+		if !l.transactional {
+			return value, nil
 		}
-		return value, nil
+		tx, err := reprisemysql.Tx(ctx)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", value)
+		}
+		return value, err
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +138,7 @@ func (l *load) ask(ctx context.Context, key string) {
 }
 
 func (l *load) preset() reprise.Preset {
-	if l.atomic {
+	if l.transactional {
 		return reprise.Recoverable
 	}
 	return reprise.AtMostOnce
@@ -154,7 +152,7 @@ func (l *load) judge(raw string) {
 		err := eventually(func() bool { // sessions that were cut may still end
 			before := l.replays
 			l.ask(l.Context(), key)
-			return l.replays > before || !l.atomic && !l.kept[key]
+			return l.replays > before || !l.transactional && !l.kept[key]
 		})
 		if err != nil {
 			l.Errorf("%s: %q is not replayed", key, l.results[key])
@@ -170,9 +168,9 @@ func (l *load) judge(raw string) {
 	effects := l.effects(raw)
 	for key, runs := range l.runs {
 		switch {
-		case !l.atomic && runs > 1:
+		case !l.transactional && runs > 1:
 			l.Errorf("%s ran %d times", key, runs)
-		case l.atomic && !slices.Equal(effects[key], []string{l.results[key]}):
+		case l.transactional && !slices.Equal(effects[key], []string{l.results[key]}):
 			l.Errorf("%s has the effects %q, and is answered %q", key, effects[key], l.results[key])
 		}
 	}

@@ -135,13 +135,13 @@ func (p *pair) semiSync(t *testing.T, timeout int) {
 // over with every claim and response that was acknowledged.
 func TestSemiSyncPromotionLosesNothing(t *testing.T) {
 	t.Parallel()
-	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
 			p.semiSync(t, forever)
 			p.link.Delay(5*time.Millisecond, 5*time.Millisecond)
-			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			l := newLoad(t, transactional, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
 			l.await()
 			p.link.Set(t, servers.Swallow) // and discard the bytes in flight
@@ -175,8 +175,8 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 			if c.timeout > 0 {
 				p.semiSync(t, c.timeout)
 			}
-			st := mysqlserver.Leased(t, p.service)
-			if list, err := st.(store.Checker).Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found { //nolint:forcetypeassert // it is
+			st := mysqlserver.Store(t, p.service)
+			if list, err := st.Check(t.Context()); err != nil || findings(list, "semi-sync") != c.found {
 				t.Errorf("findings: %v, %v; want %d about semi-synchronous replication", list, err, c.found)
 			}
 			before := request()
@@ -207,12 +207,12 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 // to the old primary are still open.
 func TestDemotedPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
-	for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+	for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
 			p.semiSync(t, forever)
-			l := newLoad(t, atomic, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
+			l := newLoad(t, transactional, mysqlserver.Pool(t, p.service, 8), mysqlserver.Pool(t, p.service, 8))
 			stop := l.start()
 			l.await()
 			mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
@@ -234,31 +234,21 @@ func TestDemotedPrimaryIsLeft(t *testing.T) {
 func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	stores := map[string]store.Store{}
-	requests := map[string]store.ClaimRequest{}
-	for name, open := range map[string]func(testing.TB, string) store.Store{"leased": mysqlserver.Leased, "transactional": mysqlserver.Transactional} {
-		r := request()
-		r.AtMostOnce, r.Lease = true, time.Millisecond
-		wantClaim(t, mysqlserver.Leased(t, p.service), r, store.Claimed)
-		st := open(t, p.service)
-		if err := eventually(func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed }); err != nil {
-			t.Fatal(err)
-		}
-		stores[name], requests[name] = st, r
+	st, r := mysqlserver.Store(t, p.service), request()
+	r.AtMostOnce, r.Lease = true, time.Millisecond
+	wantClaim(t, st, r, store.Claimed)
+	if err := eventually(func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed }); err != nil {
+		t.Fatal(err)
 	}
 	mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
 	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
 		t.Fatal(err)
 	}
 	p.promote(t)
-	for name, r := range requests {
-		if err := mysqlserver.Leased(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := stores[name].Claim(t.Context(), duplicate(r)); err != nil || got.Outcome != store.Completed {
-			t.Errorf("%s: %v, %v; want completed", name, got.Outcome, err)
-		}
+	if err := mysqlserver.Store(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))); err != nil {
+		t.Fatal(err)
 	}
+	wantClaim(t, st, duplicate(r), store.Completed)
 }
 
 // TestReplicaDoesNotSettleACommit: it may have received the transaction and not executed
@@ -283,10 +273,7 @@ func TestReplicaDoesNotSettleACommit(t *testing.T) {
 	p.onReplica(t, "START SLAVE SQL_THREAD")
 	p.promote(t)
 	for _, a := range attempts {
-		if err := a.complete(t); err != nil {
-			t.Error(err)
-		}
-		wantClaim(t, a.store, duplicate(a.ClaimRequest), store.Completed)
+		wantClaim(t, a, duplicate(a.ClaimRequest), store.Completed)
 	}
 }
 
@@ -336,7 +323,7 @@ func TestKilledWaitForAReplica(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.semiSync(t, forever)
-	st := mysqlserver.Leased(t, p.service)
+	st := mysqlserver.Store(t, p.service)
 	p.link.Set(t, servers.Stall)
 	for statement, want := range map[string]error{"KILL CONNECTION ?": store.ErrUnknown, "KILL QUERY ?": nil} {
 		done := make(chan error, 1)

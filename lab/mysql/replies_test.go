@@ -19,7 +19,7 @@ func TestLostStatementIsRepeatable(t *testing.T) {
 	server := servers.StartMariaDB(t)
 	proxy := servers.StartProxy(t, server.Addr())
 	raw := mysqlserver.New(t, server)
-	st, witness := mysqlserver.Leased(t, proxy.URL(raw)), mysqlserver.Leased(t, raw)
+	st, witness := mysqlserver.Store(t, proxy.URL(raw)), mysqlserver.Store(t, raw)
 	for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {
 		lost := func(what, match string, want error, operation func() error) {
 			t.Helper()
@@ -82,7 +82,7 @@ func TestClaimThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
-	st := mysqlserver.Leased(t, raw)
+	st := mysqlserver.Store(t, raw)
 	wantClaim(t, st, request(), store.Claimed) // there is a connection
 	end := blockCommits(t, raw)
 	r := request()

@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // sessions are parameters of a URL that the store must not depend on: the count of rows
@@ -36,32 +37,13 @@ func onSessions(t *testing.T, test func(t *testing.T, params string)) {
 	}
 }
 
+// TestMySQLConformance runs the suite once, in which the handles of a case have sessions
+// of different kinds, and unless -short is set once more on each kind.
 func TestMySQLConformance(t *testing.T) {
 	t.Parallel()
-	runSuite(t, mysqlserver.Leased)
-}
-
-func TestMySQLTransactionalConformance(t *testing.T) {
-	t.Parallel()
-	runSuite(t, mysqlserver.Transactional, func(f *storetest.Fixture) {
-		f.Atomic = true
-		f.Waivers = inFlight
-	})
-}
-
-// runSuite runs the suite once, in which the handles of a case have sessions of different
-// kinds, and unless -short is set once more on each kind.
-func runSuite(t *testing.T, open func(testing.TB, string) store.Store, options ...func(*storetest.Fixture)) {
-	t.Helper()
 	run := func(t *testing.T, params func(testing.TB, int) string) {
 		t.Helper()
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-			f := suite(tb, params, open)
-			for _, option := range options {
-				option(&f)
-			}
-			return f
-		})
+		storetest.Run(t, func(tb testing.TB) storetest.Fixture { return suite(tb, params) })
 	}
 	t.Run("mixed", func(t *testing.T) {
 		t.Parallel()
@@ -77,25 +59,19 @@ func runSuite(t *testing.T, open func(testing.TB, string) store.Store, options .
 	})
 }
 
-// inFlight is the promise that the transactional store cannot hold between processes.
-var inFlight = []conformance.Waiver{{
-	Case:   "claim-mismatch-in-flight",
-	Says:   "answered in-progress",
-	Reason: "the fingerprint of an attempt in another process is not visible before its transaction commits: 409 instead of 422 until then",
-}}
-
-// suite is the fixture of a store: two handles are two pools over one database, with the
+// suite is the fixture of the store: two handles are two pools over one database, with the
 // parameters of each handle.
-func suite(tb testing.TB, params func(testing.TB, int) string, open func(testing.TB, string) store.Store) storetest.Fixture {
+func suite(tb testing.TB, params func(testing.TB, int) string) storetest.Fixture {
 	tb.Helper()
 	raw, handles := mysqlserver.New(tb, servers.SharedMariaDB(tb)), 0
 	return storetest.Fixture{
 		Open: func(inner testing.TB) store.Store {
 			handles++
-			return open(inner, raw+params(tb, handles))
+			return mysqlserver.Store(inner, raw+params(tb, handles))
 		},
 		Advance: conformance.Sleep,
 		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { corrupt(tb, raw, id, how) },
+		Effects: labtest.SQLEffects(tb, mysqlserver.Pool(tb, raw, 0), reprisemysql.Tx),
 	}
 }
 

@@ -3,7 +3,6 @@ package mysql
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -20,31 +20,12 @@ import (
 // repeatable makes REPEATABLE READ the default of sessions, as servers do.
 const repeatable = "?tx_isolation='REPEATABLE-READ'"
 
-// TestAttemptLocksNoGap: under REPEATABLE READ the search for a record that does not
-// exist locks the gap, and a claim of a neighbour would wait for the handler.
-func TestAttemptLocksNoGap(t *testing.T) {
-	t.Parallel()
-	raw := newDatabase(t) + repeatable
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	leased := mysqlserver.Leased(t, raw+"&innodb_lock_wait_timeout=1")
-	first := request()
-	first.ID = store.ID{100}
-	begin(t, st, first)
-	for n := range byte(200) {
-		r := request()
-		r.ID = store.ID{n}
-		if n != 100 {
-			wantClaim(t, leased, r, store.Claimed)
-		}
-	}
-}
-
-// TestPurgeNeitherWaitsNorHoldsUp: it skips the record that an attempt takes over, and
-// claims go on while it runs.
+// TestPurgeNeitherWaitsNorHoldsUp: it skips a record that another transaction has locked,
+// and claims go on while it runs.
 func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + repeatable
-	leased := mysqlserver.Leased(t, raw)
+	leased := mysqlserver.Store(t, raw)
 	const ended = 500
 	var last store.ClaimRequest
 	for range ended {
@@ -53,10 +34,14 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 		wantClaim(t, leased, last, store.Claimed)
 	}
 	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the records end
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	again := duplicate(last)
-	again.Policy.Retention = time.Hour
-	a := begin(t, st, again)
+	locker, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locker.Rollback() }()
+	if _, err := locker.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", last.ID[:]); err != nil {
+		t.Fatal(err)
+	}
 	var claims sync.WaitGroup
 	for range 8 {
 		claims.Go(func() {
@@ -67,9 +52,9 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 			}
 		})
 	}
-	purged, purger := 0, leased.(store.Purger) //nolint:forcetypeassert // it is one
+	purged := 0
 	for range 50 {
-		n, err := purger.Purge(t.Context(), 100)
+		n, err := leased.Purge(t.Context(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,10 +62,7 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	}
 	claims.Wait()
 	if purged != ended-1 {
-		t.Errorf("%d records purged, want %d: all but that of the attempt", purged, ended-1)
-	}
-	if err := a.complete(t); err != nil {
-		t.Error(err)
+		t.Errorf("%d records purged, want %d: all but the locked one", purged, ended-1)
 	}
 }
 
@@ -90,7 +72,7 @@ func TestFewRecordsOfManyWriters(t *testing.T) {
 	t.Parallel()
 	onSessions(t, func(t *testing.T, params string) {
 		raw := newDatabase(t) + params
-		stores := []store.Store{mysqlserver.Leased(t, raw), mysqlserver.Leased(t, raw)}
+		stores := []store.Store{mysqlserver.Store(t, raw), mysqlserver.Store(t, raw)}
 		var writers sync.WaitGroup
 		for n := range 24 {
 			writers.Go(func() {
@@ -118,7 +100,7 @@ func TestFewRecordsOfManyWriters(t *testing.T) {
 func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + "?innodb_lock_wait_timeout=1"
-	st := mysqlserver.Leased(t, raw)
+	st := mysqlserver.Store(t, raw)
 	r := request()
 	wantClaim(t, st, r, store.Claimed)
 	tx, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
@@ -152,10 +134,8 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
 	for _, params := range []string{"?timestamp=1000000000", "?autocommit=0"} {
-		for name, st := range map[string]store.Store{"leased": mysqlserver.Leased(t, raw+params), "transactional": mysqlserver.Transactional(t, raw+params)} {
-			if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
-				t.Errorf("%s, %s: %v, %v; want ErrMisconfigured", params, name, got.Outcome, err)
-			}
+		if got, err := mysqlserver.Store(t, raw+params).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%s: %v, %v; want ErrMisconfigured", params, got.Outcome, err)
 		}
 		if _, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%s: Open: %v, want ErrMisconfigured", params, err)
@@ -168,26 +148,18 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 func TestOpenTransactionOfThePoolIsRefused(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	for name, open := range map[string]func(*sql.DB) store.Store{
-		"leased": func(db *sql.DB) store.Store {
-			st, err := reprisemysql.New(db, reprisemysql.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return st
-		},
-		"transactional": func(db *sql.DB) store.Store { return transactional(t, db, reprisemysql.Config{}) },
-	} {
-		db := mysqlserver.Pool(t, raw, 3)
-		for _, statement := range []string{"BEGIN", "INSERT INTO effects (name) VALUES ('left')"} {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil { // on the one connection that is open
-				t.Fatal(err)
-			}
+	db := mysqlserver.Pool(t, raw, 3)
+	for _, statement := range []string{"BEGIN", "INSERT INTO effects (name) VALUES ('left')"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil { // on the one connection that is open
+			t.Fatal(err)
 		}
-		if got, err := open(db).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
-			t.Errorf("%s: %v, %v; want ErrMisconfigured", name, got.Outcome, err)
-		}
-		_ = db.Close()
+	}
+	st, err := reprisemysql.New(db, reprisemysql.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
+		t.Errorf("%v, %v; want ErrMisconfigured", got.Outcome, err)
 	}
 }
 
@@ -197,9 +169,9 @@ func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
 	r := request()
-	wantClaim(t, mysqlserver.Leased(t, raw+"?time_zone='%2B12:00'"), r, store.Claimed)
+	wantClaim(t, mysqlserver.Store(t, raw+"?time_zone='%2B12:00'"), r, store.Claimed)
 	for _, zone := range []string{"-12:00", "%2B00:00", "%2B05:30"} {
-		got := wantClaim(t, mysqlserver.Leased(t, raw+"?time_zone='"+zone+"'"), duplicate(r), store.InProgress)
+		got := wantClaim(t, mysqlserver.Store(t, raw+"?time_zone='"+zone+"'"), duplicate(r), store.InProgress)
 		if got.Remaining <= 0 || got.Remaining > r.Lease {
 			t.Errorf("%s: %v remain of %v", zone, got.Remaining, r.Lease)
 		}
@@ -210,7 +182,7 @@ func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
 func TestNoModeTruncates(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t) + "?sql_mode=''&charset=latin1"
-	st := mysqlserver.Leased(t, raw)
+	st := mysqlserver.Store(t, raw)
 	r := request()
 	r.Label, r.Description = strings.Repeat("l", store.MaxLabel), strings.Repeat("d", 255)
 	for i := range r.Fingerprint {
@@ -225,7 +197,7 @@ func TestNoModeTruncates(t *testing.T) {
 	if got := wantClaim(t, st, duplicate(r), store.Completed); !bytes.Equal(got.Payload, payload) {
 		t.Errorf("a payload of %d bytes came back with %d", len(payload), len(got.Payload))
 	}
-	got, err := st.(store.Inspector).Inspect(t.Context(), r.ID) //nolint:forcetypeassert // it is one
+	got, err := st.Inspect(t.Context(), r.ID)
 	if err != nil || got.Label != r.Label || got.Description != r.Description || got.Fingerprint != r.Fingerprint {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -238,21 +210,18 @@ func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
 	server := servers.StartMariaDB(t, "max-allowed-packet=1M")
 	for _, params := range []string{"", "?interpolateParams=false", "?maxAllowedPacket=0"} {
 		raw := withEffects(t, server) + params
-		for name, st := range map[string]store.Store{"leased": mysqlserver.Leased(t, raw), "transactional": mysqlserver.Transactional(t, raw)} {
-			r := request()
-			wantClaim(t, st, r, store.Claimed)
-			err := st.Complete(t.Context(), completion(r, make([]byte, 3<<20)))
-			t.Logf("%s%s: %v", name, params, err)
-			switch {
-			case name == "leased" && !errors.Is(err, store.ErrFull):
-				t.Errorf("leased%s: %v, want ErrFull", params, err)
-			case name == "transactional" && !errors.Is(err, store.ErrNotApplied):
-				t.Errorf("transactional%s: %v, want ErrNotApplied", params, err)
-			case name == "leased":
-				if err := st.Complete(t.Context(), completion(r, []byte("small"))); err != nil {
-					t.Errorf("%s%s: %v", name, params, err)
-				}
-			}
+		large := make([]byte, 3<<20)
+		st, r := mysqlserver.Store(t, raw), request()
+		wantClaim(t, st, r, store.Claimed)
+		if err := st.Complete(t.Context(), completion(r, large)); !errors.Is(err, store.ErrFull) {
+			t.Errorf("%s: %v, want ErrFull", params, err)
+		}
+		if err := st.Complete(t.Context(), completion(r, []byte("small"))); err != nil {
+			t.Errorf("%s: %v", params, err)
+		}
+		a := begin(t, labtest.NewTxStore(st), request())
+		if err := a.Complete(t.Context(), completion(a.ClaimRequest, large)); !errors.Is(err, store.ErrNotApplied) {
+			t.Errorf("with effects%s: %v, want ErrNotApplied", params, err)
 		}
 	}
 }
@@ -263,40 +232,37 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
 	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
-	leased, err := reprisemysql.New(db, reprisemysql.Config{})
+	st, err := reprisemysql.New(db, reprisemysql.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := map[string]store.Store{"leased": leased, "transactional": transactional(t, db, reprisemysql.Config{})}
 	r := request()
-	wantClaim(t, leased, r, store.Claimed)
+	wantClaim(t, st, r, store.Claimed)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1")
-	for name, st := range stores {
-		if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: %v, %v; want ErrUnavailable", name, got.Outcome, err)
-		}
-		if n := db.Stats().OpenConnections; n != 0 {
-			t.Errorf("%s: %d connections are open", name, n)
-		}
+	if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("%v, %v; want ErrUnavailable", got.Outcome, err)
 	}
-	if err := leased.Complete(t.Context(), completion(r, nil)); !errors.Is(err, store.ErrUnavailable) {
+	if n := db.Stats().OpenConnections; n != 0 {
+		t.Errorf("%d connections are open", n)
+	}
+	if err := st.Complete(t.Context(), completion(r, nil)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("complete: %v, want ErrUnavailable", err)
 	}
 	if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("Open: %v, want ErrMisconfigured", err)
 	}
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 0")
-	if err := leased.Complete(t.Context(), completion(r, nil)); err != nil {
+	if err := st.Complete(t.Context(), completion(r, nil)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestFullServerIsFull: in both stores, and a completed record stays.
+// TestFullServerIsFull: and a completed record stays.
 func TestFullServerIsFull(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
 	raw := mysqlserver.New(t, server)
-	st := mysqlserver.Leased(t, raw)
+	st := mysqlserver.Store(t, raw)
 	done := request()
 	wantClaim(t, st, done, store.Claimed)
 	if err := st.Complete(t.Context(), completion(done, []byte("answer"))); err != nil {

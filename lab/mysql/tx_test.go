@@ -2,9 +2,9 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,109 +13,66 @@ import (
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
-func TestEffectsCommitWithTheResponseOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		end     func(*testing.T, *attempt) error
-		effects int
-		outcome store.Outcome // of the next claim
-	}{
-		"completed": {func(t *testing.T, a *attempt) error { t.Helper(); return a.complete(t) }, 1, store.Completed},
-		"discarded": {func(t *testing.T, a *attempt) error {
-			t.Helper()
-			r := completion(a.ClaimRequest, []byte("answer"))
-			r.DiscardEffects = true
-			return a.store.Complete(t.Context(), r)
-		}, 0, store.Completed},
-		"released": {func(t *testing.T, a *attempt) error {
-			t.Helper()
-			return a.store.Release(t.Context(), a.ID, a.Owner)
-		}, 0, store.Claimed},
-		"unknown": {func(t *testing.T, a *attempt) error {
-			t.Helper()
-			return a.store.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"})
-		}, 0, store.Lapsed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			raw := newDatabase(t)
-			a := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), request())
-			a.exec(t)
-			if err := c.end(t, a); err != nil {
-				t.Fatal(err)
-			}
-			if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != c.effects {
-				t.Errorf("%d effects, want %d", n, c.effects)
-			}
-			next := duplicate(a.ClaimRequest)
-			wantClaim(t, a.store, next, c.outcome)
-			_ = a.store.Release(t.Context(), next.ID, next.Owner)
-		})
-	}
-}
+// second is the effect that follows the end of a transaction.
+const second = "INSERT INTO effects (name) VALUES ('second')"
 
-// TestHandlerThatEndsItsTransactionIsFoundOut: an effect that was committed is not
-// reported as undone, one that was undone not as done, and none that follows is
-// committed.
+// TestHandlerThatEndsItsTransactionIsFoundOut: nothing says whether its effects stay, so
+// that no retry runs; and no effect that follows is committed.
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
-	const second = "INSERT INTO effects (name) VALUES ('second')"
-	for name, c := range map[string]struct {
-		end  func(*testing.T, *attempt)
-		want error
-	}{
-		"Commit":          {func(_ *testing.T, a *attempt) { _ = a.tx.Commit() }, store.ErrMisconfigured},
-		"Rollback":        {func(_ *testing.T, a *attempt) { _ = a.tx.Rollback() }, store.ErrNotApplied},
-		"COMMIT":          {func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "COMMIT", second) }, store.ErrMisconfigured},
-		"ROLLBACK":        {func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "ROLLBACK", second) }, store.ErrNotApplied},
-		"implicit commit": {func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "CREATE TABLE other (n INT)", second) }, store.ErrMisconfigured},
-		"own savepoint":   {func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "SAVEPOINT own", second, "ROLLBACK TO own") }, nil},
+	raw := newDatabase(t)
+	st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{}) // one transaction at once
+	for name, statements := range map[string][]string{
+		"COMMIT":             {"COMMIT", second},
+		"ROLLBACK":           {"ROLLBACK", second},
+		"COMMIT, BEGIN":      {"COMMIT", "BEGIN", second},
+		"ROLLBACK AND CHAIN": {"ROLLBACK AND CHAIN", second},
+		"BEGIN":              {"BEGIN", second}, // commits implicitly
+		"CREATE TABLE":       {"CREATE TABLE other (n INT)", second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			raw := newDatabase(t)
-			st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{})
-			a := begin(t, st, request())
-			c.end(t, a)
-			if err := a.complete(t); !errors.Is(err, c.want) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
-			if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
-				t.Errorf("%d effects were committed that followed the end", n)
-			}
-			next := begin(t, st, request()) // nothing of it is left on the connection
-			next.exec(t)
-			if err := next.complete(t); err != nil {
-				t.Error(err)
-			}
-		})
+		a := begin(t, st, request())
+		a.exec(t, statements...)
+		if err := a.complete(t); !errors.Is(err, store.ErrMisconfigured) {
+			t.Errorf("%s: %v, want ErrMisconfigured", name, err)
+		}
+		wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+	}
+	if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
+		t.Errorf("%d effects were committed that followed the end", n)
+	}
+	mysqlserver.Exec(t, raw, "DELETE FROM effects")
+	a := begin(t, st, request()) // nothing of it is left on the connection
+	a.exec(t, "SAVEPOINT own", second, "ROLLBACK TO own")
+	if err := a.complete(t); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
 	}
 }
 
-// TestUnknownAfterACommitOfTheHandlerIsKept: its effects are there, and a retry would
-// write them again.
-func TestUnknownAfterACommitOfTheHandlerIsKept(t *testing.T) {
+// TestHabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns,
+// ends nothing.
+func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
-	for name, commit := range map[string]func(*testing.T, *attempt){
-		"Commit": func(_ *testing.T, a *attempt) { _ = a.tx.Commit() },
-		"COMMIT": func(t *testing.T, a *attempt) { t.Helper(); a.exec(t, "COMMIT") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			raw := newDatabase(t)
-			st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-			a := begin(t, st, request())
-			a.exec(t)
-			left := st.Bind(t.Context(), a.ID, a.Owner) // of a goroutine that the handler left behind
-			commit(t, a)
-			if err := st.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"}); err != nil {
-				t.Error(err)
-			}
-			if tx, ok := reprisemysql.Tx(left); !ok || tx != a.tx {
-				t.Errorf("%p, %t: not the transaction of the handler", tx, ok)
-			}
-			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
-		})
+	raw := newDatabase(t)
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
+	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
+		a := begin(t, st, request())
+		a.exec(t)
+		if err := end(a.tx); !errors.Is(err, reprisemysql.ErrTxManaged) {
+			t.Errorf("%s: %v, want ErrTxManaged", name, err)
+		}
+		if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
+			t.Errorf("%s: %d effects before the end", name, n)
+		}
+		if err := a.complete(t); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 1 {
+			t.Errorf("%s: %d effects, want 1", name, n)
+		}
+		mysqlserver.Exec(t, raw, "DELETE FROM effects")
 	}
 }
 
@@ -155,34 +112,51 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 	if err := other.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	a.exec(t) // a handler that ignores it
+	if _, err := a.tx.ExecContext(t.Context(), second); err == nil { // a handler that ignores it
+		t.Error("a statement after the deadlock succeeded")
+	}
 	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
 		t.Errorf("%v, want ErrNotApplied", err)
 	}
 	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
 		t.Errorf("%d effects after ErrNotApplied", n)
 	}
+	wantClaim(t, a, duplicate(a.ClaimRequest), store.Claimed)
 }
 
-// TestAttemptThatOutlastsTxTimeoutIsRolledBack: and the next one does not wait for it.
-func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
+// TestTransactionThatOutlastsTxTimeoutIsRolledBack: idle, or in a statement, of which the
+// server does not hear that its client has left. Another attempt runs afterwards.
+func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	late := begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: 3 * time.Second}), request())
-	late.exec(t)
-	if err := eventually(func() bool {
-		_, err := late.tx.ExecContext(t.Context(), "DO 1")
-		return err != nil
-	}); err != nil {
-		t.Error("the handler's statements still work:", err)
+	st := transactional(t, mysqlserver.Pool(t, raw, 3), reprisemysql.Config{TxTimeout: time.Second})
+	for name, linger := range map[string]string{"idle": "DO 1", "in a statement": "DO SLEEP(60)"} {
+		late := begin(t, st, request())
+		late.exec(t)
+		var locked int
+		if err := late.tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked); err != nil {
+			t.Fatal(err)
+		}
+		if err := eventually(func() bool {
+			_, err := late.tx.ExecContext(t.Context(), linger)
+			return err != nil
+		}); err != nil {
+			t.Errorf("%s: the handler's statements still work: %v", name, err)
+		}
+		mysqlserver.Exec(t, raw, "INSERT INTO effects (id, name) VALUES (?, 'other')", locked) // it waits for the row of the attempt
+		if err := late.complete(t); !errors.Is(err, store.ErrNotApplied) {
+			t.Errorf("%s: %v, want ErrNotApplied", name, err)
+		}
+		again := begin(t, st, duplicate(late.ClaimRequest))
+		again.exec(t)
+		if err := again.complete(t); err != nil {
+			t.Errorf("%s: the attempt that followed: %v", name, err)
+		}
+		if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'first'"); n != 1 {
+			t.Errorf("%s: %d effects, want 1", name, n)
+		}
+		mysqlserver.Exec(t, raw, "DELETE FROM effects")
 	}
-	if err := late.complete(t); !errors.Is(err, store.ErrNotApplied) {
-		t.Errorf("%v, want ErrNotApplied", err)
-	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
-		t.Errorf("%d effects", n)
-	}
-	begin(t, transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), duplicate(late.ClaimRequest))
 }
 
 // TestReleaseIsNotFasterThanTheRollbackOfTxTimeout: the rollback waits for a statement of
@@ -191,127 +165,91 @@ func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: 3 * time.Second})
-	var attempts sync.WaitGroup
+	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{TxTimeout: time.Second})
+	released := make(chan error)
 	for range 10 {
 		a := begin(t, st, request())
-		attempts.Go(func() {
-			a.exec(t, "DO SLEEP(3.2)")
-			if err := st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner); err != nil {
-				t.Error(err)
-			}
-		})
+		a.exec(t)
+		go func() {
+			_, _ = a.tx.ExecContext(t.Context(), "DO SLEEP(1)")
+			released <- st.Release(context.WithoutCancel(t.Context()), a.ID, a.Owner)
+		}()
 	}
-	attempts.Wait()
-	if records, effects := count(t, raw, "SELECT COUNT(*) FROM reprise_records"), count(t, raw, "SELECT COUNT(*) FROM effects"); records+effects != 0 {
-		t.Errorf("%d records and %d effects of released attempts", records, effects)
+	for range 10 {
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
+		t.Errorf("%d effects of released attempts", n)
 	}
 }
 
-// TestDuplicateOfAnotherProcessIsInProgressAtOnce: it waits neither for the transaction
-// nor for a lock; and after the session of the attempt died it is granted.
-func TestDuplicateOfAnotherProcessIsInProgressAtOnce(t *testing.T) {
+// TestSessionIsLentAndRestored: a handler reads what others commit meanwhile, whatever
+// the session's isolation level is; its limits are those of the attempt, and the pool
+// gets the session back as it was.
+func TestSessionIsLentAndRestored(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
-	for name, prepare := range map[string]func(){
-		"new record": func() {},
-		"lapsed record": func() {
-			r := request()
-			r.ID[0], r.Lease = 1, time.Millisecond
-			wantClaim(t, mysqlserver.Leased(t, raw), r, store.Claimed)
-			time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the lease ends
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := request()
-			r.ID = store.ID{1}
-			mysqlserver.Exec(t, raw, "DELETE FROM reprise_records")
-			prepare()
-			one, other := mysqlserver.Pool(t, raw, 0), mysqlserver.Transactional(t, raw)
-			a := begin(t, transactional(t, one, reprisemysql.Config{}), r)
-			a.exec(t)
-			wantClaim(t, other, duplicate(r), store.InProgress)
-			var session int64
-			if err := a.tx.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&session); err != nil {
+	onSessions(t, func(t *testing.T, params string) {
+		raw := newDatabase(t)
+		limits := "?"
+		if params != "" {
+			limits = params + "&"
+		}
+		db := mysqlserver.Pool(t, raw+limits+"wait_timeout=100&max_statement_time=50", 2)
+		st := transactional(t, db, reprisemysql.Config{TxTimeout: 10 * time.Second})
+		const settings = "SELECT CONCAT_WS(' ', @@autocommit, @@wait_timeout, @@max_statement_time, @@tx_isolation)"
+		read := func(on interface {
+			QueryRowContext(context.Context, string, ...any) *sql.Row
+		}, query string,
+		) (got string) {
+			t.Helper()
+			if err := on.QueryRowContext(t.Context(), query).Scan(&got); err != nil {
 				t.Fatal(err)
 			}
-			mysqlserver.Exec(t, raw, "KILL ?", session)
-			again := duplicate(r)
-			if err := eventually(func() bool {
-				got, err := other.Claim(t.Context(), again)
-				return err == nil && got.Outcome == store.Claimed
-			}); err != nil {
-				t.Error("not granted after the session died:", err)
+			return got
+		}
+		want := read(db, settings)
+		for _, commits := range []bool{true, false} {
+			a := begin(t, st, request())
+			a.exec(t)
+			session := read(a.tx, "SELECT CONNECTION_ID()")
+			before := read(a.tx, "SELECT COUNT(*) FROM effects")
+			if got := read(a.tx, settings); !strings.HasPrefix(got, "OFF 11 11") {
+				t.Errorf("the session of a handler has %q", got)
 			}
-			if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
-				t.Errorf("the attempt of the dead session: %v, want ErrNotApplied", err)
+			mysqlserver.Exec(t, raw, "INSERT INTO effects (name) VALUES ('other')")
+			if after := read(a.tx, "SELECT COUNT(*) FROM effects"); before == after {
+				t.Errorf("a handler reads %s effects before and after one was committed", after)
 			}
-			if err := other.Release(t.Context(), again.ID, again.Owner); err != nil {
+			end := func() error { return st.Release(t.Context(), a.ID, a.Owner) }
+			if commits {
+				end = func() error { return a.complete(t) }
+			}
+			if err := end(); err != nil {
 				t.Error(err)
 			}
-		})
-	}
-}
-
-// TestFirstArrivalsDoNotWaitForTheWinner: there is no row whose lock could be refused.
-func TestFirstArrivalsDoNotWaitForTheWinner(t *testing.T) {
-	t.Parallel()
-	raw := newDatabase(t)
-	stores := []*reprisemysql.TransactionalStore{
-		transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}), transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}),
-	}
-	for round := range byte(20) {
-		const claims = 16
-		var (
-			arrivals sync.WaitGroup
-			granted  atomic.Int64
-			ready    = make(chan struct{})
-		)
-		for n := range claims {
-			arrivals.Go(func() {
-				r, st := request(), stores[n%2]
-				r.ID = store.ID{round}
-				t.Cleanup(func() { _ = st.Release(context.WithoutCancel(t.Context()), r.ID, r.Owner) })
-				<-ready
-				switch got, err := st.Claim(t.Context(), r); {
-				case err != nil:
-					t.Errorf("claim: %v", err)
-				case got.Outcome == store.Claimed:
-					granted.Add(1)
-				case got.Outcome != store.InProgress:
-					t.Errorf("claim: %v", got.Outcome)
+			var sessions []*sql.Conn
+			found := false
+			for range 2 { // all of the pool
+				conn, err := db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
-			})
+				sessions = append(sessions, conn)
+			}
+			for _, conn := range sessions {
+				found = found || read(conn, "SELECT CONNECTION_ID()") == session
+				if got := read(conn, settings); got != want {
+					t.Errorf("the pool got the session back with %q, want %q", got, want)
+				}
+				_ = conn.Close()
+			}
+			if !found {
+				t.Error("the connection was closed")
+			}
 		}
-		close(ready)
-		arrivals.Wait()
-		if n := granted.Load(); n != 1 {
-			t.Errorf("%d of %d claims were granted", n, claims)
-		}
-	}
-}
-
-// TestClaimDoesNotWaitForARow: of a record that another transaction has locked.
-func TestClaimDoesNotWaitForARow(t *testing.T) {
-	t.Parallel()
-	raw := newDatabase(t)
-	r := request()
-	r.Lease = time.Millisecond
-	wantClaim(t, mysqlserver.Leased(t, raw), r, store.Claimed)
-	tx, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", r.ID[:]); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the lease ends
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	wantClaim(t, st, duplicate(r), store.InProgress)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	begin(t, st, duplicate(r))
+	})
 }
 
 // eventually polls a condition for up to a minute.

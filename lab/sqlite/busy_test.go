@@ -7,11 +7,11 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"modernc.org/sqlite"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -51,37 +51,26 @@ func TestBusyCommitLeavesNothingOpen(t *testing.T) {
 	if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	leased, err := reprisesqlite.New(db, reprisesqlite.Config{})
+	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	atomic, err := reprisesqlite.NewTransactional(db, reprisesqlite.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := begin(t, atomic, request())
+	a := begin(t, labtest.NewTxStore(st), request())
 	reader, err := d.open(t, file).QueryContext(t.Context(), "SELECT 1 FROM sqlite_master UNION ALL SELECT 2 FROM sqlite_master")
 	if err != nil || !reader.Next() {
 		t.Fatal(err)
 	}
-	if err := first.complete(t, false); !errors.Is(err, store.ErrNotApplied) {
+	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
 		t.Errorf("%v, want ErrNotApplied", err)
 	}
-	if _, err := leased.Claim(t.Context(), request()); !errors.Is(err, store.ErrBusy) {
+	if _, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	if err := errors.Join(reader.Err(), reader.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, st := range []store.Store{leased, atomic} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		r := request()
-		if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
-			t.Errorf("%v, %v; want claimed", got.Outcome, err)
-		}
-		if err := st.Release(ctx, r.ID, r.Owner); err != nil {
-			t.Error(err)
-		}
-		cancel()
+	wantClaim(t, st, request(), store.Claimed)
+	if err := begin(t, a.TxStore, request()).complete(t); err != nil {
+		t.Error(err)
 	}
 }

@@ -88,12 +88,18 @@ func (d driver) migrate(tb testing.TB, url string) {
 	}
 }
 
-func TestTransactionalStoreNeedsTwoConnections(t *testing.T) {
+func TestTransactionsNeedTwoConnections(t *testing.T) {
 	t.Parallel()
 	db := drivers[0].open(t, drivers[0].newFile(t))
-	db.SetMaxOpenConns(1)
-	if _, err := reprisesqlite.NewTransactional(db, reprisesqlite.Config{}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("%v, want ErrInvalid", err)
+	for conns, want := range map[int]error{1: store.ErrInvalid, 2: nil} {
+		db.SetMaxOpenConns(conns)
+		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Transacts(); !errors.Is(err, want) {
+			t.Errorf("%d connections: %v, want %v", conns, err, want)
+		}
 	}
 }
 
@@ -104,7 +110,7 @@ func TestTableMayHaveFurtherColumns(t *testing.T) {
 	d := drivers[0]
 	file := d.newFile(t)
 	d.exec(t, file, "ALTER TABLE reprise_records ADD COLUMN later INTEGER NOT NULL DEFAULT 0")
-	st := d.leased(t, file)
+	st := d.store(t, file)
 	last := 0
 	written := func(what string, r store.ClaimRequest, later int) {
 		t.Helper()

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver sqlite3
 	_ "modernc.org/sqlite"          // the driver sqlite
 
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
@@ -70,8 +73,8 @@ func (d driver) newFile(tb testing.TB) string {
 	return file
 }
 
-// leased opens the leased store over a file.
-func (d driver) leased(tb testing.TB, file string) *reprisesqlite.Store {
+// store opens the store over a file, as a separate process has it.
+func (d driver) store(tb testing.TB, file string) *reprisesqlite.Store {
 	tb.Helper()
 	st, err := reprisesqlite.New(d.open(tb, file), reprisesqlite.Config{})
 	if err != nil {
@@ -88,12 +91,81 @@ func (d driver) exec(tb testing.TB, file, statement string, args ...any) {
 	}
 }
 
-// transactional opens the transactional store over a file.
-func (d driver) transactional(tb testing.TB, file string) *reprisesqlite.TransactionalStore {
+// attempt is a granted claim whose handler has begun its transaction.
+type attempt struct {
+	*labtest.TxStore
+	store.ClaimRequest
+
+	tx *sql.Tx
+}
+
+// begin claims an operation in a file with a table of effects.
+func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
 	tb.Helper()
-	st, err := reprisesqlite.NewTransactional(d.open(tb, file), reprisesqlite.Config{})
+	wantClaim(tb, st, r, store.Claimed)
+	tx, err := reprisesqlite.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return st
+	return &attempt{st, r, tx}
+}
+
+// exec writes an effect, and then executes statements.
+func (a *attempt) exec(tb testing.TB, statements ...string) {
+	tb.Helper()
+	for _, s := range append([]string{"INSERT INTO effects (name) VALUES ('first')"}, statements...) {
+		if _, err := a.tx.ExecContext(tb.Context(), s); err != nil {
+			tb.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// complete commits the transaction with the answer.
+func (a *attempt) complete(tb testing.TB) error {
+	tb.Helper()
+	return a.Complete(tb.Context(), completion(a.ClaimRequest, []byte("answer")))
+}
+
+// wantClaim demands the outcome of a claim.
+func wantClaim(tb testing.TB, st store.Store, r store.ClaimRequest, want store.Outcome) store.ClaimResult {
+	tb.Helper()
+	got, err := st.Claim(tb.Context(), r)
+	if err != nil || got.Outcome != want {
+		tb.Fatalf("claim: %v, %v; want %v", got.Outcome, err, want)
+	}
+	return got
+}
+
+// duplicate is a claim of the same operation by another owner.
+func duplicate(r store.ClaimRequest) store.ClaimRequest {
+	r.Owner = store.NewOwner()
+	return r
+}
+
+// withEffects returns a file with a table of effects.
+func (d driver) withEffects(tb testing.TB) string {
+	tb.Helper()
+	file := d.newFile(tb)
+	d.exec(tb, file, "CREATE TABLE effects (name TEXT NOT NULL)")
+	return file
+}
+
+// wantEffects demands how many effects are committed.
+func (d driver) wantEffects(tb testing.TB, file string, want int) {
+	tb.Helper()
+	var got int
+	if err := d.open(tb, file).QueryRowContext(tb.Context(), "SELECT count(*) FROM effects").Scan(&got); err != nil || got != want {
+		tb.Errorf("%d effects, %v; want %d", got, err, want)
+	}
+}
+
+// eventually polls a condition for up to a minute.
+func eventually(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within a minute: %s", what)
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // polls
+	}
 }

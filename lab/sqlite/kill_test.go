@@ -16,7 +16,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -26,12 +26,9 @@ const childEnv = "REPRISE_SQLITE_CHILD"
 // orders are the work of a child: one operation, with one effect.
 type orders struct {
 	Driver, File, Key string
-	Atomic            bool
+	Transactional     bool
 	Point             string // at which it kills itself; empty: nowhere
 }
-
-// points are where a child dies.
-var points = []string{"after claim", "mid effect", "before complete", "after complete"}
 
 // unfinished is the exit code of a child that may have had an effect, and whose operation
 // is not known to be done.
@@ -64,35 +61,35 @@ func (o *orders) run() (ran bool, err error) {
 		return false, err
 	}
 	defer db.Close()
-	var st store.Store
-	if o.Atomic {
-		st, err = reprisesqlite.NewTransactional(db, reprisesqlite.Config{})
-	} else {
-		st, err = reprisesqlite.New(db, reprisesqlite.Config{})
-	}
+	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
 	if err != nil {
 		return false, err
 	}
-	engine, err := reprise.New(&dying{st, o}, reprise.Config{Lease: time.Second})
+	mortal := &labtest.Mortal{TransactorStore: st, Point: o.Point}
+	engine, err := reprise.New(mortal, reprise.Config{Lease: time.Second})
 	if err != nil {
 		return false, err
 	}
-	op := reprise.Operation{Scope: "kills", Key: o.Key}
+	op := reprise.Operation{Scope: "kills", Key: o.Key, Transactional: o.Transactional}
 	done, err := reprise.Do(ctx, engine, op, nil, func(ctx context.Context) (string, error) {
 		ran = true
 		exec := db.ExecContext
-		if tx, ok := reprisesqlite.Tx(ctx); ok {
+		if o.Transactional {
+			tx, err := reprisesqlite.Tx(ctx)
+			if err != nil {
+				return "", err
+			}
 			exec = tx.ExecContext
 		}
 		for range 2 { // an effect in two statements
-			_, err := exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
-			for !o.Atomic && err != nil && ctx.Err() == nil { // another process has the file, or repairs it after a death
-				_, err = exec(ctx, "INSERT INTO effects (key) VALUES (?)", o.Key)
+			_, err := exec(ctx, "INSERT INTO effects (name) VALUES (?)", o.Key)
+			for !o.Transactional && err != nil && ctx.Err() == nil { // another process has the file, or repairs it after a death
+				_, err = exec(ctx, "INSERT INTO effects (name) VALUES (?)", o.Key)
 			}
 			if err != nil {
 				return "", err
 			}
-			o.pass("mid effect")
+			mortal.Pass("mid effect")
 		}
 		return "done", nil
 	})
@@ -100,40 +97,6 @@ func (o *orders) run() (ran bool, err error) {
 		err = done.Unrecorded
 	}
 	return ran, err
-}
-
-// pass kills the process at its point.
-func (o *orders) pass(point string) {
-	if o.Point == point {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-// dying is a store with points.
-type dying struct {
-	store.Store
-
-	orders *orders
-}
-
-func (d *dying) Unwrap() store.Store { return d.Store }
-
-func (d *dying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	got, err := d.Store.Claim(ctx, r)
-	if err == nil && got.Outcome == store.Claimed {
-		d.orders.pass("after claim")
-	}
-	return got, err
-}
-
-func (d *dying) Complete(ctx context.Context, r store.CompleteRequest) error {
-	d.orders.pass("before complete")
-	err := d.Store.Complete(ctx, r)
-	if err == nil {
-		d.orders.pass("after complete")
-	}
-	return err
 }
 
 // errUnfinished is that of a child that answers unfinished.
@@ -173,16 +136,15 @@ func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
 		kills = 16
 	}
 	onDrivers(t, func(t *testing.T, d driver) {
-		for name, atomic := range map[string]bool{"leased": false, "transactional": true} {
+		for name, transactional := range map[string]bool{"leased": false, "transactional": true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				file := d.newFile(t)
-				d.exec(t, file, "CREATE TABLE effects (key TEXT NOT NULL)")
+				file := d.withEffects(t)
 				var operations sync.WaitGroup
 				failed := make([]int, kills)
 				turns := make(chan struct{}, 4) // processes at once
 				for n := range kills {
-					o := orders{Driver: d.name, File: file, Key: fmt.Sprintf("key-%d", n), Atomic: atomic, Point: points[n%len(points)]}
+					o := orders{Driver: d.name, File: file, Key: fmt.Sprintf("key-%d", n), Transactional: transactional, Point: labtest.Points[n%len(labtest.Points)]}
 					turns <- struct{}{}
 					operations.Go(func() {
 						defer func() { <-turns }()
@@ -190,7 +152,7 @@ func TestKilledProcessesLeaveEachEffectOnce(t *testing.T) {
 					})
 				}
 				operations.Wait()
-				d.wantEffects(t, file, failed, atomic)
+				d.wantEach(t, file, failed, transactional)
 			})
 		}
 	})
@@ -222,25 +184,25 @@ func (o orders) untilDone(t *testing.T) (failed int) {
 	}
 }
 
-// wantEffects compares the effects with those that each point leaves. In the leased store
+// wantEach compares the effects with those that each point leaves. In the leased store
 // each attempt that failed may have left two more.
-func (d driver) wantEffects(t *testing.T, file string, failed []int, atomic bool) {
+func (d driver) wantEach(t *testing.T, file string, failed []int, transactional bool) {
 	t.Helper()
 	db, kills := d.open(t, file), len(failed)
 	for n := range kills {
 		want, more := 2, 2*failed[n]
-		if atomic {
+		if transactional {
 			more = 0
 		}
-		if point := points[n%len(points)]; !atomic && point == "mid effect" {
+		if point := labtest.Points[n%len(labtest.Points)]; !transactional && point == "mid effect" {
 			want = 3
-		} else if !atomic && point == "before complete" {
+		} else if !transactional && point == "before complete" {
 			want = 4
 		}
 		var got, completed int
-		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM effects WHERE key = ?", fmt.Sprintf("key-%d", n)).Scan(&got)
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM effects WHERE name = ?", fmt.Sprintf("key-%d", n)).Scan(&got)
 		if err != nil || got < want || got > want+more {
-			t.Errorf("killed %s: %d effects, %v; want %d to %d", points[n%len(points)], got, err, want, want+more)
+			t.Errorf("killed %s: %d effects, %v; want %d to %d", labtest.Points[n%len(labtest.Points)], got, err, want, want+more)
 		}
 		if n > 0 {
 			continue

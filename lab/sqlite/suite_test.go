@@ -6,6 +6,8 @@ import (
 	"github.com/reprise-go/reprise/conformance"
 	"github.com/reprise-go/reprise/conformance/storetest"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
 func TestSQLiteConformance(t *testing.T) {
@@ -15,16 +17,15 @@ func TestSQLiteConformance(t *testing.T) {
 	})
 }
 
-// suite is the fixture of the leased store: two handles are two pools over one file.
+// suite is the fixture of the store: two handles are two pools over one file.
 func (d driver) suite(tb testing.TB) storetest.Fixture {
-	return d.suiteOn(d.newFile(tb), func(tb testing.TB, file string) store.Store { return d.leased(tb, file) })
-}
-
-func (d driver) suiteOn(file string, open func(testing.TB, string) store.Store) storetest.Fixture {
+	tb.Helper()
+	file := d.newFile(tb)
 	return storetest.Fixture{
-		Open:    func(tb testing.TB) store.Store { return open(tb, file) },
+		Open:    func(tb testing.TB) store.Store { tb.Helper(); return d.store(tb, file) },
 		Advance: conformance.Sleep,
 		Corrupt: func(tb testing.TB, id store.ID, how storetest.Corruption) { d.corrupt(tb, file, id, how) },
+		Effects: labtest.SQLEffects(tb, d.open(tb, file), reprisesqlite.Tx),
 	}
 }
 
@@ -38,19 +39,4 @@ func (d driver) corrupt(tb testing.TB, file string, id store.ID, how storetest.C
 		storetest.WrongType:      "lease_until = 'soon'",
 	}[how]
 	d.exec(tb, file, "UPDATE reprise_records SET revision = revision + 1, "+change+" WHERE id = ?", id[:])
-}
-
-// TestSQLiteTransactionalConformance: handles are of one process. An attempt of another
-// one is invisible before its commit, and a claim waits for it: see contention_test.go.
-func TestSQLiteTransactionalConformance(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		storetest.Run(t, func(tb testing.TB) storetest.Fixture {
-			file := d.newFile(tb)
-			st := d.transactional(tb, file)
-			f := d.suiteOn(file, func(testing.TB, string) store.Store { return st })
-			f.Atomic = true
-			return f
-		})
-	})
 }

@@ -8,275 +8,243 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
-// attempt is a granted claim of the transactional store, with its transaction.
-type attempt struct {
-	store *reprisesqlite.TransactionalStore
-	store.ClaimRequest
-
-	tx *sql.Tx
+// transactional opens the store over a file with a table of effects, as a transactional
+// policy uses it.
+func (d driver) transactional(tb testing.TB, file string) *labtest.TxStore {
+	tb.Helper()
+	return labtest.NewTxStore(d.store(tb, file))
 }
 
-// patient returns the context of a claim that waits for longer than the attempt before it
-// lasts, however busy this machine is.
-func patient(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithTimeout(t.Context(), 20*time.Second)
-}
-
-// begin claims an operation in a file with a table of effects.
-func begin(t *testing.T, st *reprisesqlite.TransactionalStore, r store.ClaimRequest) *attempt {
-	t.Helper()
-	ctx, cancel := patient(t)
-	defer cancel()
-	got, err := st.Claim(ctx, r)
-	if err != nil || got.Outcome != store.Claimed || !got.Atomic {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	tx, ok := reprisesqlite.Tx(st.Bind(t.Context(), r.ID, r.Owner))
-	if !ok {
-		t.Fatal("no transaction")
-	}
-	return &attempt{st, r, tx}
-}
-
-// insert writes an effect, by another way than the transaction's methods where sql has
-// one.
-func (a *attempt) insert(t *testing.T, statements ...string) {
-	t.Helper()
-	for _, s := range append([]string{"INSERT INTO effects (key) VALUES ('x')"}, statements...) {
-		if _, err := a.tx.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
-	}
-}
-
-func (a *attempt) complete(t *testing.T, discard bool) error {
-	t.Helper()
-	r := completion(a.ClaimRequest, []byte("answer"))
-	r.DiscardEffects = discard
-	return a.store.Complete(t.Context(), r)
-}
-
-// withEffects returns a file with a table of effects.
-func (d driver) withEffects(t *testing.T) string {
-	t.Helper()
-	file := d.newFile(t)
-	d.exec(t, file, "CREATE TABLE effects (key TEXT NOT NULL)")
-	return file
-}
-
-func (d driver) wantCount(t *testing.T, file string, want int) {
-	t.Helper()
-	var got int
-	if err := d.open(t, file).QueryRowContext(t.Context(), "SELECT count(*) FROM effects").Scan(&got); err != nil || got != want {
-		t.Errorf("%d effects, %v; want %d", got, err, want)
-	}
-}
-
-func TestEffectsCommitWithTheResponseOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		for name, c := range map[string]struct {
-			end     func(*testing.T, *attempt) error
-			effects int
-			outcome store.Outcome // of the next claim
-		}{
-			"completed": {func(t *testing.T, a *attempt) error { t.Helper(); return a.complete(t, false) }, 1, store.Completed},
-			"discarded": {func(t *testing.T, a *attempt) error { t.Helper(); return a.complete(t, true) }, 0, store.Completed},
-			"released": {func(t *testing.T, a *attempt) error {
-				t.Helper()
-				return a.store.Release(t.Context(), a.ID, a.Owner)
-			}, 0, store.Claimed},
-			"unknown": {func(t *testing.T, a *attempt) error {
-				t.Helper()
-				return a.store.Unknown(t.Context(), store.UnknownRequest{ID: a.ID, Owner: a.Owner, Reason: "the bank timed out"})
-			}, 0, store.Lapsed},
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				file := d.withEffects(t)
-				a := begin(t, d.transactional(t, file), request())
-				a.insert(t)
-				if err := c.end(t, a); err != nil {
-					t.Fatal(err)
-				}
-				d.wantCount(t, file, c.effects)
-				next := a.ClaimRequest
-				next.Owner = store.NewOwner()
-				if got, err := a.store.Claim(t.Context(), next); err != nil || got.Outcome != c.outcome {
-					t.Errorf("the next claim is answered %v, %v; want %v", got.Outcome, err, c.outcome)
-				}
-				_ = a.store.Release(t.Context(), next.ID, next.Owner)
-			})
-		}
-	})
-}
-
-// TestHandlerThatEndsItsTransactionIsFoundOut: an effect that was committed is not
-// reported as undone, and one that was undone not as done.
+// TestHandlerThatEndsItsTransactionIsFoundOut: nothing says whether its effects stay, so
+// that no retry runs.
 func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
-		for name, c := range map[string]struct {
-			end  func(*testing.T, *attempt)
-			want error
-		}{
-			"Commit":            {func(_ *testing.T, a *attempt) { _ = a.tx.Commit() }, store.ErrMisconfigured},
-			"Rollback":          {func(_ *testing.T, a *attempt) { _ = a.tx.Rollback() }, store.ErrNotApplied},
-			"COMMIT":            {func(t *testing.T, a *attempt) { t.Helper(); a.insert(t, "COMMIT") }, store.ErrMisconfigured},
-			"ROLLBACK":          {func(t *testing.T, a *attempt) { t.Helper(); a.insert(t, "ROLLBACK") }, store.ErrNotApplied},
-			"COMMIT and BEGIN":  {func(t *testing.T, a *attempt) { t.Helper(); a.insert(t, "COMMIT", "BEGIN") }, store.ErrMisconfigured},
-			"ROLLBACK, BEGIN":   {func(t *testing.T, a *attempt) { t.Helper(); a.insert(t, "ROLLBACK", "BEGIN") }, store.ErrNotApplied},
-			"a savepoint below": {func(t *testing.T, a *attempt) { t.Helper(); a.insert(t, "SAVEPOINT own", "ROLLBACK TO own") }, nil},
+		file := d.withEffects(t)
+		st := d.transactional(t, file)
+		for name, statements := range map[string][]string{
+			"COMMIT": {"COMMIT"}, "ROLLBACK": {"ROLLBACK"}, "COMMIT and BEGIN": {"COMMIT", "BEGIN"}, "ROLLBACK, BEGIN": {"ROLLBACK", "BEGIN"},
 		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				st := d.transactional(t, d.withEffects(t))
-				a := begin(t, st, request())
-				c.end(t, a)
-				if err := a.complete(t, false); !errors.Is(err, c.want) {
-					t.Errorf("%v, want %v", err, c.want)
-				}
-				next := begin(t, st, request()) // nothing of it is left on the connection
-				next.insert(t)
-				if err := next.complete(t, false); err != nil {
-					t.Error(err)
-				}
-			})
+			a := begin(t, st, request())
+			a.exec(t, statements...)
+			if err := a.complete(t); !errors.Is(err, store.ErrMisconfigured) {
+				t.Errorf("%s: %v, want ErrMisconfigured", name, err)
+			}
+			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
+		}
+		d.exec(t, file, "DELETE FROM effects")
+		a := begin(t, st, request()) // nothing of it is left on the connection
+		a.exec(t, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
+		if err := a.complete(t); err != nil {
+			t.Error(err)
+		}
+		d.wantEffects(t, file, 1)
+	})
+}
+
+// TestHabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns,
+// ends nothing.
+func TestHabitsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := d.withEffects(t)
+		st, effects := d.transactional(t, file), 0
+		for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
+			a := begin(t, st, request())
+			a.exec(t)
+			if err := end(a.tx); !errors.Is(err, reprisesqlite.ErrTxManaged) {
+				t.Errorf("%s: %v, want ErrTxManaged", name, err)
+			}
+			d.wantEffects(t, file, effects)
+			if err := a.complete(t); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			effects++
+			d.wantEffects(t, file, effects)
 		}
 	})
 }
 
-// TestHandlerThatDoesNotReturnHoldsUpNobody: others run once its attempt was rolled
-// back.
-func TestHandlerThatDoesNotReturnHoldsUpNobody(t *testing.T) {
+// endless is a query without an end.
+const endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT 'endless' FROM c"
+
+// TestFailureThatEndedTheTransactionUndoesWhatFollows: SQLite rolls the transaction back
+// after some failures, and a handler that goes on would commit each of its statements.
+func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
-		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: 3 * time.Second})
+		st := d.transactional(t, file)
+		for name, fail := range map[string]func(*testing.T, *attempt) error{
+			"a context that ended": func(t *testing.T, a *attempt) error {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_, err := a.tx.ExecContext(ctx, "INSERT INTO effects "+endless)
+				return err
+			},
+			"a full disk": func(t *testing.T, a *attempt) error {
+				t.Helper()
+				if _, err := a.tx.ExecContext(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
+					t.Fatal(err)
+				}
+				_, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
+				return err
+			},
+		} {
+			a := begin(t, st, request())
+			a.exec(t)
+			if err := fail(t, a); err == nil {
+				t.Fatalf("%s: nothing failed", name)
+			}
+			if _, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES ('second')"); err == nil { // a handler that ignores it
+				t.Errorf("%s: a statement after it succeeded", name)
+			}
+			if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
+				t.Errorf("%s: %v, want ErrNotApplied", name, err)
+			}
+			d.wantEffects(t, file, 0)
+			again := begin(t, st, duplicate(a.ClaimRequest))
+			again.exec(t, "PRAGMA max_page_count = 1000000")
+			if err := again.complete(t); err != nil {
+				t.Errorf("%s: the attempt that followed: %v", name, err)
+			}
+			d.wantEffects(t, file, 1)
+			d.exec(t, file, "DELETE FROM effects")
+		}
+	})
+}
+
+// TestTransactionThatOutlastsTxTimeoutIsRolledBack: idle, or in a statement. Another
+// process, which waits for the file, goes on then.
+func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := d.withEffects(t)
+		bare, err := reprisesqlite.New(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		stuck := begin(t, st, request())
-		stuck.insert(t)
-		next := begin(t, st, request())
-		next.insert(t)
-		if err := stuck.store.Release(t.Context(), stuck.ID, stuck.Owner); err != nil {
-			t.Fatal(err)
+		st, other := labtest.NewTxStore(bare), d.transactional(t, file)
+		for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT count(*) FROM (" + endless + ")"} {
+			late := begin(t, st, request())
+			late.exec(t)
+			lingers := make(chan error, 1)
+			go func() {
+				_, err := late.tx.ExecContext(t.Context(), linger)
+				lingers <- err
+			}()
+			next := begin(t, other, request())
+			if err := next.complete(t); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := <-lingers; linger != "" && err == nil {
+				t.Errorf("%s: it was not stopped", name)
+			}
+			if err := late.complete(t); !errors.Is(err, store.ErrNotApplied) {
+				t.Errorf("%s: %v, want ErrNotApplied", name, err)
+			}
+			d.wantEffects(t, file, 0)
+			if err := begin(t, st, duplicate(late.ClaimRequest)).complete(t); err != nil {
+				t.Errorf("%s: the attempt that followed: %v", name, err)
+			}
 		}
-		if used := slotsUsed(st); used != 1 {
-			t.Errorf("%d slots in use by one attempt", used)
-		}
-		if err := next.complete(t, false); err != nil {
-			t.Error(err)
-		}
-		if used := slotsUsed(st); used != 0 {
-			t.Errorf("%d slots in use by no attempt", used)
-		}
-		d.wantCount(t, file, 1)
 	})
 }
 
-func slotsUsed(st *reprisesqlite.TransactionalStore) (n int64) {
-	for _, u := range st.Usage() {
-		if u.Name == "slots" {
-			n = u.Used
-		}
-	}
-	return n
-}
-
-// TestAttemptThatOutlastsTxTimeoutIsRolledBack: and the next one does not wait for it.
-func TestAttemptThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
+// TestAttemptsThatDoNotWriteYetHoldUpNobody: in this process and in another one, until a
+// handler asks for its transaction. Then the writes of others wait, and replays do not.
+func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
-		st, err := reprisesqlite.NewTransactional(d.open(t, file), reprisesqlite.Config{TxTimeout: 3 * time.Second})
-		if err != nil {
+		st, other := d.transactional(t, file), d.transactional(t, file)
+		first, second := request(), request()
+		wantClaim(t, st, first, store.Claimed)
+		wantClaim(t, other, second, store.Claimed)
+		wantClaim(t, other, duplicate(first), store.InProgress)
+		done := begin(t, st, request())
+		done.exec(t)
+		if err := done.complete(t); err != nil {
 			t.Fatal(err)
 		}
-		late := begin(t, st, request())
-		late.insert(t)
-		other := d.transactional(t, file) // another process, which waits for the file
-		next := begin(t, other, request())
-		if err := next.complete(t, false); err != nil {
+		writer := begin(t, st, first) // again
+		writer.exec(t)
+		wantClaim(t, other, duplicate(first), store.InProgress)
+		wantClaim(t, other, duplicate(done.ClaimRequest), store.Completed)
+		if _, err := other.Inspect(t.Context(), done.ID); err != nil {
 			t.Error(err)
 		}
-		if err := late.complete(t, false); !errors.Is(err, store.ErrNotApplied) {
-			t.Errorf("%v, want ErrNotApplied", err)
-		}
-		d.wantCount(t, file, 0)
-	})
-}
-
-// TestClaimWaitsForAnAttemptOfAnotherProcess: then it is granted, or replayed if it is
-// the same operation; and it is busy when it has waited for as long as it may.
-func TestClaimWaitsForAnAttemptOfAnotherProcess(t *testing.T) {
-	t.Parallel()
-	onDrivers(t, func(t *testing.T, d driver) {
-		file := d.withEffects(t)
-		one, other := d.transactional(t, file), d.transactional(t, file)
-		first := begin(t, one, request())
-		duplicate := first.ClaimRequest
-		duplicate.Owner = store.NewOwner()
-		if got, err := one.Claim(t.Context(), duplicate); err != nil || got.Outcome != store.InProgress {
-			t.Errorf("in the process of the attempt: %v, %v", got.Outcome, err)
-		}
-		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		if got, err := other.Claim(short, duplicate); !errors.Is(err, store.ErrBusy) {
-			t.Errorf("in another process: %v, %v; want ErrBusy", got.Outcome, err)
-		}
-		type answer struct {
-			got store.ClaimResult
-			err error
-		}
-		answers := make(chan answer)
-		go func() {
-			ctx, cancel := patient(t)
+		claimed := make(chan error, 2)
+		for _, st := range []store.Store{st, other} {
+			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			got, err := other.Claim(ctx, duplicate)
-			answers <- answer{got, err}
-		}()
-		waiting := func() bool { return other.Usage()[len(other.Usage())-1].Used == 1 }
-		for deadline := time.Now().Add(time.Second); !waiting() && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) //nolint:forbidigo // polls
+			if got, err := st.Claim(short, request()); !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("a claim while a handler writes: %v, %v", got.Outcome, err)
+			}
+			go func() {
+				_, err := st.Claim(context.WithoutCancel(t.Context()), request())
+				claimed <- err
+			}()
 		}
-		if err := first.complete(t, false); err != nil {
-			t.Fatal(err)
+		if err := writer.complete(t); err != nil {
+			t.Error(err)
 		}
-		if a := <-answers; a.err != nil || string(a.got.Payload) != "answer" {
-			t.Errorf("after the attempt: %+v, %v", a.got, a.err)
+		for range 2 {
+			if err := <-claimed; err != nil {
+				t.Errorf("a claim that waited: %v", err)
+			}
 		}
+		end := begin(t, other, second) // again
+		end.exec(t)
+		if err := end.complete(t); err != nil {
+			t.Error(err)
+		}
+		d.wantEffects(t, file, 3)
 	})
 }
 
-// TestReplaysDoNotWaitForAnAttempt: nor does a look at records.
-func TestReplaysDoNotWaitForAnAttempt(t *testing.T) {
+// TestRenewalDoesNotWaitForTheHandler: nobody can take its record over while it writes.
+// Its lease is written where that ends without a commit; that of another attempt has to
+// wait for it.
+func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		st := d.transactional(t, d.withEffects(t))
-		done := begin(t, st, request())
-		if err := done.complete(t, false); err != nil {
-			t.Fatal(err)
-		}
-		running := begin(t, st, request())
-		running.insert(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		waits := request()
+		wantClaim(t, st, waits, store.Claimed)
+		r := request()
+		r.Lease = time.Minute
+		a := begin(t, st, r)
+		a.exec(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		again := done.ClaimRequest
-		again.Owner = store.NewOwner()
-		if got, err := st.Claim(ctx, again); err != nil || got.Outcome != store.Completed {
-			t.Errorf("%v, %v; want a replay", got.Outcome, err)
+		renewed, err := st.Renew(ctx, []store.RenewRequest{{ID: waits.ID, Owner: waits.Owner, Lease: time.Hour}, {ID: r.ID, Owner: r.Owner, Lease: time.Hour}})
+		if err != nil || renewed[0] != store.RenewBusy || renewed[1] != store.Renewed {
+			t.Fatalf("%v, %v; want busy and renewed", renewed, err)
 		}
-		if _, err := st.Inspect(ctx, done.ID); err != nil {
-			t.Error(err)
+		record := func() time.Duration {
+			t.Helper()
+			record, err := st.Inspect(t.Context(), r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return record.Lease
 		}
-		if err := running.complete(t, false); err != nil {
-			t.Error(err)
+		if left := record(); left > time.Minute {
+			t.Errorf("%v are left while the handler writes", left)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
+		if err := st.Discard(ctx, completion(r, nil)); err == nil { // rolls back, and does not complete
+			t.Fatal("completed in a context that has ended")
+		}
+		if left := record(); left < 30*time.Minute {
+			t.Errorf("%v are left of the lease that was renewed", left)
 		}
 	})
 }
