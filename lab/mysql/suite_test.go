@@ -16,7 +16,7 @@ import (
 // that a change finds, prepared statements, isolation levels, time zones and sql_mode.
 var sessions = []struct{ name, params string }{
 	{"default", ""},
-	{"serializable", "?tx_isolation='SERIALIZABLE'&sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'&time_zone='%2B05:30'"},
+	{"serializable", "?tx_isolation='SERIALIZABLE'&sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES'&time_zone='%2B05:30'&sql_safe_updates=1"},
 	{"prepared", "?interpolateParams=false&clientFoundRows=true"},
 	{"repeatable-read", "?tx_isolation='REPEATABLE-READ'&sql_mode=''&time_zone='-08:00'"},
 }

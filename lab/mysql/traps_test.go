@@ -133,7 +133,7 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 	t.Parallel()
 	raw := newDatabase(t)
-	for _, params := range []string{"?timestamp=1000000000", "?autocommit=0"} {
+	for _, params := range []string{"?timestamp=1000000000", "?autocommit=0", "?tx_isolation='READ-UNCOMMITTED'"} {
 		if got, err := mysqlserver.Store(t, raw+params).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%s: %v, %v; want ErrMisconfigured", params, got.Outcome, err)
 		}

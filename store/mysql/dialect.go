@@ -24,7 +24,7 @@ var dialect = sqlstore.Dialect{
 	Name:    "mysql",
 	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
-	Guard:   "@@autocommit /*M! AND NOT @@in_transaction */", // MariaDB only: MySQL has no such variable
+	Guard:   guard,
 	Stale:   readOnly,
 	Hold:    " FOR UPDATE",
 	Wait:    " LOCK IN SHARE MODE",
@@ -64,12 +64,17 @@ var dialect = sqlstore.Dialect{
 	payload      LONGBLOB,
 	KEY {due} (due_at)
 ) ENGINE = InnoDB`},
-	DeleteDue: "DELETE r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
-	UpdateDue: "UPDATE " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
+	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
+	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
 	Classify:  classify,
 	Retires:   retires,
 	Fits:      fits,
 }
+
+// guard is the condition of sessions whose statements commit at once, and see only what
+// is committed. The names of variables are those of MariaDB, which executes /*M! */ only,
+// and of MySQL, which executes /*!80000 */ and has no variable in_transaction.
+const guard = "@@autocommit /*M! AND NOT @@in_transaction AND @@tx_isolation <> 'READ-UNCOMMITTED' */ /*!80000 AND @@transaction_isolation <> 'READ-UNCOMMITTED' */"
 
 // isolate makes the next transaction of the session one that sees what is committed, and
 // fails in a transaction.
@@ -96,8 +101,13 @@ func begin(timeout time.Duration) []string {
 const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 // readOnly is the condition that is true on a replica, and on a former primary after a
-// failover. In some versions the variable is a text.
-const readOnly = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')"
+// failover; those of Aurora have the second variable alone. In some versions a variable
+// is a text.
+const readOnly = "(CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF') OR CAST(@@innodb_read_only AS CHAR) NOT IN ('0', 'OFF'))"
+
+// anyWhere turns sql_safe_updates off for a statement of MariaDB, which refuses one whose
+// rows a subquery selects. MySQL has a hint for it.
+const anyWhere = "/*M! SET STATEMENT sql_safe_updates = 0 FOR */ "
 
 // dueRows selects the rows of a purge. It skips rows that another transaction has locked,
 // which the next purge deletes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 
@@ -30,17 +29,7 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list {
-		if f.Severity == store.Unsafe {
-			return nil, fmt.Errorf("%w: sqlite: open: %s: %s", store.ErrMisconfigured, f.Code, f.Detail)
-		}
-		s.table.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprisesqlite: "+f.Detail, slog.String("code", f.Code))
-	}
-	if err := s.table.Probe(ctx, s, s); err != nil {
+	if err := s.table.Prove(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil

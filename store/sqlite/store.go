@@ -33,9 +33,6 @@ var (
 	_ store.Meter      = (*Store)(nil)
 )
 
-// lock changes no row, but makes its transaction the writer of the file.
-const lock = "UPDATE {records} SET revision = revision WHERE 0"
-
 // New returns the store over db, with any driver of SQLite. It does not contact the
 // database; [Open] does. The table must exist: see [Migrate]. The error wraps ErrInvalid.
 func New(db *sql.DB, c Config) (*Store, error) {
@@ -47,7 +44,7 @@ func New(db *sql.DB, c Config) (*Store, error) {
 		return nil, dialect.Invalid("the *sql.DB is nil")
 	}
 	turns := &slots.Slots{Limit: 1} // the file has one writer
-	t := sqlstore.NewTable(db, &dialect, o, sqlstore.NewSerial(db, &dialect, o.Table, lock, turns))
+	t := sqlstore.NewTable(db, &dialect, o, sqlstore.NewSerial(db, &dialect, turns))
 	return &Store{t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))}, nil
 }
 

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -21,7 +20,7 @@ type Direct struct {
 // Write implements [Writer].
 func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {
-		conn, err := w.DB.Conn(ctx)
+		conn, err := connect(ctx, w.DB)
 		if err != nil {
 			return w.Dialect.Fail(op, err)
 		}
@@ -32,36 +31,19 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			return w.Dialect.FailCommit(op, err)
 		case isContext(err):
 			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, err.Error())
-		case !broken && !errors.Is(err, driver.ErrBadConn) || try == maxTries: // else the server closed the connection while it was in the pool
+		case !broken || try == maxTries: // else the server closed the connection while it was in the pool
 			return w.Dialect.Fail(op, err)
 		}
 	}
 }
 
-// use calls f with a connection, and then closes the connection if it is useless, or else
-// gives it back to the pool.
-func (w *Direct) use(ctx context.Context, conn *sql.Conn, f func(context.Context, Conn) error) (broken bool, err error) {
-	panicked := true
-	defer func() {
-		if panicked {
-			go abandon(conn)
-			return
-		}
-		if broken {
-			retire(conn)
-		}
-		_ = conn.Close()
-	}()
-	err = f(ctx, direct{conn})
-	panicked = false
-	return w.Dialect.retires(err), err
-}
-
-// abandon closes a connection whose driver panicked. If that was in a query, it waits
-// forever, because database/sql does not end the query.
-func abandon(conn *sql.Conn) {
-	defer func() { _ = recover() }()
-	retire(conn)
+// use calls f with a connection, which it gives back.
+func (w *Direct) use(ctx context.Context, conn *connection, f func(context.Context, Conn) error) (broken bool, err error) {
+	broken = true // unless f returns
+	defer func() { conn.release(broken) }()
+	err = f(ctx, direct{conn.lent.Store})
+	broken = w.Dialect.isBroken(err)
+	return broken, err
 }
 
 // direct is a connection whose writes commit at once. If a write fails, it may have
@@ -80,7 +62,3 @@ func (c direct) ExecContext(ctx context.Context, query string, args ...any) (sql
 type execError struct{ error }
 
 func (e execError) Unwrap() error { return e.error }
-
-// retire closes a connection of the pool. A transaction on it must have ended before,
-// because database/sql waits for it.
-func retire(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }

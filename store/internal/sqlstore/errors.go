@@ -20,9 +20,9 @@ var sentinels = []error{
 	store.ErrCorrupt, store.ErrFull, store.ErrMisconfigured, store.ErrInvalid, store.ErrNotFound, store.ErrRecordChanged,
 }
 
-// errSession says that the clock of a session is unusable, or that its statements would
-// not commit.
-var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, an open transaction or a fixed timestamp; open the pool without these settings, and end every transaction", store.ErrMisconfigured)
+// errSession says that the clock of a session is unusable, that its statements would not
+// commit, or that they see what may never be committed.
+var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, READ UNCOMMITTED, an open transaction or a fixed timestamp; open the pool without these settings, and end every transaction", store.ErrMisconfigured)
 
 // errStale says that the rows of a server may be old.
 var errStale = fmt.Errorf("%w: the server is read-only: a replica, or a primary that failed over; connect to the primary", store.ErrUnavailable)

@@ -13,7 +13,6 @@ import (
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/slots"
-	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // savepoint is the name of the savepoint before the effects of a handler. It is gone
@@ -47,11 +46,10 @@ func (d *Dialect) SQLTx(ctx context.Context) (*sql.Tx, error) {
 // session is the connection of a handler's transaction.
 type session struct {
 	*Table
+	*connection
 
 	id    store.ID
 	owner store.Owner
-	held  *sqltx.Held
-	lent  *sqltx.Lent
 	taken bool // back from the handler
 	over  bool // the transaction has ended
 
@@ -61,41 +59,28 @@ type session struct {
 }
 
 // open begins a transaction by statements.
-func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (_ lazytx.Session, err error) {
-	s := &session{Table: t, id: id, owner: owner}
-	if s.held, err = sqltx.Hold(ctx, t.DB); err != nil {
-		return nil, t.Dialect.Fail("begin", err)
-	}
-	if s.lent, err = sqltx.Lend(s.held.Conn, t.Dialect.Undoes); err != nil { //nolint:contextcheck // it outlives this call
-		s.held.Release(true)
+func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (lazytx.Session, error) {
+	conn, err := connect(ctx, t.DB)
+	if err != nil {
 		return nil, t.Dialect.Fail("begin", err)
 	}
 	for _, statement := range statements {
-		if err := s.start(ctx, statement); err != nil {
-			s.End() //nolint:contextcheck // a transaction that has not begun needs no statement
-			return nil, err
+		if err = conn.start(ctx, t.Dialect, statement); err != nil {
+			break
 		}
 	}
+	if err == nil {
+		err = conn.lent.Begin(t.Dialect.Undoes) //nolint:contextcheck // it outlives this call
+	}
+	if err != nil {
+		conn.release(true)
+		return nil, t.Dialect.Fail("begin", err)
+	}
+	s := &session{Table: t, connection: conn, id: id, owner: owner}
 	if t.Dialect.Embedded {
 		t.writer.Store(s)
 	}
 	return s, nil
-}
-
-// start executes a statement that begins the transaction. A database with one writer
-// refuses it while there is another one.
-func (s *session) start(ctx context.Context, statement string) error {
-	for try := 1; ; try++ {
-		err := s.Dialect.Fail("begin", s.exec(ctx, statement))
-		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
-			return err
-		}
-	}
-}
-
-func (s *session) exec(ctx context.Context, statement string) error {
-	_, err := s.lent.Store.ExecContext(ctx, statement)
-	return err
 }
 
 // Refuse implements [lazytx.Session].
@@ -226,20 +211,15 @@ func (s *session) End() {
 	if !s.taken {
 		s.lent.Close()
 	}
-	give := func(broken bool) {
-		s.lent.End()
-		s.held.Release(broken || s.lent.Panicked())
+	if !s.over || s.Dialect.Back == "" {
+		s.release(!s.over)
+		return
 	}
-	switch {
-	case !s.over || s.Dialect.Back == "":
-		give(!s.over)
-	default:
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
-			defer cancel()
-			give(s.exec(ctx, s.Dialect.Back) != nil)
-		}()
-	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
+		defer cancel()
+		s.release(s.exec(ctx, s.Dialect.Back) != nil)
+	}()
 }
 
 // promise answers a renewal while the transaction excludes all others, if it is that of

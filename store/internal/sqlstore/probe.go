@@ -3,16 +3,44 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/probe"
 )
 
-// Probe tries every operation of st on a new record, and deletes it. The store rival uses
-// the same table.
-func (t *Table) Probe(ctx context.Context, st, rival store.Store) error {
+// Checked is a store with its checks.
+type Checked interface {
+	store.Store
+	store.Checker
+}
+
+// Prove returns an error that names all unsafe findings of st, or else tries every
+// operation of it on a new record, which it deletes. It logs the warnings.
+func (t *Table) Prove(ctx context.Context, st Checked) error {
+	list, err := st.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var unsafe []string
+	for _, f := range list {
+		if f.Severity == store.Unsafe {
+			unsafe = append(unsafe, f.Code+": "+f.Detail)
+			continue
+		}
+		t.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprise: "+f.Detail, slog.String("store", t.Dialect.Name), slog.String("code", f.Code))
+	}
+	if len(unsafe) > 0 {
+		return fmt.Errorf("%w: %s: open: %s", store.ErrMisconfigured, t.Dialect.Name, strings.Join(unsafe, "; "))
+	}
+	return t.probe(ctx, st)
+}
+
+// probe tries every operation of st.
+func (t *Table) probe(ctx context.Context, st store.Store) error {
 	return (&probe.Probe{
-		Name: t.Dialect.Name, Store: st, Rival: rival, LostRace: ErrLostRace,
+		Name: t.Dialect.Name, Store: st, Rival: st, LostRace: ErrLostRace,
 		Read: func(ctx context.Context, id store.ID) error {
 			_, err := t.Inspect(ctx, id)
 			return err

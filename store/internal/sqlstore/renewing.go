@@ -89,7 +89,7 @@ func (b *renewal) renewSome(ctx, waiting context.Context) bool {
 	err = b.Dialect.Fail("renew", err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err == nil {
+	if b.err == nil || errors.Is(err, store.ErrUnknown) { // the weakest of all: any entry may have been renewed
 		b.err = err
 	}
 	others := at >= 0 && b.taken < len(b.batch) && ctx.Err() == nil

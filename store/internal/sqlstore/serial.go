@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/slots"
 )
@@ -19,7 +18,6 @@ import (
 type Serial struct {
 	db      *sql.DB
 	dialect *Dialect
-	lock    string // the statement that makes a transaction the writer
 	turns   *slots.Slots
 	queue   *batching.Queue[operation]
 }
@@ -31,15 +29,17 @@ type operation struct {
 	err  error // of do: see IsResult
 }
 
+// beginWriter begins a transaction that is the one writer of the database.
+const beginWriter = "BEGIN IMMEDIATE"
+
 // mostOperations bounds the operations of a transaction, so that it takes some
 // milliseconds at most.
 const mostOperations = 128
 
-// NewSerial returns the writer of a table. lock is a statement that has no effect but to
-// make its transaction the one writer of the database. In turns, of which there is one,
-// its transactions wait for those of handlers, first come, first served.
-func NewSerial(db *sql.DB, d *Dialect, table, lock string, turns *slots.Slots) *Serial {
-	w := &Serial{db: db, dialect: d, lock: d.load(table, lock), turns: turns}
+// NewSerial returns the writer of a database. In turns, of which there is one, its
+// transactions wait for those of handlers, first come, first served.
+func NewSerial(db *sql.DB, d *Dialect, turns *slots.Slots) *Serial {
+	w := &Serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
 		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
 		Inline: func(*operation) bool { return false }, // it may have to wait for another process
@@ -89,51 +89,35 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 		return w.dialect.Fail(op, err)
 	}
 	defer w.turns.Release()
-	conn, err := w.db.Conn(ctx)
+	conn, err := connect(ctx, w.db)
 	if err != nil {
 		return w.dialect.Fail(op, err)
 	}
-	defer conn.Close()
-	tx, err := w.begin(ctx, conn)
-	if err != nil {
-		return w.dialect.Fail(op, err)
+	broken := true // unless this returns
+	defer func() { conn.release(broken) }()
+	err = w.execute(ctx, conn, batch)
+	broken = err != nil && conn.exec(context.WithoutCancel(ctx), "ROLLBACK") != nil
+	return err
+}
+
+// execute begins a transaction, executes a batch in it, and commits. It waits for other
+// processes until ctx ends; the transaction does not end with ctx, because an interrupted
+// statement would end that of all.
+func (w *Serial) execute(ctx context.Context, conn *connection, batch []batching.Sent[operation]) error {
+	if err := conn.start(ctx, w.dialect, beginWriter); err != nil {
+		return err
 	}
-	defer func() { _ = tx.Rollback() }() // unless it has been committed
-	rest := context.WithoutCancel(ctx)   // an interrupted statement would end the transaction of all
+	rest := context.WithoutCancel(ctx)
 	for _, s := range batch {
 		v := s.Value()
 		if v.err = nil; !s.Begin() {
 			continue
 		}
-		if v.err = v.do(rest, tx); v.err != nil && !IsResult(v.err) {
+		if v.err = v.do(rest, conn.lent.Store); v.err != nil && !IsResult(v.err) {
 			return statementError{v.err}
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		// A commit that finds the file busy leaves the transaction open, and not every driver
-		// ends it.
-		_, _ = conn.ExecContext(rest, "ROLLBACK")
-		return w.dialect.FailCommit("commit", err)
-	}
-	return nil
-}
-
-// begin begins a transaction that is the writer. It waits for other processes until ctx
-// ends; the transaction does not end with ctx.
-func (w *Serial) begin(ctx context.Context, conn *sql.Conn) (*sql.Tx, error) {
-	for try := 1; ; try++ {
-		tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
-		if err != nil {
-			return nil, err
-		}
-		if _, err = tx.ExecContext(ctx, w.lock); err == nil {
-			return tx, nil
-		}
-		_ = tx.Rollback()
-		if busy := w.dialect.Fail("begin", err); !errors.Is(busy, store.ErrBusy) || !pause(ctx, try) {
-			return nil, err
-		}
-	}
+	return w.dialect.FailCommit("commit", conn.exec(rest, "COMMIT"))
 }
 
 // longestPause bounds the wait between two tries to become the writer.

@@ -25,7 +25,7 @@ type Undoes func(conn driver.Conn, err error) bool
 // error, because database/sql does not end a query that panics.
 type Lent struct {
 	Store *sql.Conn // for the statements of the store, before Tx is used and after Close
-	Tx    *sql.Tx   // for the handler
+	Tx    *sql.Tx   // for the handler; nil before Begin
 
 	db        *sql.DB
 	conn      driver.Conn
@@ -38,22 +38,25 @@ type Lent struct {
 	open      []func() // release the contexts of queries
 }
 
-// Lend returns conn as a transaction of database/sql. The caller begins it before the
-// handler gets it, and ends it after [Lent.Close]. undoes is nil where a failed statement
-// is no news.
-func Lend(conn driver.Conn, undoes Undoes) (l *Lent, err error) {
-	l = &Lent{conn: conn, undoes: undoes}
+// Lend returns conn for the statements of the store.
+func Lend(conn driver.Conn) (l *Lent, err error) {
+	l = &Lent{conn: conn}
 	l.running, l.interrupt = context.WithCancel(context.Background())
 	l.db = sql.OpenDB(connector{l})
-	if l.Store, err = l.db.Conn(context.Background()); err == nil {
-		l.Tx, err = l.db.BeginTx(context.Background(), nil)
-	}
-	if err != nil {
+	if l.Store, err = l.db.Conn(context.Background()); err != nil {
 		l.interrupt()
 		_ = l.db.Close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// Begin makes the transaction for the handler. The caller has begun it on the server, and
+// ends it there after [Lent.Close]. undoes is nil where a failed statement is no news.
+func (l *Lent) Begin(undoes Undoes) (err error) {
+	l.undoes = undoes
+	l.Tx, err = l.db.BeginTx(context.Background(), nil)
+	return err
 }
 
 // Refuse makes the calls that the handler still makes fail. It does not wait for those
@@ -70,7 +73,9 @@ func (l *Lent) Interrupt() {
 // the handler that is on its way, and closes the results that it left open.
 func (l *Lent) Close() {
 	l.Refuse()
-	_ = l.Tx.Rollback() // of no effect on the server
+	if l.Tx != nil {
+		_ = l.Tx.Rollback() // of no effect on the server
+	}
 	for _, release := range l.open {
 		release()
 	}

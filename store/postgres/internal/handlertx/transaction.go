@@ -51,7 +51,10 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 		return nil, wire.Fail("begin", err)
 	}
 	if held.Driver != nil {
-		if t.lent, err = sqltx.Lend(held.Driver, nil); err != nil { //nolint:contextcheck // it outlives this call
+		if t.lent, err = sqltx.Lend(held.Driver); err == nil { //nolint:contextcheck // it outlives this call
+			err = t.lent.Begin(nil) //nolint:contextcheck // as above
+		}
+		if err != nil {
 			return nil, wire.Fail("begin", err)
 		}
 		t.tx = t.lent.Tx
