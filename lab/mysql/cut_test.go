@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -66,6 +67,15 @@ func mortals(t *testing.T, raw string, cuts *atomic.Int64, interpolate bool) *sq
 // wrapped opens a database over connections that a test has changed.
 func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn) net.Conn) *sql.DB {
 	t.Helper()
+	db := sql.OpenDB(connector(t, raw, interpolate, wrap))
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(8)
+	db.SetMaxIdleConns(8)
+	return db
+}
+
+func connector(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn) net.Conn) driver.Connector {
+	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
@@ -86,11 +96,7 @@ func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := sql.OpenDB(connector)
-	t.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(8)
-	db.SetMaxIdleConns(8)
-	return db
+	return connector
 }
 
 // TestConnectionsCutAnywhereDoNothingTwice: under load, at random bytes.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
@@ -261,4 +263,43 @@ func eventually(condition func() bool) error {
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
 	}
 	return nil
+}
+
+// TestPoolsOfAnySize: fifty handlers at once commit over pools in which there is hardly
+// room for one, and a pool of one is refused.
+func TestPoolsOfAnySize(t *testing.T) {
+	t.Parallel()
+	for conns := range 5 {
+		if conns == 3 {
+			continue
+		}
+		db := mysqlserver.Pool(t, newDatabase(t), conns)
+		st, err := reprisemysql.New(db, reprisemysql.Config{TxTimeout: 4 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Transacts(); errors.Is(err, store.ErrInvalid) != (conns == 1) {
+			t.Errorf("%d connections: %v", conns, err)
+		}
+		if conns != 1 {
+			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
+			h.FiftyAtOnce(t)
+		}
+	}
+}
+
+// TestDriverPanicsLeaveNothing: of an attempt with effects, at every statement.
+func TestDriverPanicsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	panicking := &labtest.Panicking{Open: connector(t, raw, true, func(conn *net.TCPConn) net.Conn { return conn }).Connect}
+	db := sql.OpenDB(panicking)
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(3)
+	st, err := reprisemysql.New(db, reprisemysql.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
+	h.PanicsLeaveNothing(t, panicking)
 }

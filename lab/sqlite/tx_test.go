@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"testing"
 	"time"
@@ -246,5 +247,41 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 		if left := record(); left < 30*time.Minute {
 			t.Errorf("%v are left of the lease that was renewed", left)
 		}
+	})
+}
+
+// TestPoolsOfAnySize: fifty handlers at once commit over pools of any size.
+func TestPoolsOfAnySize(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		for _, conns := range []int{0, 2, 4} {
+			db := d.open(t, d.withEffects(t))
+			db.SetMaxOpenConns(conns)
+			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
+			h.FiftyAtOnce(t)
+		}
+	})
+}
+
+// TestDriverPanicsLeaveNothing: of an attempt with effects, at every statement.
+func TestDriverPanicsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := d.withEffects(t)
+		underlying := d.open(t, file).Driver()
+		panicking := &labtest.Panicking{Open: func(context.Context) (sqldriver.Conn, error) { return underlying.Open("file:" + file + d.settings) }}
+		db := sql.OpenDB(panicking)
+		t.Cleanup(func() { _ = db.Close() })
+		db.SetMaxOpenConns(4)
+		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
+		h.PanicsLeaveNothing(t, panicking)
 	})
 }

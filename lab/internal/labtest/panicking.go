@@ -1,0 +1,86 @@
+package labtest
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync/atomic"
+)
+
+// Panicking is a connector of database/sql whose driver panics in one statement that is
+// not prepared.
+type Panicking struct {
+	Open func(context.Context) (driver.Conn, error)
+
+	left atomic.Int64 // statements until then; 0: never
+}
+
+// At makes the driver panic in the n-th statement from now, counted from 1. It reports
+// whether the last panic that was asked for is still to come.
+func (p *Panicking) At(n int64) (pending bool) { return p.left.Swap(n) > 0 }
+
+// Connect implements [driver.Connector].
+func (p *Panicking) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := p.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &panickingConn{conn.(anyConn), p}, nil //nolint:forcetypeassert // all drivers that are tested are such
+}
+
+// Driver implements [driver.Connector].
+func (p *Panicking) Driver() driver.Driver { return nil }
+
+// anyConn is a connection of a driver with the newer interfaces.
+type anyConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type panickingConn struct {
+	anyConn
+
+	all *Panicking
+}
+
+func (c *panickingConn) step() {
+	if left := c.all.left.Load(); left > 0 && c.all.left.CompareAndSwap(left, left-1) && left == 1 {
+		panic("the driver panics")
+	}
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *panickingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.step()
+	return c.anyConn.ExecContext(ctx, query, args)
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *panickingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.step()
+	return c.anyConn.QueryContext(ctx, query, args)
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker].
+func (c *panickingConn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.anyConn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// ResetSession implements [driver.SessionResetter].
+func (c *panickingConn) ResetSession(ctx context.Context) error {
+	if resetter, ok := c.anyConn.(driver.SessionResetter); ok {
+		return resetter.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements [driver.Validator].
+func (c *panickingConn) IsValid() bool {
+	validator, ok := c.anyConn.(driver.Validator)
+	return !ok || validator.IsValid()
+}

@@ -1,0 +1,141 @@
+package labtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// SQLHandlers are handlers with effects in the table effects of a database, which has a
+// column name.
+type SQLHandlers struct {
+	DB    *sql.DB
+	Store TransactorStore
+	Tx    func(context.Context) (*sql.Tx, error)
+}
+
+func (h *SQLHandlers) write(ctx context.Context, name string) error {
+	tx, err := h.Tx(ctx)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO effects (name) VALUES (?)", name)
+	}
+	return err
+}
+
+// count returns the number that a query of the database selects.
+func (h *SQLHandlers) count(tb testing.TB, query string, args ...any) (n int) {
+	tb.Helper()
+	if err := h.DB.QueryRowContext(tb.Context(), query, args...).Scan(&n); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// FiftyAtOnce has fifty keys handled at once, all of which commit, however small the pool
+// is.
+func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
+	t.Helper()
+	engine, err := reprise.New(h.Store, reprise.Config{ClaimTimeout: time.Minute, CompleteTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handlers sync.WaitGroup
+	for n := range 50 {
+		handlers.Go(func() {
+			op := reprise.Operation{Scope: "tenant", Key: strconv.Itoa(n), Transactional: true}
+			done, err := reprise.Do(t.Context(), engine, op, nil, func(ctx context.Context) (string, error) {
+				err := h.write(ctx, op.Key)
+				for errors.Is(err, store.ErrBusy) { // it waited for longer than TxTimeout
+					err = h.write(ctx, op.Key)
+				}
+				return "answer", err
+			})
+			if err != nil || done.Unrecorded != nil {
+				t.Errorf("%d: %v, %v", n, err, done.Unrecorded)
+			}
+		})
+	}
+	handlers.Wait()
+	if err := engine.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := h.count(t, "SELECT COUNT(DISTINCT name) FROM effects"); n != 50 {
+		t.Errorf("%d effects of 50 keys", n)
+	}
+}
+
+// PanicsLeaveNothing has the driver panic at every statement of an attempt in turn, from
+// the one on that begins its transaction. Each time its effect is there exactly if its record says so, and nothing of it is left: no
+// connection, no turn, and no lock that would hold up the next attempt.
+func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
+	t.Helper()
+	st := NewTxStore(h.Store)
+	slots := func() (n int64) {
+		for _, u := range st.Usage() {
+			if u.Name != "connections" {
+				n += u.Used + u.Waiting
+			}
+		}
+		return n
+	}
+	for n := int64(1); ; n++ {
+		r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Takeover: true, Policy: store.Policy{Retention: time.Hour}}
+		copy(r.ID[:], r.Owner[:])
+		err := h.attempt(t, st, r, func() { driver.At(n) })
+		pending := driver.At(0)
+		if err != nil {
+			_ = st.Release(t.Context(), r.ID, r.Owner)
+		}
+		next := r
+		next.Owner, next.ID[31] = store.NewOwner(), 1
+		if err := h.attempt(t, st, next, func() {}); err != nil {
+			t.Fatalf("after a panic in statement %d: %v", n, err)
+		}
+		for deadline := time.Now().Add(time.Minute); h.DB.Stats().InUse > 0 || slots() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+			if time.Now().After(deadline) {
+				t.Fatalf("after a panic in statement %d: %v in use", n, st.Usage())
+			}
+		}
+		effects := h.count(t, "SELECT COUNT(*) FROM effects WHERE name = 'one'")
+		records := h.count(t, "SELECT COUNT(*) FROM reprise_records WHERE state = 2")
+		if effects != records || err == nil && effects != 2 {
+			t.Errorf("a panic in statement %d: %v, %d effects of %d completed records", n, err, effects, records)
+		}
+		if pending {
+			t.Logf("%d statements", n-1)
+			return
+		}
+		for _, table := range []string{"effects", "reprise_records"} {
+			if _, err := h.DB.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// attempt claims, writes an effect, and commits.
+func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, claimed func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil { // as in an engine
+			err = fmt.Errorf("it panicked: %v", value)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
+		return errors.Join(err, errors.New(got.Outcome.String()))
+	}
+	claimed()
+	if err := h.write(st.Bind(ctx, r.ID, r.Owner), "one"); err != nil {
+		return err
+	}
+	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")})
+}
