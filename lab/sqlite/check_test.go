@@ -27,6 +27,7 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 		"no journal":       {settings: "?_pragma=journal_mode(MEMORY)", want: []string{"journal-mode"}, refused: true},
 		"NORMAL":           {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)", want: []string{"synchronous"}},
 		"OFF":              {settings: "?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)", want: []string{"synchronous"}, refused: true},
+		"uncommitted":      {settings: drivers[0].settings + "&cache=shared&_pragma=read_uncommitted(1)", want: []string{"read-uncommitted", "schema"}, refused: true},
 		"one connection":   {settings: drivers[0].settings, conns: 1, want: []string{"pool-size"}},
 		"no table":         {settings: drivers[0].settings, bare: true, want: []string{"schema"}, refused: true},
 		"memory":           {settings: "memory", want: []string{"in-memory", "schema"}, bare: true, refused: true},

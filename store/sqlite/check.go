@@ -17,6 +17,7 @@ const (
 	findingSynchronous = "synchronous"
 	findingNetwork     = "network-filesystem"
 	findingInMemory    = "in-memory"
+	findingIsolation   = "read-uncommitted"
 	findingPool        = "pool-size"
 	findingSchema      = "schema"
 )
@@ -44,11 +45,12 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		list = append(list, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
 	}
 	var version, journal, file string
-	var synchronous int
+	var synchronous, uncommitted int
 	for query, to := range map[string]any{
 		"SELECT sqlite_version()": &version,
 		"PRAGMA journal_mode":     &journal,
 		"PRAGMA synchronous":      &synchronous,
+		"PRAGMA read_uncommitted": &uncommitted,
 		"SELECT file FROM pragma_database_list WHERE name = 'main'": &file,
 	} {
 		if err := s.table.DB.QueryRowContext(ctx, query).Scan(to); err != nil {
@@ -74,6 +76,9 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		add(findingSynchronous, store.Unsafe, "synchronous is OFF, so a power failure can destroy the file; set synchronous=FULL")
 	case 1:
 		add(findingSynchronous, store.Warning, "synchronous is NORMAL, so a power failure loses the last records, and their operations run again; set synchronous=FULL")
+	}
+	if uncommitted != 0 {
+		add(findingIsolation, store.Unsafe, "read_uncommitted is on, so responses that are never committed can be replayed; set read_uncommitted=0")
 	}
 	if kind := networkFilesystem(file); file != "" && kind != "" {
 		add(findingNetwork, store.Unsafe, "the file is on %s, whose locks and shared memory do not exclude processes on other hosts; use a local disk", kind)

@@ -14,6 +14,7 @@ import (
 var dialect = sqlstore.Dialect{
 	Name:     "sqlite",
 	Embedded: true,
+	Guard:    "(SELECT read_uncommitted FROM pragma_read_uncommitted) = 0", // it takes effect with cache=shared
 	Quote:    func(name string) string { return `"` + name + `"` },
 	Schema: []string{
 		`CREATE TABLE IF NOT EXISTS {records} (
