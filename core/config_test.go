@@ -42,28 +42,29 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 }
 
 func TestConfigInRange(t *testing.T) {
-	t.Parallel()
-	for _, cfg := range []reprise.Config{
-		{},
-		{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
-		{Lease: store.MaxDuration, Retention: store.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: store.MaxDuration},
-		{MaxRun: -1},
-		{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
-	} {
-		e, err := reprise.New(memstore.New(), cfg)
-		if err != nil {
-			t.Errorf("%+v: %v", cfg, err)
-			continue
+	inTime(t, func(t *testing.T) { // 10 ms pass on a busy machine
+		for _, cfg := range []reprise.Config{
+			{},
+			{Lease: time.Second, Retention: time.Millisecond, ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, MaxRun: 1},
+			{Lease: store.MaxDuration, Retention: store.MaxDuration, ClaimTimeout: time.Minute, CompleteTimeout: time.Minute, MaxRun: store.MaxDuration},
+			{MaxRun: -1},
+			{Waiting: reprise.WaitLimits{Total: 1, PerKey: 1, PerScope: 1}},
+		} {
+			e, err := reprise.New(memstore.New(), cfg)
+			if err != nil {
+				t.Errorf("%+v: %v", cfg, err)
+				continue
+			}
+			if res, err := e.Begin(t.Context(), order("k")); err != nil {
+				t.Errorf("%+v: %v", cfg, err)
+			} else if err := res.Attempt.Release(); err != nil {
+				t.Errorf("%+v: %v", cfg, err)
+			}
+			if err := e.Close(t.Context()); err != nil {
+				t.Errorf("%+v: %v", cfg, err)
+			}
 		}
-		if res, err := e.Begin(t.Context(), order("k")); err != nil {
-			t.Errorf("%+v: %v", cfg, err)
-		} else if err := res.Attempt.Release(); err != nil {
-			t.Errorf("%+v: %v", cfg, err)
-		}
-		if err := e.Close(t.Context()); err != nil {
-			t.Errorf("%+v: %v", cfg, err)
-		}
-	}
+	})
 }
 
 func TestNewWithoutAStore(t *testing.T) {
