@@ -9,7 +9,7 @@
 // A parked payment is kept in the stream PAYMENTS_DEAD. To process it again, publish it
 // with its ID, and delete it from that stream once it is booked.
 //
-// Over a leased store (Redis, or reprisepg.Open), the same program can book a payment
+// Without Operation.Transactional, as over Redis, the same program can book a payment
 // twice if a process dies, or is paused for longer than its lease, between writing the
 // row and the record. docs/guides/consumers.md describes the remedy.
 //

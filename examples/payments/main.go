@@ -85,8 +85,8 @@ func run(ctx context.Context, addr, url, bank string, l limits) error {
 	return s.serve(ctx, listener)
 }
 
-// openStore opens the leased store: a payment is no row of this database, and a
-// transactional attempt that dies leaves no record to reconcile.
+// openStore opens the store. No policy here is transactional: a payment is no row of this
+// database.
 func openStore(ctx context.Context, pool *pgxpool.Pool) (store.Store, error) {
 	if err := reprisepg.Migrate(ctx, pool, reprisepg.Config{}); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ var (
 	_ store.Meter      = (*Store)(nil)
 )
 
-// New returns the leased store over pool. It does not contact the server; [Open] does.
+// New returns the store over pool. It does not contact the server; [Open] does.
 // The tables must exist: see [Migrate]. The error wraps ErrInvalid.
 func New(pool *pgxpool.Pool, c Config) (*Store, error) {
 	return newStore(wire.Database{Pool: pool}, c)

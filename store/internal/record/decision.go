@@ -33,8 +33,8 @@ type Decision struct {
 	Payload   []byte
 }
 
-// Result returns the result of a claim of the leased store whose decision does not
-// rewrite the row. db is the name of the database, for the text of an error.
+// Result returns the result of a claim whose decision does not rewrite the row. db is the
+// name of the database, for the text of an error.
 func (d *Decision) Result(db string) (store.ClaimResult, error) {
 	left := time.Duration(d.leaseLeft) * time.Microsecond
 	switch d.Word {

@@ -15,7 +15,7 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// maxConns is the size of this program's pool: the transactional store needs three.
+// maxConns is the size of this program's pool.
 const maxConns = 4
 
 // openPostgres returns the store over a pool that has no connection yet.

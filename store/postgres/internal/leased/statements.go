@@ -10,7 +10,7 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the texts of sql/*.sql that only the leased store uses.
+// statements are the texts of sql/*.sql that only the store itself uses.
 type statements struct {
 	claimNew, claimParsed, rewrite *wire.Statement
 	claims, completes              *wire.Statement
