@@ -72,23 +72,14 @@ func (c *commitCut) judge(t *testing.T, a *attempt, err error, want ...error) {
 	} else {
 		again := begin(t, c.store, next)
 		again.exec(t)
-		if err := again.complete(t); err != nil {
-			t.Errorf("the attempt that followed: %v", err)
-		}
+		labtest.Want(t, "the attempt that followed", again.complete(t), nil)
 	}
-	if n := count(t, c.raw, "SELECT COUNT(*) FROM effects"); n != 1 {
-		t.Errorf("%d effects of one key", n)
-	}
+	wantEffects(t, c.raw, 1)
 	mysqlserver.Exec(t, c.raw, "DELETE FROM effects")
 }
 
 func isOneOf(err error, want []error) bool {
-	for _, w := range want {
-		if w == nil && err == nil || w != nil && errors.Is(err, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(want, func(class error) bool { return errors.Is(err, class) })
 }
 
 // TestLostCommitIsSettled: the store finds out whether it was executed, and where it
@@ -125,9 +116,7 @@ func TestLostCommitIsSettled(t *testing.T) {
 				c.proxy.On(commitText, action)
 				looks := slices.Repeat([]servers.Action{servers.LoseRequest}, 20)
 				c.proxy.On("FOR UPDATE", append([]servers.Action{servers.Pass}, looks...)...) // the first is that before the COMMIT
-				if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
-					t.Errorf("complete: %v, want ErrUnknown", err)
-				}
+				labtest.Want(t, "complete", a.complete(t), store.ErrUnknown)
 				c.proxy.Heal(t)
 				if applied := c.applied(t, a); applied != (want == store.Completed) {
 					t.Errorf("applied: %t", applied)
@@ -151,17 +140,13 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	c.proxy.On(commitText, servers.Silence)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if err := c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer"))); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("complete: %v, want ErrUnknown", err)
-	}
+	labtest.Want(t, "complete", c.store.Complete(ctx, completion(a.ClaimRequest, []byte("answer"))), store.ErrUnknown)
 	if n := count(t, c.raw, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'"); n != 1 {
 		t.Fatalf("%d sessions commit", n)
 	}
 	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.InProgress)
 	end()
-	if err := eventually(func() bool { return c.applied(t, a) }); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Eventually(t, "it is applied", func() bool { return c.applied(t, a) })
 	wantClaim(t, c.store, duplicate(a.ClaimRequest), store.Completed)
 }
 
@@ -169,15 +154,11 @@ func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 func blockCommits(t *testing.T, raw string) (end func()) {
 	t.Helper()
 	backup, err := mysqlserver.Pool(t, raw, 1).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	t.Cleanup(func() { _ = backup.Close() })
 	stage := func(name string) {
 		t.Helper()
-		if _, err := backup.ExecContext(t.Context(), "BACKUP STAGE "+name); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Exec(t, backup, "BACKUP STAGE "+name)
 	}
 	stage("START")
 	stage("BLOCK_COMMIT")

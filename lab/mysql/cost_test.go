@@ -27,18 +27,13 @@ func TestMySQLRoundTrips(t *testing.T) {
 	t.Parallel()
 	var trips labtest.Trips
 	db := watched(t, newDatabase(t), &trips)
-	leased, err := reprisemysql.New(db, reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	leased := newStore(t, db, reprisemysql.Config{})
 	effects := labtest.NewTxStore(leased)
 	count := func(what string, want int64, operation func()) {
 		t.Helper()
 		do := func() { // and restores the session
 			operation()
-			if err := eventually(func() bool { return db.Stats().InUse == 0 }); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Eventually(t, "the session is restored", func() bool { return db.Stats().InUse == 0 })
 		}
 		do() // connects
 		before := trips.Count()
@@ -56,22 +51,14 @@ func TestMySQLRoundTrips(t *testing.T) {
 	count("leased, replay", 1, func() { wantClaim(t, leased, duplicate(r), store.Completed) })
 	count("a handler's own transaction", 3, func() {
 		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.ExecContext(t.Context(), effect); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
+		labtest.Exec(t, tx, effect)
+		labtest.Must(t, tx.Commit())
 	})
 	count("transactional, new, with the statement of the handler", 11, func() {
 		r = request()
 		a := begin(t, effects, r)
-		if _, err := a.tx.ExecContext(t.Context(), effect); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Exec(t, a.tx, effect)
 		complete(t, effects, r, store.ClaimResult{Attempt: 1, Fence: 1})
 	})
 }
@@ -147,9 +134,7 @@ func watched(tb testing.TB, raw string, trips *labtest.Trips) *sql.DB {
 		return trips.Watch(conn), nil
 	}
 	connector, err := driver.NewConnector(c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	db := sql.OpenDB(connector)
 	tb.Cleanup(func() { _ = db.Close() })
 	return db
@@ -159,21 +144,15 @@ func watched(tb testing.TB, raw string, trips *labtest.Trips) *sql.DB {
 func logged(t *testing.T, db *sql.DB) (lsn int) {
 	t.Helper()
 	var name string
-	if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").Scan(&name, &lsn); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Innodb_lsn_current'").Scan(&name, &lsn))
 	return lsn
 }
 
 // size returns how many bytes the pages of a table and of its indexes take.
 func size(t *testing.T, db *sql.DB, table string) (n int) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE "+table); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Exec(t, db, "ANALYZE TABLE "+table)
 	const query = "SELECT data_length + index_length FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
-	if err := db.QueryRowContext(t.Context(), query, table).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, db.QueryRowContext(t.Context(), query, table).Scan(&n))
 	return n
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -77,9 +78,7 @@ func wrapped(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn)
 func connector(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPConn) net.Conn) driver.Connector {
 	t.Helper()
 	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr, c.DBName, c.InterpolateParams = u.User.Username(), "tcp", u.Host, u.Path[1:], interpolate
 	c.Passwd, _ = u.User.Password()
@@ -93,9 +92,7 @@ func connector(t *testing.T, raw string, interpolate bool, wrap func(*net.TCPCon
 		return wrap(conn.(*net.TCPConn)), nil //nolint:forcetypeassert // it is
 	}
 	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	return connector
 }
 

@@ -43,9 +43,7 @@ func startGalera(t *testing.T) (nodes []*servers.MariaDBServer) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -70,20 +68,16 @@ func TestGalera(t *testing.T) {
 	a := begin(t, st, r)
 	a.exec(t)
 	other, next := transactional(t, mysqlserver.Pool(t, on(databases[1], 1), 0), reprisemysql.Config{}), duplicate(r)
-	if err := eventually(func() bool {
+	labtest.Eventually(t, "it is taken over", func() bool {
 		got, err := other.Claim(t.Context(), next)
 		return err == nil && got.Outcome == store.Claimed
-	}); err != nil {
-		t.Fatal("not taken over:", err)
-	}
+	})
 	b := begin(t, other, next) // again
 	b.exec(t)
 	if second, first := b.complete(t), a.complete(t); second != nil || !isOneOf(first, []error{store.ErrLeaseLost, store.ErrNotApplied}) {
 		t.Errorf("the stale one: %v, its successor: %v", first, second)
 	}
-	if n := count(t, databases[1], "SELECT COUNT(*) FROM effects"); n != 1 {
-		t.Errorf("%d effects", n)
-	}
+	wantEffects(t, databases[1], 1)
 	mysqlserver.Exec(t, databases[1], "DELETE FROM effects")
 
 	front := servers.StartProxy(t, nodes[0].Addr())

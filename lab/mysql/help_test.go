@@ -64,14 +64,36 @@ func count(tb testing.TB, raw, query string, args ...any) (n int) {
 	return n
 }
 
+// wantEffects demands how many effects are committed.
+func wantEffects(tb testing.TB, raw string, want int) {
+	tb.Helper()
+	if n := count(tb, raw, "SELECT COUNT(*) FROM effects"); n != want {
+		tb.Errorf("%d effects, want %d", n, want)
+	}
+}
+
+// writing returns a transaction of another client that has executed a statement.
+func writing(tb testing.TB, raw, statement string, args ...any) *sql.Tx {
+	tb.Helper()
+	tx, err := mysqlserver.Pool(tb, raw, 1).BeginTx(tb.Context(), nil)
+	labtest.Must(tb, err)
+	tb.Cleanup(func() { _ = tx.Rollback() })
+	labtest.Exec(tb, tx, statement, args...)
+	return tx
+}
+
+// newStore returns the store over a pool.
+func newStore(tb testing.TB, db *sql.DB, c reprisemysql.Config) *reprisemysql.Store {
+	tb.Helper()
+	st, err := reprisemysql.New(db, c)
+	labtest.Must(tb, err)
+	return st
+}
+
 // transactional opens the store over a pool, as a transactional policy uses it.
 func transactional(tb testing.TB, db *sql.DB, c reprisemysql.Config) *labtest.TxStore {
 	tb.Helper()
-	st, err := reprisemysql.New(db, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return labtest.NewTxStore(st)
+	return labtest.NewTxStore(newStore(tb, db, c))
 }
 
 // attempt is a granted claim whose handler has begun its transaction.
@@ -88,9 +110,7 @@ func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
 	tb.Cleanup(func() { _ = st.Release(context.WithoutCancel(tb.Context()), r.ID, r.Owner) })
 	wantClaim(tb, st, r, store.Claimed)
 	tx, err := reprisemysql.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return &attempt{st, r, tx}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 )
 
@@ -25,12 +26,10 @@ func waiting(t *testing.T, raw string) {
 	const query = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command IN ('Query', 'Execute') " +
 		"AND id <> CONNECTION_ID() AND (info LIKE 'UPDATE%' OR info LIKE '%LOCK IN SHARE MODE')"
 	watch := mysqlserver.Pool(t, raw, 1)
-	if err := eventually(func() bool {
+	labtest.Eventually(t, "a statement waits", func() bool {
 		n := 0
 		return watch.QueryRowContext(t.Context(), query).Scan(&n) == nil && n > 0
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // TestWriteThatWaitedIsJudgedByTheClockAfterwards: a completion that waits for the lock
@@ -41,23 +40,13 @@ func TestWriteThatWaitedIsJudgedByTheClockAfterwards(t *testing.T) {
 		raw := newDatabase(t) + params
 		st := mysqlserver.Store(t, raw)
 		r, ends := ending(t, st)
-		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := other.ExecContext(t.Context(), "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		other := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 		completed := make(chan error)
 		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("late"))) }()
 		waiting(t, raw)
 		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record ends
-		if err := other.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-completed; !errors.Is(err, store.ErrLeaseLost) {
-			t.Errorf("%v, want ErrLeaseLost", err)
-		}
+		labtest.Must(t, other.Rollback())
+		labtest.Want(t, "a late completion", <-completed, store.ErrLeaseLost)
 	})
 }
 
@@ -69,24 +58,14 @@ func TestRefusalWaitsForTheOneWhoWrites(t *testing.T) {
 		raw := newDatabase(t) + params
 		st := mysqlserver.Store(t, raw)
 		r, ends := ending(t, st)
-		first, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := first.ExecContext(t.Context(), "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
-			"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		first := writing(t, raw, "UPDATE reprise_records SET state = 2, revision = revision + 1, payload = 'answer', "+
+			"valid_until = valid_until + 3600000000, replay_until = valid_until WHERE id = ?", r.ID[:])
 		time.Sleep(time.Until(ends)) //nolint:forbidigo // the record that others see ends
 		completed := make(chan error, 1)
 		go func() { completed <- st.Complete(t.Context(), completion(r, []byte("answer"))) }()
 		waiting(t, raw)
-		if err := first.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-completed; err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, first.Commit())
+		labtest.Must(t, <-completed)
 		wantClaim(t, st, duplicate(r), store.Completed)
 	})
 }
@@ -100,13 +79,7 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 		st, r := mysqlserver.Store(t, raw), request()
 		first := request()
 		wantClaim(t, st, first, store.Claimed) // there is a connection
-		writer, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := writer.ExecContext(t.Context(), "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		writer := writing(t, raw, "UPDATE reprise_records SET id = ? WHERE id = ?", r.ID[:], first.ID[:])
 		short := func(f func(context.Context) error) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
@@ -118,15 +91,11 @@ func TestReleaseWaitsForTheClaimOfItsOwner(t *testing.T) {
 		if err := short(func(ctx context.Context) error { return st.Release(ctx, r.ID, r.Owner) }); err == nil {
 			t.Error("released, while the claim may still be written")
 		}
-		if err := writer.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, writer.Rollback())
 		// The server may write the claim after a release that begins in the moment in which
 		// the other leaves the row: then the next release ends it, or its lease does.
 		for {
-			if err := st.Release(t.Context(), r.ID, r.Owner); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, st.Release(t.Context(), r.ID, r.Owner))
 			if got, err := st.Claim(t.Context(), duplicate(r)); err != nil {
 				t.Fatal(err)
 			} else if got.Outcome == store.Claimed {
@@ -146,23 +115,13 @@ func TestReleaseWaitsForTheTakeoverOfItsOwner(t *testing.T) {
 		r.Lease = time.Millisecond
 		wantClaim(t, st, r, store.Claimed)
 		next := duplicate(r)
-		claim, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := claim.ExecContext(t.Context(), "UPDATE reprise_records SET owner = ?, attempt = 2, fence = fence + 1, revision = revision + 1, "+
-			"lease_until = lease_until + 3600000000 WHERE id = ?", next.Owner[:], r.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		claim := writing(t, raw, "UPDATE reprise_records SET owner = ?, attempt = 2, fence = fence + 1, revision = revision + 1, "+
+			"lease_until = lease_until + 3600000000 WHERE id = ?", next.Owner[:], r.ID[:])
 		released := make(chan error, 1)
 		go func() { released <- st.Release(t.Context(), next.ID, next.Owner) }()
 		waiting(t, raw)
-		if err := claim.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-released; err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, claim.Commit())
+		labtest.Must(t, <-released)
 		wantClaim(t, st, duplicate(r), store.Claimed)
 	})
 }
@@ -177,14 +136,7 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 		locked, free := request(), request()
 		wantClaim(t, st, locked, store.Claimed)
 		wantClaim(t, st, free, store.Claimed)
-		other, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = other.Rollback() }()
-		if _, err := other.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:]); err != nil {
-			t.Fatal(err)
-		}
+		other := writing(t, raw, "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", locked.ID[:])
 		batch := []store.RenewRequest{{ID: locked.ID, Owner: locked.Owner, Lease: time.Minute}, {ID: free.ID, Owner: free.Owner, Lease: time.Minute}}
 		for _, want := range []store.RenewStatus{store.RenewBusy, store.Renewed} {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -12,6 +12,7 @@ import (
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
@@ -38,18 +39,13 @@ func newLoad(t *testing.T, transactional bool, pools ...*sql.DB) *load {
 	t.Helper()
 	l := &load{T: t, transactional: transactional, runs: map[string]int{}, results: map[string]string{}, kept: map[string]bool{}}
 	for _, db := range pools {
-		st, err := reprisemysql.New(db, reprisemysql.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := newStore(t, db, reprisemysql.Config{})
 		lease := time.Minute
 		if transactional { // of an attempt whose end is not known
 			lease = 2 * time.Second
 		}
 		engine, err := reprise.New(st, reprise.Config{Lease: lease})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		l.engines = append(l.engines, engine)
 	}
 	return l
@@ -85,9 +81,7 @@ func (l *load) await() {
 		return len(l.results)
 	}
 	before := answered()
-	if err := eventually(func() bool { return answered() >= before+more }); err != nil {
-		l.Errorf("%d operations were answered, want %d: %v", answered()-before, more, err)
-	}
+	labtest.Eventually(l, "more operations are answered", func() bool { return answered() >= before+more })
 }
 
 // draw returns the key of a new operation, or of one of the last.
@@ -149,14 +143,11 @@ func (l *load) preset() reprise.Preset {
 func (l *load) judge(raw string) {
 	l.Helper()
 	for key := range l.runs {
-		err := eventually(func() bool { // sessions that were cut may still end
+		labtest.Eventually(l, key+" is replayed", func() bool { // sessions that were cut may still end
 			before := l.replays
 			l.ask(l.Context(), key)
 			return l.replays > before || !l.transactional && !l.kept[key]
 		})
-		if err != nil {
-			l.Errorf("%s: %q is not replayed", key, l.results[key])
-		}
 	}
 	for _, engine := range l.engines {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), 30*time.Second)

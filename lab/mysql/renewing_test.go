@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
@@ -41,10 +42,7 @@ func TestRenewalKeepsWhatItDid(t *testing.T) {
 	t.Parallel()
 	const entries, most = 200, 120
 	raw := newDatabase(t)
-	witness, err := reprisemysql.New(mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	witness := newStore(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
 	batch := make([]store.RenewRequest, entries)
 	for i := range batch {
 		r := request()
@@ -61,9 +59,7 @@ func TestRenewalKeepsWhatItDid(t *testing.T) {
 	st, err := reprisemysql.New(wrapped(t, raw, true, func(conn *net.TCPConn) net.Conn {
 		return &halting{conn, &sends, &left, cancel}
 	}), reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	statuses, err := st.Renew(ctx, batch)
 	if err != nil {
 		t.Fatalf("the whole batch failed: %v", err)
@@ -72,9 +68,7 @@ func TestRenewalKeepsWhatItDid(t *testing.T) {
 	for i, status := range statuses {
 		count[status]++
 		record, err := witness.Inspect(t.Context(), batch[i].ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		if status == store.Renewed && record.Lease < 30*time.Minute {
 			t.Errorf("entry %d answers %v, and was not", i, status)
 		}
@@ -88,9 +82,7 @@ func TestRenewalKeepsWhatItDid(t *testing.T) {
 		t.Errorf("%d connections of a pool of eight sent updates, want 2 to 4", conns)
 	}
 	statuses, err = witness.Renew(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	for i, status := range statuses {
 		if status != store.Renewed {
 			t.Errorf("entry %d of the next batch answers %v", i, status)

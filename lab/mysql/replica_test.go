@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -40,15 +41,11 @@ func newPair(t *testing.T) *pair {
 	p.raw = withEffects(t, p.primary)
 	p.service = p.front.URL(asService(t, p.raw))
 	u, err := url.Parse("tcp://" + p.link.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	p.onReplica(t, fmt.Sprintf("CHANGE MASTER TO master_host = '%s', master_port = %s, master_user = 'root', master_use_gtid = slave_pos, "+
 		"master_connect_retry = 1, master_heartbeat_period = 1", u.Hostname(), u.Port()))
 	p.onReplica(t, "START SLAVE")
-	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
-		t.Fatal("the replica does not follow:", err)
-	}
+	labtest.Eventually(t, "the replica does not follow", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 	return p
 }
 
@@ -60,9 +57,7 @@ func (p *pair) onReplica(t *testing.T, statement string) {
 // position is the last transaction that a server has committed.
 func (p *pair) position(t *testing.T, s *servers.MariaDBServer) (gtid string) {
 	t.Helper()
-	if err := mysqlserver.Pool(t, s.URL(), 1).QueryRowContext(t.Context(), "SELECT @@gtid_current_pos").Scan(&gtid); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, mysqlserver.Pool(t, s.URL(), 1).QueryRowContext(t.Context(), "SELECT @@gtid_current_pos").Scan(&gtid))
 	return gtid
 }
 
@@ -71,9 +66,7 @@ func (p *pair) position(t *testing.T, s *servers.MariaDBServer) (gtid string) {
 func (p *pair) promote(t *testing.T) {
 	t.Helper()
 	p.onReplica(t, "STOP SLAVE IO_THREAD")
-	if err := eventually(func() bool { return p.received(t) == p.position(t, p.replica) }); err != nil {
-		t.Fatal("the replica does not execute what it received:", err)
-	}
+	labtest.Eventually(t, "the replica does not execute what it received", func() bool { return p.received(t) == p.position(t, p.replica) })
 	for _, statement := range []string{"STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0"} {
 		p.onReplica(t, statement)
 	}
@@ -84,9 +77,7 @@ func (p *pair) promote(t *testing.T) {
 func (p *pair) received(t *testing.T) string {
 	t.Helper()
 	rows, err := mysqlserver.Pool(t, p.replica.URL(), 1).QueryContext(t.Context(), "SHOW SLAVE STATUS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	defer rows.Close()
 	names, err := rows.Columns()
 	if err != nil || !rows.Next() {
@@ -96,9 +87,7 @@ func (p *pair) received(t *testing.T) string {
 	for i := range values {
 		values[i] = new([]byte)
 	}
-	if err := errors.Join(rows.Scan(values...), rows.Err()); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, errors.Join(rows.Scan(values...), rows.Err()))
 	for i, name := range names {
 		if name == "Gtid_IO_Pos" {
 			return string(*values[i].(*[]byte)) //nolint:forcetypeassert // see above
@@ -126,9 +115,7 @@ func (p *pair) semiSync(t *testing.T, timeout int) {
 	const status = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'rpl_semi_sync_master_clients'"
 	mysqlserver.Exec(t, p.raw, fmt.Sprintf("SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC, GLOBAL rpl_semi_sync_master_timeout = %d, "+
 		"GLOBAL rpl_semi_sync_master_enabled = 1", timeout))
-	if err := eventually(func() bool { return count(t, p.raw, status) == 1 }); err != nil {
-		t.Fatal("not semi-synchronous:", err)
-	}
+	labtest.Eventually(t, "not semi-synchronous", func() bool { return count(t, p.raw, status) == 1 })
 }
 
 // TestSemiSyncPromotionLosesNothing: the primary dies under load, and its replica takes
@@ -181,9 +168,7 @@ func TestPromotionForgetsWhatTheReplicaLacks(t *testing.T) {
 			}
 			before := request()
 			wantClaim(t, st, before, store.Claimed)
-			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 			p.link.Set(t, servers.Stall)
 			r := request()
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -216,9 +201,7 @@ func TestDemotedPrimaryIsLeft(t *testing.T) {
 			stop := l.start()
 			l.await()
 			mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
-			if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 			p.promote(t)
 			l.await()
 			stop()
@@ -237,17 +220,11 @@ func TestDemotedPrimaryIsNotBelieved(t *testing.T) {
 	st, r := mysqlserver.Store(t, p.service), request()
 	r.AtMostOnce, r.Lease = true, time.Millisecond
 	wantClaim(t, st, r, store.Claimed)
-	if err := eventually(func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed }); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Eventually(t, "its lease ends", func() bool { return wantClaim(t, st, duplicate(r), store.Lapsed).Outcome == store.Lapsed })
 	mysqlserver.Exec(t, p.primary.URL(), "SET GLOBAL read_only = 1")
-	if err := eventually(func() bool { return p.position(t, p.replica) == p.position(t, p.primary) }); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Eventually(t, "the replica has it", func() bool { return p.position(t, p.replica) == p.position(t, p.primary) })
 	p.promote(t)
-	if err := mysqlserver.Store(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, mysqlserver.Store(t, p.onPromoted()).Complete(t.Context(), completion(r, []byte("answer"))))
 	wantClaim(t, st, duplicate(r), store.Completed)
 }
 
@@ -266,9 +243,7 @@ func TestReplicaDoesNotSettleACommit(t *testing.T) {
 	p.front.Retarget(p.replica.Addr())
 	for _, a := range attempts {
 		p.front.On(commitText, servers.LoseReply)
-		if err := a.complete(t); !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("complete: %v, want ErrUnknown", err)
-		}
+		labtest.Want(t, "complete", a.complete(t), store.ErrUnknown)
 	}
 	p.onReplica(t, "START SLAVE SQL_THREAD")
 	p.promote(t)
@@ -287,12 +262,8 @@ func TestCommitOfADemotedPrimaryIsNotApplied(t *testing.T) {
 	})
 	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
 	a.exec(t)
-	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
-		t.Errorf("complete: %v, want ErrNotApplied", err)
-	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
-		t.Errorf("%d effects", n)
-	}
+	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
+	wantEffects(t, raw, 0)
 }
 
 // beforeCommit is a connection that calls a function before it sends a COMMIT.
@@ -332,14 +303,12 @@ func TestKilledWaitForAReplica(t *testing.T) {
 			done <- err
 		}()
 		var session int
-		if err := eventually(func() bool {
+		labtest.Eventually(t, "a claim waits", func() bool {
 			session = count(t, p.raw, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE user = 'service' AND command = 'Query' AND state LIKE '%semi-sync%'")
 			return session > 0
-		}); err != nil {
-			t.Fatal("no claim waits:", err)
-		}
+		})
 		mysqlserver.Exec(t, p.raw, statement, session)
-		if err := <-done; !isOneOf(err, []error{want}) {
+		if err := <-done; !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", statement, err, want)
 		}
 	}

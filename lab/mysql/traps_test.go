@@ -34,14 +34,7 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 		wantClaim(t, leased, last, store.Claimed)
 	}
 	time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the records end
-	locker, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = locker.Rollback() }()
-	if _, err := locker.ExecContext(t.Context(), "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", last.ID[:]); err != nil {
-		t.Fatal(err)
-	}
+	writing(t, raw, "SELECT id FROM reprise_records WHERE id = ? FOR UPDATE", last.ID[:])
 	var claims sync.WaitGroup
 	for range 8 {
 		claims.Go(func() {
@@ -55,9 +48,7 @@ func TestPurgeNeitherWaitsNorHoldsUp(t *testing.T) {
 	purged := 0
 	for range 50 {
 		n, err := leased.Purge(t.Context(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		purged += n
 	}
 	claims.Wait()
@@ -103,28 +94,16 @@ func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	st := mysqlserver.Store(t, raw)
 	r := request()
 	wantClaim(t, st, r, store.Claimed)
-	tx, err := mysqlserver.Pool(t, raw, 1).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:]); err != nil {
-		t.Fatal(err)
-	}
+	tx := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
 	wantClaim(t, st, duplicate(r), store.InProgress) // reads do not wait
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := st.Release(ctx, r.ID, r.Owner); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a release that its context cut short: %v, want ErrUnknown", err)
-	}
+	labtest.Want(t, "a release that its context cut short", st.Release(ctx, r.ID, r.Owner), store.ErrUnknown)
 	released := make(chan error)
 	go func() { released <- st.Release(t.Context(), r.ID, r.Owner) }()
 	time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // longer than a lock wait: 1205
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-released; err != nil {
-		t.Error(err)
-	}
+	labtest.Must(t, tx.Rollback())
+	labtest.Must(t, <-released)
 	wantClaim(t, st, duplicate(r), store.Claimed)
 }
 
@@ -137,9 +116,8 @@ func TestSessionsWithoutTheServersTimeAreRefused(t *testing.T) {
 		if got, err := mysqlserver.Store(t, raw+params).Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
 			t.Errorf("%s: %v, %v; want ErrMisconfigured", params, got.Outcome, err)
 		}
-		if _, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
-			t.Errorf("%s: Open: %v, want ErrMisconfigured", params, err)
-		}
+		_, err := reprisemysql.Open(t.Context(), mysqlserver.Pool(t, raw+params, 0), reprisemysql.Config{})
+		labtest.Want(t, "Open", err, store.ErrMisconfigured)
 	}
 }
 
@@ -154,27 +132,9 @@ func TestOpenTransactionOfThePoolIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	st, err := reprisemysql.New(db, reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := newStore(t, db, reprisemysql.Config{})
 	if got, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrMisconfigured) {
 		t.Errorf("%v, %v; want ErrMisconfigured", got.Outcome, err)
-	}
-}
-
-// TestLeaseEndsAtTheSameInstantInEveryTimeZone: also in the hour that summer time
-// repeats.
-func TestLeaseEndsAtTheSameInstantInEveryTimeZone(t *testing.T) {
-	t.Parallel()
-	raw := newDatabase(t)
-	r := request()
-	wantClaim(t, mysqlserver.Store(t, raw+"?time_zone='%2B12:00'"), r, store.Claimed)
-	for _, zone := range []string{"-12:00", "%2B00:00", "%2B05:30"} {
-		got := wantClaim(t, mysqlserver.Store(t, raw+"?time_zone='"+zone+"'"), duplicate(r), store.InProgress)
-		if got.Remaining <= 0 || got.Remaining > r.Lease {
-			t.Errorf("%s: %v remain of %v", zone, got.Remaining, r.Lease)
-		}
 	}
 }
 
@@ -191,9 +151,7 @@ func TestNoModeTruncates(t *testing.T) {
 	r.Owner[15], r.ID[31] = 0, 0
 	wantClaim(t, st, r, store.Claimed)
 	payload := []byte(strings.Repeat("\x00\xff'\\\"", 1<<18))
-	if err := st.Complete(t.Context(), completion(r, payload)); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), completion(r, payload)))
 	if got := wantClaim(t, st, duplicate(r), store.Completed); !bytes.Equal(got.Payload, payload) {
 		t.Errorf("a payload of %d bytes came back with %d", len(payload), len(got.Payload))
 	}
@@ -213,16 +171,12 @@ func TestPayloadLargerThanAPacketIsFull(t *testing.T) {
 		large := make([]byte, 3<<20)
 		st, r := mysqlserver.Store(t, raw), request()
 		wantClaim(t, st, r, store.Claimed)
-		if err := st.Complete(t.Context(), completion(r, large)); !errors.Is(err, store.ErrFull) {
-			t.Errorf("%s: %v, want ErrFull", params, err)
-		}
+		labtest.Want(t, params, st.Complete(t.Context(), completion(r, large)), store.ErrFull)
 		if err := st.Complete(t.Context(), completion(r, []byte("small"))); err != nil {
 			t.Errorf("%s: %v", params, err)
 		}
 		a := begin(t, labtest.NewTxStore(st), request())
-		if err := a.Complete(t.Context(), completion(a.ClaimRequest, large)); !errors.Is(err, store.ErrNotApplied) {
-			t.Errorf("with effects%s: %v, want ErrNotApplied", params, err)
-		}
+		labtest.Want(t, params+"with effects", a.Complete(t.Context(), completion(a.ClaimRequest, large)), store.ErrNotApplied)
 	}
 }
 
@@ -232,10 +186,7 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)
 	db := mysqlserver.Pool(t, asService(t, withEffects(t, server)), 0)
-	st, err := reprisemysql.New(db, reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := newStore(t, db, reprisemysql.Config{})
 	r := request()
 	wantClaim(t, st, r, store.Claimed)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 1")
@@ -245,16 +196,11 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	if n := db.Stats().OpenConnections; n != 0 {
 		t.Errorf("%d connections are open", n)
 	}
-	if err := st.Complete(t.Context(), completion(r, nil)); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("complete: %v, want ErrUnavailable", err)
-	}
-	if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, store.ErrMisconfigured) {
-		t.Errorf("Open: %v, want ErrMisconfigured", err)
-	}
+	labtest.Want(t, "complete", st.Complete(t.Context(), completion(r, nil)), store.ErrUnavailable)
+	_, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{})
+	labtest.Want(t, "Open", err, store.ErrMisconfigured)
 	mysqlserver.Exec(t, server.URL(), "SET GLOBAL read_only = 0")
-	if err := st.Complete(t.Context(), completion(r, nil)); err != nil {
-		t.Error(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), completion(r, nil)))
 }
 
 // TestFullServerIsFull: and a completed record stays.
@@ -265,9 +211,7 @@ func TestFullServerIsFull(t *testing.T) {
 	st := mysqlserver.Store(t, raw)
 	done := request()
 	wantClaim(t, st, done, store.Claimed)
-	if err := st.Complete(t.Context(), completion(done, []byte("answer"))); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), completion(done, []byte("answer"))))
 	// A table in memory is full after some records, by the same error as that on a disk.
 	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records DROP COLUMN payload")
 	mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN payload VARBINARY(60), MAX_ROWS = 10, ENGINE = MEMORY")

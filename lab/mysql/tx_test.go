@@ -34,9 +34,7 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	} {
 		a := begin(t, st, request())
 		a.exec(t, statements...)
-		if err := a.complete(t); !errors.Is(err, store.ErrMisconfigured) {
-			t.Errorf("%s: %v, want ErrMisconfigured", name, err)
-		}
+		labtest.Want(t, name, a.complete(t), store.ErrMisconfigured)
 		wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
 	}
 	if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'second'"); n != 0 {
@@ -45,37 +43,15 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	mysqlserver.Exec(t, raw, "DELETE FROM effects")
 	a := begin(t, st, request()) // nothing of it is left on the connection
 	a.exec(t, "SAVEPOINT own", second, "ROLLBACK TO own")
-	if err := a.complete(t); err != nil {
-		t.Error(err)
-	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 1 {
-		t.Errorf("%d effects, want 1", n)
-	}
+	labtest.Must(t, a.complete(t))
+	wantEffects(t, raw, 1)
 }
 
-// TestHabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns,
-// ends nothing.
 func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
-	st := transactional(t, mysqlserver.Pool(t, raw, 0), reprisemysql.Config{})
-	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
-		a := begin(t, st, request())
-		a.exec(t)
-		if err := end(a.tx); !errors.Is(err, reprisemysql.ErrTxManaged) {
-			t.Errorf("%s: %v, want ErrTxManaged", name, err)
-		}
-		if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
-			t.Errorf("%s: %d effects before the end", name, n)
-		}
-		if err := a.complete(t); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 1 {
-			t.Errorf("%s: %d effects, want 1", name, n)
-		}
-		mysqlserver.Exec(t, raw, "DELETE FROM effects")
-	}
+	db := mysqlserver.Pool(t, newDatabase(t), 0)
+	h := labtest.SQLHandlers{DB: db, Store: newStore(t, db, reprisemysql.Config{}), Tx: reprisemysql.Tx}
+	h.HabitsDoNoHarm(t, reprisemysql.ErrTxManaged)
 }
 
 // TestDeadlockInAHandlerUndoesWhatFollows: the server has rolled back the whole
@@ -89,18 +65,12 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 	mysqlserver.Exec(t, raw, "INSERT INTO accounts SELECT seq, 0 FROM seq_100_to_200")
 	const add = "UPDATE accounts SET n = n + 1 WHERE id = ?"
 	a := begin(t, transactional(t, db, reprisemysql.Config{}), request())
-	if _, err := a.tx.ExecContext(t.Context(), add, 1); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Exec(t, a.tx, add, 1)
 	other, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	// The server ends the transaction that wrote less.
 	for _, statement := range []string{"UPDATE accounts SET n = n + 1 WHERE id >= 100", "UPDATE accounts SET n = n + 1 WHERE id = 2"} {
-		if _, err := other.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Exec(t, other, statement)
 	}
 	done := make(chan error)
 	go func() {
@@ -111,18 +81,12 @@ func TestDeadlockInAHandlerUndoesWhatFollows(t *testing.T) {
 	if err := <-done; err != nil || lost == nil {
 		t.Fatalf("the attempt: %v, the other one: %v; want a deadlock of the attempt", lost, err)
 	}
-	if err := other.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, other.Commit())
 	if _, err := a.tx.ExecContext(t.Context(), second); err == nil { // a handler that ignores it
 		t.Error("a statement after the deadlock succeeded")
 	}
-	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
-		t.Errorf("%v, want ErrNotApplied", err)
-	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
-		t.Errorf("%d effects after ErrNotApplied", n)
-	}
+	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
+	wantEffects(t, raw, 0)
 	wantClaim(t, a, duplicate(a.ClaimRequest), store.Claimed)
 }
 
@@ -136,27 +100,17 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 		late := begin(t, st, request())
 		late.exec(t)
 		var locked int
-		if err := late.tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked); err != nil {
-			t.Fatal(err)
-		}
-		if err := eventually(func() bool {
+		labtest.Must(t, late.tx.QueryRowContext(t.Context(), "SELECT MAX(id) FROM effects").Scan(&locked))
+		labtest.Eventually(t, name+": the statements of the handler fail", func() bool {
 			_, err := late.tx.ExecContext(t.Context(), linger)
 			return err != nil
-		}); err != nil {
-			t.Errorf("%s: the handler's statements still work: %v", name, err)
-		}
+		})
 		mysqlserver.Exec(t, raw, "INSERT INTO effects (id, name) VALUES (?, 'other')", locked) // it waits for the row of the attempt
-		if err := late.complete(t); !errors.Is(err, store.ErrNotApplied) {
-			t.Errorf("%s: %v, want ErrNotApplied", name, err)
-		}
+		labtest.Want(t, name, late.complete(t), store.ErrNotApplied)
 		again := begin(t, st, duplicate(late.ClaimRequest))
 		again.exec(t)
-		if err := again.complete(t); err != nil {
-			t.Errorf("%s: the attempt that followed: %v", name, err)
-		}
-		if n := count(t, raw, "SELECT COUNT(*) FROM effects WHERE name = 'first'"); n != 1 {
-			t.Errorf("%s: %d effects, want 1", name, n)
-		}
+		labtest.Want(t, name+": the attempt that followed", again.complete(t), nil)
+		wantEffects(t, raw, 2)
 		mysqlserver.Exec(t, raw, "DELETE FROM effects")
 	}
 }
@@ -178,13 +132,9 @@ func TestReleaseIsNotFasterThanTheRollbackOfTxTimeout(t *testing.T) {
 		}()
 	}
 	for range 10 {
-		if err := <-released; err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, <-released)
 	}
-	if n := count(t, raw, "SELECT COUNT(*) FROM effects"); n != 0 {
-		t.Errorf("%d effects of released attempts", n)
-	}
+	wantEffects(t, raw, 0)
 }
 
 // TestSessionIsLentAndRestored: a handler reads what others commit meanwhile, whatever
@@ -206,9 +156,7 @@ func TestSessionIsLentAndRestored(t *testing.T) {
 		}, query string,
 		) (got string) {
 			t.Helper()
-			if err := on.QueryRowContext(t.Context(), query).Scan(&got); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, on.QueryRowContext(t.Context(), query).Scan(&got))
 			return got
 		}
 		want := read(db, settings)
@@ -228,16 +176,12 @@ func TestSessionIsLentAndRestored(t *testing.T) {
 			if commits {
 				end = func() error { return a.complete(t) }
 			}
-			if err := end(); err != nil {
-				t.Error(err)
-			}
+			labtest.Must(t, end())
 			var sessions []*sql.Conn
 			found := false
 			for range 2 { // all of the pool
 				conn, err := db.Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, err)
 				sessions = append(sessions, conn)
 			}
 			for _, conn := range sessions {
@@ -254,30 +198,13 @@ func TestSessionIsLentAndRestored(t *testing.T) {
 	})
 }
 
-// eventually polls a condition for up to a minute.
-func eventually(condition func() bool) error {
-	for deadline := time.Now().Add(time.Minute); !condition(); {
-		if time.Now().After(deadline) {
-			return errors.New("not within a minute")
-		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // polls
-	}
-	return nil
-}
-
 // TestPoolsOfAnySize: fifty handlers at once commit over pools in which there is hardly
 // room for one, and a pool of one is refused.
 func TestPoolsOfAnySize(t *testing.T) {
 	t.Parallel()
-	for conns := range 5 {
-		if conns == 3 {
-			continue
-		}
+	for _, conns := range []int{0, 1, 2, 4} {
 		db := mysqlserver.Pool(t, newDatabase(t), conns)
-		st, err := reprisemysql.New(db, reprisemysql.Config{TxTimeout: 4 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := newStore(t, db, reprisemysql.Config{TxTimeout: 4 * time.Second})
 		if err := st.Transacts(); errors.Is(err, store.ErrInvalid) != (conns == 1) {
 			t.Errorf("%d connections: %v", conns, err)
 		}
@@ -296,10 +223,7 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 	db := sql.OpenDB(panicking)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(3)
-	st, err := reprisemysql.New(db, reprisemysql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := newStore(t, db, reprisemysql.Config{})
 	h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
 	h.PanicsLeaveNothing(t, panicking)
 }

@@ -48,29 +48,19 @@ func TestBusyCommitLeavesNothingOpen(t *testing.T) {
 	d := driver{"sqlite-literal", "?_pragma=busy_timeout(50)&_pragma=journal_mode(DELETE)"}
 	file := filepath.Join(t.TempDir(), "records.db")
 	db := d.open(t, file)
-	if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	a := begin(t, labtest.NewTxStore(st), request())
 	reader, err := d.open(t, file).QueryContext(t.Context(), "SELECT 1 FROM sqlite_master UNION ALL SELECT 2 FROM sqlite_master")
 	if err != nil || !reader.Next() {
 		t.Fatal(err)
 	}
-	if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
-		t.Errorf("%v, want ErrNotApplied", err)
-	}
+	labtest.Want(t, "complete", a.complete(t), store.ErrNotApplied)
 	if _, err := st.Claim(t.Context(), request()); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
-	if err := errors.Join(reader.Err(), reader.Close()); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, errors.Join(reader.Err(), reader.Close()))
 	wantClaim(t, st, request(), store.Claimed)
-	if err := begin(t, a.TxStore, request()).complete(t); err != nil {
-		t.Error(err)
-	}
+	labtest.Must(t, begin(t, a.TxStore, request()).complete(t))
 }

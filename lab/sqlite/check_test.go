@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -47,20 +48,14 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 				url += c.settings
 			}
 			db, err := sql.Open("sqlite", url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			defer db.Close()
 			db.SetMaxOpenConns(c.conns)
 			if !c.bare && url == ":memory:" {
-				if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 			}
 			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			list, err := st.Check(t.Context())
 			var codes []string
 			for _, f := range list {
@@ -80,13 +75,9 @@ func TestOpenRefusesUnsafeSettings(t *testing.T) {
 func (d driver) migrate(tb testing.TB, url string) {
 	tb.Helper()
 	db, err := sql.Open(d.name, url)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	defer db.Close()
-	if err := reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}); err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, reprisesqlite.Migrate(tb.Context(), db, reprisesqlite.Config{}))
 }
 
 func TestTransactionsNeedTwoConnections(t *testing.T) {
@@ -95,9 +86,7 @@ func TestTransactionsNeedTwoConnections(t *testing.T) {
 	for conns, want := range map[int]error{1: store.ErrInvalid, 2: nil} {
 		db.SetMaxOpenConns(conns)
 		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		if err := st.Transacts(); !errors.Is(err, want) {
 			t.Errorf("%d connections: %v, want %v", conns, err, want)
 		}
@@ -133,16 +122,12 @@ func TestTableMayHaveFurtherColumns(t *testing.T) {
 	next.Owner, next.Lease = store.NewOwner(), time.Minute
 	for {
 		got, err := st.Claim(t.Context(), next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		if got.Outcome == store.Claimed {
 			break
 		}
 	}
 	written("taken over", next, 1)
-	if err := st.Complete(t.Context(), completion(next, []byte("answer"))); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, st.Complete(t.Context(), completion(next, []byte("answer"))))
 	written("completed", next, 1)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
 
@@ -35,9 +36,7 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	file := drivers[1].newFile(t)
 	db := counted.open(t, file)
 	st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	if _, err := st.Claim(t.Context(), request()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +53,8 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	const claims = 50
 	other := drivers[1].open(t, file)
 	writer, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := writer.ExecContext(t.Context(), "UPDATE reprise_records SET revision = revision WHERE 0"); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
+	labtest.Exec(t, writer, "UPDATE reprise_records SET revision = revision WHERE 0")
 	before = n.Load()
 	var granted sync.WaitGroup
 	for range claims {
@@ -78,9 +73,7 @@ func TestWritesThatQueueShareACommit(t *testing.T) {
 	for deadline := time.Now().Add(4 * time.Second); queued() < claims-1 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond) //nolint:forbidigo // polls
 	}
-	if err := writer.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, writer.Rollback())
 	granted.Wait()
 	if together := n.Load() - before; together < 1 || together > 2 {
 		t.Errorf("%d commits of %d claims, want 2 at most: of the first, and of those that queued meanwhile", together, claims)

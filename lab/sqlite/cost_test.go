@@ -28,9 +28,7 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 			db.SetMaxOpenConns(2)
 			db.SetMaxIdleConns(2)
 			bare, err := reprisesqlite.New(db, reprisesqlite.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			st := labtest.NewTxStore(bare)
 			const mostCommits, mostLog, mostKept = 2, 26_000, 700
 			newKey := func() store.ClaimRequest {
@@ -43,15 +41,11 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 				}
 				end := completion(r, body)
 				end.Attempt, end.Fence = 1, 1
-				if err := st.Complete(t.Context(), end); err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, st.Complete(t.Context(), end))
 				return r
 			}
 			number := func(query string) (n int64) {
-				if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, db.QueryRowContext(t.Context(), query).Scan(&n))
 				return n
 			}
 			r := newKey()
@@ -71,17 +65,13 @@ func TestSQLiteCostOfAKey(t *testing.T) {
 			const keys, inLog = 3000, 100
 			log := func() int64 {
 				info, err := os.Stat(file + "-wal")
-				if err != nil {
-					t.Fatal(err)
-				}
+				labtest.Must(t, err)
 				return info.Size()
 			}
 			for range keys - inLog {
 				newKey()
 			}
-			if _, err := db.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Exec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
 			empty := log()
 			for range inLog {
 				newKey()

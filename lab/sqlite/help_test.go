@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver sqlite3
 	_ "modernc.org/sqlite"          // the driver sqlite
@@ -23,16 +22,6 @@ type driver struct{ name, settings string }
 var drivers = []driver{
 	{"sqlite", "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"},
 	{"sqlite3", "?_busy_timeout=5000&_journal_mode=WAL&_synchronous=FULL"},
-}
-
-// settingsOf returns the settings of a driver by its name.
-func settingsOf(name string) string {
-	for _, d := range drivers {
-		if d.name == name {
-			return d.settings
-		}
-	}
-	panic("sqlite: no driver " + name)
 }
 
 // onDrivers runs a test on each driver.
@@ -56,9 +45,7 @@ func onDrivers(t *testing.T, test func(*testing.T, driver)) {
 func (d driver) open(tb testing.TB, file string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open(d.name, "file:"+file+d.settings)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	tb.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -67,9 +54,7 @@ func (d driver) open(tb testing.TB, file string) *sql.DB {
 func (d driver) newFile(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "records.db")
-	if err := reprisesqlite.Migrate(context.WithoutCancel(tb.Context()), d.open(tb, file), reprisesqlite.Config{}); err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, reprisesqlite.Migrate(context.WithoutCancel(tb.Context()), d.open(tb, file), reprisesqlite.Config{}))
 	return file
 }
 
@@ -77,9 +62,7 @@ func (d driver) newFile(tb testing.TB) string {
 func (d driver) store(tb testing.TB, file string) *reprisesqlite.Store {
 	tb.Helper()
 	st, err := reprisesqlite.New(d.open(tb, file), reprisesqlite.Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return st
 }
 
@@ -104,9 +87,7 @@ func begin(tb testing.TB, st *labtest.TxStore, r store.ClaimRequest) *attempt {
 	tb.Helper()
 	wantClaim(tb, st, r, store.Claimed)
 	tx, err := reprisesqlite.Tx(st.Bind(tb.Context(), r.ID, r.Owner))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return &attempt{st, r, tx}
 }
 
@@ -156,16 +137,5 @@ func (d driver) wantEffects(tb testing.TB, file string, want int) {
 	var got int
 	if err := d.open(tb, file).QueryRowContext(tb.Context(), "SELECT count(*) FROM effects").Scan(&got); err != nil || got != want {
 		tb.Errorf("%d effects, %v; want %d", got, err, want)
-	}
-}
-
-// eventually polls a condition for up to a minute.
-func eventually(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within a minute: %s", what)
-		}
-		time.Sleep(time.Millisecond) //nolint:forbidigo // polls
 	}
 }

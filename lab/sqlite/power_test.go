@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
 )
@@ -29,17 +30,11 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 		file := d.newFile(t)
 		db := d.open(t, file)
 		db.SetMaxOpenConns(1) // which never checkpoints, so that the log has everything
-		if _, err := db.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.ExecContext(t.Context(), "PRAGMA wal_autocheckpoint = 0"); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Exec(t, db, "PRAGMA wal_checkpoint(TRUNCATE)")
+		labtest.Exec(t, db, "PRAGMA wal_autocheckpoint = 0")
 		before := read(t, file)
 		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		acknowledged := []int{len(read(t, file+"-wal"))} // sizes of the log
 		var claims []store.ClaimRequest
 		payload := bytes.Repeat([]byte("answer "), 500)
@@ -50,9 +45,7 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 				t.Fatal(got.Outcome, err)
 			}
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
-			if err := st.Complete(t.Context(), completion(r, payload)); err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, st.Complete(t.Context(), completion(r, payload)))
 			acknowledged = append(acknowledged, len(read(t, file+"-wal")))
 		}
 		log := read(t, file+"-wal")
@@ -78,12 +71,8 @@ func TestPowerFailureKeepsWhatWasAcknowledged(t *testing.T) {
 func (d driver) wantRecords(t *testing.T, file, log []byte, claims []store.ClaimRequest, payload []byte, operations int, more bool) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "after.db")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name+"-wal", log, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, os.WriteFile(name, file, 0o600))
+	labtest.Must(t, os.WriteFile(name+"-wal", log, 0o600))
 	db := d.open(t, name)
 	defer db.Close()
 	st, err := reprisesqlite.Open(t.Context(), db, reprisesqlite.Config{})
@@ -117,22 +106,16 @@ func TestFullDiskRefusesAndForgetsNothing(t *testing.T) {
 		file := filepath.Join(disk.Dir(), "records.db")
 		db := d.open(t, file)
 		t.Cleanup(func() { _ = db.Close() }) // before the disk is gone
-		if err := reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
 		st, err := reprisesqlite.Open(t.Context(), db, reprisesqlite.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		done, running := request(), request()
 		for _, r := range []store.ClaimRequest{done, running} {
 			if _, err := st.Claim(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := st.Complete(t.Context(), completion(done, []byte("answer"))); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, st.Complete(t.Context(), completion(done, []byte("answer"))))
 		disk.Fill(t)
 		var refused store.ClaimRequest
 		large := bytes.Repeat([]byte("x"), 1<<20)
@@ -176,9 +159,7 @@ func completion(r store.ClaimRequest, payload []byte) store.CompleteRequest {
 func read(tb testing.TB, file string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	labtest.Must(tb, err)
 	return b
 }
 

@@ -32,41 +32,23 @@ func TestHandlerThatEndsItsTransactionIsFoundOut(t *testing.T) {
 		} {
 			a := begin(t, st, request())
 			a.exec(t, statements...)
-			if err := a.complete(t); !errors.Is(err, store.ErrMisconfigured) {
-				t.Errorf("%s: %v, want ErrMisconfigured", name, err)
-			}
+			labtest.Want(t, name, a.complete(t), store.ErrMisconfigured)
 			wantClaim(t, st, duplicate(a.ClaimRequest), store.Lapsed)
 		}
 		d.exec(t, file, "DELETE FROM effects")
 		a := begin(t, st, request()) // nothing of it is left on the connection
 		a.exec(t, "SAVEPOINT own", "INSERT INTO effects (name) VALUES ('second')", "ROLLBACK TO own")
-		if err := a.complete(t); err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, a.complete(t))
 		d.wantEffects(t, file, 1)
 	})
 }
 
-// TestHabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns,
-// ends nothing.
 func TestHabitsDoNoHarm(t *testing.T) {
 	t.Parallel()
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
-		st, effects := d.transactional(t, file), 0
-		for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
-			a := begin(t, st, request())
-			a.exec(t)
-			if err := end(a.tx); !errors.Is(err, reprisesqlite.ErrTxManaged) {
-				t.Errorf("%s: %v, want ErrTxManaged", name, err)
-			}
-			d.wantEffects(t, file, effects)
-			if err := a.complete(t); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			effects++
-			d.wantEffects(t, file, effects)
-		}
+		h := labtest.SQLHandlers{DB: d.open(t, file), Store: d.store(t, file), Tx: reprisesqlite.Tx}
+		h.HabitsDoNoHarm(t, reprisesqlite.ErrTxManaged)
 	})
 }
 
@@ -90,9 +72,7 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 			},
 			"a full disk": func(t *testing.T, a *attempt) error {
 				t.Helper()
-				if _, err := a.tx.ExecContext(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
-					t.Fatal(err)
-				}
+				labtest.Exec(t, a.tx, "PRAGMA max_page_count = 50")
 				_, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES (zeroblob(1000000))")
 				return err
 			},
@@ -105,9 +85,7 @@ func TestFailureThatEndedTheTransactionUndoesWhatFollows(t *testing.T) {
 			if _, err := a.tx.ExecContext(t.Context(), "INSERT INTO effects VALUES ('second')"); err == nil { // a handler that ignores it
 				t.Errorf("%s: a statement after it succeeded", name)
 			}
-			if err := a.complete(t); !errors.Is(err, store.ErrNotApplied) {
-				t.Errorf("%s: %v, want ErrNotApplied", name, err)
-			}
+			labtest.Want(t, name, a.complete(t), store.ErrNotApplied)
 			d.wantEffects(t, file, 0)
 			again := begin(t, st, duplicate(a.ClaimRequest))
 			again.exec(t, "PRAGMA max_page_count = 1000000")
@@ -127,9 +105,7 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 	onDrivers(t, func(t *testing.T, d driver) {
 		file := d.withEffects(t)
 		bare, err := reprisesqlite.New(d.open(t, file), reprisesqlite.Config{TxTimeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		st, other := labtest.NewTxStore(bare), d.transactional(t, file)
 		for name, linger := range map[string]string{"idle": "", "in a statement": "SELECT count(*) FROM (" + endless + ")"} {
 			late := begin(t, st, request())
@@ -146,9 +122,7 @@ func TestTransactionThatOutlastsTxTimeoutIsRolledBack(t *testing.T) {
 			if err := <-lingers; linger != "" && err == nil {
 				t.Errorf("%s: it was not stopped", name)
 			}
-			if err := late.complete(t); !errors.Is(err, store.ErrNotApplied) {
-				t.Errorf("%s: %v, want ErrNotApplied", name, err)
-			}
+			labtest.Want(t, name, late.complete(t), store.ErrNotApplied)
 			d.wantEffects(t, file, 0)
 			if err := begin(t, st, duplicate(late.ClaimRequest)).complete(t); err != nil {
 				t.Errorf("%s: the attempt that followed: %v", name, err)
@@ -170,9 +144,7 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 		wantClaim(t, other, duplicate(first), store.InProgress)
 		done := begin(t, st, request())
 		done.exec(t)
-		if err := done.complete(t); err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, done.complete(t))
 		writer := begin(t, st, first) // again
 		writer.exec(t)
 		wantClaim(t, other, duplicate(first), store.InProgress)
@@ -192,9 +164,7 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 				claimed <- err
 			}()
 		}
-		if err := writer.complete(t); err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, writer.complete(t))
 		for range 2 {
 			if err := <-claimed; err != nil {
 				t.Errorf("a claim that waited: %v", err)
@@ -202,9 +172,7 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 		}
 		end := begin(t, other, second) // again
 		end.exec(t)
-		if err := end.complete(t); err != nil {
-			t.Error(err)
-		}
+		labtest.Must(t, end.complete(t))
 		d.wantEffects(t, file, 3)
 	})
 }
@@ -231,9 +199,7 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 		record := func() time.Duration {
 			t.Helper()
 			record, err := st.Inspect(t.Context(), r.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			return record.Lease
 		}
 		if left := record(); left > time.Minute {
@@ -258,9 +224,7 @@ func TestPoolsOfAnySize(t *testing.T) {
 			db := d.open(t, d.withEffects(t))
 			db.SetMaxOpenConns(conns)
 			st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			labtest.Must(t, err)
 			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
 			h.FiftyAtOnce(t)
 		}
@@ -278,9 +242,7 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 		t.Cleanup(func() { _ = db.Close() })
 		db.SetMaxOpenConns(4)
 		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		labtest.Must(t, err)
 		h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
 		h.PanicsLeaveNothing(t, panicking)
 	})

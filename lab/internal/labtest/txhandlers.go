@@ -73,8 +73,9 @@ func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 }
 
 // PanicsLeaveNothing has the driver panic at every statement of an attempt in turn, from
-// the one on that begins its transaction. Each time its effect is there exactly if its record says so, and nothing of it is left: no
-// connection, no turn, and no lock that would hold up the next attempt.
+// the one on that begins its transaction. Each time its effect is there exactly if its
+// record says so, and nothing of it is left: no connection, no turn, and no lock that
+// would hold up the next attempt.
 func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 	t.Helper()
 	st := NewTxStore(h.Store)
@@ -87,16 +88,13 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 		return n
 	}
 	for n := int64(1); ; n++ {
-		r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Takeover: true, Policy: store.Policy{Retention: time.Hour}}
-		copy(r.ID[:], r.Owner[:])
-		err := h.attempt(t, st, r, func() { driver.At(n) })
+		r := newClaim()
+		err := h.attempt(t, st, r, func() { driver.At(n) }, func(*sql.Tx) {})
 		pending := driver.At(0)
 		if err != nil {
 			_ = st.Release(t.Context(), r.ID, r.Owner)
 		}
-		next := r
-		next.Owner, next.ID[31] = store.NewOwner(), 1
-		if err := h.attempt(t, st, next, func() {}); err != nil {
+		if err := h.attempt(t, st, newClaim(), func() {}, func(*sql.Tx) {}); err != nil {
 			t.Fatalf("after a panic in statement %d: %v", n, err)
 		}
 		for deadline := time.Now().Add(time.Minute); h.DB.Stats().InUse > 0 || slots() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
@@ -121,8 +119,34 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 	}
 }
 
-// attempt claims, writes an effect, and commits.
-func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, claimed func()) (err error) {
+// HabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns, ends
+// nothing.
+func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
+	t.Helper()
+	st := NewTxStore(h.Store)
+	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
+		before := h.count(t, "SELECT COUNT(*) FROM effects")
+		err := h.attempt(t, st, newClaim(), func() {}, func(tx *sql.Tx) {
+			Want(t, name, end(tx), managed)
+			if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
+				t.Errorf("%s: %d effects before the end", name, n)
+			}
+		})
+		if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; err != nil || n != 1 {
+			t.Errorf("%s: %v, %d effects, want 1", name, err, n)
+		}
+	}
+}
+
+// newClaim is a claim of a new operation.
+func newClaim() store.ClaimRequest {
+	r := store.ClaimRequest{Owner: store.NewOwner(), Lease: time.Hour, Takeover: true, Policy: store.Policy{Retention: time.Hour}}
+	copy(r.ID[:], r.Owner[:])
+	return r
+}
+
+// attempt claims, writes an effect, and commits. The functions are called in between.
+func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, claimed func(), written func(*sql.Tx)) (err error) {
 	defer func() {
 		if value := recover(); value != nil { // as in an engine
 			err = fmt.Errorf("it panicked: %v", value)
@@ -134,8 +158,14 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, c
 		return errors.Join(err, errors.New(got.Outcome.String()))
 	}
 	claimed()
-	if err := h.write(st.Bind(ctx, r.ID, r.Owner), "one"); err != nil {
+	bound := st.Bind(ctx, r.ID, r.Owner)
+	if err := h.write(bound, "one"); err != nil {
 		return err
 	}
+	tx, err := h.Tx(bound)
+	if err != nil {
+		return err
+	}
+	written(tx)
 	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")})
 }
