@@ -73,7 +73,7 @@ func (h *SQLHandlers) FiftyAtOnce(t *testing.T) {
 }
 
 // PanicsLeaveNothing has the driver panic at every statement of an attempt in turn, from
-// the one on that begins its transaction. Each time its effect is there exactly if its
+// those of its claim on. Each time its effect is there exactly if its
 // record says so, and nothing of it is left: no connection, no turn, and no lock that
 // would hold up the next attempt.
 func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
@@ -89,12 +89,13 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 	}
 	for n := int64(1); ; n++ {
 		r := newClaim()
-		err := h.attempt(t, st, r, func() { driver.At(n) }, func(*sql.Tx) {})
+		driver.At(n)
+		err := h.attempt(t, st, r, func(*sql.Tx) {})
 		pending := driver.At(0)
 		if err != nil {
 			_ = st.Release(t.Context(), r.ID, r.Owner)
 		}
-		if err := h.attempt(t, st, newClaim(), func() {}, func(*sql.Tx) {}); err != nil {
+		if err := h.attempt(t, st, newClaim(), func(*sql.Tx) {}); err != nil {
 			t.Fatalf("after a panic in statement %d: %v", n, err)
 		}
 		for deadline := time.Now().Add(time.Minute); h.DB.Stats().InUse > 0 || slots() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
@@ -126,7 +127,7 @@ func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	st := NewTxStore(h.Store)
 	for name, end := range map[string]func(*sql.Tx) error{"Commit": (*sql.Tx).Commit, "Rollback": (*sql.Tx).Rollback} {
 		before := h.count(t, "SELECT COUNT(*) FROM effects")
-		err := h.attempt(t, st, newClaim(), func() {}, func(tx *sql.Tx) {
+		err := h.attempt(t, st, newClaim(), func(tx *sql.Tx) {
 			Want(t, name, end(tx), managed)
 			if n := h.count(t, "SELECT COUNT(*) FROM effects") - before; n != 0 {
 				t.Errorf("%s: %d effects before the end", name, n)
@@ -146,7 +147,7 @@ func newClaim() store.ClaimRequest {
 }
 
 // attempt claims, writes an effect, and commits. The functions are called in between.
-func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, claimed func(), written func(*sql.Tx)) (err error) {
+func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, written func(*sql.Tx)) (err error) {
 	defer func() {
 		if value := recover(); value != nil { // as in an engine
 			err = fmt.Errorf("it panicked: %v", value)
@@ -157,7 +158,6 @@ func (h *SQLHandlers) attempt(t *testing.T, st *TxStore, r store.ClaimRequest, c
 	if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
 		return errors.Join(err, errors.New(got.Outcome.String()))
 	}
-	claimed()
 	bound := st.Bind(ctx, r.ID, r.Owner)
 	if err := h.write(bound, "one"); err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 // record. The caller has validated the request.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if t.Dialect.Embedded {
-		found, err := t.look(ctx, t.DB, r.ID)
+		found, err := t.lookAlone(ctx, "claim", r.ID)
 		if err != nil {
-			return store.ClaimResult{}, t.Dialect.Fail("claim", err)
+			return store.ClaimResult{}, err
 		}
 		if d := found.Decide(r); !d.Rewrites() {
 			return d.Result(t.Dialect.Name)

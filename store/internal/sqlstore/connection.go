@@ -10,44 +10,38 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// connection is one of the pool, for the statements of one caller. A panic of the driver
-// in one of them is its error.
-type connection struct {
-	held *sqltx.Held
-	lent *sqltx.Lent
-}
-
-// connect takes a connection out of the pool.
-func connect(ctx context.Context, db *sql.DB) (*connection, error) {
-	held, err := sqltx.Hold(ctx, db)
+// with calls f with a connection of the pool, in which a panic of the driver is an error.
+// The pool closes the connection if f says that it is broken.
+func with(ctx context.Context, db *sql.DB, f func(on *sqltx.Lent) (broken bool)) error {
+	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	lent, err := sqltx.Lend(held.Conn) //nolint:contextcheck // it has no context of its own
-	if err != nil {
-		held.Release(true)
-		return nil, err
+	defer func() { _ = conn.Close() }()
+	called := false
+	err = sqltx.Raw(conn, func(driverConn any) error {
+		on, err := sqltx.Lend(driverConn.(driver.Conn)) //nolint:forcetypeassert,contextcheck // so database/sql has it; it has no context of its own
+		if err != nil {
+			return err
+		}
+		defer on.End()
+		called = true
+		if f(on) || on.Panicked() {
+			return driver.ErrBadConn // database/sql closes it
+		}
+		return nil
+	})
+	if called {
+		return nil
 	}
-	return &connection{held, lent}, nil
-}
-
-// release gives the connection back to the pool, which closes it if it is broken.
-func (c *connection) release(broken bool) {
-	c.lent.End()
-	c.held.Release(broken || c.lent.Panicked())
-}
-
-// exec executes a statement without parameters.
-func (c *connection) exec(ctx context.Context, statement string) error {
-	_, err := c.lent.Store.ExecContext(ctx, statement)
 	return err
 }
 
 // start executes a statement that begins a transaction. A database with one writer
 // refuses it while there is another one: then start tries again, until ctx ends.
-func (c *connection) start(ctx context.Context, d *Dialect, statement string) error {
+func (d *Dialect) start(ctx context.Context, on *sqltx.Lent, statement string) error {
 	for try := 1; ; try++ {
-		err := d.Fail("begin", c.exec(ctx, statement))
+		err := d.Fail("begin", on.Exec(ctx, statement))
 		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Direct is the [Writer] of a database that has any number of writers. Each statement of
@@ -20,30 +21,27 @@ type Direct struct {
 // Write implements [Writer].
 func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {
-		conn, err := connect(ctx, w.DB)
-		if err != nil {
+		var (
+			result error
+			broken bool
+		)
+		if err := with(ctx, w.DB, func(on *sqltx.Lent) bool {
+			result = f(ctx, direct{on.Store})
+			broken = w.Dialect.isBroken(result)
+			return broken
+		}); err != nil {
 			return w.Dialect.Fail(op, err)
 		}
-		broken, err := w.use(ctx, conn, f)
-		wrote := errors.As(err, new(execError))
+		wrote := errors.As(result, new(execError))
 		switch {
 		case wrote:
-			return w.Dialect.FailCommit(op, err)
-		case isContext(err):
-			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, err.Error())
+			return w.Dialect.FailCommit(op, result)
+		case isContext(result):
+			return fmt.Errorf("%w: %s: %s: the server did not answer a read: %s", store.ErrUnavailable, w.Dialect.Name, op, result.Error())
 		case !broken || try == maxTries: // else the server closed the connection while it was in the pool
-			return w.Dialect.Fail(op, err)
+			return w.Dialect.Fail(op, result)
 		}
 	}
-}
-
-// use calls f with a connection, which it gives back.
-func (w *Direct) use(ctx context.Context, conn *connection, f func(context.Context, Conn) error) (broken bool, err error) {
-	broken = true // unless f returns
-	defer func() { conn.release(broken) }()
-	err = f(ctx, direct{conn.lent.Store})
-	broken = w.Dialect.isBroken(err)
-	return broken, err
 }
 
 // direct is a connection whose writes commit at once. If a write fails, it may have

@@ -13,6 +13,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/internal/slots"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // savepoint is the name of the savepoint before the effects of a handler. It is gone
@@ -46,8 +47,9 @@ func (d *Dialect) SQLTx(ctx context.Context) (*sql.Tx, error) {
 // session is the connection of a handler's transaction.
 type session struct {
 	*Table
-	*connection
 
+	held  *sqltx.Held
+	lent  *sqltx.Lent
 	id    store.ID
 	owner store.Owner
 	taken bool // back from the handler
@@ -60,27 +62,35 @@ type session struct {
 
 // open begins a transaction by statements.
 func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	conn, err := connect(ctx, t.DB)
+	held, err := sqltx.Hold(ctx, t.DB)
 	if err != nil {
 		return nil, t.Dialect.Fail("begin", err)
 	}
-	for _, statement := range statements {
-		if err = conn.start(ctx, t.Dialect, statement); err != nil {
-			break
+	on, err := sqltx.Lend(held.Conn) //nolint:contextcheck // it outlives this call
+	if err == nil {
+		if err = t.begin(ctx, on, statements); err != nil {
+			on.End()
 		}
 	}
-	if err == nil {
-		err = conn.lent.Begin(t.Dialect.Undoes) //nolint:contextcheck // it outlives this call
-	}
 	if err != nil {
-		conn.release(true)
+		held.Release(true)
 		return nil, t.Dialect.Fail("begin", err)
 	}
-	s := &session{Table: t, connection: conn, id: id, owner: owner}
+	s := &session{Table: t, held: held, lent: on, id: id, owner: owner}
 	if t.Dialect.Embedded {
 		t.writer.Store(s)
 	}
 	return s, nil
+}
+
+// begin begins a transaction on a connection, and makes that of its handler.
+func (t *Table) begin(ctx context.Context, on *sqltx.Lent, statements []string) error {
+	for _, statement := range statements {
+		if err := t.Dialect.start(ctx, on, statement); err != nil {
+			return err
+		}
+	}
+	return on.Begin(t.Dialect.Undoes) //nolint:contextcheck // it outlives this call
 }
 
 // Refuse implements [lazytx.Session].
@@ -107,7 +117,7 @@ func (s *session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	if err := s.finish(ctx, r); err != nil {
 		return err
 	}
-	err = s.Dialect.FailCommit("complete", s.exec(ctx, "COMMIT"))
+	err = s.Dialect.FailCommit("complete", s.lent.Exec(ctx, "COMMIT"))
 	switch {
 	case err == nil:
 		s.over = true
@@ -123,7 +133,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	if s.lent.Undone() {
 		return notApplied("a statement of the handler failed, and its transaction was rolled back with it")
 	}
-	switch err := s.exec(ctx, "RELEASE SAVEPOINT "+savepoint); {
+	switch err := s.lent.Exec(ctx, "RELEASE SAVEPOINT "+savepoint); {
 	case err != nil && s.Dialect.NoSavepoint(err):
 		return lazytx.EndedByHandler(s.Dialect.Name)
 	case err != nil:
@@ -164,7 +174,7 @@ func (s *session) Rollback(ctx context.Context) error {
 
 // keep undoes the effects, and commits a renewal of the lease.
 func (s *session) keep(ctx context.Context, lease time.Duration) error {
-	if err := s.exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+	if err := s.lent.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
 		return err
 	}
 	found, err := s.hold(ctx, s.lent.Store, s.id)
@@ -174,12 +184,12 @@ func (s *session) keep(ctx context.Context, lease time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, "COMMIT")
+	return s.lent.Exec(ctx, "COMMIT")
 }
 
 // undo rolls back. If that fails, End closes the connection.
 func (s *session) undo(ctx context.Context) error {
-	if err := s.exec(ctx, "ROLLBACK"); err != nil {
+	if err := s.lent.Exec(ctx, "ROLLBACK"); err != nil {
 		return fmt.Errorf("%w: %s: rollback: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
 	}
 	s.over = true
@@ -218,8 +228,14 @@ func (s *session) End() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
 		defer cancel()
-		s.release(s.exec(ctx, s.Dialect.Back) != nil)
+		s.release(s.lent.Exec(ctx, s.Dialect.Back) != nil)
 	}()
+}
+
+// release gives the connection back to the pool, which closes it if it is broken.
+func (s *session) release(broken bool) {
+	s.lent.End()
+	s.held.Release(broken || s.lent.Panicked())
 }
 
 // promise answers a renewal while the transaction excludes all others, if it is that of

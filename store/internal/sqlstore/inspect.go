@@ -84,9 +84,13 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 	}
 	var page store.Page
 	for {
-		rows, err := t.listAfter(ctx, after)
+		var rows []row
+		err := t.read(ctx, "list", func(ctx context.Context, on Conn) (err error) {
+			rows, err = t.listAfter(ctx, on, after)
+			return err
+		})
 		if err != nil {
-			return store.Page{}, t.Dialect.Fail("list", err)
+			return store.Page{}, err
 		}
 		for i := range rows {
 			r := &rows[i]
@@ -115,9 +119,9 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 }
 
 // listAfter reads the rows behind an ID.
-func (t *Table) listAfter(ctx context.Context, after []byte) ([]row, error) {
+func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, error) {
 	at := time.Now().UnixMicro()
-	rows, err := t.DB.QueryContext(ctx, t.statements.list, after, scannedAtOnce)
+	rows, err := on.QueryContext(ctx, t.statements.list, after, scannedAtOnce)
 	if err != nil {
 		return nil, err
 	}

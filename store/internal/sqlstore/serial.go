@@ -10,6 +10,7 @@ import (
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/slots"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Serial is the [Writer] of a database that has one writer at a time. Operations that
@@ -89,22 +90,22 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 		return w.dialect.Fail(op, err)
 	}
 	defer w.turns.Release()
-	conn, err := connect(ctx, w.db)
+	var result error
+	err := with(ctx, w.db, func(on *sqltx.Lent) (broken bool) {
+		result = w.execute(ctx, on, batch)
+		return result != nil && on.Exec(context.WithoutCancel(ctx), "ROLLBACK") != nil
+	})
 	if err != nil {
 		return w.dialect.Fail(op, err)
 	}
-	broken := true // unless this returns
-	defer func() { conn.release(broken) }()
-	err = w.execute(ctx, conn, batch)
-	broken = err != nil && conn.exec(context.WithoutCancel(ctx), "ROLLBACK") != nil
-	return err
+	return result
 }
 
 // execute begins a transaction, executes a batch in it, and commits. It waits for other
 // processes until ctx ends; the transaction does not end with ctx, because an interrupted
 // statement would end that of all.
-func (w *Serial) execute(ctx context.Context, conn *connection, batch []batching.Sent[operation]) error {
-	if err := conn.start(ctx, w.dialect, beginWriter); err != nil {
+func (w *Serial) execute(ctx context.Context, on *sqltx.Lent, batch []batching.Sent[operation]) error {
+	if err := w.dialect.start(ctx, on, beginWriter); err != nil {
 		return err
 	}
 	rest := context.WithoutCancel(ctx)
@@ -113,11 +114,11 @@ func (w *Serial) execute(ctx context.Context, conn *connection, batch []batching
 		if v.err = nil; !s.Begin() {
 			continue
 		}
-		if v.err = v.do(rest, conn.lent.Store); v.err != nil && !IsResult(v.err) {
+		if v.err = v.do(rest, on.Store); v.err != nil && !IsResult(v.err) {
 			return statementError{v.err}
 		}
 	}
-	return w.dialect.FailCommit("commit", conn.exec(rest, "COMMIT"))
+	return w.dialect.FailCommit("commit", on.Exec(rest, "COMMIT"))
 }
 
 // longestPause bounds the wait between two tries to become the writer.

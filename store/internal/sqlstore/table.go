@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
@@ -84,7 +86,12 @@ func (t *Table) write(ctx context.Context, op string, f func(context.Context, Co
 // out to be useless, it closes it.
 func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	if t.Dialect.Embedded { // readers do not wait for the writer
-		return t.Dialect.Fail(op, f(ctx, t.DB))
+		var result error
+		err := with(ctx, t.DB, func(on *sqltx.Lent) bool {
+			result = f(ctx, on.Store)
+			return t.Dialect.isBroken(result)
+		})
+		return t.Dialect.Fail(op, cmp.Or(err, result))
 	}
 	return t.Writer.Write(ctx, op, f)
 }

@@ -59,6 +59,12 @@ func (l *Lent) Begin(undoes Undoes) (err error) {
 	return err
 }
 
+// Exec executes a statement of the store that has no parameters.
+func (l *Lent) Exec(ctx context.Context, statement string) error {
+	_, err := l.Store.ExecContext(ctx, statement)
+	return err
+}
+
 // Refuse makes the calls that the handler still makes fail. It does not wait for those
 // that are on their way.
 func (l *Lent) Refuse() { l.refused.Store(true) }
