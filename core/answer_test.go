@@ -81,68 +81,6 @@ func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
 	}
 }
 
-// A renewer looks at its leases in a new order once the wall clock went ahead by 10 ms,
-// and takes less for the difference of two readings.
-func TestAClockThatWentAheadALittle(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		ahead   time.Duration
-		aligned bool
-	}{{0, false}, {10*time.Millisecond - 1, false}, {10 * time.Millisecond, true}, {time.Hour, true}, {-time.Hour, false}} {
-		r, add, _ := renewing(t)
-		at := now()
-		r.skew = at.skew()
-		deadline := at.add(2 * time.Hour)
-		a := add(deadline, at.add(90*time.Minute), never)
-		later := at
-		later.wall += int64(c.ahead)
-		r.align(later)
-		if got := a.lease.deadline != deadline; got != c.aligned {
-			t.Errorf("%v ahead: aligned %t, want %t", c.ahead, got, c.aligned)
-		}
-		if c.aligned && later.until(a.lease.deadline) != 2*time.Hour-c.ahead {
-			t.Errorf("%v ahead: the deadline is in %v", c.ahead, later.until(a.lease.deadline))
-		}
-		if r.skew != later.skew() {
-			t.Errorf("%v ahead: the skew is taken for %v, want %v", c.ahead, r.skew, later.skew())
-		}
-	}
-}
-
-// Between two tries of the background there is a pause, four times as long after each
-// failure, up to a second.
-func TestPausesOfTheBackground(t *testing.T) {
-	t.Parallel()
-	var got []time.Duration
-	for d := time.Duration(0); len(got) < 6; {
-		d = nextPause(d)
-		got = append(got, d)
-	}
-	want := []time.Duration{10, 40, 160, 640, 1000, 1000}
-	for i, d := range got {
-		if d != want[i]*time.Millisecond {
-			t.Errorf("the pauses are %v, want %v ms", got, want)
-			break
-		}
-	}
-}
-
-// The times of a renewal are parts of the lease, with a bound where the lease is short or
-// long.
-func TestTimesOfARenewal(t *testing.T) {
-	t.Parallel()
-	for lease, want := range map[time.Duration][4]time.Duration{ // local deadline, timeout, retry, sleep
-		time.Second:      {750 * time.Millisecond, time.Second / 6, 50 * time.Millisecond, 250 * time.Millisecond},
-		2 * time.Second:  {1750 * time.Millisecond, time.Second / 3, 100 * time.Millisecond, 500 * time.Millisecond},
-		30 * time.Second: {27 * time.Second, 5 * time.Second, 1500 * time.Millisecond, time.Second},
-		time.Hour:        {54 * time.Minute, 10 * time.Minute, 3 * time.Minute, time.Second},
-	} {
-		if got := [4]time.Duration{localDeadline(lease), renewalTimeout(lease), renewalRetry(lease), renewerSleep(lease)}; got != want {
-			t.Errorf("of a lease of %v: %v, want %v", lease, got, want)
-		}
-	}
-}
-
 // An attempt that fell due while a batch was out is renewed by the next one, also where
 // no other is due.
 func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {

@@ -95,40 +95,6 @@ func TestCompletionsThatAFullStoreRefusesAreBoundedAndLapse(t *testing.T) {
 	})
 }
 
-// A secret that was rotated or a grant that was revoked is put right while the lease
-// lasts.
-func TestMisconfigurationThatHealsLosesNothing(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"completion": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "answer", reprise.EndUnrecorded) },
-		"release": func(t *testing.T, a *reprise.Attempt) {
-			wantError(t, "Release", a.Release(), store.ErrMisconfigured)
-		},
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrMisconfigured }
-			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
-			a, start := b.claim(t, order("k")), time.Now()
-			end(t, a)
-			if took := time.Since(start); took > 0 {
-				t.Errorf("held the response back for %v", took)
-			}
-			time.Sleep(lease / 2)
-			b.want(t, order("k"), reprise.InProgress)
-			b.store.heal()
-			time.Sleep(2 * time.Second)
-			if name == "completion" {
-				b.want(t, order("k"), reprise.Replayed)
-			} else {
-				release(t, b.claim(t, order("k")))
-			}
-			if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
-				t.Errorf("%+v", s)
-			}
-		})
-	}
-}
-
 func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 	for name, limits := range map[string]reprise.BackgroundLimits{"tasks": {Tasks: 2}, "bytes": {Bytes: 12}} {
 		inTimeNamed(t, name, func(t *testing.T) {
@@ -153,43 +119,6 @@ func TestTaskWithoutRoomIsDroppedAndItsLeaseLapses(t *testing.T) {
 			b.want(t, order("1"), reprise.Replayed)
 		})
 	}
-}
-
-// A task that always fails does not keep the others from being done, nor is it tried
-// without pause.
-func TestFailingTaskDelaysNoOther(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var down atomic.Bool
-		var poisoned atomic.Int64
-		down.Store(true)
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-			if string(r.Payload) == "poison" {
-				poisoned.Add(1)
-				return store.ErrUnknown
-			}
-			if down.Load() {
-				return store.ErrUnavailable
-			}
-			return b.store.Store.Complete(ctx, r)
-		}
-		complete(t, b.claim(t, order("poison")), "poison", reprise.EndUnrecorded)
-		for i := range 100 {
-			a := b.claim(t, order(strconv.Itoa(i)))
-			go func() { _, _ = a.Complete(reprise.Completion{Payload: []byte("answer")}) }()
-		}
-		time.Sleep(5 * time.Second)
-		down.Store(false)
-		before := poisoned.Load()
-		time.Sleep(10 * time.Second)
-		for i := range 100 {
-			b.want(t, order(strconv.Itoa(i)), reprise.Replayed)
-		}
-		if n := poisoned.Load() - before; n < 5 || n > 15 {
-			t.Errorf("the one that fails was tried %d times in 10 s", n)
-		}
-		b.store.heal()
-	})
 }
 
 // The renewal finds that the record was released, which is no loss.
@@ -230,28 +159,6 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 			wantCause(t, a.Context(), context.Canceled)
 		})
 	}
-}
-
-// A store that keeps leases and never takes a result blocked its key until the process
-// ended.
-func TestCompletionThatIsNeverTakenLapses(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Age: 5 * time.Minute}})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
-		time.Sleep(5 * time.Minute)
-		b.want(t, order("k"), reprise.InProgress)
-		time.Sleep(lease + 3*time.Second)
-		if s := b.Stats(); s.Background != 0 || s.BackgroundBytes != 0 || s.Running != 0 || s.BackgroundDropped != 1 {
-			t.Errorf("%+v, want the completion given up", s)
-		}
-		b.events.wantCount(t, "dropped", 1)
-		a := b.claim(t, order("k"))
-		if n := a.View().Number(); n != 2 {
-			t.Errorf("attempt %d, want 2: the first lapsed", n)
-		}
-		release(t, a)
-	})
 }
 
 // A claim of an operation that runs at most once blocks its key for the whole retention
@@ -359,38 +266,6 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// That is so however long the call had waited before it claimed.
-func TestReleaseOfAClaimAfterALongWaitIsRepeated(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		a := other.claim(t, order("k"))
-		var away atomic.Bool
-		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if away.Load() {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		waited := make(chan error)
-		go func() {
-			_, err := b.Begin(t.Context(), wait(order("k"), time.Hour))
-			waited <- err
-		}()
-		time.Sleep(3 * lease)
-		away.Store(true)
-		wantError(t, "Begin", <-waited, store.ErrUnknown)
-		time.Sleep(lease / 2)
-		b.store.heal()
-		time.Sleep(10 * time.Second)
-		if s := b.Stats(); s.BackgroundDropped != 0 || s.Background != 0 {
-			t.Errorf("%d dropped and %d held, want none", s.BackgroundDropped, s.Background)
-		}
-		release(t, a)
-	})
 }
 
 // A completion that the store refuses is given up when its lease is lost, at once; one

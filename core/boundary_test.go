@@ -27,42 +27,6 @@ func (s *events) of(t *testing.T, kind string) reprise.Event {
 	return s.list[at]
 }
 
-func TestAnEndSaysHowLongTheRunAndTheCompletionTook(t *testing.T) {
-	const claiming, running, completing = time.Second / 2, 3 * time.Second, time.Second
-	for _, released := range []bool{false, true} {
-		name, kind := "completed", "completed"
-		if released {
-			name, kind = "released", "released"
-		}
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				time.Sleep(claiming)
-				return b.store.Store.Claim(ctx, r)
-			}
-			b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-				time.Sleep(completing)
-				return b.store.Store.Complete(ctx, r)
-			}
-			b.store.onRelease = func(ctx context.Context, id store.ID, owner store.Owner) error {
-				time.Sleep(completing)
-				return b.store.Store.Release(ctx, id, owner)
-			}
-			a := b.claim(t, order("k"))
-			time.Sleep(running)
-			if released {
-				release(t, a)
-			} else {
-				complete(t, a, "answer", reprise.EndRecorded)
-			}
-			e := b.events.of(t, kind)
-			if e.RunTime != running || e.CompleteTime != completing || e.Elapsed != claiming+running+completing {
-				t.Errorf("ran for %v, ended within %v, %v in all; want %v, %v, %v", e.RunTime, e.CompleteTime, e.Elapsed, running, completing, claiming+running+completing)
-			}
-		})
-	}
-}
-
 // A completion in the background that finds another owner in the record ends with the
 // loss of the lease.
 func TestBackgroundCompletionReportsALostLease(t *testing.T) {

@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,29 +46,6 @@ func (o *owners) sameOwner(t *testing.T, n int) {
 	}
 }
 
-func TestClaimIsRepeatedWithTheSameOwner(t *testing.T) {
-	for _, failure := range []error{store.ErrUnknown, store.ErrUnavailable, store.ErrNotReplicated, errors.New("a raw driver error")} {
-		inTimeNamed(t, failure.Error(), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			var calls owners
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				res, err := b.store.Store.Claim(ctx, r)
-				if calls.add(r.Owner) < 3 {
-					return store.ClaimResult{}, fmt.Errorf("lost: %w", failure)
-				}
-				return res, err
-			}
-			a := b.claim(t, order("k"))
-			calls.sameOwner(t, 3)
-			if got := a.View().Number(); got != 1 {
-				t.Errorf("attempt %d after its claim was repeated, want 1", got)
-			}
-			complete(t, a, "answer", reprise.EndRecorded)
-			b.events.want(t, "store-error", "store-error", "claimed", "completed")
-		})
-	}
-}
-
 // The store executes a claim that its caller gave up, at any moment of the next claim
 // budget.
 func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
@@ -93,36 +69,6 @@ func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
 			release(t, b.claim(t, order("k")))
 		})
 	}
-}
-
-func TestClaimOfUnknownOutcomeIsReleasedTwiceAClaimBudgetApart(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var claims, releases owners
-		b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			claims.add(r.Owner)
-			return store.ClaimResult{}, store.ErrNotReplicated
-		}
-		b.store.onRelease = func(_ context.Context, _ store.ID, o store.Owner) error {
-			if releases.add(o) <= 2 {
-				return store.ErrUnavailable // and repeated until it has a result
-			}
-			return nil
-		}
-		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, store.ErrNotReplicated)
-		time.Sleep(time.Minute)
-		claims.sameOwner(t, 4)
-		releases.sameOwner(t, 4)
-		who, at := releases.get()
-		if claimed, _ := claims.get(); who[0] != claimed[0] {
-			t.Error("released another owner's claim")
-		}
-		if apart := at[3].Sub(at[2]); apart != budget {
-			t.Errorf("released %v apart, want %v", apart, budget)
-		}
-		b.events.wantCount(t, "released", 1)
-	})
 }
 
 // A waiter asks again after a claim that it gave up is being released. The new claim must

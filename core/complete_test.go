@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,44 +35,6 @@ func TestCompletedResponseIsReplayed(t *testing.T) {
 		release(t, b.claim(t, op))
 		b.events.want(t, "claimed", "in-progress", "mismatch", "completed",
 			"replayed", "replayed", "mismatch", "claimed", "released")
-	})
-}
-
-// A store that does not answer holds the response back for the budget, and the record
-// comes after it.
-func TestCompletionGoesOnInTheBackground(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: lease})
-		b.store.onComplete = func(ctx context.Context, _ store.CompleteRequest) error {
-			<-ctx.Done()
-			return fmt.Errorf("%w: gave up", store.ErrUnknown)
-		}
-		a := b.claim(t, order("k"))
-		payload, start := []byte("answer"), time.Now()
-		end, err := a.Complete(reprise.Completion{Payload: payload})
-		copy(payload, "reused")
-		if err != nil || end.End != reprise.EndUnrecorded {
-			t.Fatal(end, err)
-		}
-		wantError(t, "the result", end.Err, store.ErrUnknown)
-		if took := time.Since(start); took < budget*95/100 || took > budget {
-			t.Errorf("held the response back for %v, want 1.9s to 2s", took)
-		}
-
-		time.Sleep(3 * lease) // the lease is kept meanwhile
-		setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), reprise.InProgress)
-		b.want(t, order("k"), reprise.InProgress)
-		if n := b.events.count("run-too-long"); n > 0 {
-			t.Error("MaxRun counts on after the handler has returned")
-		}
-		b.store.heal()
-		time.Sleep(2 * budget)
-		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != "answer" {
-			t.Errorf("recorded %q", got)
-		}
-		if u, c := b.events.count("unrecorded"), b.events.count("completed"); u != 1 || c != 1 {
-			t.Errorf("an unrecorded response was reported %d times and its record %d, want 1 and 1", u, c)
-		}
 	})
 }
 
@@ -172,27 +133,5 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 			t.Errorf("attempt %d after a lapse, want 2", a.View().Number())
 		}
 		release(t, a)
-	})
-}
-
-// The renewal reports the loss before the reply of the completion.
-func TestRenewalThatFindsTheRecordCompletedIsNoLoss(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
-			_ = b.store.Store.Complete(ctx, r)
-			<-ctx.Done()
-			return store.ErrUnknown
-		}
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
-		time.Sleep(lease / 2)
-		b.want(t, order("k"), reprise.Replayed) // no need to wait for the reply
-		time.Sleep(lease)
-		b.store.heal()
-		time.Sleep(2 * budget)
-		if n := b.events.count("lease-lost"); n > 0 {
-			t.Error("a loss was reported")
-		}
-		b.events.wantCount(t, "completed", 1)
 	})
 }

@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -86,66 +85,6 @@ func TestHandlersContextDoesNotPassForItsClients(t *testing.T) {
 			t.Errorf("is taken for its client's by the key %v", s.key)
 		}
 		release(t, a)
-	})
-}
-
-func TestFirstCauseStays(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: lease / 2})
-		a := overtake(t, b, order("k"))
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		if r, l := b.events.count("run-too-long"), b.events.count("lease-lost"); r != 1 || l != 1 {
-			t.Errorf("%d long runs and %d losses reported, want 1 and 1", r, l)
-		}
-		b.store.heal()
-		release(t, a)
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-	})
-}
-
-// Everything that package context derives from it ends with it, at once and without a
-// goroutine each.
-func TestChildrenOfTheHandlersContext(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
-		a := b.claim(t, order("k"))
-		timed, stop := context.WithTimeout(a.Context(), time.Hour)
-		defer stop()
-		quick, stopQuick := context.WithTimeout(a.Context(), time.Second)
-		defer stopQuick()
-		valued := context.WithValue(timed, traceKey{}, "child")
-		free := context.WithoutCancel(valued)
-		ran := make(chan error, 1)
-		context.AfterFunc(valued, func() { ran <- context.Cause(valued) })
-		stopped := context.AfterFunc(a.Context(), func() { t.Error("a stopped function ran") })
-		if !stopped() {
-			t.Error("AfterFunc was not stopped")
-		}
-
-		time.Sleep(time.Second)
-		wantCause(t, quick, context.DeadlineExceeded)
-		wantCause(t, a.Context(), nil)
-		time.Sleep(lease)
-		for _, ctx := range []context.Context{a.Context(), timed, valued} {
-			wantCause(t, ctx, store.ErrLeaseLost)
-			if !errors.Is(ctx.Err(), context.Canceled) {
-				t.Errorf("error %v, want canceled", ctx.Err())
-			}
-		}
-		wantError(t, "AfterFunc", <-ran, store.ErrLeaseLost)
-		wantCause(t, free, nil)
-		if v, ok := reprise.AttemptFrom(free); !ok || v != a.View() || free.Value(traceKey{}) != "child" {
-			t.Error("a context without cancellation lost its values")
-		}
-		b.store.heal()
-		release(t, a)
-
-		late, stopLate := context.WithCancel(a.Context())
-		defer stopLate()
-		wantCause(t, late, store.ErrLeaseLost)
 	})
 }
 
@@ -272,26 +211,6 @@ func TestAttemptFromTheContextOfAFramework(t *testing.T) {
 			}
 		}
 		release(t, a)
-	})
-}
-
-// The run of a context that its own framework's context leads back to: the search for the
-// runs around an operation ends all the same.
-func TestBeginInsideOfACircleOfContexts(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		own := frameworkContext{t.Context(), map[string]any{}}
-		a := must(b.Begin(own, order("k")))
-		own.values[store.ContextKey] = a.Attempt.Context()
-		if got, err := b.Begin(own, order("other")); got.Outcome != reprise.Claimed || err != nil {
-			t.Errorf("another operation: %v, %v", got.Outcome, err)
-		} else {
-			release(t, got.Attempt)
-		}
-		if got, err := b.Begin(own, order("k")); got.Outcome != reprise.InProgress {
-			t.Errorf("the same operation: %v, %v", got.Outcome, err)
-		}
-		release(t, a.Attempt)
 	})
 }
 

@@ -461,25 +461,6 @@ func TestDoWithoutProtection(t *testing.T) {
 	}
 }
 
-// Nor does it decide for the other preset, however deep it lies.
-func TestDoWithinDoDoesNotDecideForIt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		inner, outer := newDoer(b, reprise.Recoverable), newDoer(b, reprise.AtMostOnce)
-		inner.op.Key = "inner"
-		for range 2 {
-			_, _, err := outer.do(t.Context(), func(ctx context.Context) error {
-				_, _, err := inner.do(ctx, func(context.Context) error { return fmt.Errorf("inner: %w", reprise.Retry(errSoldOut)) })
-				return err
-			})
-			if e := doError(t, err); !e.Kept || e.Answer || !errors.Is(err, errSoldOut) {
-				t.Errorf("%+v", e)
-			}
-			outer.wantRuns(t, 1)
-		}
-	})
-}
-
 func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, memstore.New(), nil, reprise.Config{})

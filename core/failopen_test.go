@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -254,36 +253,6 @@ func TestFailOpenDoesNotOpenBesideASharedClaimWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// One failed claim opened the whole engine for a second: completed keys ran again over a
-// store that was well.
-func TestFailOpenOpensOnlyTheOperationWhoseClaimFailed(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		for i := range 100 {
-			complete(t, b.claim(t, open(order(strconv.Itoa(i)))), "answer", reprise.EndRecorded)
-		}
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if r.ID == idOf(order("unlucky")) {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		unlucky := b.unprotected(t, order("unlucky"))
-		again := 0
-		for i := range 100 {
-			res, err := b.Begin(t.Context(), open(order(strconv.Itoa(i))))
-			if res.Outcome != reprise.Replayed || err != nil {
-				again++
-				release(t, res.Attempt)
-			}
-		}
-		if again > 0 {
-			t.Errorf("%d of 100 completed keys ran again", again)
-		}
-		release(t, unlucky)
-	})
-}
-
 // The lease of the attempt is over, and its handler still runs, or its result waits in
 // the background.
 func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
@@ -316,35 +285,6 @@ func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
 			if name == "running" {
 				release(t, a)
 			}
-		})
-	}
-}
-
-// The server was reached and granted the claim, whose lease another may have by now.
-func TestFailOpenDoesNotOpenAfterAnAnswerOfTheServer(t *testing.T) {
-	for name, claim := range map[string]func(try int64, r store.ClaimRequest) (store.ClaimResult, error){
-		"claimed, and not renewed": func(_ int64, _ store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: 1}, nil
-		},
-		"not replicated, then unreachable": func(try int64, _ store.ClaimRequest) (store.ClaimResult, error) {
-			if try == 1 {
-				return store.ClaimResult{}, store.ErrNotReplicated
-			}
-			return store.ClaimResult{}, store.ErrUnavailable
-		},
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			var tries atomic.Int64
-			b.store.onClaim = func(_ context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				return claim(tries.Add(1), r)
-			}
-			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-				return nil, store.ErrUnavailable
-			}
-			res, err := b.Begin(t.Context(), open(order("k")))
-			wantNoRun(t, res, err, reprise.Unavailable)
-			b.store.heal()
 		})
 	}
 }

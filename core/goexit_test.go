@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -114,40 +113,6 @@ func TestStoreThatEndsTheGoroutineOfARenewalIsAskedAgain(t *testing.T) {
 				t.Errorf("%d failures were reported, want one for each attempt and renewal", n)
 			}
 		})
-	}
-}
-
-// A worker of the background whose goroutine ended unlocked the queue, which another one
-// had locked, and left its task behind.
-func TestStoreThatEndsTheGoroutinesOfTheBackgroundIsAskedAgain(t *testing.T) {
-	for name, c := range attemptEnds {
-		for _, executed := range []bool{false, true} {
-			inTimeNamed(t, fmt.Sprint(name, ", executed ", executed), func(t *testing.T) {
-				const attempts = 20
-				b := setup(t, reprise.Config{})
-				calls := b.exits(executed)
-				var running []*reprise.Attempt
-				for i := range attempts {
-					running = append(running, b.claim(t, order(strconv.Itoa(i))))
-				}
-				calls.Store(3 * attempts) // the first one is the request's
-				var ending sync.WaitGroup
-				for _, a := range running {
-					ending.Go(func() { c.end(a) })
-				}
-				ending.Wait()
-				if n := b.Stats().Background; n != attempts {
-					t.Errorf("the background has %d tasks, want %d", n, attempts)
-				}
-				time.Sleep(5 * time.Minute)
-				for i := range attempts {
-					b.wantEnded(t, order(strconv.Itoa(i)), c.retry)
-				}
-				if err := closeWithin(t, b.Engine, time.Second); err != nil {
-					t.Error(err)
-				}
-			})
-		}
 	}
 }
 
@@ -297,8 +262,6 @@ func (l *exitingList) List(ctx context.Context, q store.Query) (store.Page, erro
 }
 
 func TestListingThatEndsTheGoroutineIsRepeated(t *testing.T) { testListing(t, false) }
-
-func TestListingThatPanicsIsRepeated(t *testing.T) { testListing(t, true) }
 
 func testListing(t *testing.T, panics bool) {
 	t.Helper()

@@ -10,37 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestInstantIsReachedWhenEitherClockSaysSo(t *testing.T) {
-	t.Parallel()
-	at := instant{mono: time.Hour, wall: 1e18}
-	then := at.add(time.Minute)
-	for _, c := range []struct {
-		name    string
-		passed  time.Duration // by the monotonic clock
-		jump    time.Duration // of the wall clock, besides
-		left    time.Duration
-		reached bool
-	}{
-		{"at once", 0, 0, time.Minute, false},
-		{"before", time.Minute - 1, 0, 1, false},
-		{"at", time.Minute, 0, 0, true},
-		{"past", 2 * time.Minute, 0, -time.Minute, true},
-		{"suspended", time.Second, time.Hour, time.Minute - time.Hour - time.Second, true},
-		{"set ahead a little", time.Second, time.Second, 58 * time.Second, false},
-		{"set back", time.Minute - 1, -time.Hour, 1, false},
-		{"set back, and passed", time.Minute, -time.Hour, 0, true},
-	} {
-		now := at.add(c.passed)
-		now.wall += int64(c.jump)
-		if got := now.until(then); got != c.left {
-			t.Errorf("%s: %v left, want %v", c.name, got, c.left)
-		}
-		if got := now.reached(then); got != c.reached {
-			t.Errorf("%s: reached %v", c.name, got)
-		}
-	}
-}
-
 func TestNeverIsNotReached(t *testing.T) {
 	t.Parallel()
 	for _, at := range []instant{{}, now(), {mono: 1<<63 - 2, wall: 1<<63 - 2}} {
@@ -134,22 +103,5 @@ func TestAWallClockSetBackExtendsNothing(t *testing.T) {
 	}
 	if kept.lease.index < 0 {
 		t.Error("the other is gone")
-	}
-}
-
-// The skew of the clocks grows only by the time that the wall clock alone passed.
-func TestSkewIsHowFarTheWallClockIsAhead(t *testing.T) {
-	t.Parallel()
-	at := instant{mono: time.Hour, wall: int64(10 * time.Hour)}
-	if got := at.skew(); got != 9*time.Hour {
-		t.Errorf("%v, want 9h", got)
-	}
-	if got := at.add(time.Minute).skew(); got != at.skew() {
-		t.Errorf("after a minute it is %v, and was %v", got, at.skew())
-	}
-	asleep := at
-	asleep.wall += int64(time.Minute)
-	if got := asleep.skew() - at.skew(); got != time.Minute {
-		t.Errorf("a minute of sleep adds %v", got)
 	}
 }

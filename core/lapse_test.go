@@ -10,30 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestLapsedAttemptIsTakenOver(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		op := order("k")
-		first := overtake(t, b, op)
-		second := other.claim(t, op)
-		if first.View().Number() != 1 || second.View().Number() != 2 {
-			t.Errorf("attempts %d and %d, want 1 and 2", first.View().Number(), second.View().Number())
-		}
-		if first.View().Fence() >= second.View().Fence() {
-			t.Errorf("fences %d and %d do not grow", first.View().Fence(), second.View().Fence())
-		}
-		if keyOf(t, first, "payment") != keyOf(t, second, "payment") {
-			t.Error("the attempts pass different keys downstream")
-		}
-		wantCause(t, first.Context(), store.ErrLeaseLost)
-		wantCause(t, second.Context(), nil)
-		complete(t, second, "second's", reprise.EndRecorded)
-		complete(t, first, "first's", reprise.EndSuperseded)
-		other.events.want(t, "takeover", "completed")
-	})
-}
-
 // After the local deadline the table of the process no longer has an attempt, even if its
 // handler does not notice.
 func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
@@ -94,18 +70,4 @@ func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 			release(t, a)
 		})
 	}
-}
-
-func TestMaxRunCountsFromTheClaimAndNotFromTheWaitForIt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: time.Minute})
-		held := b.claim(t, order("k"))
-		time.AfterFunc(time.Minute+lease/2, func() { _ = held.Release() })
-		a := b.claim(t, wait(order("k"), time.Hour))
-		time.Sleep(time.Minute - 1)
-		wantCause(t, a.Context(), nil)
-		time.Sleep(time.Nanosecond)
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		complete(t, a, "answer", reprise.EndRecorded)
-	})
 }

@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,40 +73,6 @@ func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
 	}
 }
 
-func TestHandlerThatLostItsLeaseDoesNotAffectTheNextAttempt(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *reprise.Attempt){
-		"completes": func(t *testing.T, a *reprise.Attempt) { complete(t, a, "late", reprise.EndContested) },
-		"releases":  release,
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			asked := counted(b)
-			var down atomic.Bool
-			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-				if down.Load() {
-					return nil, store.ErrUnavailable
-				}
-				return b.store.Store.Renew(ctx, rs)
-			}
-			down.Store(true)
-			a := b.claim(t, order("k"))
-			time.Sleep(lease)
-			wantCause(t, a.Context(), store.ErrLeaseLost)
-			down.Store(false)
-			next := b.claim(t, order("k"))
-			end(t, a)
-			wantCause(t, next.Context(), nil)
-			wantCause(t, a.Context(), store.ErrLeaseLost)
-			b.answeredHere(t, asked)
-			time.Sleep(5 * lease)
-			wantCause(t, next.Context(), nil)
-			b.answeredHere(t, asked)
-			complete(t, next, "answer", reprise.EndRecorded)
-			b.want(t, order("k"), reprise.Replayed)
-		})
-	}
-}
-
 func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		sent, answer := make(chan struct{}), make(chan struct{})
@@ -147,24 +112,5 @@ func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
 			t.Errorf("observed fence %d with the values of %v, want those of the first request, %d", late.Fence, trace, first.Fence())
 		}
 		release(t, next.Attempt)
-	})
-}
-
-func TestBackgroundCompletesWithoutDataOfTheNextRequest(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
-		buffer := []byte(strings.Repeat("first ", 100))
-		a := b.claim(t, order("k"))
-		if end, err := a.Complete(reprise.Completion{Payload: buffer}); err != nil || end.End != reprise.EndUnrecorded {
-			t.Fatal(end.End, err)
-		}
-		go copy(buffer, strings.Repeat("second", 100)) // the next request uses the buffer
-		time.Sleep(2 * lease)
-		b.store.heal()
-		time.Sleep(2 * time.Second)
-		if got := b.want(t, order("k"), reprise.Replayed).Payload; string(got) != strings.Repeat("first ", 100) {
-			t.Errorf("kept %.12q…, which is not its own", got)
-		}
 	})
 }

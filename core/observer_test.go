@@ -222,18 +222,6 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 	})
 }
 
-func TestAuditLogHeedsTheLevel(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		log := &buffer{}
-		handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})
-		b := setup(t, reprise.Config{Observer: reprise.NewAuditLog(slog.New(handler))})
-		complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
-		if text := log.String(); text != "" {
-			t.Errorf("logged %s", text)
-		}
-	})
-}
-
 // Errors of stores are wrapped and keep their cause.
 func TestErrorsKeepTheirCause(t *testing.T) {
 	inTime(t, func(t *testing.T) {

@@ -107,54 +107,6 @@ func TestQueuedEventsAreBounded(t *testing.T) {
 	})
 }
 
-func TestReportPassesTheCallersEventOn(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.Refuse(t.Context(), "orders", reprise.KeyMissing, nil)
-		b.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved, Label: "orders", Reason: "ticket 7"})
-		op := order("k")
-		op.Label = "orders"
-		release(t, b.claim(t, op))
-		b.events.want(t, "refused", "resolved", "claimed", "released")
-		for _, e := range b.events.list {
-			if e.Label != "orders" {
-				t.Errorf("%v has the label %q", e.Name(), e.Label)
-			}
-		}
-		if e := b.events.list[0]; e.Outcome != reprise.KeyMissing || e.ID != (store.ID{}) {
-			t.Errorf("%+v", e)
-		}
-		bad := newEngine(t, memstore.New(), reprise.ObserverFunc(func(context.Context, reprise.Event) { panic("a bug") }), reprise.Config{})
-		bad.Report(t.Context(), reprise.Event{Kind: reprise.EventResolved})
-		bad.Refuse(t.Context(), "caf\u00e9", 0, nil)
-		if n := bad.Stats().Labels[""].Outcomes[reprise.Failed]; n != 1 {
-			t.Errorf("an outcome and a label that are invalid are counted %d times", n)
-		}
-	})
-}
-
-// Not parallel: it replaces the default logger.
-func TestNewSaysWhenMaxRunIsTheDefault(t *testing.T) {
-	log := &buffer{}
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-	defer slog.SetDefault(before)
-	for _, cfg := range []reprise.Config{{MaxRun: time.Hour}, {MaxRun: -1}, {Log: slog.New(slog.DiscardHandler)}, {Lease: 1}} {
-		if _, err := reprise.New(memstore.New(), cfg); (err == nil) == (cfg.Lease == 1) {
-			t.Fatal(err)
-		}
-		if log.String() != "" {
-			t.Errorf("%+v is logged: %s", cfg, log)
-		}
-	}
-	if _, err := reprise.New(memstore.New(), reprise.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=INFO") || !strings.Contains(text, "max_run=1h") {
-		t.Errorf("logged %q, want one line", text)
-	}
-}
-
 // Not parallel: it replaces the default logger.
 func TestEngineLogsForOperators(t *testing.T) {
 	log := &buffer{}
@@ -217,36 +169,6 @@ func TestEngineLogsForOperators(t *testing.T) {
 		t.Errorf("logged\n%s", text)
 	}
 }
-
-// Not parallel: it replaces the default logger. An observer, such as that of a console or
-// of metrics, does not replace the log.
-func TestEngineWithAnObserverLogsForOperators(t *testing.T) {
-	log := &buffer{}
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-	defer slog.SetDefault(before)
-	observed := 0
-	e := must(reprise.New(memstore.New(), reprise.Config{Observer: reprise.ObserverFunc(func(context.Context, reprise.Event) { observed++ })}))
-	e.Report(t.Context(), reprise.Event{Kind: reprise.EventPanic, Err: errors.New("a mistake")})
-	if text := log.String(); !strings.Contains(text, "a function of the policy panicked") || observed != 1 {
-		t.Errorf("observed %d times, logged %q", observed, text)
-	}
-}
-
-func TestLogThatPanicsIsHarmless(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		seen := &events{}
-		e := newEngine(t, memstore.New(), nil, reprise.Config{Log: slog.New(panicking{}), MaxRun: -1, Observer: seen})
-		e.Report(t.Context(), reprise.Event{Kind: reprise.EventLeaseLost})
-		if seen.count("lease-lost") != 1 {
-			t.Errorf("the observer saw %v", seen.names())
-		}
-	})
-}
-
-type panicking struct{ slog.Handler }
-
-func (panicking) Enabled(context.Context, slog.Level) bool { panic("a bug in the handler") }
 
 // Every event is either logged for operators or decided to be of no interest.
 func TestOperatorLogKnowsEveryEvent(t *testing.T) {

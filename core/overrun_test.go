@@ -120,44 +120,6 @@ func TestHandlerThatReturnsAfterAnOperatorResolvedItsRecord(t *testing.T) {
 	}
 }
 
-// The lease is kept until the store has taken the mark, so that no attempt runs beside
-// the handler meanwhile.
-func TestOverrunIsMarkedWhenTheStoreTakesIt(t *testing.T) {
-	for _, c := range []struct {
-		err      error
-		executed bool
-	}{
-		{store.ErrUnavailable, false},
-		{store.ErrUnknown, false},
-		{store.ErrUnknown, true},
-		{store.ErrNotReplicated, true},
-		{store.ErrFull, false},
-		{store.ErrMisconfigured, false},
-		{store.ErrCorrupt, false}, // which is not repeated at once
-	} {
-		inTimeNamed(t, fmt.Sprintf("%v, executed %v", c.err, c.executed), func(t *testing.T) {
-			b := setup(t, reprise.Config{MaxRun: maxRun, Background: reprise.BackgroundLimits{Age: time.Second}})
-			b.failing(1<<30, c.executed, c.err)
-			meanwhile := reprise.InProgress
-			if c.executed {
-				meanwhile = reprise.Lapsed
-			}
-			a := outrun(t, b, order("k"))
-			for range 10 {
-				setupOver(t, b.store.Store, reprise.Config{}).want(t, order("k"), meanwhile)
-				time.Sleep(lease)
-			}
-			b.store.heal()
-			time.Sleep(lease + budget)
-			b.wantUnknown(t, order("k"), overran)
-			complete(t, a, "late", reprise.EndUnknown)
-			if s := b.Stats(); s.Background != 0 || s.BackgroundDropped != 0 {
-				t.Errorf("%d tasks are held and %d were dropped", s.Background, s.BackgroundDropped)
-			}
-		})
-	}
-}
-
 // A release after the mark of its record does nothing, which the store does not say. It
 // is reported as what it is, also where the background repeats it.
 func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
@@ -212,29 +174,6 @@ func TestOverrunThatIsReleasedWhileItIsMarked(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A mark that did not arrive says nothing about who has the record once the lease is
-// lost.
-func TestOverrunThatLosesItsLeaseWhileItIsMarkedIsContested(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: maxRun})
-		b.failing(1<<30, false, store.ErrUnavailable)
-		var away atomic.Bool
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-			if away.Load() {
-				return nil, store.ErrUnavailable
-			}
-			return b.store.Store.Renew(ctx, rs)
-		}
-		a := outrun(t, b, order("k"))
-		away.Store(true)
-		time.Sleep(2 * lease)
-		another := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		wantError(t, "the mark of another", another.Unknown("the bank timed out"), nil)
-		b.store.heal()
-		complete(t, a, "late", reprise.EndContested)
-	})
 }
 
 // Marks that find the background full keep their leases and wait, and leave room for

@@ -4,113 +4,18 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// batches remembers the renewals that a store was asked for.
-type batches struct {
-	mu   sync.Mutex
-	at   []time.Time
-	size []int
-}
-
-func (s *batches) add(rs []store.RenewRequest) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at, s.size = append(s.at, time.Now()), append(s.size, len(rs))
-	return len(s.at)
-}
-
-func (s *batches) get() (at []time.Time, size []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.at), slices.Clone(s.size)
-}
-
 // statuses answers a whole batch alike.
 func statuses(n int, status store.RenewStatus) []store.RenewStatus {
 	return slices.Repeat([]store.RenewStatus{status}, n)
-}
-
-func TestLeaseIsRenewedAtAThird(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		var renewals batches
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-			renewals.add(rs)
-			return b.store.Store.Renew(ctx, rs)
-		}
-		other := setupOver(t, b.store.Store, reprise.Config{})
-		last := time.Now()
-		a := b.claim(t, order("k"))
-		for range 200 {
-			time.Sleep(lease / 2)
-			other.want(t, order("k"), reprise.InProgress)
-		}
-		wantCause(t, a.Context(), nil)
-		at, _ := renewals.get()
-		if len(at) < 250 {
-			t.Fatalf("%d renewals in 100 leases, want about 300", len(at))
-		}
-		for _, at := range at {
-			if d := at.Sub(last); d < 9*time.Second || d > 11*time.Second {
-				t.Fatalf("renewed after %v, want a third of the lease give or take a tenth", d)
-			}
-			last = at
-		}
-		complete(t, a, "answer", reprise.EndRecorded)
-		time.Sleep(lease)
-		if after, _ := renewals.get(); len(after) != len(at) {
-			t.Error("renewed after its completion")
-		}
-		if n := b.events.count("renewed"); n != len(at) {
-			t.Errorf("%d renewals reported, want %d", n, len(at))
-		}
-	})
-}
-
-func TestDueLeasesAreRenewedInOneBatch(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		const n = 500
-		var renewals batches
-		hold := make(chan struct{})
-		b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-			if renewals.add(rs) == 1 {
-				<-hold // until all others are due
-			}
-			return b.store.Store.Renew(ctx, rs)
-		}
-		attempts := make([]*reprise.Attempt, n)
-		for i := range attempts {
-			attempts[i] = b.claim(t, order(strconv.Itoa(i)))
-		}
-		time.Sleep(lease/3 + lease/30)
-		synctest.Wait()
-		if _, size := renewals.get(); len(size) != 1 {
-			t.Fatalf("batches of %v at once, want one", size)
-		}
-		close(hold)
-		time.Sleep(lease / 10)
-		_, size := renewals.get()
-		total := 0
-		for _, s := range size {
-			total += s
-		}
-		if total != n || len(size) > 6 {
-			t.Errorf("batches of %v, want %d in 6 at most", size, n)
-		}
-		for _, a := range attempts {
-			release(t, a)
-		}
-	})
 }
 
 // Handlers are cancelled in time while the store hangs on a batch, also by a store that
@@ -201,9 +106,9 @@ func TestStatusesOfARenewal(t *testing.T) {
 	} {
 		inTimeNamed(t, c.name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			var renewals batches
+			var renewals atomic.Int64
 			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-				got, err := c.answer(renewals.add(rs), rs)
+				got, err := c.answer(int(renewals.Add(1)), rs)
 				if got == nil && err == nil {
 					return b.store.Store.Renew(ctx, rs)
 				}

@@ -10,66 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// MaxRun ends with the handler, whatever its caller does before it ends the attempt, and
-// the lease is kept meanwhile. The second handler returned after it was cancelled, and
-// before its record was marked.
-func TestMaxRunEndsWithTheHandler(t *testing.T) {
-	for name, c := range map[string]struct {
-		runs  time.Duration
-		cause error
-	}{
-		"in time":  {runs: time.Second},
-		"too late": {runs: maxRun + lease - 1, cause: reprise.ErrRunTooLong},
-	} {
-		for _, preset := range presets {
-			inTimeNamed(t, name+", "+preset.String(), func(t *testing.T) {
-				b := setup(t, reprise.Config{MaxRun: maxRun})
-				b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
-					t.Error("marked")
-					return nil
-				}
-				op := order("k")
-				op.Preset = preset
-				a := b.claim(t, op)
-				time.Sleep(c.runs)
-				a.Returned()
-				time.Sleep(2*maxRun + 10*lease)
-				wantCause(t, a.Context(), c.cause)
-				b.want(t, op, reprise.InProgress)
-				setupOver(t, b.store.Store, reprise.Config{}).want(t, op, reprise.InProgress)
-				asked := time.Now()
-				if inside, err := b.Begin(a.Context(), wait(op, time.Hour)); err != nil || inside.Outcome != reprise.InProgress || time.Since(asked) > 0 {
-					t.Errorf("inside of itself: %v, %v after %v", inside.Outcome, err, time.Since(asked))
-				}
-				complete(t, a, "answer", reprise.EndRecorded)
-				b.want(t, op, reprise.Replayed)
-				a.Returned()
-				if n := b.events.count("run-too-long"); (n > 0) != (c.cause != nil) || b.events.count("lease-lost") != 0 {
-					t.Errorf("observed %v", b.events.names())
-				}
-			})
-		}
-	}
-}
-
-// An attempt whose handler has returned is ended once, as ever.
-func TestAttemptThatReturnedEndsOnce(t *testing.T) {
-	for name, end := range map[string]func(*reprise.Attempt) error{
-		"Complete": func(a *reprise.Attempt) error { _, err := a.Complete(reprise.Completion{}); return err },
-		"Release":  (*reprise.Attempt).Release,
-		"Unknown":  func(a *reprise.Attempt) error { return a.Unknown("the bank timed out") },
-	} {
-		inTimeNamed(t, name, func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			a := b.claim(t, order("k"))
-			a.Returned()
-			wantError(t, name, end(a), nil)
-			a.Returned()
-			wantError(t, name+" again", end(a), store.ErrInvalid)
-		})
-	}
-}
-
 // The mark may be written, or was, when the handler returns. Its client gets its
 // response, since no attempt ran beside it, also where the rest takes longer than the
 // lease.

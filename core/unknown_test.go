@@ -237,10 +237,3 @@ func TestDoUnknownWithoutAClaim(t *testing.T) {
 		wantSettlement(t, err, reprise.Park, 0)
 	})
 }
-
-func TestDoUnknownIsNilForNil(t *testing.T) {
-	t.Parallel()
-	if err := reprise.Unknown(nil); err != nil {
-		t.Error(err)
-	}
-}

@@ -170,29 +170,6 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 	})
 }
 
-func TestWaitEnds(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(order("k"), 10*time.Second), 3)
-		time.Sleep(5 * time.Second)
-		s.begin(t.Context(), b.Engine, wait(order("k"), 10*time.Second), 1)
-		time.Sleep(5*time.Second - 1)
-		s.none(t)
-		time.Sleep(time.Nanosecond)
-		s.want(t, reprise.InProgress, 3)
-		time.Sleep(5 * time.Second)
-		for _, got := range s.want(t, reprise.InProgress, 4) {
-			if got.after != 10*time.Second {
-				t.Errorf("waited for %v, want 10s", got.after)
-			}
-		}
-		complete(t, a, "answer", reprise.EndRecorded)
-		b.events.wantCount(t, "in-progress", 4)
-	})
-}
-
 // A client leaves while the claim of its waiter is on its way.
 func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -218,32 +195,6 @@ func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 			t.Fatal("the claim was not granted")
 		}
 		release(t, other.claim(t, order("k")))
-	})
-}
-
-// A head whose claims hang delays the other waiters no longer than they asked for, and
-// itself by one claim.
-func TestWaitersBehindAHeadThatHangsLeaveInTime(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		held := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("k"))
-		var hang atomic.Bool
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			if hang.Load() {
-				<-ctx.Done()
-				return store.ClaimResult{}, store.ErrUnknown
-			}
-			return b.store.Store.Claim(ctx, r)
-		}
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 1)
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Second), 4)
-		hang.Store(true)
-		time.Sleep(time.Second)
-		s.want(t, reprise.InProgress, 4)
-		time.Sleep(budget)
-		s.want(t, reprise.Unavailable, 1)
-		release(t, held)
 	})
 }
 
