@@ -184,41 +184,6 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	}
 }
 
-// Only a response that is kept before it leaves has an expiry, and only where the policy
-// announces it. The link is added in any case.
-func TestOnlyAKeptResponseHasAnExpiry(t *testing.T) {
-	t.Parallel()
-	const policy = "https://api.example.com/idempotency"
-	for name, c := range map[string]struct {
-		cfg    protocol.Config
-		status int
-		want   []string // names of the fields that are added
-	}{
-		"kept":                       {protocol.Config{Announce: protocol.Announcing{Expires: true}}, 201, []string{"Idempotency-Key-Expires"}},
-		"released":                   {protocol.Config{Announce: protocol.Announcing{Expires: true}}, 503, nil},
-		"kept, with a link":          {protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: policy}}, 201, []string{"Idempotency-Key-Expires", "Link"}},
-		"released, with a link":      {protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: policy}}, 503, []string{"Link"}},
-		"kept, with nothing but it":  {protocol.Config{Announce: protocol.Announcing{PolicyURL: policy}}, 201, []string{"Link"}},
-		"5xx that the preset keeps":  {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 503, []string{"Idempotency-Key-Expires"}},
-		"401, which no preset keeps": {protocol.Config{Announce: protocol.Announcing{Expires: true}, Preset: reprise.AtMostOnce}, 401, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			guard := newGuard(t, reprise.Config{}, c.cfg)
-			stream := admitted(t, guard, "announced")
-			ahead := slices.DeleteFunc(slices.Clone(c.want), func(name string) bool { return name == "Idempotency-Key-Expires" })
-			if got := fieldNames(stream.Exchange.Announce()); !slices.Equal(got, ahead) {
-				t.Errorf("announced %q before the stream, want %q", got, ahead)
-			}
-			stream.Exchange.Finish(protocol.Captured{Status: c.status, Sent: true})
-			stream.Exchange.Close()
-			if got := fieldNames(finished(t, admitted(t, guard, "k"), nil, protocol.Captured{Status: c.status}).Added); !slices.Equal(got, c.want) {
-				t.Errorf("added %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func fieldNames(fields []protocol.Field) (names []string) {
 	for _, f := range fields {
 		names = append(names, f.Name)

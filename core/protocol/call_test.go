@@ -386,23 +386,6 @@ func FuzzCallStatus(f *testing.F) {
 	})
 }
 
-// Interceptors of two guards in one chain are two policies for one call (R51).
-func TestCallInsideAnotherGuardIsRefused(t *testing.T) {
-	t.Parallel()
-	outer := callGuard(t, Config{}, nil)
-	inner := must(outer.With(func(c *Config) { c.Endpoint = "payments" }))
-	c := callOf("key", "message")
-	x := outer.AdmitCall(t.Context(), c, unscoped).Exchange
-	if a := outer.AdmitCall(x.Context(), c, unscoped); !a.Pass {
-		t.Errorf("the same guard answers %+v", a.Result)
-	}
-	if a := inner.AdmitCall(x.Context(), c, unscoped); a.Pass || a.Exchange != nil || a.Result.Code != uint32(grpcInternal) {
-		t.Errorf("another guard answers %+v", a)
-	}
-	x.FinishCall(CallResult{})
-	x.Close()
-}
-
 // fields are those of a message, as an adapter shows them.
 type fields map[string]any
 

@@ -276,22 +276,6 @@ func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
 	})
 }
 
-func TestCloseReportsUnfinishedAttempts(t *testing.T) {
-	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{})
-	running := guard.Admit(t.Context(), request("key"), scope)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := guard.Close(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want the cause", err)
-	}
-	running.Exchange.Finish(protocol.Captured{Status: 201})
-	running.Exchange.Close()
-	if err := guard.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // The engine that Over was given serves its other guards until its maker closes it.
 func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 	t.Parallel()

@@ -212,19 +212,6 @@ func TestControlFieldsHaveTheirNames(t *testing.T) {
 	}
 }
 
-func TestControlFieldsAreTheProtocolsOwn(t *testing.T) {
-	t.Parallel()
-	control := new(Config).ControlFields()
-	for name, want := range map[string]bool{
-		"Idempotent-Replayed": true, "idempotency-status": true, "IDEMPOTENCY-BODY": true,
-		"Idempotency-Key-Expires": false, "Idempotency-Key": false, "": false,
-	} {
-		if got := control.reserve(name); got != want {
-			t.Errorf("%q is reserved: %t, want %t", name, got, want)
-		}
-	}
-}
-
 func TestReplayedHeaderHasNoOtherMeaning(t *testing.T) {
 	t.Parallel()
 	for name, valid := range map[string]bool{

@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"mime/multipart"
 	"strings"
 	"testing"
@@ -47,33 +46,6 @@ func upload(boundary string, fields ...string) Request {
 		h[fields[i]] = []string{fields[i+1]}
 	}
 	return Request{Method: "POST", Path: "/upload", Header: h}
-}
-
-// R21c: clients choose a new boundary for each attempt, and the parts are the same.
-func TestR21cBoundariesDoNotCount(t *testing.T) {
-	t.Parallel()
-	sums := map[store.Fingerprint]bool{}
-	for range 5 {
-		var body strings.Builder
-		w := multipart.NewWriter(&body) // a random boundary
-		if err := w.WriteField("title", "tea"); err != nil {
-			t.Fatal(err)
-		}
-		part := must(w.CreateFormFile("file", `a "b" ü.txt`))
-		if _, err := io.WriteString(part, "--\r\n--x\r\n\x00"); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for name, f := range map[string]Fingerprinter{"default": DefaultFingerprint, "JSON": CanonicalJSON} {
-			r := upload(w.Boundary())
-			sum := digest(t, f, r, "k", body.String())
-			if sums[sum] = true; len(sums) > 1 {
-				t.Fatalf("%s: another boundary is another request", name)
-			}
-		}
-	}
 }
 
 // Each of these forms is another one than the first, and than the others.

@@ -198,29 +198,3 @@ func BenchmarkKey(b *testing.B) {
 		})
 	}
 }
-
-// A key may be as long as its limit after it was decoded, however it is spelled; beside
-// it there is room for 1,024 bytes of notation.
-func TestR5NotationOfAKeyIsBounded(t *testing.T) {
-	t.Parallel()
-	g := keyGrammar{mode: Compat, max: 255}
-	escaped := `"` + strings.Repeat(`\"`, 255) + `"`
-	parameters := func(n int) string { return escaped + ";" + strings.Repeat("p", n-len(escaped)-1) }
-	for name, c := range map[string]struct {
-		line string
-		err  error
-	}{
-		"every byte escaped":          {escaped, nil},
-		"as long as it may be":        {parameters(2*255 + 1024), nil},
-		"a byte longer":               {parameters(2*255 + 1025), errKeyTooLong},
-		"bare":                        {strings.Repeat("k", 255), nil},
-		"bare, a byte longer":         {strings.Repeat("k", 256), errKeyTooLong},
-		"quoted, a byte longer":       {`"` + strings.Repeat("k", 256) + `"`, errKeyTooLong},
-		"escaped, a byte longer":      {`"` + strings.Repeat(`\\`, 256) + `"`, errKeyTooLong},
-		"a value that nobody decodes": {strings.Repeat("k", 100_000), errKeyTooLong},
-	} {
-		if _, err := g.parse(c.line); err != c.err { //nolint:errorlint // a keyError is never wrapped
-			t.Errorf("%s: %v, want %v", name, err, c.err)
-		}
-	}
-}

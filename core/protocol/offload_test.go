@@ -248,15 +248,6 @@ func TestR16OffloadedReplayHasTheGuessedType(t *testing.T) {
 	}
 }
 
-func TestR35OffloadLeavesBodiesWithinTheLimitInTheRecord(t *testing.T) {
-	t.Parallel()
-	o := offload(t, nil)
-	o.run("key", writes(large(1000), 100))
-	if o.replay("key").Body.Len() != 1000 || len(o.store.names()) > 0 {
-		t.Errorf("blobs %v", o.store.names())
-	}
-}
-
 func TestR35BlobIsNamedByDayAndDigest(t *testing.T) {
 	t.Parallel()
 	const digest = "bb0381c13e0817201355e7d700b7623f0e985287add78712a11407c9f754efc8"
@@ -389,53 +380,6 @@ func TestR35ClientGetsItsResponseDespiteTheBlobStore(t *testing.T) {
 	}
 }
 
-func TestR35BodyThatMayNotBeOffloadedIsNotKept(t *testing.T) {
-	t.Parallel()
-	body := large(5000)
-	for name, c := range map[string]struct {
-		change func(*protocol.Config)
-		before func(*testing.T, *protocol.Exchange, http.Header)
-		report string
-	}{
-		"over MaxBody":  {change: func(c *protocol.Config) { c.Offload.MaxBody = 4999 }, report: "MaxBody"},
-		"over MaxSpool": {change: func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 4999, 4999 }, report: "is not kept"},
-		"no directory": {
-			change: func(c *protocol.Config) { c.Offload.Dir += "/none" }, report: "no temporary file",
-		},
-		"omitted by the handler": {before: func(t *testing.T, x *protocol.Exchange, _ http.Header) {
-			t.Helper()
-			if !protocol.OmitBody(x.Context()) {
-				t.Error("no exchange")
-			}
-		}},
-		"with a trailer": {before: func(_ *testing.T, _ *protocol.Exchange, h http.Header) {
-			h.Set("Trailer", "X-Sum")
-			h.Set("X-Sum", "a")
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := offload(t, c.change)
-			w := o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
-				if c.before != nil {
-					c.before(t, x, h)
-				}
-				writes(body, 500)(rec, h, x)
-			})
-			if !bytes.Equal(w.Body.Bytes(), body) {
-				t.Errorf("answered %d with %d bytes", w.Code, w.Body.Len())
-			}
-			if c.report != "" {
-				o.wantReport(o.guard.Stats().NotOffloaded, c.report)
-			}
-			if names := o.store.names(); len(names) > 0 {
-				t.Errorf("wrote the blobs %v", names)
-			}
-			o.wantSummary("key")
-		})
-	}
-}
-
 func TestR35SpoolOfOthersFillsMaxSpool(t *testing.T) {
 	t.Parallel()
 	o := offload(t, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 8000 })
@@ -460,23 +404,6 @@ func TestR35SpoolOfOthersFillsMaxSpool(t *testing.T) {
 	}
 }
 
-func TestR35ReleasedResponseIsNotOffloaded(t *testing.T) {
-	t.Parallel()
-	o := offload(t, nil)
-	for range 2 {
-		w := o.run("key", func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-			rec.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = rec.Write(large(5000))
-		})
-		if w.Code != 503 || w.Body.Len() != 5000 || w.Header().Get("Idempotent-Replayed") != "" {
-			t.Errorf("answered %d with %d bytes", w.Code, w.Body.Len())
-		}
-	}
-	if names := o.store.names(); len(names) > 0 {
-		t.Errorf("wrote the blobs %v", names)
-	}
-}
-
 func TestR35BlobIsWrittenBeforeTheRecord(t *testing.T) {
 	t.Parallel()
 	o := offload(t, nil)
@@ -486,28 +413,6 @@ func TestR35BlobIsWrittenBeforeTheRecord(t *testing.T) {
 	}
 	o.run("key", writes(large(5000), 500))
 	o.wantSummary("key")
-}
-
-func TestR35BodyCutShortIsNotOffloaded(t *testing.T) {
-	t.Parallel()
-	o := offload(t, func(c *protocol.Config) { c.Preset = reprise.AtMostOnce })
-	func() {
-		defer func() { _ = recover() }()
-		o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
-			writes(large(5000), 500)(rec, h, x)
-			o.wantNoFiles() // on this system an open file needs no name
-			panic("handler")
-		})
-	}()
-	o.wantProblem("key", 409, protocol.CodeResultUnavailable)
-	o.run("declared", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
-		h.Set("Content-Length", "6000")
-		writes(large(5000), 500)(rec, h, x)
-	})
-	o.wantProblem("declared", 409, protocol.CodeResultUnavailable)
-	if names := o.store.names(); len(names) > 0 {
-		t.Errorf("wrote the blobs %v", names)
-	}
 }
 
 // goneWire is the wire of a client that left.

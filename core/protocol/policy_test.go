@@ -322,38 +322,6 @@ func TestExchangeKnowsItsOwnContext(t *testing.T) {
 	}
 }
 
-// Decide is called for whole responses only: after a panic or a cut, the preset decides.
-func TestDecideIsAskedAboutWholeResponses(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		captured protocol.Captured
-		asked    bool
-		kept     bool
-	}{
-		"whole":         {protocol.Captured{Status: 500}, true, true},
-		"a panic":       {protocol.Captured{Panicked: true}, false, false},
-		"cut short":     {protocol.Captured{Status: 200, Cut: true}, false, false},
-		"no status":     {protocol.Captured{Status: 0}, false, false},
-		"interim":       {protocol.Captured{Status: 199}, false, false},
-		"the last one":  {protocol.Captured{Status: 999}, true, true},
-		"after the end": {protocol.Captured{Status: 1000}, false, false},
-	} {
-		asked := false
-		b := setup(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { asked = true; return protocol.KeepResponse }}})
-		x := b.admit("k", "body").Exchange
-		x.Finish(c.captured)
-		x.Close()
-		again := b.admit("k", "body")
-		if kept := again.Exchange == nil; asked != c.asked || kept != c.kept {
-			t.Errorf("%s: asked %t, kept %t; want %t, %t", name, asked, kept, c.asked, c.kept)
-		}
-		if again.Exchange != nil {
-			again.Exchange.Finish(protocol.Captured{Status: 200})
-			again.Exchange.Close()
-		}
-	}
-}
-
 // The annotation of a response reaches the observer of a replay, and no client.
 func TestAnnotationOfTheFirstRunComesWithTheReplay(t *testing.T) {
 	t.Parallel()

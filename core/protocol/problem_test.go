@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,49 +115,6 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 	}
 }
 
-func TestCodeOfAnOutcomeThatNoProblemHas(t *testing.T) {
-	t.Parallel()
-	for _, outcome := range []reprise.Outcome{0, reprise.Claimed, reprise.Unprotected, 255} {
-		if code := codeOfOutcome(outcome); code != CodeStoreUnavailable {
-			t.Errorf("%v: %s, want %s", outcome, code, CodeStoreUnavailable)
-		}
-	}
-	if p := Code("another").Problem(); p != (Problem{}) {
-		t.Errorf("the problem of an unknown code is %+v", p)
-	}
-}
-
-func TestR46ProblemsAreNotCachedAndNameTheHeader(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	for _, want := range wantedCodes {
-		r := ps.answer(want.code)
-		if v, _ := r.Header.Get("Cache-Control"); v != "no-store" {
-			t.Errorf("%s: Cache-Control %q, want no-store", want.code, v)
-		}
-		if d := decodeProblem(t, r); !strings.Contains(d.Detail, testHeader) || strings.ContainsAny(d.Detail, "{}") {
-			t.Errorf("%s: the detail %q does not name the configured header", want.code, d.Detail)
-		}
-		for f := range r.Header.All() {
-			if !syntax.ValidField(f.Name, f.Value) || f.Add != (f.Name == "Link") { // a link goes beside those of outer layers
-				t.Errorf("%s: the field %v", want.code, f)
-			}
-		}
-	}
-}
-
-func TestR46RetryAfterOnlyWhereARetryMakesSense(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	for _, want := range wantedCodes {
-		r := ps.answer(want.code)
-		v, ok := r.Header.Get("Retry-After")
-		if ok != (want.after > 0) || ok && v != strconv.Itoa(int(want.after/time.Second)) {
-			t.Errorf("%s: Retry-After %q, %t; want %v", want.code, v, ok, want.after)
-		}
-	}
-}
-
 func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -216,19 +172,6 @@ func TestRejectionsAreCheap(t *testing.T) {
 	ps := setupProblems()
 	if allocs := testing.AllocsPerRun(100, func() { ps.answer(CodeInProgress) }); allocs > 0 {
 		t.Errorf("%v allocations, want none", allocs)
-	}
-}
-
-func TestValidProblemBase(t *testing.T) {
-	t.Parallel()
-	for base, want := range map[string]bool{
-		defaultProblemBase: true, "urn:problems:": true, "/problems/": true, "https://x.example/?a=1&code=": true,
-		"": false, "https://x.example/a b/": false, "https://x.example/>": false, "https://x.example/\r\n": false, "https://é.example/": false, `a"b`: false,
-		"~": true, "!": true, "<": false, "a<": false, "\x7f": false, "}": false,
-	} {
-		if got := validURI(base); got != want {
-			t.Errorf("validURI(%q) = %t, want %t", base, got, want)
-		}
 	}
 }
 

@@ -268,32 +268,6 @@ func TestHeadersTooLargeAreNotKeptInPart(t *testing.T) {
 	}
 }
 
-func TestR14CookiesAreCounted(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.run("k", func(_ *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-		h["Set-Cookie"] = []string{"a=1", "b=2"}
-	})
-	if got := b.guard.Stats().DroppedCookies; got != 2 {
-		t.Errorf("counted %d dropped cookies, want 2", got)
-	}
-	if again := b.replay("k"); len(again.Header()["Set-Cookie"]) != 0 {
-		t.Errorf("replayed %v", again.Header())
-	}
-}
-
-func TestR27BodyThatFailsIsRefused(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	v := b.guard.Admit(t.Context(), protocol.Request{
-		Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},
-		Body: io.MultiReader(strings.NewReader("half"), failing{errors.New("reset")}),
-	}, scope)
-	if v.Exchange != nil || v.Response.Status != 400 {
-		t.Errorf("admission %+v", v)
-	}
-}
-
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
@@ -543,22 +517,6 @@ type goneClient struct{}
 func (goneClient) WriteHeader(int)           {}
 func (goneClient) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// A framework knows that a response is not all of the handler's.
-func TestR33ResponseThatTheAdapterCut(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Preset: reprise.AtMostOnce})
-	first := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-		_, _ = w.WriteString("half")
-		w.Cut()
-	})
-	if first.Body.String() != "half" {
-		t.Errorf("the first client got %q", first.Body)
-	}
-	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
-		t.Errorf("retry: %d %q", again.Code, again.Body)
-	}
-}
-
 func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Keep: protocol.Keeping{Headers: []string{}}})
@@ -576,36 +534,6 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 	if again.Header.Get("X-Sum")+again.Header.Get("X-Late")+again.Header.Get("Content-Length") != "" {
 		t.Errorf("replayed header %v", again.Header)
-	}
-}
-
-// One trailer is announced by a replay as several are.
-func TestR17OneTrailerIsReplayed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-		h.Set("Trailer", "X-Sum")
-		_, _ = w.WriteString("body")
-		h.Set("X-Sum", "abc")
-	})
-	if again := b.replay("k").Result(); again.Trailer.Get("X-Sum") != "abc" || again.Header.Get("Content-Length") != "" {
-		t.Errorf("replayed the trailers %v and the header %v", again.Trailer, again.Header)
-	}
-}
-
-// Trailers that the first client did not get, because its response declared a length, are
-// no part of a replay.
-func TestR17TrailersThatWereLostAreNotReplayed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-		h.Set("Content-Length", "4")
-		h.Set("Trailer", "X-Sum")
-		_, _ = w.WriteString("body")
-		h.Set("X-Sum", "abc")
-	})
-	if again := b.replay("k").Result(); len(again.Trailer) > 0 || again.Header.Get("X-Sum") != "" {
-		t.Errorf("replayed the trailers %v and the header %v", again.Trailer, again.Header)
 	}
 }
 
@@ -679,24 +607,6 @@ func TestR31StatusOfGRPC(t *testing.T) {
 		if (runs == 1) != kept {
 			t.Errorf("Grpc-Status %s: the handler ran %d times", code, runs)
 		}
-	}
-}
-
-func TestInvalidStatusPanicsAsInNetHTTP(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	for _, status := range []int{-1, 0, 99, 1000} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("WriteHeader(%d) does not panic", status)
-				}
-			}()
-			b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(status) })
-		}()
-	}
-	if w := b.run("k", func(w *protocol.Recorder, _ http.Header, _ *protocol.Exchange) { w.WriteHeader(999) }); w.Code != 999 {
-		t.Errorf("the next run answered %d", w.Code)
 	}
 }
 
@@ -958,39 +868,6 @@ func TestR17TrailersHaveAllTheirValues(t *testing.T) {
 	}.Write(header, wire)
 	if !slices.Equal(header[http.TrailerPrefix+"X-Sum"], []string{"a", "b"}) || header["X-Sum"] != nil || wire.sent[0].Get("Trailer") != "X-Sum" || wire.sent[0].Get("Content-Length") != "" {
 		t.Errorf("sent %v, and then %v", wire.sent, header)
-	}
-}
-
-// R14: a length is declared where there is a body of a known length, and an empty body is
-// not written.
-func TestR14LengthOfAResponse(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		status int
-		body   string
-		length string
-		parts  []string
-	}{
-		{200, "body", "4", []string{"body"}},
-		{200, "", "", nil},
-		{404, "body", "4", []string{"body"}},
-		{204, "", "", nil},
-		{304, "", "", nil},
-		{304, "body", "", nil},
-	} {
-		header := http.Header{}
-		wire := newLive(header)
-		protocol.Response{Status: c.status, Body: []byte(c.body)}.Write(header, wire)
-		if got := header.Get("Content-Length"); got != c.length || !slices.Equal(wire.parts, c.parts) || !slices.Equal(wire.statuses, []int{c.status}) {
-			t.Errorf("%d %q: sent %v %q with the length %q", c.status, c.body, wire.statuses, wire.parts, got)
-		}
-	}
-	rec, wire := setup(t, protocol.Config{}).record("k", http.Header{})
-	rec.WriteHeader(http.StatusCreated)
-	rec.Finish()
-	rec.Close()
-	if len(wire.parts) != 0 {
-		t.Errorf("an empty body is written as %q", wire.parts)
 	}
 }
 
