@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -31,9 +30,7 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 	} {
 		var told []reprise.Event
 		observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { told = append(told, e) })
-		engine := must(reprise.New(memstore.New(), reprise.Config{Observer: observer}))
-		t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-		guard := must(protocol.Over(engine, protocol.Config{}))
+		guard := newGuard(t, reprise.Config{Observer: observer}, protocol.Config{})
 		told = nil
 		guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},

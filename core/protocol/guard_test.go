@@ -336,9 +336,7 @@ func (b broken) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, e
 
 func TestR42RecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	engine := must(reprise.New(garbage{memstore.New()}, reprise.Config{}))
-	guard := must(protocol.Over(engine, protocol.Config{}))
-	w := (&bench{t, guard}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
+	w := setupOver(t, garbage{memstore.New()}, protocol.Config{}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "record-corrupt") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -57,10 +57,8 @@ func (l *eventLog) outcomes() (list []string, err error) {
 func observed(t *testing.T, cfg protocol.Config) (*bench, *eventLog) {
 	t.Helper()
 	log := new(eventLog)
-	engine := must(reprise.New(memstore.New(), reprise.Config{Observer: log}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
-	return &bench{t, guard}, log
+	cfg.Engine.Observer = log
+	return setup(t, cfg), log
 }
 
 // R33b: functions that panic before the handler.
@@ -206,16 +204,14 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 // Problems that take the place of a response come in the form of the policy, too.
 func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 	t.Parallel()
-	engine := must(reprise.New(&takenOver{Store: memstore.New()}, reprise.Config{}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, protocol.Config{
+	guard := setupOver(t, &takenOver{Store: memstore.New()}, protocol.Config{
 		Problems: protocol.ProblemFormat{Write: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			if _, inside := reprise.AttemptFrom(ctx); !inside {
 				t.Error("the context is not the handler's")
 			}
 			return protocol.Response{Body: []byte(r.Path + " " + string(p.Code))}
 		}},
-	}))
+	}).guard
 	a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
 	defer a.Exchange.Close()
 	reply := a.Exchange.Finish(protocol.Captured{Status: 201})

@@ -28,9 +28,15 @@ type bench struct {
 
 func setup(t *testing.T, cfg protocol.Config) *bench {
 	t.Helper()
-	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
+	return setupOver(t, memstore.New(), cfg)
+}
+
+// setupOver is setup over a store. The guard and its engine end with the test.
+func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
+	t.Helper()
+	cfg.Transactional = transacts(st)
+	guard := must(protocol.New(st, cfg))
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	return &bench{t, guard}
 }
 

@@ -2,7 +2,6 @@ package protocol_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -50,7 +49,7 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 				var told []error
 				var out bytes.Buffer
 				log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-				b := setupLogged(t, st, log, protocol.Config{Name: "orders", Preset: preset, Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+				b := setupOver(t, st, protocol.Config{Engine: reprise.Config{Log: log}, Name: "orders", Preset: preset, Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
 					told = append(told, e.Reported)
 					return protocol.ByPreset
 				}}})
@@ -97,7 +96,7 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := setupLogged(t, memstore.New(), slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})), protocol.Config{})
+	b := setupOver(t, memstore.New(), protocol.Config{Engine: reprise.Config{Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))}})
 	runs := 0
 	for range 2 {
 		b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
@@ -110,13 +109,4 @@ func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
 	if runs != 2 || out.Len() > 0 {
 		t.Errorf("ran %d times, and logged %q", runs, &out)
 	}
-}
-
-func setupLogged(t *testing.T, st store.Store, log *slog.Logger, cfg protocol.Config) *bench {
-	t.Helper()
-	cfg.Transactional = transacts(st)
-	engine := must(reprise.New(st, reprise.Config{Log: log}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
-	return &bench{t, guard}
 }

@@ -28,10 +28,8 @@ func secret(t *testing.T, id string) protocol.Secret {
 func setupSealed(t *testing.T, cfg protocol.Config) (*bench, *memstore.Store, *eventLog) {
 	t.Helper()
 	store, log := memstore.New(), new(eventLog)
-	engine := must(reprise.New(store, reprise.Config{Observer: log}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
-	return &bench{t, guard}, store, log
+	cfg.Engine.Observer = log
+	return setupOver(t, store, cfg), store, log
 }
 
 func (b *bench) with(change func(*protocol.Config)) *bench {
@@ -183,11 +181,9 @@ func TestSealedResponsesDoNotMove(t *testing.T) {
 		b.run(key, answering("answer for "+key))
 		stolen[key] = payloadOf(t, store, key)
 	}
-	swapped := must(reprise.New(swapping{store, stolen["alice"]}, reprise.Config{}))
-	t.Cleanup(func() { _ = swapped.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(swapped, b.guard.Config()))
+	swapped := setupOver(t, swapping{store, stolen["alice"]}, b.guard.Config())
 	for key, want := range map[string]int{"alice": 201, "bob": 500} {
-		got := (&bench{t, guard}).run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("ran again") })
+		got := swapped.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("ran again") })
 		if got.Code != want || (strings.Contains(got.Body.String(), "alice") != (key == "alice")) {
 			t.Errorf("%s: %d %q", key, got.Code, got.Body)
 		}

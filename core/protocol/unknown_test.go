@@ -25,15 +25,6 @@ type unsaid struct{ store.Store }
 
 func (unsaid) Unknown(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }
 
-// setupOver is setup over a store.
-func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
-	t.Helper()
-	cfg.Transactional = transacts(st)
-	guard := must(protocol.New(st, cfg))
-	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
-	return &bench{t, guard}
-}
-
 // reasonIn returns the reason of the only record of a store, if its outcome is unknown.
 func reasonIn(t *testing.T, st store.Inspector) string {
 	t.Helper()

@@ -1,14 +1,12 @@
 package protocol_test
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
 
@@ -16,10 +14,8 @@ import (
 func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builder, *eventLog) {
 	t.Helper()
 	lines, log := new(strings.Builder), new(eventLog)
-	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.NewTextHandler(lines, nil)), MaxRun: -1, Observer: log}))
-	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(protocol.Over(engine, cfg))
-	return guard, lines, log
+	cfg.Engine = reprise.Config{Log: slog.New(slog.NewTextHandler(lines, nil)), MaxRun: -1, Observer: log}
+	return setup(t, cfg).guard, lines, log
 }
 
 // reasonsOf returns the reasons of the events of a kind.
