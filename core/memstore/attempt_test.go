@@ -8,26 +8,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func TestCompleteIsByTheOwnerAndOnce(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s, op := memstore.New(), newOperation()
-		zombie := op.by(store.NewOwner())
-		wantError(t, "complete nothing", s.Complete(t.Context(), op.complete("none")), store.ErrLeaseLost)
-		mustClaim(t, s, op.claim(), store.Claimed)
-		wantError(t, "complete another's", s.Complete(t.Context(), zombie.complete("zombie")), store.ErrLeaseLost)
-
-		buffer := op.complete("first")
-		mustComplete(t, s, buffer)
-		copy(buffer.Payload, "XXXXX") // the caller may reuse it
-		mustComplete(t, s, op.complete("second"))
-		wantError(t, "complete another's", s.Complete(t.Context(), zombie.complete("zombie")), store.ErrLeaseLost)
-		wantError(t, "Release", s.Release(t.Context(), op.id, op.owner), nil)
-		if got := mustClaim(t, s, op.claim(), store.Completed); string(got.Payload) != "first" {
-			t.Errorf("kept %q", got.Payload)
-		}
-	})
-}
-
 func TestRenewAnswersPerEntry(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		s := memstore.New()

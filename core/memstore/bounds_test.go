@@ -1,7 +1,6 @@
 package memstore_test
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -48,50 +47,6 @@ func TestFullStoreRefusesNewKeysAndKeepsItsRecords(t *testing.T) {
 
 		wantError(t, "Release", s.Release(t.Context(), running.id, running.owner), nil)
 		mustClaim(t, s, next.claim(), store.Claimed)
-	})
-}
-
-func TestBytesAreBoundedAtTheClaimAndNeverAtTheCompletion(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		s := bounded(t, memstore.Bounds{Bytes: 2*memstore.RecordOverhead + 1000})
-		first, second, third := newOperation(), newOperation(), newOperation()
-		second.id, third.id = store.ID(numbered(2)), store.ID(numbered(3))
-		mustClaim(t, s, first.claim(), store.Claimed)
-		mustClaim(t, s, second.claim(), store.Claimed)
-		large := string(bytes.Repeat([]byte{'x'}, 999))
-		mustComplete(t, s, first.complete(large))
-		mustClaim(t, s, third.claim(), store.Claimed) // one byte was left
-
-		fourth := newOperation()
-		fourth.id = store.ID(numbered(4))
-		_, err := s.Claim(t.Context(), fourth.claim())
-		wantError(t, "a fourth key", err, store.ErrFull)
-		mustComplete(t, s, second.complete(large))
-		mustComplete(t, s, third.complete(large))
-		_, err = s.Claim(t.Context(), fourth.claim())
-		wantError(t, "a fourth key", err, store.ErrFull)
-		time.Sleep(retention)
-		mustClaim(t, s, fourth.claim(), store.Claimed)
-	})
-}
-
-// Purge is never called here: claims alone keep expired records from piling up.
-func TestClaimsSweepExpiredRecords(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		const keys, alive = 20_000, 100
-		s, op := memstore.New(), newOperation()
-		for n := range keys {
-			op.id = store.ID(numbered(n))
-			claim := op.claim()
-			claim.Lease, claim.Retention = alive*time.Second, alive*time.Second
-			mustClaim(t, s, claim, store.Claimed)
-			time.Sleep(time.Second)
-		}
-		time.Sleep(alive * time.Second)
-		left := must(s.Purge(t.Context(), 100_000))
-		if left > 2*alive {
-			t.Errorf("%d dead records were left of %d, want at most %d", left, keys, 2*alive)
-		}
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -127,19 +126,6 @@ func TestContractNamesTheMarkerOfThePolicy(t *testing.T) {
 	}
 }
 
-func TestCORSOfAPolicy(t *testing.T) {
-	t.Parallel()
-	got := Of(contractGuard(t, contracts["payments"])).CORS()
-	want := CORS{
-		AllowHeaders:  []string{"Payment-Key", "X-Payment-Key", "X-Request-Key"},
-		ExposeHeaders: []string{"Idempotent-Replayed", "Idempotency-Status", "Idempotency-Body", "Idempotency-Key-Expires", "Retry-After", "Link"},
-		AllowMethods:  []string{"POST", "PUT", "DELETE"},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v\nwant %+v", got, want)
-	}
-}
-
 // Every key that the guard accepts matches the pattern of its contract, and without
 // parameters every key that matches is accepted.
 func FuzzKeyPattern(f *testing.F) {
@@ -190,21 +176,6 @@ func accepts(t *testing.T, g *protocol.Guard, key string) bool {
 	}
 }
 
-// The contract says how long a key may be with its parameters, and the guard reads as
-// much.
-func TestKeyMaxLengthIsThatOfTheGuard(t *testing.T) {
-	t.Parallel()
-	g := contractGuard(t, protocol.Config{Limits: protocol.Limits{Key: 36}})
-	longest := `"a";p="`
-	longest += strings.Repeat("v", Of(g).KeyMaxLength()-len(longest)-1) + `"`
-	if !accepts(t, g, longest) {
-		t.Errorf("%d bytes are refused", len(longest))
-	}
-	if longer := longest[:len(longest)-1] + `v"`; accepts(t, g, longer) {
-		t.Errorf("%d bytes are accepted", len(longer))
-	}
-}
-
 // A regular expression counts up to 1,000 everywhere; a longer key is bounded by its
 // length alone.
 func TestPatternCountsAsFarAsItCan(t *testing.T) {
@@ -213,23 +184,6 @@ func TestPatternCountsAsFarAsItCan(t *testing.T) {
 		p := Of(contractGuard(t, protocol.Config{Limits: protocol.Limits{Key: most}}))
 		if pattern := p.KeyPattern(); strings.Contains(pattern, "{1,") != (want != "+") || !strings.Contains(pattern, `=-]`+want+`|`) {
 			t.Errorf("up to %d: %s, want %s", most, pattern, want)
-		}
-	}
-}
-
-func TestSpansAndSizesForPeople(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		24 * time.Hour: "24 hours", 48 * time.Hour: "2 days", time.Hour: "1 hour", 90 * time.Minute: "90 minutes",
-		time.Second: "1 second", 1500 * time.Millisecond: "1.5s", time.Millisecond: "1ms",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("span(%v) = %q, want %q", d, got, want)
-		}
-	}
-	for n, want := range map[int]string{1 << 20: "1 MiB", 3 << 10: "3 KiB", 1000: "1000 bytes"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
