@@ -105,7 +105,7 @@ func newMachine(t *testing.T) *machine {
 		tree.Write(t, m.clone, file, strings.NewReplacer("localhost:8080", here, "127.0.0.1:8080", here).Replace(string(text)))
 	}
 	m.env[0] += ":" + filepath.Join(home, "go", "bin")
-	m.env = append(m.env, "TMPDIR="+t.TempDir(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+m.clone+".insteadOf", "GIT_CONFIG_VALUE_0="+repository)
+	m.env = append(m.env, "TMPDIR="+t.TempDir(), "GOFLAGS=-trimpath", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+m.clone+".insteadOf", "GIT_CONFIG_VALUE_0="+repository)
 	runs(t, m.command(t, m.clone, "go install ./cmd/reprise"))
 	return m
 }

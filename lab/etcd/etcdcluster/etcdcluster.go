@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,14 +92,24 @@ func program(tb testing.TB) string {
 	server.once.Do(func() {
 		server.dir, server.err = os.MkdirTemp("", "reprise-etcd-") //nolint:usetesting // it outlives the test that comes first
 		if server.err == nil {
-			_, here, _, _ := runtime.Caller(0)
-			server.err = Build(filepath.Join(filepath.Dir(here), "..", "etcd"), filepath.Join(server.dir, "etcd"))
+			server.err = build(filepath.Join(server.dir, "etcd"))
 		}
 	})
 	if server.err != nil {
 		tb.Fatal(server.err)
 	}
 	return filepath.Join(server.dir, "etcd")
+}
+
+// build builds the server at target. The go command finds its folder, because
+// runtime.Caller does not know it with -trimpath.
+func build(target string) error {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/reprise-go/reprise/lab/etcd") //nolint:noctx // the tests share it
+	module, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("finding the module of the server: %w", err)
+	}
+	return Build(filepath.Join(strings.TrimSpace(string(module)), "etcd"), target)
 }
 
 // Build builds the program in a folder, without the workspace.
