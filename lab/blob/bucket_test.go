@@ -259,14 +259,9 @@ func TestR35Buckets(t *testing.T) {
 					if a := s.ask("read"); a.status != http.StatusServiceUnavailable || a.code != "store-unavailable" || a.header.Get("Retry-After") == "" {
 						t.Errorf("a replay is answered %d %s with %d bytes", a.status, a.code, len(a.body))
 					}
-					start := time.Now()
 					first := s.ask("write")
-					took := time.Since(start)
 					breaks(false)
 					s.wantWhole(first, false)
-					if took > 15*time.Second {
-						t.Errorf("the client waited %v", took)
-					}
 					s.wantWhole(s.ask("read"), true)
 					kept := s.ask("write")
 					if kept.status != http.StatusCreated || !kept.omitted || !kept.replayed {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,7 +45,6 @@ func TestPostgresStoppedProcess(t *testing.T) {
 		r.Fingerprint = store.Fingerprint{}
 		child := startPgChild(t, server.URL(), f.Config.Schema, r)
 		child.expect(t, "claimed")
-		pgMustClaim(t, st, r, store.InProgress)
 		signal := syscall.SIGSTOP
 		if killed {
 			signal = syscall.SIGKILL
@@ -56,6 +56,7 @@ func TestPostgresStoppedProcess(t *testing.T) {
 		}
 		pgWant(t, "complete", pgComplete(t, st, r, "mine"), nil)
 		if !killed {
+			child.goOn(t)
 			child.signal(t, syscall.SIGCONT)
 			child.expect(t, "not applied")
 		}
@@ -97,10 +98,10 @@ func TestPostgresChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	pgSay("claimed")
-	// Long enough to be stopped, and too short for the watchdog of this process to have
-	// its turn first.
-	pgPass(pgStoppedTimeout / 2)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil { // it is stopped until then
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	switch err := st.Complete(ctx, pgCompletion(r, "child")); {
 	case err == nil:
@@ -119,6 +120,7 @@ func pgSay(what string) { fmt.Fprintln(os.Stdout, "child: "+what) }
 type pgChild struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
+	input io.Writer
 }
 
 func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest, env ...string) *pgChild {
@@ -131,14 +133,18 @@ func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest, env ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return &pgChild{cmd: cmd, lines: bufio.NewScanner(out)}
+	return &pgChild{cmd: cmd, lines: bufio.NewScanner(out), input: in}
 }
 
 // expect waits for a line of the child.
@@ -154,6 +160,14 @@ func (c *pgChild) expect(t *testing.T, want string) {
 		t.Log("the other process: " + c.lines.Text())
 	}
 	t.Fatalf("the other process ended without saying %q, %v", want, c.lines.Err())
+}
+
+// goOn lets the child complete, once it is not stopped.
+func (c *pgChild) goOn(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(c.input, "\n"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (c *pgChild) signal(t *testing.T, s os.Signal) {
