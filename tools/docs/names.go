@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
-	"go/build"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 var (
@@ -110,9 +111,15 @@ func (p *project) exists(file string) bool {
 	return err == nil
 }
 
+// goroot returns the folder of Go, which build.Default does not know with -trimpath.
+var goroot = sync.OnceValue(func() string {
+	out, _ := exec.Command("go", "env", "GOROOT").Output()
+	return strings.TrimSpace(string(out))
+})
+
 func isStandard(pkg string) bool {
-	found, _ := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(pkg)))
-	deeper, _ := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", "*", filepath.FromSlash(pkg)))
+	found, _ := filepath.Glob(filepath.Join(goroot(), "src", filepath.FromSlash(pkg)))
+	deeper, _ := filepath.Glob(filepath.Join(goroot(), "src", "*", filepath.FromSlash(pkg)))
 	return len(found)+len(deeper) > 0
 }
 
