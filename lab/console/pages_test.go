@@ -69,8 +69,9 @@ func (s *shop) done(key string, status int, body string) string {
 func idOf(key string) store.ID { return store.DeriveID("acme", "", key) }
 
 // Every page, light and dark, wide and on a phone, passes axe-core and does not scroll
-// sideways; with -short each colour and each width once. What a record holds runs no script. On a phone a listing is made of cards,
-// with everything within the width of the screen.
+// sideways; with -short each colour and each width once. What a record holds runs no
+// script. On a phone a listing is made of cards, with everything within the width of the
+// screen.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	axe := axeSource(t)

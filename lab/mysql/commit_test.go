@@ -129,8 +129,8 @@ func TestLostCommitIsSettled(t *testing.T) {
 }
 
 // TestCommitThatIsStillOnItsWayIsUnknown: a server that is slow to commit goes on with it
-// when its client has left. Until then no other attempt runs. The server does not hear that the client has left: it looks once a
-// second, and gives up a commit that waits.
+// when its client has left. Until then no other attempt runs. The server does not hear
+// that the client has left: it looks once a second, and gives up a commit that waits.
 func TestCommitThatIsStillOnItsWayIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servers.StartMariaDB(t)

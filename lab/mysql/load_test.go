@@ -18,8 +18,8 @@ import (
 )
 
 // load is the clients of two processes that ask for operations, most of them more than
-// once. They have AtMostOnce, or their effects in the transactions of the attempts: none is
-// done twice, and each has one result.
+// once. They have AtMostOnce, or their effects in the transactions of the attempts: none
+// is done twice, and each has one result.
 type load struct {
 	*testing.T
 

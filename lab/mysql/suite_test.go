@@ -59,8 +59,8 @@ func TestMySQLConformance(t *testing.T) {
 	})
 }
 
-// suite is the fixture of the store: two handles are two pools over one database, with the
-// parameters of each handle.
+// suite is the fixture of the store: two handles are two pools over one database, with
+// the parameters of each handle.
 func suite(tb testing.TB, params func(testing.TB, int) string) storetest.Fixture {
 	tb.Helper()
 	raw, handles := mysqlserver.New(tb, servers.SharedMariaDB(tb)), 0

@@ -15,7 +15,7 @@ import (
 
 // TestSQLiteCostOfAKey: one after the other, a new key is two commits, with the effects
 // of a handler or without, and a replay is none. And how much of the file and of its log
-// a key takes, whose response has 256 bytes, its content type and the protocol's overhead.
+// a key takes whose response has 256 bytes, its content type and the protocol's overhead.
 func TestSQLiteCostOfAKey(t *testing.T) {
 	t.Parallel()
 	body := []byte(strings.Repeat("p", 256+51))

@@ -155,8 +155,9 @@ func TestAttemptsThatDoNotWriteYetHoldUpNobody(t *testing.T) {
 		claimed := make(chan error, 2)
 		for _, st := range []store.Store{st, other} {
 			short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			if got, err := st.Claim(short, request()); !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
+			got, err := st.Claim(short, request())
+			cancel()
+			if !errors.Is(err, store.ErrBusy) && !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("a claim while a handler writes: %v, %v", got.Outcome, err)
 			}
 			go func() {

@@ -78,7 +78,7 @@ func (t *mortalTx) Commit(ctx context.Context, r store.CompleteRequest) error {
 	return t.store.complete(ctx, r, t.Transaction.Commit)
 }
 
-// Orders are the work of a process that a test starts and that kills itself: one operation
+// Orders are the work of a process that a test starts and that kills itself: an operation
 // with an effect of two rows, in the table effects.
 type Orders struct {
 	Driver, URL, Key string

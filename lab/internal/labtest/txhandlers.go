@@ -112,16 +112,16 @@ func (h *SQLHandlers) PanicsLeaveNothing(t *testing.T, driver *Panicking) {
 			t.Logf("%d statements", n-1)
 			return
 		}
-		for _, table := range []string{"effects", "reprise_records"} {
-			if _, err := h.DB.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+		for _, statement := range []string{"DELETE FROM effects", "DELETE FROM reprise_records"} {
+			if _, err := h.DB.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// HabitsDoNoHarm: a handler that ends its *sql.Tx, or rolls it back when it returns, ends
-// nothing.
+// HabitsDoNoHarm has handlers end their *sql.Tx, or roll it back when they return, which
+// ends nothing.
 func (h *SQLHandlers) HabitsDoNoHarm(t *testing.T, managed error) {
 	t.Helper()
 	st := NewTxStore(h.Store)

@@ -19,8 +19,8 @@ func with(ctx context.Context, db *sql.DB, f func(on *sqltx.Lent) (broken bool))
 	}
 	defer func() { _ = conn.Close() }()
 	called := false
-	err = sqltx.Raw(conn, func(driverConn any) error {
-		on, err := sqltx.Lend(driverConn.(driver.Conn)) //nolint:forcetypeassert,contextcheck // so database/sql has it; it has no context of its own
+	err = sqltx.Raw(conn, func(driverConn any) error { //nolint:contextcheck // the connection has none of its own
+		on, err := sqltx.Lend(driverConn.(driver.Conn)) //nolint:forcetypeassert // as database/sql has it
 		if err != nil {
 			return err
 		}
