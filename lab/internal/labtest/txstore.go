@@ -29,6 +29,7 @@ type TransactorStore interface {
 	store.Transactor
 	store.Inspector
 	store.Purger
+	store.Maintainer
 	store.Checker
 	store.Meter
 }

@@ -39,8 +39,8 @@ type Session interface {
 	Commit(ctx context.Context, r *store.CompleteRequest) error
 	Rollback(ctx context.Context) error
 
-	// Find finds out whether a Commit that failed with ErrUnknown was executed. It follows
-	// End.
+	// Find finds out whether a Commit that failed with ErrUnknown was executed, and makes
+	// sure that it is not executed later if it was not. It follows End.
 	Find(ctx context.Context) error
 
 	// End gives the connection back to the pool, or closes it if its transaction has not

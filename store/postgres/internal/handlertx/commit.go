@@ -91,9 +91,10 @@ const (
 	findMargin = 100 * time.Millisecond
 )
 
-// Find implements [lazytx.Session], by another connection. Its statement waits for the
-// transaction that holds the record, and reads it then. A batch that the server has not
-// begun by then finds another owner, or none, once the engine has released the record.
+// Find implements [lazytx.Session], by another connection. It waits for the transaction
+// that holds the record, and reads it then. A record that is still in progress is deleted
+// under the same lock, because the server may not have begun the batch of the COMMIT yet:
+// now that finds no record, and rolls back.
 func (t *Session) Find(ctx context.Context) error {
 	held, err := t.all.table.Db.Hold(ctx, "complete")
 	if err != nil {
@@ -106,6 +107,7 @@ func (t *Session) Find(ctx context.Context) error {
 	batch.add(s.statements.begin, nil)
 	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
 	batch.add(s.table.Statements.Again, func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:], t.owner[:])
+	batch.add(s.statements.forget, nil, t.id[:], t.owner[:])
 	batch.add(s.statements.commit, nil)
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	err = batch.send(ctx, conn, false)

@@ -45,7 +45,7 @@ var sqlFiles embed.FS
 
 // statements are the texts that only transactions use.
 type statements struct {
-	begin, limits, same, complete, commit, waitForLock *wire.Statement
+	begin, limits, same, complete, commit, waitForLock, forget *wire.Statement
 }
 
 func newStatements(n *table.Names) statements {
@@ -53,6 +53,6 @@ func newStatements(n *table.Names) statements {
 	return statements{
 		begin: wire.NewStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"), limits: prepared("limits"), same: prepared("same"),
 		complete: prepared("complete"), commit: wire.NewStatement("COMMIT"),
-		waitForLock: prepared("wait_for_lock"),
+		waitForLock: prepared("wait_for_lock"), forget: prepared("forget"),
 	}
 }
