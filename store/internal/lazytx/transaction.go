@@ -100,12 +100,13 @@ func (t *Transaction) open(ctx context.Context) (session Session, err error) {
 	return s.Open(ctx, t.id, t.owner)
 }
 
-// end gives back what the transaction holds.
+// end gives back the connection, and the slot with it.
 func (t *Transaction) end(session Session) {
-	session.End()
-	if t.all.Slots != nil {
-		t.all.Slots.Release()
-	}
+	session.End(func() {
+		if t.all.Slots != nil {
+			t.all.Slots.Release()
+		}
+	})
 }
 
 // expire ends a transaction that lasts too long. The handler's next statement fails.

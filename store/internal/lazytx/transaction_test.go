@@ -29,7 +29,10 @@ func (s *session) note(call string) {
 
 func (s *session) Refuse()      { s.note("refuse") }
 func (s *session) Expire() bool { s.note("expire"); return s.over }
-func (s *session) End()         { s.note("end") }
+func (s *session) End(back func()) {
+	s.note("end")
+	back()
+}
 
 func (s *session) Commit(context.Context, *store.CompleteRequest) error {
 	s.note("commit")

@@ -44,8 +44,8 @@ type Session interface {
 	Find(ctx context.Context) error
 
 	// End gives the connection back to the pool, or closes it if its transaction has not
-	// ended.
-	End()
+	// ended. It calls back once that is done, which may be after it has returned.
+	End(back func())
 }
 
 // Usage counts the transactions that are open, and the handlers that wait for one.

@@ -215,7 +215,7 @@ func (s *session) takeBack(ctx context.Context) (promised time.Duration) {
 
 // End implements [lazytx.Session]. The settings of the session are restored after it
 // returns, since no caller has to wait for that.
-func (s *session) End() {
+func (s *session) End(back func()) {
 	s.writer.CompareAndSwap(s, nil)
 	s.lent.Interrupt()
 	if !s.taken {
@@ -223,9 +223,11 @@ func (s *session) End() {
 	}
 	if !s.over || s.Dialect.Back == "" {
 		s.release(!s.over)
+		back()
 		return
 	}
 	go func() {
+		defer back()
 		ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
 		defer cancel()
 		s.release(s.lent.Exec(ctx, s.Dialect.Back) != nil)

@@ -122,8 +122,19 @@ func (l *Lent) end(ofHandler bool, err *error) {
 		*err = errPanic{value}
 		return
 	}
-	failed := *err != nil && !errors.Is(*err, driver.ErrSkip)
-	if failed && ofHandler && l.undoes != nil && !l.panicked.Load() && l.undoes(l.conn, *err) {
+	if failed := *err != nil && !errors.Is(*err, driver.ErrSkip); failed && ofHandler && l.undoes != nil && !l.panicked.Load() {
+		l.ask(*err)
+	}
+}
+
+// ask notes whether a failed statement of the handler ended the transaction.
+func (l *Lent) ask(err error) {
+	defer func() {
+		if recover() != nil {
+			l.panicked.Store(true)
+		}
+	}()
+	if l.undoes(l.conn, err) {
 		l.undone.Store(true)
 	}
 }

@@ -43,7 +43,7 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 	begun := false
 	defer func() { // also when a tracer of the application panics
 		if !begun {
-			t.End()
+			t.close()
 		}
 	}()
 	if err := t.beginOn(ctx, held.Conn); err != nil {
@@ -148,9 +148,14 @@ func (t *Session) takeBack(ctx context.Context) {
 	t.lent = nil
 }
 
-// End implements [lazytx.Session]. The pool closes a connection that is still in a
-// transaction.
-func (t *Session) End() {
+// End implements [lazytx.Session].
+func (t *Session) End(back func()) {
+	t.close()
+	back()
+}
+
+// close gives the connection back. The pool closes one that is still in a transaction.
+func (t *Session) close() {
 	t.Refuse()
 	if t.lent != nil {
 		t.held.Kill()
