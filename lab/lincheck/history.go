@@ -59,7 +59,7 @@ const (
 	deadline  = 2 * time.Minute // for the checker, of one ID
 	histories = 2               // of each deployment that are decided; more in a soak
 
-	mostHistories = 10 // until they are, and have met everything that they have to
+	mostHistories = 40 // until they are, and have met everything that they have to
 )
 
 // everything has the situations that the histories of a store must meet, so that they are

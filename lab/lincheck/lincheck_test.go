@@ -39,7 +39,7 @@ func sqliteDeployment(tb testing.TB, inTx bool) *deployment {
 	file := sqlitefile.New(tb)
 	// A call takes some milliseconds under the race detector: with the leases of the others
 	// hardly an attempt would be completed before it lapses.
-	d := &deployment{clock: sqlClock, pace: pace{unit: 4 * time.Millisecond, calls: 60}}
+	d := &deployment{clock: sqlClock, pace: pace{unit: 2 * time.Millisecond, calls: 60}}
 	for range 2 {
 		var st store.Store = sqlitefile.Store(tb, file)
 		if inTx {
