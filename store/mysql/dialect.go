@@ -3,7 +3,6 @@ package reprisemysql
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -193,16 +192,9 @@ func fits(ctx context.Context, on sqlstore.Conn, payload []byte) error {
 	if len(payload) < largePayload {
 		return nil
 	}
-	rows, err := on.QueryContext(ctx, "SELECT @@max_allowed_packet")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var limit int64
-	if rows.Next() {
-		err = rows.Scan(&limit)
-	}
-	if err := errors.Join(err, rows.Err()); err != nil {
+	err := on.Query(ctx, "SELECT @@max_allowed_packet", func(r sqlstore.Row) error { return r.Scan(&limit) })
+	if err != nil {
 		return err
 	}
 	size := int64(len(payload) + restOfPacket)

@@ -63,7 +63,7 @@ func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *
 	if found.Found {
 		err = t.change(ctx, on, found, t.statements.claim, values...)
 	} else {
-		_, err = on.ExecContext(ctx, t.statements.insert, append(values, r.ID[:])...)
+		_, err = on.Exec(ctx, t.statements.insert, append(values, r.ID[:])...)
 	}
 	if err != nil {
 		return store.ClaimResult{}, err

@@ -37,6 +37,34 @@ func with(ctx context.Context, db *sql.DB, f func(on *sqltx.Lent) (broken bool))
 	return err
 }
 
+// connection is a [Conn] of database/sql.
+type connection struct{ conn *sql.Conn }
+
+// Exec implements [Conn].
+func (c connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
+	result, err := c.conn.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// Query implements [Conn].
+func (c connection) Query(ctx context.Context, statement string, read func(Row) error, args ...any) error {
+	rows, err := c.conn.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
 // start executes a statement that begins a transaction. A database with one writer
 // refuses it while there is another one: then start tries again, until ctx ends.
 func (d *Dialect) start(ctx context.Context, on *sqltx.Lent, statement string) error {

@@ -21,7 +21,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -114,11 +113,18 @@ func (d *Dialect) rest(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Conn executes statements: a *sql.DB, *sql.Conn or *sql.Tx.
+// Conn executes statements on one connection.
 type Conn interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	// Exec executes a statement that writes, and returns how many rows it changed.
+	Exec(ctx context.Context, statement string, args ...any) (changed int, err error)
+
+	// Query executes a statement that reads, and calls read for each row of its answer. It
+	// ends at an error of read, and returns it.
+	Query(ctx context.Context, statement string, read func(Row) error, args ...any) error
 }
+
+// A Row is one row of an answer. Its values are valid during the call that has it.
+type Row interface{ Scan(to ...any) error }
 
 // A Writer executes operations that write.
 type Writer interface {

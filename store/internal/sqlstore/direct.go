@@ -26,7 +26,7 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			broken bool
 		)
 		if err := with(ctx, w.DB, func(on *sqltx.Lent) bool {
-			result = f(ctx, direct{on.Store})
+			result = f(ctx, direct{connection{on.Store}})
 			broken = w.Dialect.isBroken(result)
 			return broken
 		}); err != nil {
@@ -46,14 +46,14 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 
 // direct is a connection whose writes commit at once. If a write fails, it may have
 // committed.
-type direct struct{ *sql.Conn }
+type direct struct{ Conn }
 
-func (c direct) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	result, err := c.Conn.ExecContext(ctx, query, args...)
+func (c direct) Exec(ctx context.Context, statement string, args ...any) (int, error) {
+	changed, err := c.Conn.Exec(ctx, statement, args...)
 	if err != nil {
 		err = execError{err}
 	}
-	return result, err
+	return changed, err
 }
 
 // execError is the failure of a write.

@@ -139,7 +139,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	case err != nil:
 		return notApplied(err.Error())
 	}
-	found, err := s.hold(ctx, s.lent.Store, s.id)
+	found, err := s.hold(ctx, connection{s.lent.Store}, s.id)
 	switch {
 	case err != nil:
 		return notApplied(err.Error())
@@ -147,7 +147,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 		return lazytx.LeaseLost(s.Dialect.Name)
 	}
 	retention := r.Retention.Microseconds()
-	if err := s.complete(ctx, s.lent.Store, found, &ending{
+	if err := s.complete(ctx, connection{s.lent.Store}, found, &ending{
 		owner: r.Owner, payload: append([]byte{}, r.Payload...), replay: retention, retention: retention, horizon: r.Horizon.Microseconds(), // nil is no payload
 	}); err != nil {
 		return notApplied(err.Error())
@@ -177,9 +177,9 @@ func (s *session) keep(ctx context.Context, lease time.Duration) error {
 	if err := s.lent.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
 		return err
 	}
-	found, err := s.hold(ctx, s.lent.Store, s.id)
+	found, err := s.hold(ctx, connection{s.lent.Store}, s.id)
 	if err == nil && found.runs(s.owner) {
-		err = s.change(ctx, s.lent.Store, found, s.statements.renew, found.Clock+lease.Microseconds())
+		err = s.change(ctx, connection{s.lent.Store}, found, s.statements.renew, found.Clock+lease.Microseconds())
 	}
 	if err != nil {
 		return err

@@ -121,20 +121,14 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 // listAfter reads the rows behind an ID.
 func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, error) {
 	at := time.Now().UnixMicro()
-	rows, err := on.QueryContext(ctx, t.statements.list, after, scannedAtOnce)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var list []row
-	for rows.Next() {
+	err := on.Query(ctx, t.statements.list, func(from Row) error {
 		var r row
-		if err := r.scan(rows, false, at); err != nil {
-			return nil, err
-		}
+		err := r.scan(from, false, at)
 		list = append(list, r)
-	}
-	return list, rows.Err()
+		return err
+	}, after, scannedAtOnce)
+	return list, err
 }
 
 // cursor returns the text of a position. It names the table.

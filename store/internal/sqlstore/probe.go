@@ -63,7 +63,7 @@ func (t *Table) probe(ctx context.Context, st store.Store) error {
 // Readable executes the read of a record that does not exist. It fails if the table or a
 // column is missing.
 func (t *Table) Readable(ctx context.Context) error {
-	if _, err := t.look(ctx, t.DB, store.ID{}); err != nil {
+	if _, err := t.lookAlone(ctx, "check", store.ID{}); err != nil {
 		return fmt.Errorf("read the table %s: %w", t.Options.Table, err)
 	}
 	return nil

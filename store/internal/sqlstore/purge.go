@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"log/slog"
 	"time"
 )
@@ -40,11 +38,11 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 // how many it changed.
 func (t *Table) isolated(ctx context.Context, on Conn, statement string, args ...any) (int, error) {
 	if t.Dialect.Isolate != "" {
-		if _, err := on.ExecContext(ctx, t.Dialect.Isolate); err != nil {
+		if _, err := on.Exec(ctx, t.Dialect.Isolate); err != nil {
 			return 0, err
 		}
 	}
-	return changed(on.ExecContext(ctx, statement, args...))
+	return on.Exec(ctx, statement, args...)
 }
 
 // now reads the clock of the store.
@@ -52,27 +50,18 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 	if t.Dialect.Clock == "" {
 		return time.Now().UnixMicro(), nil
 	}
-	rows, err := on.QueryContext(ctx, t.statements.now)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	var clock sql.NullInt64
-	if rows.Next() {
-		if err = rows.Scan(&clock); err == nil && !clock.Valid {
-			err = errSession
+	err = on.Query(ctx, t.statements.now, func(r Row) error {
+		var clock *int64
+		if err := r.Scan(&clock); err != nil {
+			return err
 		}
-	}
-	return clock.Int64, errors.Join(err, rows.Err())
-}
-
-// changed returns how many rows a statement changed.
-func changed(result sql.Result, err error) (int, error) {
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
+		if clock == nil {
+			return errSession
+		}
+		now = *clock
+		return nil
+	})
+	return now, err
 }
 
 // Maintain purges until ctx ends.

@@ -76,7 +76,7 @@ func TestPanicOfADriverIsAnError(t *testing.T) {
 		t.Errorf("a read: %v, want ErrUnavailable", err)
 	}
 	if err := table.Writer.Write(t.Context(), "claim", func(ctx context.Context, on Conn) error {
-		_, err := on.ExecContext(ctx, "UPDATE")
+		_, err := on.Exec(ctx, "UPDATE")
 		return err
 	}); err == nil {
 		t.Error("a write succeeded")

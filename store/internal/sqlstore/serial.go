@@ -114,7 +114,7 @@ func (w *Serial) execute(ctx context.Context, on *sqltx.Lent, batch []batching.S
 		if v.err = nil; !s.Begin() {
 			continue
 		}
-		if v.err = v.do(rest, on.Store); v.err != nil && !IsResult(v.err) {
+		if v.err = v.do(rest, connection{on.Store}); v.err != nil && !IsResult(v.err) {
 			return statementError{v.err}
 		}
 	}

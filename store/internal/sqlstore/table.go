@@ -88,7 +88,7 @@ func (t *Table) read(ctx context.Context, op string, f func(context.Context, Con
 	if t.Dialect.Embedded { // readers do not wait for the writer
 		var result error
 		err := with(ctx, t.DB, func(on *sqltx.Lent) bool {
-			result = f(ctx, on.Store)
+			result = f(ctx, connection{on.Store})
 			return t.Dialect.isBroken(result)
 		})
 		return t.Dialect.Fail(op, cmp.Or(err, result))
@@ -156,18 +156,12 @@ func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
 
 func (t *Table) query(ctx context.Context, on Conn, statement string, id store.ID) (*row, error) {
 	at := time.Now().UnixMicro()
-	rows, err := on.QueryContext(ctx, statement, id[:])
+	var found row
+	err := on.Query(ctx, statement, func(r Row) error { return found.scan(r, true, at) }, id[:])
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var found row
-	if rows.Next() {
-		if err := found.scan(rows, true, at); err != nil {
-			return nil, err
-		}
-	}
-	return &found, errors.Join(rows.Err(), rows.Close())
+	return &found, nil
 }
 
 // lookFor is lookTwice for an operation of an owner. It returns nil if there is no record
@@ -196,7 +190,7 @@ func (t *Table) change(ctx context.Context, on Conn, found *row, statement strin
 	if t.Dialect.Late != "" {
 		args = append(args, found.until)
 	}
-	n, err := changed(on.ExecContext(ctx, statement, args...))
+	n, err := on.Exec(ctx, statement, args...)
 	if err == nil && n != 1 {
 		err = ErrLostRace
 	}
