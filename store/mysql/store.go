@@ -46,7 +46,7 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, dialect.Invalid("the *sql.DB is nil")
 	}
-	t := sqlstore.NewTable(db, &dialect, o, &sqlstore.Direct{DB: db, Dialect: &dialect})
+	t := sqlstore.NewTable(db, &dialect, o, sqlstore.NewDirect(db, &dialect))
 	var turns *slots.Slots
 	if conns := db.Stats().MaxOpenConnections; conns > 0 {
 		turns = &slots.Slots{Limit: max(1, conns-spare)}
@@ -126,7 +126,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 
 // Maintain implements [store.Maintainer]: it purges at the pace of [Config.PurgeEvery]
 // until ctx ends. An engine calls it.
-func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx) }
+func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx, s.table.Purge) }
 
 // Usage implements [store.Meter]: it counts the connections of the pool, and the
 // transactions of handlers.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -32,15 +30,6 @@ type Config struct {
 	// The index, the functions and the table of applied migrations are named after it.
 	// Two tables are two separate stores.
 	Table string
-
-	// ExecMode is how the store sends its statements. The default is to prepare those of
-	// every request where the mode of the pool is [pgx.QueryExecModeCacheStatement], pgx's
-	// default. If a pooler turns out to share
-	// sessions without keeping prepared statements, the store stops preparing them and logs
-	// a warning. It sends all other statements by [pgx.QueryExecModeExec], in one round trip
-	// that leaves no state in the session. QueryExecModeExec prepares no statement. The
-	// statements of handlers follow the mode of the pool.
-	ExecMode pgx.QueryExecMode
 
 	// NoCombining sends every claim and completion alone. The default,
 	// false, sends those that arrive while eight are on their way together, in one
@@ -78,9 +67,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]*$`)
 func (c Config) options() (table.Options, error) {
 	o := table.Options{
 		Schema: cmp.Or(c.Schema, DefaultSchema), Table: cmp.Or(c.Table, DefaultTable),
-		Mode: c.ExecMode, ExecMode: cmp.Or(c.ExecMode, pgx.QueryExecModeExec), NoCombining: c.NoCombining,
-		TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout),
-		Accept:    c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
+		NoCombining: c.NoCombining, TxTimeout: cmp.Or(c.TxTimeout, DefaultTxTimeout),
+		Accept: c.Accept, Logger: cmp.Or(c.Logger, slog.Default()),
 	}
 	var err error
 	if o.Purge, err = c.Purge.pace(); err != nil {
@@ -97,8 +85,6 @@ func (c Config) options() (table.Options, error) {
 		return o, table.Invalid("Config.Schema %q: "+names, o.Schema, table.MaxSchema)
 	case len(o.Table) > table.MaxTable || !identifier.MatchString(o.Table):
 		return o, table.Invalid("Config.Table %q: "+names, o.Table, table.MaxTable)
-	case o.ExecMode < pgx.QueryExecModeCacheStatement || o.ExecMode > pgx.QueryExecModeSimpleProtocol:
-		return o, table.Invalid("Config.ExecMode %d is not a mode of pgx", o.ExecMode)
 	case o.TxTimeout < time.Second || o.TxTimeout > 24*time.Hour:
 		return o, table.Invalid("Config.TxTimeout %v: want 1s to 24h", o.TxTimeout)
 	}

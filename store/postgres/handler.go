@@ -11,6 +11,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
+	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
 // ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
@@ -55,7 +56,7 @@ func SQLTx(ctx context.Context) (*sql.Tx, error) {
 }
 
 func begin(ctx context.Context, overSQL bool) (*handlertx.Session, error) {
-	began, err := lazytx.Begin(ctx, handlertx.Name)
+	began, err := lazytx.Begin(ctx, table.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
-	"github.com/reprise-go/reprise/store/postgres/internal/leased"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -22,8 +21,7 @@ import (
 // Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
 type Store struct {
-	operations
-	store        *leased.Store
+	table        *table.Table
 	transactions *lazytx.Transactions
 }
 
@@ -63,11 +61,15 @@ func OpenSQL(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 }
 
 func newStore(db wire.Database, c Config) (*Store, error) {
-	t, err := newTable(db, c)
+	o, err := c.options()
 	if err != nil {
 		return nil, err
 	}
-	return &Store{operations{t}, leased.New(t), handlertx.New(t)}, nil
+	t, err := table.New(db, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{t, handlertx.New(t)}, nil
 }
 
 func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) {
@@ -75,41 +77,49 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.table.Prove(ctx, s, s); err != nil {
+	if err := s.table.Prove(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Claim implements [store.Store] in one statement that reads before it writes, so a
-// replay does not write. A claim that rewrites a row needs a second one. If another
-// transaction is writing a lapsed record at that moment, the answer is InProgress with a
-// millisecond remaining. Claims that arrive while others are on their way are sent
+// Claim implements [store.Store] in one statement for a new record and, while replays are
+// common, for a replay; in two for other records that need no write, and in three for one
+// that is written again. Claims that arrive while others are on their way are sent
 // together: see [Config.NoCombining].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	return s.store.Claim(ctx, r)
+	if err := r.Validate(); err != nil {
+		return store.ClaimResult{}, err
+	}
+	return s.table.Claim(ctx, &r)
 }
 
 // Renew implements [store.Store] in one statement for the whole batch.
 func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	return s.store.Renew(ctx, rs)
+	return s.table.Renew(ctx, rs)
 }
 
 // Complete implements [store.Store] in one statement, which may be sent together with
-// other calls, as Claim is. A repeated completion takes two.
+// other calls, as Claim is. A repeated completion takes three.
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
-	return s.store.Complete(ctx, r)
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	return s.table.Complete(ctx, &r)
 }
 
-// Unknown implements [store.Store] in one statement.
+// Unknown implements [store.Store] in two statements.
 func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	return s.store.Unknown(ctx, r)
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	return s.table.Unknown(ctx, &r)
 }
 
-// Release implements [store.Store] in one statement, or in three if it finds no record of
-// the owner: it then waits for the owner's claim, which may still be committing.
+// Release implements [store.Store] in two statements, or in three if it finds no record:
+// the owner's claim may still be committing.
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	return s.store.Release(ctx, id, owner)
+	return s.table.Release(ctx, id, owner)
 }
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
@@ -128,3 +138,39 @@ func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner)
 // Usage implements [store.Meter]: it counts the connections of the pool, and the
 // transactions of handlers.
 func (s *Store) Usage() []store.Usage { return append(s.table.Usage(), s.transactions.Usage()...) }
+
+// Check implements [store.Checker]: it checks the settings of the server as a connection
+// of this pool sees them, the schema, the privileges of the role, and whether the
+// settings of pgx suit a pooler. It does not write.
+func (s *Store) Check(ctx context.Context) ([]store.Finding, error) { return s.table.Check(ctx) }
+
+// Inspect implements [store.Inspector].
+func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
+	return s.table.Inspect(ctx, id)
+}
+
+// List implements [store.Inspector], in the order of the IDs. Page.Total comes from the
+// statistics of the table, which ANALYZE and autovacuum bring up to date.
+func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
+	return s.table.List(ctx, q)
+}
+
+// Resolve implements [store.Inspector]. An attempt that comes back afterwards finds that
+// it lost the record.
+func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
+	return s.table.Resolve(ctx, id, r)
+}
+
+// Purge implements [store.Purger], for a limit of 1 to 100,000 records. Any number of
+// processes may purge at once: each skips records that another is about to purge or to
+// claim.
+//
+// It continues where the last call of this store ended. After a call that found fewer
+// than limit, the next one starts at the front again.
+func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
+	return s.table.Purge(ctx, limit)
+}
+
+// Maintain implements [store.Maintainer]: it purges at the pace of [Config.Purge] until
+// ctx ends. An engine calls it.
+func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx) }

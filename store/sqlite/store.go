@@ -121,7 +121,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
 
 // Maintain implements [store.Maintainer]: it purges at the pace of [Config.PurgeEvery]
 // until ctx ends. An engine calls it.
-func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx) }
+func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx, s.table.Purge) }
 
 // Usage implements [store.Meter]: it counts the connections of the pool, the writes that
 // wait for a transaction, and the one turn to write, with those who wait for it.

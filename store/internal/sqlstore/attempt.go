@@ -40,7 +40,7 @@ func (t *Table) renewTogether(ctx context.Context, rs []store.RenewRequest) ([]s
 		return rest, nil
 	}
 	statuses := slices.Clone(rest)
-	err := t.write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
+	err := t.Write(ctx, "renew", func(ctx context.Context, on Conn) (err error) {
 		for _, i := range others {
 			if statuses[i], err = t.renew(ctx, on, &rs[i]); err != nil {
 				return err
@@ -80,7 +80,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 		end       = ending{payload: append([]byte{}, r.Payload...), retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
 	)
 	end.owner, end.replay = owner, end.retention
-	return t.write(ctx, "complete", func(ctx context.Context, on Conn) error {
+	return t.Write(ctx, "complete", func(ctx context.Context, on Conn) error {
 		found, err := t.lookFor(ctx, on, "complete", id)
 		switch {
 		case err != nil:
@@ -117,7 +117,7 @@ func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) er
 
 // Release deletes the record of an owner's attempt.
 func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	return t.write(ctx, "release", func(ctx context.Context, on Conn) error {
+	return t.Write(ctx, "release", func(ctx context.Context, on Conn) error {
 		found, err := t.lookBehind(ctx, on, id, owner)
 		if found, err = t.judge("release", found, err); err != nil || found == nil || found.State != record.Running || !bytes.Equal(found.Owner, owner[:]) {
 			return err
@@ -130,7 +130,7 @@ func (t *Table) Release(ctx context.Context, id store.ID, owner store.Owner) err
 // request.
 func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	request := *r // the caller may return before it is executed
-	return t.write(ctx, "unknown", func(ctx context.Context, on Conn) error {
+	return t.Write(ctx, "unknown", func(ctx context.Context, on Conn) error {
 		found, err := t.lookFor(ctx, on, "unknown", request.ID)
 		switch {
 		case err != nil:

@@ -24,7 +24,7 @@ func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 		result  store.ClaimResult
 		request = *r // the caller may return before it is executed
 	)
-	err := t.write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
+	err := t.Write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
 		result, err = t.claimOn(ctx, on, &request)
 		return err
 	})
@@ -57,19 +57,27 @@ func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *
 	valid := now + r.Remembered().Microseconds()
 	values := []any{
 		d.Attempt, d.Fence, r.Owner[:], r.Fingerprint[:], claimed, now + r.Lease.Microseconds(), valid, valid,
-		r.AtMostOnce, r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
+		integer(r.AtMostOnce), r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
 	}
-	var err error
 	if found.Found {
-		err = t.change(ctx, on, found, t.statements.claim, values...)
-	} else {
-		_, err = on.Exec(ctx, t.statements.insert, append(values, r.ID[:])...)
-	}
-	if err != nil {
+		if err := t.change(ctx, on, found, t.statements.claim, values...); err != nil {
+			return store.ClaimResult{}, err
+		}
+	} else if n, err := on.Exec(ctx, t.statements.insert, append(values, r.ID[:])...); err != nil {
 		return store.ClaimResult{}, err
+	} else if n != 1 {
+		return store.ClaimResult{}, ErrLostRace
 	}
 	return store.ClaimResult{
 		Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), //nolint:gosec // fences are positive
 		Remaining: r.Lease.Truncate(time.Microsecond),
 	}, nil
+}
+
+// integer returns a condition as a number, which every database has.
+func integer(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
 }

@@ -73,6 +73,9 @@ type Dialect struct {
 	// empty if Embedded is set.
 	Hold, Wait, Free string
 
+	// Unseen says that Wait does not wait for a transaction that inserts the row.
+	Unseen bool
+
 	// Isolate is the statement that makes the next transaction of the session see what is
 	// committed, and lock no more than it reads. Empty means that every transaction does.
 	Isolate string
@@ -80,6 +83,17 @@ type Dialect struct {
 	// DeleteDue and UpdateDue change at most ? of the rows r that satisfy {which}, in the
 	// order of due_at. The change of UpdateDue is {set}.
 	DeleteDue, UpdateDue string
+
+	// Unique is the suffix of an INSERT of a row, which then inserts none if there is one.
+	// Empty means that the INSERT fails.
+	Unique string
+
+	// Numbered says that the parameters of a statement are $1 and so on, and not ?.
+	Numbered bool
+
+	// Estimate is the query of about how many rows the table has. Empty means that there is
+	// no quick one.
+	Estimate string
 
 	// Quote quotes an identifier.
 	Quote func(name string) string

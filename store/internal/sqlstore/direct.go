@@ -14,8 +14,17 @@ import (
 // an operation commits at once, so an operation must be repeatable after each of its
 // statements.
 type Direct struct {
-	DB      *sql.DB
+	// With calls f with a connection, and closes it if f says that it is broken. It returns
+	// an error if it did not call f.
+	With    func(ctx context.Context, op string, f func(on Conn) (broken bool)) error
 	Dialect *Dialect
+}
+
+// NewDirect returns the writer of the database of db.
+func NewDirect(db *sql.DB, d *Dialect) *Direct {
+	return &Direct{Dialect: d, With: func(ctx context.Context, _ string, f func(Conn) bool) error {
+		return with(ctx, db, func(on *sqltx.Lent) bool { return f(connection{on.Store}) })
+	}}
 }
 
 // Write implements [Writer].
@@ -25,8 +34,8 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			result error
 			broken bool
 		)
-		if err := with(ctx, w.DB, func(on *sqltx.Lent) bool {
-			result = f(ctx, direct{connection{on.Store}})
+		if err := w.With(ctx, op, func(on Conn) bool {
+			result = f(ctx, direct{on})
 			broken = w.Dialect.isBroken(result)
 			return broken
 		}); err != nil {
@@ -54,6 +63,23 @@ func (c direct) Exec(ctx context.Context, statement string, args ...any) (int, e
 		err = execError{err}
 	}
 	return changed, err
+}
+
+// Underlying returns the connection that a [Direct] hands to an operation.
+func Underlying(on Conn) Conn {
+	if d, ok := on.(direct); ok {
+		return d.Conn
+	}
+	return on
+}
+
+// Executed marks the failure of a statement that writes and was not executed by
+// [Conn.Exec].
+func Executed(err error) error {
+	if err != nil {
+		err = execError{err}
+	}
+	return err
 }
 
 // execError is the failure of a write.

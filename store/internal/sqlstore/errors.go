@@ -76,9 +76,9 @@ func isGone(err error) bool {
 		err.Error() == "sql: database is closed"
 }
 
-// queueError returns the store's error for a call that the queue ended. Other errors are
+// QueueError returns the store's error for a call that the queue ended. Other errors are
 // returned as they are.
-func (d *Dialect) queueError(op string, err error) error {
+func (d *Dialect) QueueError(op string, err error) error {
 	var ended *batching.Error
 	if !errors.As(err, &ended) {
 		return err

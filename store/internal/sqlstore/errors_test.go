@@ -49,7 +49,7 @@ func TestFailuresWrapOneSentinel(t *testing.T) {
 		&batching.Error{Err: batching.ErrUnfinished}:       store.ErrUnavailable,
 		store.ErrFull: store.ErrFull,
 	} {
-		if got := d.queueError("claim", err); !errors.Is(got, want) {
+		if got := d.QueueError("claim", err); !errors.Is(got, want) {
 			t.Errorf("%v of the queue: %v, want %v", err, got, want)
 		}
 	}

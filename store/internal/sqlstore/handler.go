@@ -271,7 +271,7 @@ func (s *session) Find(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	var found *row
-	err := s.write(ctx, "complete", func(ctx context.Context, on Conn) (err error) {
+	err := s.Write(ctx, "complete", func(ctx context.Context, on Conn) (err error) {
 		found, err = s.hold(ctx, on, s.id)
 		return err
 	})

@@ -32,7 +32,7 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 		return err
 	}
 	payload := append([]byte{}, r.Payload...)
-	return t.write(ctx, "resolve", func(ctx context.Context, on Conn) error {
+	return t.Write(ctx, "resolve", func(ctx context.Context, on Conn) error {
 		found, err := t.lookTwice(ctx, on, id)
 		if err != nil {
 			return err
@@ -102,20 +102,31 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 			}
 			if len(page.Records) == q.Limit {
 				page.Next = t.cursor(after)
-				return page, nil
+				return page, t.estimate(ctx, &page)
 			}
 		}
 		switch {
 		case len(rows) < scannedAtOnce:
 			if q.After == "" {
 				page.Total = int64(page.Scanned) // that was all of them
+				return page, nil
 			}
-			return page, nil
+			return page, t.estimate(ctx, &page)
 		case page.Scanned >= scannedPerPage:
 			page.Next = t.cursor(after)
-			return page, nil
+			return page, t.estimate(ctx, &page)
 		}
 	}
+}
+
+// estimate sets the total of a page to what the database estimates, if it does.
+func (t *Table) estimate(ctx context.Context, page *store.Page) error {
+	if t.statements.estimate == "" {
+		return nil
+	}
+	return t.read(ctx, "list", func(ctx context.Context, on Conn) error {
+		return on.Query(ctx, t.statements.estimate, func(r Row) error { return r.Scan(&page.Total) })
+	})
 }
 
 // listAfter reads the rows behind an ID.

@@ -16,7 +16,7 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, t.Dialect.Invalid("purge of %d records: want 1 to %d", limit, maxPurge)
 	}
 	purged := 0
-	err := t.write(ctx, "purge", func(ctx context.Context, on Conn) error {
+	err := t.Write(ctx, "purge", func(ctx context.Context, on Conn) error {
 		now, err := t.now(ctx, on)
 		if err != nil {
 			return err
@@ -64,13 +64,13 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 	return now, err
 }
 
-// Maintain purges until ctx ends.
-func (t *Table) Maintain(ctx context.Context) {
+// Maintain calls purge at the pace of the store until ctx ends.
+func (t *Table) Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
 	pace := t.Options.Purge
 	pace.Purge(ctx, func(ctx context.Context) (int, error) {
 		bounded, cancel := context.WithTimeout(ctx, pace.Timeout)
 		defer cancel()
-		return t.Purge(bounded, pace.Batch)
+		return purge(bounded, pace.Batch)
 	}, func(err error) {
 		if failures, due := t.purgeFailed.Count(); due {
 			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed",

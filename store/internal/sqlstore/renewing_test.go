@@ -56,7 +56,7 @@ func tableOn(t *testing.T, statement func() error) *Table {
 		}
 		return store.ErrUnavailable
 	}}
-	return &Table{DB: db, Dialect: d, Writer: &Direct{DB: db, Dialect: d}}
+	return &Table{DB: db, Dialect: d, Writer: NewDirect(db, d)}
 }
 
 func renewals(n int) []store.RenewRequest {

@@ -152,6 +152,10 @@ func (c *cells) integer() int64 {
 	switch v := c.next().(type) {
 	case int64:
 		return v
+	case int32:
+		return int64(v)
+	case int16:
+		return int64(v)
 	case bool:
 		if v {
 			return 1

@@ -56,7 +56,7 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 	call := w.queue.Call()
 	defer call.Release()
 	call.Value = operation{name: op, do: f}
-	return w.dialect.queueError(op, w.queue.Do(ctx, call))
+	return w.dialect.QueueError(op, w.queue.Do(ctx, call))
 }
 
 // send executes a batch in one transaction. If a statement of a batch of several

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ type statements struct {
 	look, wait, free, hold, list, now       string
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
+	await, estimate                         string
 }
 
 // Statements returns the statements of the schema of a table.
@@ -37,9 +39,20 @@ func (d *Dialect) load(table, text string) string {
 		}
 		return "CASE WHEN " + d.Stale + " THEN -1 ELSE " + clock + " END"
 	}
-	return strings.NewReplacer(
+	text = strings.NewReplacer(
 		"{current}", current(guarded), "{held}", current(clock), "{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
 	).Replace(text)
+	if !d.Numbered {
+		return text
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(text, "?") {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
 
 func (d *Dialect) statements(table string) statements {
@@ -52,9 +65,12 @@ func (d *Dialect) statements(table string) statements {
 		return load(strings.NewReplacer("{which}", "due_at <= ? AND "+which, "{set}", "payload = NULL, due_at = valid_until, revision = revision + 1").
 			Replace(change))
 	}
-	const found = ", {columns}, r.payload FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
+	const (
+		look  = "SELECT {current}, {columns}, r.payload FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
+		found = ", {columns}, r.payload FROM {records} AS r WHERE r.id = ?"
+	)
 	return statements{
-		look: load("SELECT {current}" + found),
+		look: load(look),
 		wait: load("SELECT {current}" + found + d.Wait),
 		free: load("SELECT {current}" + found + d.Free),
 		hold: load("SELECT {held}" + found + d.Hold),
@@ -64,7 +80,7 @@ func (d *Dialect) statements(table string) statements {
 
 		insert: load("INSERT INTO {records} (attempt, fence, owner, fingerprint, claimed_at, lease_until, valid_until, due_at, at_most_once, " +
 			"label, description, retention, horizon, id, version, state, revision, replay_until, reason) " +
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 0, '')"),
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 0, '')" + d.Unique),
 		claim: load("UPDATE {records} SET attempt = ?, fence = ?, owner = ?, fingerprint = ?, claimed_at = ?, lease_until = ?, valid_until = ?, " +
 			"due_at = ?, at_most_once = ?, label = ?, description = ?, retention = ?, horizon = ?, " +
 			"version = 1, state = 1, revision = revision + 1, replay_until = 0, reason = '', payload = NULL" + same),
@@ -75,6 +91,10 @@ func (d *Dialect) statements(table string) statements {
 			"due_at = ?" + same),
 		touch:  load("UPDATE {records} SET revision = revision + 1" + same),
 		remove: load("DELETE FROM {records}" + same),
+		await: load("INSERT INTO {records} (owner, fingerprint, due_at, id, fence, attempt, claimed_at, lease_until, valid_until, at_most_once, " +
+			"label, description, retention, horizon, version, state, revision, replay_until, reason) " +
+			"VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0, 0, '', '', 0, 0, 1, 1, 1, 0, '')" + d.Unique),
+		estimate: load(d.Estimate),
 		empty: load("UPDATE {records} SET owner = ?, fingerprint = ?, due_at = ?, version = 1, state = 1, revision = revision + 1, " +
 			"lease_until = 0, valid_until = 0, label = '', description = '', reason = '', payload = NULL" + same),
 

@@ -72,8 +72,8 @@ func (t *Table) Usage() []store.Usage {
 // maxTries bounds how often an operation that lost a race starts again.
 const maxTries = 8
 
-// write executes an operation that writes, and starts it again while it loses races.
-func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+// Write executes an operation that writes, and starts it again while it loses races.
+func (t *Table) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {
 		err := t.Writer.Write(ctx, op, f)
 		if !errors.Is(err, ErrLostRace) || try == maxTries || try > 1 && !pause(ctx, try) {
@@ -123,11 +123,18 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 
 // lookBehind is lookTwice for the release of a claim whose caller may not have waited for
 // its answer: it looks again if the record is not the owner's, after waiting for a claim
-// that is writing it.
+// that is writing it. Where a query does not wait for one that inserts the row, an
+// emptied row that is inserted instead does.
 func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID, owner store.Owner) (*row, error) {
 	found, err := t.lookTwice(ctx, on, id)
 	if err != nil || t.Dialect.Embedded || found.Found && bytes.Equal(found.Owner, owner[:]) {
 		return found, err
+	}
+	if t.Dialect.Unseen && !found.Found {
+		if _, err := on.Exec(ctx, t.statements.await, append(t.emptied(found), id[:], found.Clock)...); err != nil {
+			return nil, err
+		}
+		return t.look(ctx, on, id)
 	}
 	return t.query(ctx, on, t.statements.wait, id)
 }
@@ -204,7 +211,12 @@ func (t *Table) forget(ctx context.Context, on Conn, found *row) error {
 	if t.Dialect.Embedded {
 		return t.change(ctx, on, found, t.statements.remove)
 	}
-	return t.change(ctx, on, found, t.statements.empty, make([]byte, len(store.Owner{})), make([]byte, len(store.Fingerprint{})), found.Clock+forgottenFor)
+	return t.change(ctx, on, found, t.statements.empty, t.emptied(found)...)
+}
+
+// emptied returns the owner, the fingerprint and the due_at of an emptied row.
+func (t *Table) emptied(found *row) []any {
+	return []any{make([]byte, len(store.Owner{})), make([]byte, len(store.Fingerprint{})), found.Clock + forgottenFor}
 }
 
 // forgottenFor is longer than a claim may take, in microseconds.

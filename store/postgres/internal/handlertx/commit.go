@@ -30,8 +30,7 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	var batch steps
 	batch.add(s.statements.same, nil, wire.AppendTimestamp(nil, t.beganAt))
-	batch.add(s.statements.complete, nil, r.ID[:], r.Owner[:], table.NotNull(r.Payload),
-		wire.AppendInt8(nil, table.Microseconds(r.Retention)), wire.AppendInt8(nil, table.Microseconds(r.Horizon)))
+	batch.add(s.statements.complete, nil, append([][]byte{r.ID[:], r.Owner[:]}, table.CompletionValues(r)...)...)
 	batch.add(s.statements.commit, nil)
 	err = batch.send(ctx, conn, t.prepared)
 	if wire.Unconfirmed(conn) {
@@ -41,7 +40,7 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 		s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 	}
 	if err == nil && batch.tag.String() != "COMMIT" {
-		return lazytx.NotApplied(Name, "the server answered COMMIT with "+batch.tag.String())
+		return lazytx.NotApplied(table.Name, "the server answered COMMIT with "+batch.tag.String())
 	}
 	return failCommit(err, batch.done)
 }
@@ -53,13 +52,13 @@ func (t *Session) ready(ctx context.Context) error {
 	status := t.conn.PgConn().TxStatus()
 	switch {
 	case busy:
-		return lazytx.NotApplied(Name, "the handler left a result open; read or close it before the handler returns")
+		return lazytx.NotApplied(table.Name, "the handler left a result open; read or close it before the handler returns")
 	case t.conn.IsClosed():
-		return lazytx.NotApplied(Name, "the connection ended before COMMIT was sent")
+		return lazytx.NotApplied(table.Name, "the connection ended before COMMIT was sent")
 	case status == txIdle:
-		return lazytx.EndedByHandler(Name)
+		return lazytx.EndedByHandler(table.Name)
 	case status == txFailed:
-		return lazytx.NotApplied(Name, "a statement of the handler failed, and with it its transaction")
+		return lazytx.NotApplied(table.Name, "a statement of the handler failed, and with it its transaction")
 	}
 	return nil
 }
@@ -73,13 +72,13 @@ func failCommit(err error, steps int) error {
 	case err == nil:
 		return nil
 	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 0:
-		return lazytx.EndedByHandler(Name)
+		return lazytx.EndedByHandler(table.Name)
 	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 1:
-		return lazytx.LeaseLost(Name)
+		return lazytx.LeaseLost(table.Name)
 	case wire.HasCode(err, wire.CodeIdleTimeout):
-		return lazytx.NotApplied(Name, "the server ended the session of an idle owner")
+		return lazytx.NotApplied(table.Name, "the server ended the session of an idle owner")
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
-		return lazytx.NotApplied(Name, err.Error())
+		return lazytx.NotApplied(table.Name, err.Error())
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
@@ -106,7 +105,7 @@ func (t *Session) Find(ctx context.Context) error {
 	state := int16(-1)
 	batch.add(s.statements.begin, nil)
 	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
-	batch.add(s.table.Statements.Again, func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:], t.owner[:])
+	batch.add(s.statements.again, func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:])
 	batch.add(s.statements.forget, nil, t.id[:], t.owner[:])
 	batch.add(s.statements.commit, nil)
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
@@ -121,7 +120,7 @@ func (t *Session) Find(ctx context.Context) error {
 	case state == record.Completed:
 		return nil
 	case state == record.Running:
-		return lazytx.NotApplied(Name, "the connection was lost, and the server rolled back")
+		return lazytx.NotApplied(table.Name, "the connection was lost, and the server rolled back")
 	}
 	return undecided("the record is not this owner's any more")
 }

@@ -39,7 +39,7 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 	if err != nil {
 		return nil, err
 	}
-	t := &Session{all: s, id: id, owner: owner, held: held, conn: held.Conn, prepared: s.table.Sender.On(held.Conn) == wire.Prepared}
+	t := &Session{all: s, id: id, owner: owner, held: held, conn: held.Conn, prepared: s.table.Sender.On(held.Conn)}
 	begun := false
 	defer func() { // also when a tracer of the application panics
 		if !begun {

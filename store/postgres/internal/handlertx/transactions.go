@@ -13,9 +13,6 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Name is that of the database, in error texts, and by which handlers ask.
-const Name = "postgres"
-
 // spareConns is how many connections of the pool transactions never take: claims,
 // renewals and replays always find one.
 const spareConns = 2
@@ -33,7 +30,7 @@ func New(t *table.Table) *lazytx.Transactions {
 		table: t, statements: newStatements(&t.Names),
 		timeout: strconv.FormatInt(t.Options.TxTimeout.Milliseconds(), 10) + "ms",
 	}
-	all := &lazytx.Transactions{Name: Name, Timeout: t.Options.TxTimeout, Open: s.open}
+	all := &lazytx.Transactions{Name: table.Name, Timeout: t.Options.TxTimeout, Open: s.open}
 	if limit := t.Db.Use().Limit; limit > 0 {
 		all.Slots = &slots.Slots{Limit: max(1, limit-spareConns)}
 	}
@@ -45,7 +42,7 @@ var sqlFiles embed.FS
 
 // statements are the texts that only transactions use.
 type statements struct {
-	begin, limits, same, complete, commit, waitForLock, forget *wire.Statement
+	begin, limits, same, complete, commit, waitForLock, again, forget *wire.Statement
 }
 
 func newStatements(n *table.Names) statements {
@@ -53,6 +50,6 @@ func newStatements(n *table.Names) statements {
 	return statements{
 		begin: wire.NewStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"), limits: prepared("limits"), same: prepared("same"),
 		complete: prepared("complete"), commit: wire.NewStatement("COMMIT"),
-		waitForLock: prepared("wait_for_lock"), forget: prepared("forget"),
+		waitForLock: prepared("wait_for_lock"), again: prepared("again"), forget: prepared("forget"),
 	}
 }

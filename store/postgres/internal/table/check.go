@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -68,43 +67,6 @@ func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, e
 		return nil, wire.Fail("check", err)
 	}
 	return append(list, table.findings()...), nil
-}
-
-// Prover is a store with a check of its server.
-type Prover interface {
-	store.Store
-	store.Checker
-}
-
-// Prove checks st and then probes it (see probe). It returns ErrMisconfigured if a
-// guarantee of st does not hold on its server, and logs warnings.
-func (t *Table) Prove(ctx context.Context, st Prover, rival store.Store) error {
-	if err := t.refuseUnsafe(ctx, st); err != nil {
-		return err
-	}
-	return t.probe(ctx, st, rival)
-}
-
-func (t *Table) refuseUnsafe(ctx context.Context, st store.Checker) error {
-	list, err := st.Check(ctx)
-	if err != nil {
-		return err
-	}
-	var unsafe []string
-	for _, f := range list {
-		if f.Severity == store.Unsafe {
-			if !slices.Contains(t.Options.Accept, f.Code) {
-				unsafe = append(unsafe, f.Code+": "+f.Detail)
-				continue
-			}
-			f.Detail = "accepted: " + f.Detail
-		}
-		logWarning(ctx, t.Options.Logger, f)
-	}
-	if len(unsafe) > 0 {
-		return fmt.Errorf("%w: postgres: open: %s", store.ErrMisconfigured, strings.Join(unsafe, "; "))
-	}
-	return nil
 }
 
 func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {

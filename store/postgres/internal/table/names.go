@@ -3,12 +3,10 @@ package table
 import (
 	"hash/fnv"
 	"io/fs"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -21,17 +19,16 @@ const (
 
 // Names are the objects of the schema of one table, quoted.
 type Names struct {
-	schema, table               string // not quoted
-	records, migrations, expiry string
-	functions                   []string // in the order of the variable functions
-	signatures                  []string // the same, with the types of their parameters
-	Lock                        string   // the seed of the advisory locks of the table; not quoted
+	schema, table            string // not quoted
+	records, migrations, due string
+	functions                []string // in the order of the variable functions
+	signatures               []string // the same, with the types of their parameters
 }
 
 // functions are the functions that this release calls: the placeholder, the suffix with
 // the version, and the types of the parameters.
 var functions = []struct{ placeholder, suffix, parameters string }{
-	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], interval[], bigint[], bigint[], text[], boolean[], text[], boolean"},
+	{"claims", "_claims_v1", "bytea[], bytea[], bytea[], bigint[], bigint[], bigint[], text[], smallint[], text[], boolean"},
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
 
@@ -42,8 +39,7 @@ func NewNames(o Options) Names {
 		schema: o.Schema, table: o.Table,
 		records:    quote(""),
 		migrations: quote("_migrations"),
-		expiry:     pgx.Identifier{o.Table + "_expires_at"}.Sanitize(),
-		Lock:       o.Schema + "." + o.Table,
+		due:        pgx.Identifier{o.Table + "_due_at"}.Sanitize(),
 	}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
@@ -55,7 +51,7 @@ func NewNames(o Options) Names {
 // lock returns the key of the advisory lock on the whole table for a kind of work.
 func (n *Names) lock(work string) int64 {
 	key := fnv.New64a()
-	_, _ = key.Write([]byte("reprise " + work + " " + n.Lock))
+	_, _ = key.Write([]byte("reprise " + work + " " + n.schema + "." + n.table))
 	return int64(key.Sum64()) //nolint:gosec // any 64 bits do
 }
 
@@ -72,25 +68,25 @@ func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
 // fill replaces the placeholders of a text by names, and by conditions that several
 // statements share.
 func (n *Names) fill(text string) string {
-	for _, part := range []string{"shown", "fence", "completion"} { // each may contain those after it
+	for _, part := range []string{"completion", "readable", "replayed", "purgeable"} {
 		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(sqlFiles, "sql/"+part+".sql")))
 	}
 	pairs := []string{
-		"{readable}", withoutComments(readSQL(sqlFiles, "sql/readable.sql")),
-		"{replayed}", withoutComments(readSQL(sqlFiles, "sql/replayed.sql")),
-		"{purgeable}", withoutComments(readSQL(sqlFiles, "sql/purgeable.sql")),
+		"{clock}", clock,
+		"{late}", late,
 		"{records}", n.records,
-		"{records_literal}", "'" + strings.ReplaceAll(n.records, "'", "''") + "'",
+		"{records_literal}", n.literal(),
 		"{migrations}", n.migrations,
-		"{expiry_index}", n.expiry,
-		"{scanned_at_once}", strconv.Itoa(scannedAtOnce),
-		"{probe_label}", "'" + store.ProbeLabel + "'",
+		"{due_index}", n.due,
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
+
+// literal is the name of the table as a text of SQL.
+func (n *Names) literal() string { return "'" + strings.ReplaceAll(n.records, "'", "''") + "'" }
 
 // readSQL returns an embedded file. It panics if the file is missing, which is a bug in
 // this package.

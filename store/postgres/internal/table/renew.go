@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
 // Renew extends the leases of a batch in one statement.
@@ -19,20 +18,18 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 		if err := rs[i].Validate(); err != nil {
 			return nil, err
 		}
-		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], Microseconds(rs[i].Lease)
+		ids[i], owners[i], leases[i] = rs[i].ID[:], rs[i].Owner[:], rs[i].Lease.Microseconds()
 	}
 	statuses := make([]store.RenewStatus, 0, len(rs))
-	err := t.Run(ctx, "renew", t.Statements.renew, func(rows pgx.Rows) error {
+	err := t.Use(ctx, "renew", func(ctx context.Context, c *connection) error {
 		statuses = statuses[:0]
-		for rows.Next() {
+		return executed(c.Query(ctx, t.Statements.renew, func(row sqlstore.Row) error {
 			var word string
-			if err := rows.Scan(&word); err != nil {
-				return err
-			}
+			err := row.Scan(&word)
 			statuses = append(statuses, renewStatus(word))
-		}
-		return nil
-	}, ids, owners, leases)
+			return err
+		}, ids, owners, leases))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +51,4 @@ func renewStatus(word string) store.RenewStatus {
 	default:
 		return store.RenewLost
 	}
-}
-
-// NotNull makes the empty payload a value: NULL is how a row says that it has none.
-func NotNull(payload []byte) []byte {
-	if payload == nil {
-		return []byte{}
-	}
-	return payload
 }

@@ -9,27 +9,23 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the texts of sql/*.sql that requests and operators use.
+// statements are the texts of sql/*.sql: what PostgreSQL does in another way than every
+// database, because it is what requests and maintenance execute most.
 type statements struct {
-	ClaimLook, CompleteOwn, Again *wire.Statement
+	claimInsert, claimLook, claims *wire.Statement
+	completeOwn, completes         *wire.Statement
 
-	renew                           string
-	purge, purgeable, inspect, list string
-	resolve, forget                 string
-	unknown                         string
-	others, unpurged                string
+	renew, purge     string
+	others, unpurged string
 }
 
 func newStatements(n *Names) statements {
 	load := func(file string) string { return n.Load(sqlFiles, file) }
 	prepared := func(file string) *wire.Statement { return n.Prepared(sqlFiles, file) }
 	return statements{
-		ClaimLook:   prepared("claim_look"),
-		CompleteOwn: prepared("complete_own"), Again: prepared("again"),
-		renew: load("renew"),
-		purge: load("purge"), purgeable: load("count_purgeable"), inspect: load("inspect"), list: load("list"),
-		resolve: load("resolve"), forget: load("forget"),
-		unknown: load("unknown"),
-		others:  load("others"), unpurged: load("unpurged"),
+		claimInsert: prepared("claim_insert"), claimLook: prepared("claim_look"), claims: prepared("claims"),
+		completeOwn: prepared("complete_own"), completes: prepared("completes"),
+		renew: load("renew"), purge: load("purge"),
+		others: load("others"), unpurged: load("unpurged"),
 	}
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -15,26 +14,12 @@ import (
 // binaryFormat is the format of every parameter, and of every column.
 var binaryFormat = []int16{1}
 
-// The epoch of the server's timestamps, and the size of an interval.
-const (
-	pgEpoch      = 946_684_800_000_000 // 2000-01-01 in µs of Unix time
-	IntervalSize = 16
-)
-
-// AppendInterval appends d as an interval: microseconds, days and months.
-func AppendInterval(b []byte, d time.Duration) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(d.Microseconds())) //nolint:gosec // its bits
-	return binary.BigEndian.AppendUint64(b, 0)
-}
+// pgEpoch is the epoch of the server's timestamps, in µs of Unix time.
+const pgEpoch = 946_684_800_000_000 // 2000-01-01
 
 // AppendInt2 appends n as a smallint.
 func AppendInt2(b []byte, n int16) []byte {
 	return binary.BigEndian.AppendUint16(b, uint16(n)) //nolint:gosec // its bits
-}
-
-// AppendInt4 appends n as an integer.
-func AppendInt4(b []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // attempts are few
 }
 
 // AppendTimestamp appends an instant in microseconds since 1970 as a timestamptz.
@@ -75,11 +60,10 @@ func AppendElement(b, element []byte) []byte {
 
 // The types of the elements of arrays.
 const (
-	OIDBytea    = pgtype.ByteaOID
-	OIDText     = pgtype.TextOID
-	OIDBool     = pgtype.BoolOID
-	OIDInt8     = pgtype.Int8OID
-	OIDInterval = pgtype.IntervalOID
+	OIDBytea = pgtype.ByteaOID
+	OIDText  = pgtype.TextOID
+	OIDInt2  = pgtype.Int2OID
+	OIDInt8  = pgtype.Int8OID
 )
 
 // Row reads the columns of one row of an answer, in order. If a column does not have the
@@ -109,12 +93,6 @@ func (r *Row) sized(n int) []byte {
 		r.Err = ErrRow
 	}
 	return nil
-}
-
-// Boolean reads a boolean, and false for NULL.
-func (r *Row) Boolean() bool {
-	column := r.sized(1)
-	return len(column) == 1 && column[0] != 0
 }
 
 // Smallint reads a smallint, and zero for NULL.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,8 +17,8 @@ const (
 	CodeSerialization   = "40001"
 	CodeDeadlock        = "40P01"
 	CodeDiskFull        = "53100"
-	CodeTaken           = "23505" // another attempt has the record, where the INSERT of a record fails with it
-	CodeDivisionByZero  = "22012" // a condition of keep.sql, replace.sql, same.sql or locked.sql does not hold
+	CodeDivisionByZero  = "22012" // a condition of same.sql or complete.sql does not hold
+	CodeReadOnly        = "25006"
 	CodeNoTx            = "25P01"
 	CodeLockTimeout     = "55P03"
 	CodeIdleTimeout     = "25P03"
@@ -30,7 +29,6 @@ const (
 	CodeNoFunction      = "42883"
 	CodeNoSchema        = "3F000"
 	CodeNoStatement     = "26000"
-	codeUnsupported     = "0A000"
 	codeStatementExists = "42P05"
 
 	codeDataCorrupted  = "XX001"
@@ -47,14 +45,20 @@ var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 // Fail wraps the failure of a statement in the sentinel of its class. It keeps the text
 // of err but not err itself, because its detail can quote a row.
 func Fail(op string, err error) error {
-	return fmt.Errorf("%w: postgres: %s: %s%s", class(err), op, err.Error(), advice(err))
+	return fmt.Errorf("%w: postgres: %s: %s%s", Class(err), op, err.Error(), advice(err))
+}
+
+// Advised adds the remedy for a failure to its text, if one is known.
+func Advised(err error) error {
+	if text := advice(err); text != "" {
+		return fmt.Errorf("%w%s", err, text)
+	}
+	return err
 }
 
 // advice returns the remedy for a failure, or an empty text if none is known.
 func advice(err error) string {
 	switch {
-	case lacksLocks(err):
-		return "; both stores need advisory locks: grant EXECUTE on pg_advisory_xact_lock and pg_try_advisory_xact_lock to the role, or use a server that has them"
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
 	case refusedByPolicy(err):
@@ -63,14 +67,6 @@ func advice(err error) string {
 		return "; give the role what reprisepg.Grants returns"
 	}
 	return ""
-}
-
-// lacksLocks reports whether the server has no advisory locks, or refuses them to this
-// role. The message names their functions in every language.
-func lacksLocks(err error) bool {
-	var serverErr *pgconn.PgError
-	return HasCode(err, codeUnsupported, CodeNoFunction, CodeNoPrivilege) && errors.As(err, &serverErr) &&
-		strings.Contains(serverErr.Message, "advisory")
 }
 
 // refusedByPolicy reports whether row-level security refused a row. The error has the
@@ -94,7 +90,7 @@ func failAcquire(op string, err error, waited time.Duration, use PoolUse) error 
 		return fmt.Errorf("%w: %s", err, op)
 	}
 	sentinel := store.ErrUnavailable
-	if errors.Is(class(err), store.ErrMisconfigured) {
+	if errors.Is(Class(err), store.ErrMisconfigured) {
 		sentinel = store.ErrMisconfigured
 	}
 	var serverErr *pgconn.PgError
@@ -111,21 +107,21 @@ func contextEnded(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// class returns the sentinel for the failure of a statement. If the server reports an
+// Class returns the sentinel for the failure of a statement. If the server reports an
 // error at the level ERROR, it undid the statement. If an error ended the session, or the
 // reply never arrived, the statement may have been executed.
 //
 // Only the server's own answer is definite. pgx marks errors from before anything was
 // sent (SafeToRetry), but if a connection breaks during a batch or a simple query, it may
 // return the error of a later step, whose mark is wrong.
-func class(err error) error {
+func Class(err error) error {
 	var serverErr *pgconn.PgError
 	switch {
 	case !errors.As(err, &serverErr):
 		return store.ErrUnknown
 	case len(serverErr.Code) != 5:
 		return store.ErrUnknown
-	case slices.Contains(misconfigured, serverErr.Code[:2]), lacksLocks(err):
+	case slices.Contains(misconfigured, serverErr.Code[:2]):
 		return store.ErrMisconfigured
 	case !Undone(serverErr):
 		return store.ErrUnknown

@@ -25,8 +25,8 @@ func NewStatement(sql string) *Statement {
 
 // sessionState is the store's state of a connection, in its CustomData.
 type sessionState struct {
-	mode     pgx.QueryExecMode // the default of the pool
-	tracer   pgx.QueryTracer   // of the application, or nil
+	prepares bool            // the pool prepares its own statements
+	tracer   pgx.QueryTracer // of the application, or nil
 	prepared map[string]*pgconn.StatementDescription
 	lost     time.Time // when the session last turned out to lack one of them; zero: never
 }
@@ -41,47 +41,24 @@ func stateOf(conn *pgx.Conn) *sessionState {
 	}
 	config := conn.Config()
 	state := &sessionState{
-		mode: config.DefaultQueryExecMode, tracer: config.Tracer,
+		prepares: config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, tracer: config.Tracer,
 		prepared: make(map[string]*pgconn.StatementDescription),
 	}
 	notes[noteState] = state
 	return state
 }
 
-// Sending is how the statements of every request are sent.
-type Sending uint8
-
-// The ways to send a statement.
-const (
-	Prepared Sending = iota + 1 // prepared in the session
-	Params                      // parsed anew, in one round trip, with binary values
-	Text                        // by the simple protocol of pgx
-)
-
 // Sender sends the statements of every request.
 type Sender struct {
-	Mode       pgx.QueryExecMode // as the application set it; zero follows the pool
 	Logger     *slog.Logger
 	Unprepared atomic.Bool // sessions do not keep prepared statements, because a pooler shares them
 }
 
-// On returns how to send statements on a connection. Unless Config.ExecMode says
-// otherwise, they are prepared if the pool prepares its own, until a pooler turns out to
-// lend sessions in which they are missing.
-func (s *Sender) On(conn *pgx.Conn) Sending {
-	mode := s.Mode
-	if mode == 0 {
-		if mode = stateOf(conn).mode; mode == pgx.QueryExecModeSimpleProtocol {
-			mode = pgx.QueryExecModeExec
-		}
-	}
-	switch {
-	case mode == pgx.QueryExecModeSimpleProtocol:
-		return Text
-	case mode == pgx.QueryExecModeCacheStatement && !s.Unprepared.Load():
-		return Prepared
-	}
-	return Params
+// On reports whether to send statements on a connection prepared, and not parsed anew in
+// the same round trip: if the pool prepares its own, until a pooler turns out to lend
+// sessions in which they are missing.
+func (s *Sender) On(conn *pgx.Conn) (prepared bool) {
+	return stateOf(conn).prepares && !s.Unprepared.Load()
 }
 
 // NotPrepared reports whether a session lacks the statements that were prepared on its
@@ -117,7 +94,7 @@ func (s *Sender) GiveUp(ctx context.Context, err error) {
 	}
 	s.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"reprisepg: a pooler shares sessions without keeping prepared statements; continuing without them, which costs more. "+
-			"Set Config.ExecMode or the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
+			"Set the pool's default_query_exec_mode to exec, or max_prepared_statements of PgBouncer 1.21 or newer",
 		slog.String("error", err.Error()))
 }
 

@@ -6,8 +6,8 @@
 WITH done AS (
 	UPDATE {records} AS r SET {completion}
 	WHERE id = $1::bytea AND owner = $2::bytea AND {readable} AND state = 1
-		AND (valid_until > clock_timestamp() OR lease_until > clock_timestamp() OR (
-			SELECT h.valid_until > clock_timestamp() OR h.lease_until > clock_timestamp() FROM {records} AS h
+		AND (valid_until > {late} OR lease_until > {late} OR (
+			SELECT h.valid_until > {late} OR h.lease_until > {late} FROM {records} AS h
 			WHERE h.id = $1::bytea AND h.owner = $2::bytea AND h.state = 1
 			FOR UPDATE))
 	RETURNING true

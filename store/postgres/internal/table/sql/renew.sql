@@ -18,17 +18,17 @@ WITH asked AS MATERIALIZED (
 		FOR NO KEY UPDATE SKIP LOCKED
 	) AS r
 ), judged AS MATERIALIZED (
-	SELECT id, lease, valid_until > clock_timestamp() OR lease_until > clock_timestamp() AS runs FROM held
+	SELECT id, lease, valid_until > {late} OR lease_until > {late} AS runs FROM held
 ), renewed AS (
 	UPDATE {records} AS r
-	SET lease_until = CASE WHEN j.runs THEN clock_timestamp() + j.lease * interval '1 microsecond' ELSE r.lease_until END
+	SET lease_until = CASE WHEN j.runs THEN {late} + j.lease ELSE r.lease_until END, revision = r.revision + 1
 	FROM judged AS j WHERE r.id = j.id
 	RETURNING r.id, r.owner, j.runs
 )
 SELECT CASE
 	WHEN renewed.runs THEN 'renewed'
 	WHEN renewed.id IS NOT NULL THEN 'lost'
-	WHEN r.state = 2 AND r.valid_until > now() THEN 'completed'
+	WHEN r.state = 2 AND r.valid_until > {clock} THEN 'completed'
 	WHEN r.state = 1 THEN 'busy'
 	ELSE 'lost'
 END

@@ -1,4 +1,4 @@
-package leased
+package table
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/table/tabletest"
 )
 

@@ -1,4 +1,4 @@
-package leased
+package table
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/batching"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
+	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -138,15 +138,12 @@ func (b *callBatch) encodeClaims() {
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Owner[:]) })
 	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Fingerprint[:]) })
-	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:8]) })
-	b.encode(m, wire.OIDInterval, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInterval(wire.AppendLength(to, wire.IntervalSize), v.claim.Lease)
-	})
+	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Lease })
 	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Retention })
 	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Horizon })
 	b.encodeText(m, func(v *queuedCall) string { return v.claim.Label })
-	b.encode(m, wire.OIDBool, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendElement(to, wire.BinaryBool(v.claim.AtMostOnce))
+	b.encode(m, wire.OIDInt2, func(to []byte, v *queuedCall) []byte {
+		return wire.AppendInt2(wire.AppendLength(to, 2), flag(v.claim.AtMostOnce))
 	})
 	b.encodeText(m, func(v *queuedCall) string { return v.claim.Description })
 }
@@ -165,7 +162,7 @@ func (b *callBatch) encodeCompletes() {
 // encodeSpan appends an array with a duration of every call, in µs.
 func (b *callBatch) encodeSpan(m *members, span func(*queuedCall) time.Duration) {
 	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInt8(wire.AppendLength(to, 8), table.Microseconds(span(v)))
+		return wire.AppendInt8(wire.AppendLength(to, 8), span(v).Microseconds())
 	})
 }
 
@@ -201,19 +198,19 @@ func (b *callBatch) readClaim(row *wire.Row) {
 	if there && b.claims.ends[at] == nil {
 		return // created by this batch, and then seen
 	}
-	var found table.Seen
+	var found record.Seen
 	found.Version, found.State = row.Smallint(), row.Smallint()
 	found.Owner, found.Fingerprint = row.Bytes(), row.Bytes()
 	found.Attempt, found.Fence = row.Integer(), row.Bigint()
-	found.LeaseUntil, found.ValidUntil = row.Timestamp(), row.Timestamp()
-	found.At = row.Timestamp()
+	found.LeaseUntil, found.ValidUntil = row.Bigint(), row.Bigint()
+	found.At = row.Bigint()
 	found.Clock = found.At
-	found.AtMostOnce = row.Boolean()
+	found.AtMostOnce = row.Smallint() != 0
 	size := row.Bytes()
 	found.Payload = row.Bytes()
 	if !there {
-		v.result, b.claims.ends[at] = granted(&found), nil
-		if !bytes.Equal(found.Owner, v.claim.Owner[:]) || waited(&found, v.claim.Lease) {
+		v.result = granted(found.Attempt, found.Fence, found.LeaseUntil-found.At)
+		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
 			b.claims.ends[at] = errAlone
 		}
 		return
@@ -227,7 +224,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 		return
 	}
 	d.Payload = bytes.Clone(d.Payload)
-	v.result, b.claims.ends[at] = d.Result("postgres")
+	v.result, b.claims.ends[at] = d.Result(Name)
 }
 
 // readCompleted reads a row of completes.sql.

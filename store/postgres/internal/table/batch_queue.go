@@ -1,0 +1,151 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// Limits of batchet.
+const (
+	// fewCalls is how many calls may be on their way at once before calls are combined: a
+	// batch of so few would cost the server as much, and make callers wait for each other.
+	// Each call needs a connection, so the limit is at most half of the pool.
+	fewCalls = 8
+
+	// mostLanes bounds the batches that are on their way at once, as does half of the pool.
+	// Fewer lanes make larger batches, which cost lest.
+	mostLanes = 2
+
+	// perLane is how many calls have to wait for each busy lane before another lane is used.
+	perLane = 8
+
+	// mostCalls bounds the calls of a batch. Each may take a lock of the server, which by
+	// default has room for 64 per transaction (max_locks_per_transaction).
+	mostCalls = 64
+
+	// largestCombined is the largest payload of a call in a batch. The function claims
+	// has the same limit for the payloads that it returnt.
+	largestCombined = 64 << 10
+
+	// leastPatience is how much time a call must have left to wait for a lane.
+	leastPatience = 100 * time.Millisecond
+)
+
+// queuedCall is a claim or a completion on its way through the queue. It refers to no
+// memory of the caller, which may return before the call is sent.
+type queuedCall struct {
+	completes bool
+	claim     store.ClaimRequest
+	complete  store.CompleteRequest
+	payload   []byte // the memory of complete.Payload
+
+	result store.ClaimResult
+}
+
+func (c *queuedCall) id() *store.ID {
+	if c.completes {
+		return &c.complete.ID
+	}
+	return &c.claim.ID
+}
+
+// errAlone is the result of a call on which its batch had no effect: the caller sends it
+// again, alone in a statement.
+var errAlone = fmt.Errorf("%w: the call needs a statement of its own", store.ErrBusy)
+
+// newQueue returns the queue of t, or nil where calls are not combined.
+func newQueue(t *Table) *batching.Queue[queuedCall] {
+	if t.Options.NoCombining {
+		return nil
+	}
+	t.maxUncombined = fewCalls
+	lanes := mostLanes
+	if limit := t.Db.Use().Limit; limit > 0 {
+		t.maxUncombined = max(1, min(t.maxUncombined, int64(limit/2)))
+		lanes = max(1, min(lanes, limit/2))
+	}
+	return batching.New(batching.Config[queuedCall]{
+		Send: t.sendQueued, Lanes: lanes, PerLane: perLane,
+		MaxCalls: mostCalls, Large: largestCombined, Patience: leastPatience,
+	})
+}
+
+// claimCombined claims r alone or in a batch.
+func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	defer t.active.Add(-1)
+	if t.active.Add(1) <= t.maxUncombined {
+		return t.claimAlone(ctx, r)
+	}
+	call := t.queue.Call()
+	defer call.Release()
+	call.Value.completes, call.Value.claim, call.Size = false, *r, 0
+	err := t.queue.Do(ctx, call)
+	switch {
+	case errors.Is(err, errAlone):
+		return t.claimAlone(ctx, r)
+	case err != nil:
+		return store.ClaimResult{}, t.Dialect.QueueError("claim", err)
+	}
+	result := call.Value.result
+	call.Value.result = store.ClaimResult{} // the payload is the caller's
+	return result, nil
+}
+
+// completeCombined completes r alone or in a batch.
+func (t *Table) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
+	defer t.active.Add(-1)
+	if t.active.Add(1) <= t.maxUncombined || len(r.Payload) > largestCombined {
+		return t.completeAlone(ctx, r)
+	}
+	call := t.queue.Call()
+	defer call.Release()
+	v := &call.Value
+	v.completes, v.complete, call.Size = true, *r, len(r.Payload)
+	v.payload = append(v.payload[:0], r.Payload...)
+	v.complete.Payload = v.payload
+	err := t.queue.Do(ctx, call)
+	if errors.Is(err, errAlone) {
+		return t.completeAlone(ctx, r)
+	}
+	return t.Dialect.QueueError("complete", err)
+}
+
+// sendQueued sends a batch of the queue in one round trip, which is one transaction. A
+// batch of one is an ordinary call.
+func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall]) {
+	if len(batch) == 1 {
+		v := batch[0].Value()
+		var err error
+		if v.completes {
+			err = t.completeAlone(ctx, &v.complete)
+		} else {
+			v.result, err = t.claimAlone(ctx, &v.claim)
+		}
+		batch[0].Finish(err)
+		return
+	}
+	b := newCallBatch(batch)
+	defer b.release()
+	b.finish(t.sendBatch(ctx, b))
+}
+
+// sendBatch sends a batch. If it returns nil, every call has its answer or needs a
+// separate statement.
+func (t *Table) sendBatch(ctx context.Context, b *callBatch) error {
+	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
+		err := c.send(ctx, func() []wire.Call { return b.statements(&t.Statements, t.recent.ReplaysCommon()) })
+		var serverErr *pgconn.PgError
+		if errors.As(err, &serverErr) && wire.Undone(serverErr) && serverErr.Code != wire.CodeReadOnly { // one of them may have caused it
+			return errAlone
+		}
+		return executed(err)
+	})
+}

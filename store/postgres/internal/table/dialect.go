@@ -1,0 +1,64 @@
+package table
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// clock is when the transaction began, because in the extended protocol the start of the
+// statement is later than its snapshot; late is the clock at the moment. Both are in
+// microseconds since 1970.
+const (
+	clock = "(date_part('epoch', now()) * 1000000)::bigint"
+	late  = "(date_part('epoch', clock_timestamp()) * 1000000)::bigint"
+)
+
+// newDialect returns the dialect of PostgreSQL for one table.
+func newDialect(n *Names) *sqlstore.Dialect {
+	return &sqlstore.Dialect{
+		Name:     Name,
+		Clock:    clock,
+		Late:     late,
+		Stale:    "pg_is_in_recovery()",
+		Hold:     " FOR NO KEY UPDATE",
+		Wait:     " FOR SHARE",
+		Free:     " FOR NO KEY UPDATE SKIP LOCKED",
+		Unseen:   true,
+		Unique:   " ON CONFLICT (id) DO NOTHING",
+		Numbered: true,
+		Estimate: "SELECT CASE WHEN reltuples > 0 AND relpages > 0 THEN reltuples / relpages * (pg_relation_size(oid) / current_setting('block_size')::bigint) " +
+			"ELSE 0 END::bigint FROM pg_class WHERE oid = " + n.literal() + "::regclass",
+		Quote:    func(string) string { return n.records },
+		Classify: classify,
+		Retires:  retires,
+	}
+}
+
+// classify returns the sentinel for a failure of the server or of a connection.
+func classify(err error, committing bool) error {
+	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock) {
+		return sqlstore.ErrLostRace
+	}
+	class := wire.Class(err)
+	if errors.Is(class, store.ErrUnknown) && !committing {
+		return store.ErrUnavailable
+	}
+	return class
+}
+
+// retires reports whether a connection is of no use after err: it is lost, its session
+// has ended, or its server is read-only, as a primary is after a failover. A new
+// connection may reach the new primary.
+func retires(err error) bool {
+	var serverErr *pgconn.PgError
+	if errors.As(err, &serverErr) {
+		return !wire.Undone(serverErr) || serverErr.Code == wire.CodeReadOnly
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !sqlstore.IsResult(err)
+}

@@ -1,0 +1,106 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// with calls f with a connection of the pool: see [sqlstore.Direct].
+func (t *Table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
+	session, err := t.Db.Acquire(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer session.Release()
+	return session.Do(func(conn *pgx.Conn) error {
+		wire.Unconfirmed(conn) // forget the mark of earlier statements
+		if f(&connection{t, conn, op}) {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+			defer cancel()
+			_ = conn.Close(closing)
+		}
+		return nil
+	})
+}
+
+// closeTimeout bounds the farewell to a server whose connection is of no use.
+const closeTimeout = 100 * time.Millisecond
+
+// connection executes statements outside of handlers' transactions. Each is one round
+// trip that leaves no state in the session.
+type connection struct {
+	table *Table
+	conn  *pgx.Conn
+	op    string
+}
+
+// Exec implements [sqlstore.Conn].
+func (c *connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
+	tag, err := c.conn.Exec(ctx, statement, modal(args)...)
+	return int(tag.RowsAffected()), c.end(ctx, err)
+}
+
+// Query implements [sqlstore.Conn].
+func (c *connection) Query(ctx context.Context, statement string, read func(sqlstore.Row) error, args ...any) error {
+	rows, err := c.conn.Query(ctx, statement, modal(args)...)
+	if err != nil {
+		return c.end(ctx, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	rows.Close() // only then has the server committed
+	return c.end(ctx, rows.Err())
+}
+
+// send executes prepared calls in one round trip and one transaction. They are made anew
+// if they have to be sent again, because the session lacked the prepared statements.
+func (c *connection) send(ctx context.Context, calls func() []wire.Call) error {
+	prepared := c.table.Sender.On(c.conn)
+	err := wire.Send(ctx, c.conn, prepared, calls()...)
+	if prepared && wire.NotPrepared(err) {
+		c.table.Sender.Lost(ctx, c.conn, err)
+		err = wire.Send(ctx, c.conn, false, calls()...)
+	}
+	return c.end(ctx, err)
+}
+
+// end completes the error of a statement, or finds that no standby confirmed its commit.
+func (c *connection) end(ctx context.Context, err error) error {
+	if wire.Unconfirmed(c.conn) {
+		return NotReplicated(c.op)
+	}
+	if err == nil {
+		return nil
+	}
+	c.table.ReportMissing(ctx, err)
+	return wire.Advised(err)
+}
+
+// executed marks the failure of a statement that writes, unless the server refused it as
+// read-only, so that another connection may try.
+func executed(err error) error {
+	if wire.HasCode(err, wire.CodeReadOnly) {
+		return err
+	}
+	return sqlstore.Executed(err)
+}
+
+// modal prepends the mode of pgx that needs no state of the session.
+func modal(args []any) []any { return append([]any{pgx.QueryExecModeExec}, args...) }
+
+// Use calls f with a connection for an operation that writes, and again while it loses
+// races.
+func (t *Table) Use(ctx context.Context, op string, f func(ctx context.Context, c *connection) error) error {
+	return t.Write(ctx, op, func(ctx context.Context, on sqlstore.Conn) error {
+		return f(ctx, sqlstore.Underlying(on).(*connection)) //nolint:forcetypeassert // as with lends it
+	})
+}
