@@ -78,6 +78,18 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
 	}
+	page, err := t.page(ctx, q)
+	if err == nil && (page.Next != "" || q.After != "") {
+		err = t.estimate(ctx, &page)
+	}
+	if err != nil {
+		return store.Page{}, err
+	}
+	return page, nil
+}
+
+// page returns a page without the number of all records, unless it has all of them.
+func (t *Table) page(ctx context.Context, q store.Query) (store.Page, error) {
 	after, err := t.parseCursor(q.After)
 	if err != nil {
 		return store.Page{}, err
@@ -102,19 +114,18 @@ func (t *Table) List(ctx context.Context, q store.Query) (store.Page, error) {
 			}
 			if len(page.Records) == q.Limit {
 				page.Next = t.cursor(after)
-				return page, t.estimate(ctx, &page)
+				return page, nil
 			}
 		}
 		switch {
 		case len(rows) < scannedAtOnce:
 			if q.After == "" {
 				page.Total = int64(page.Scanned) // that was all of them
-				return page, nil
 			}
-			return page, t.estimate(ctx, &page)
+			return page, nil
 		case page.Scanned >= scannedPerPage:
 			page.Next = t.cursor(after)
-			return page, t.estimate(ctx, &page)
+			return page, nil
 		}
 	}
 }

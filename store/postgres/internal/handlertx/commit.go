@@ -29,7 +29,7 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	s, conn := t.all, t.conn
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	var batch steps
-	batch.add(s.statements.same, nil, wire.AppendTimestamp(nil, t.beganAt))
+	batch.add(s.statements.same, nil, wire.AppendInt8(nil, t.beganAt))
 	batch.add(s.statements.complete, nil, append([][]byte{r.ID[:], r.Owner[:]}, table.CompletionValues(r)...)...)
 	batch.add(s.statements.commit, nil)
 	err = batch.send(ctx, conn, t.prepared)

@@ -79,7 +79,7 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		var process uint32
 		batch.add(s.statements.begin, nil)
 		batch.add(s.statements.limits, func(row *wire.Row) {
-			t.beganAt = row.Timestamp()
+			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
 		}, []byte(s.timeout))
 		err := batch.send(ctx, conn, t.prepared)

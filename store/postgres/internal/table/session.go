@@ -41,24 +41,14 @@ type connection struct {
 
 // Exec implements [sqlstore.Conn].
 func (c *connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
-	tag, err := c.conn.Exec(ctx, statement, modal(args)...)
+	tag, err := wire.Query(ctx, c.conn, statement, args, func(pgx.Rows) error { return nil })
 	return int(tag.RowsAffected()), c.end(ctx, err)
 }
 
 // Query implements [sqlstore.Conn].
 func (c *connection) Query(ctx context.Context, statement string, read func(sqlstore.Row) error, args ...any) error {
-	rows, err := c.conn.Query(ctx, statement, modal(args)...)
-	if err != nil {
-		return c.end(ctx, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return err
-		}
-	}
-	rows.Close() // only then has the server committed
-	return c.end(ctx, rows.Err())
+	_, err := wire.Query(ctx, c.conn, statement, args, func(rows pgx.Rows) error { return read(rows) })
+	return c.end(ctx, err)
 }
 
 // send executes prepared calls in one round trip and one transaction. They are made anew
@@ -93,9 +83,6 @@ func executed(err error) error {
 	}
 	return sqlstore.Executed(err)
 }
-
-// modal prepends the mode of pgx that needs no state of the session.
-func modal(args []any) []any { return append([]any{pgx.QueryExecModeExec}, args...) }
 
 // Use calls f with a connection for an operation that writes, and again while it loses
 // races.

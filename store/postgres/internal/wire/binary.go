@@ -14,16 +14,10 @@ import (
 // binaryFormat is the format of every parameter, and of every column.
 var binaryFormat = []int16{1}
 
-// pgEpoch is the epoch of the server's timestamps, in µs of Unix time.
-const pgEpoch = 946_684_800_000_000 // 2000-01-01
-
 // AppendInt2 appends n as a smallint.
 func AppendInt2(b []byte, n int16) []byte {
 	return binary.BigEndian.AppendUint16(b, uint16(n)) //nolint:gosec // its bits
 }
-
-// AppendTimestamp appends an instant in microseconds since 1970 as a timestamptz.
-func AppendTimestamp(b []byte, at int64) []byte { return AppendInt8(b, at-pgEpoch) }
 
 // AppendInt8 appends n as a bigint.
 func AppendInt8(b []byte, n int64) []byte {
@@ -115,14 +109,6 @@ func (r *Row) Integer() int {
 func (r *Row) Bigint() int64 {
 	if column := r.sized(8); column != nil {
 		return int64(binary.BigEndian.Uint64(column)) //nolint:gosec // its bits
-	}
-	return 0
-}
-
-// Timestamp reads a timestamptz in microseconds since 1970, and zero for NULL.
-func (r *Row) Timestamp() int64 {
-	if column := r.sized(8); column != nil {
-		return int64(binary.BigEndian.Uint64(column)) + pgEpoch //nolint:gosec // its bits
 	}
 	return 0
 }

@@ -139,7 +139,11 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) err
 // SendAll is [Send], and calls ended after each call that succeeded.
 func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, ended func(pgconn.CommandTag)) (err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
-		defer trace(ctx, conn, tracer, calls, &err)()
+		texts := make([]string, len(calls))
+		for i := range calls {
+			texts[i] = calls[i].Statement.SQL
+		}
+		defer trace(ctx, conn, tracer, texts, &err)()
 	}
 	if len(calls) == 1 {
 		return sendOne(ctx, conn, prepared, &calls[0], ended)
@@ -170,12 +174,34 @@ func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, e
 	return err
 }
 
-// trace reports the start of the calls to a tracer of the application, and returns a
+// Query executes a statement in one round trip that leaves no state in the session, and
+// hands each row of its answer to read. The values of rows are binary, so that no setting
+// of the session, such as bytea_output, changes them.
+func Query(ctx context.Context, conn *pgx.Conn, sql string, args []any, read func(pgx.Rows) error) (tag pgconn.CommandTag, err error) {
+	if tracer := stateOf(conn).tracer; tracer != nil {
+		defer trace(ctx, conn, tracer, []string{sql}, &err)()
+	}
+	var b pgx.ExtendedQueryBuilder
+	if err := b.Build(conn.TypeMap(), nil, args); err != nil {
+		return tag, err
+	}
+	rows := pgx.RowsFromResultReader(conn.TypeMap(), conn.PgConn().ExecParams(ctx, sql, b.ParamValues, nil, b.ParamFormats, binaryFormat))
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return tag, err
+		}
+	}
+	rows.Close() // only then has the server committed
+	return rows.CommandTag(), rows.Err()
+}
+
+// trace reports the start of statements to a tracer of the application, and returns a
 // function that reports their end.
-func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, calls []Call, err *error) func() {
-	traced := make([]context.Context, len(calls))
-	for i, c := range calls {
-		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: c.Statement.SQL}) //nolint:fatcontext // one of each call, not one in another
+func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statements []string, err *error) func() {
+	traced := make([]context.Context, len(statements))
+	for i, text := range statements {
+		traced[i] = tracer.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: text}) //nolint:fatcontext // one of each statement, not one in another
 	}
 	return func() { //nolint:contextcheck // in the contexts that the tracer returned
 		for _, ctx := range traced {

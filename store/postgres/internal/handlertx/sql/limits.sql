@@ -1,7 +1,7 @@
 -- Limits of the transaction: $1 how long it may last. It answers the instant at which the transaction began, and the process of the session.
 --
 -- A timeout that the session has already stays where it is stricter.
-SELECT now(), pg_backend_pid(),
+SELECT {clock}, pg_backend_pid(),
 	CASE WHEN current_setting('statement_timeout') = '0' OR current_setting('statement_timeout')::interval > $1::text::interval
 		THEN set_config('statement_timeout', $1::text, true) END,
 	CASE WHEN current_setting('idle_in_transaction_session_timeout') = '0' OR current_setting('idle_in_transaction_session_timeout')::interval > $1::text::interval
