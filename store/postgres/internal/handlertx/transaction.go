@@ -48,6 +48,9 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 	}()
 	if err := t.beginOn(ctx, held.Conn); err != nil {
 		s.table.ReportMissing(ctx, err)
+		if wire.HasCode(err, wire.CodeReadOnly, wire.CodeUnsupported) { // a standby refuses READ WRITE
+			held.Kill()
+		}
 		return nil, wire.Fail("begin", err)
 	}
 	if held.Driver != nil {

@@ -19,6 +19,7 @@ const (
 	CodeDiskFull        = "53100"
 	CodeDivisionByZero  = "22012" // a condition of same.sql or complete.sql does not hold
 	CodeReadOnly        = "25006"
+	CodeUnsupported     = "0A000"
 	CodeNoTx            = "25P01"
 	CodeLockTimeout     = "55P03"
 	CodeIdleTimeout     = "25P03"

@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/reprise-go/reprise/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+// TestPostgresPoolLeavesAStandby: connections that were made to a standby, as those of a
+// name that pointed there, are closed when it refuses to write, and the call goes on with
+// another one. Otherwise each claim would fail for as long as the pool keeps them.
+func TestPostgresPoolLeavesAStandby(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	f := pgSetup(t, server)
+	standby := server.StartStandby(t)
+	replayed := pgClaim()
+	pgMustClaim(t, f.Leased(t), replayed, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, f.Leased(t), replayed, pgBody), nil)
+
+	const conns = 6
+	var (
+		primary   atomic.Int32
+		addresses = [2]string{pgAddress(t, standby.URL()), pgAddress(t, server.URL())}
+	)
+	wherever := func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, addresses[primary.Load()])
+		}
+	}
+	pool := labtest.NewPool(t, server.URL(), labtest.MaxConns(conns), wherever)
+	db := labtest.NewDB(t, server.URL(), labtest.MaxConns(conns), wherever)
+	db.SetMaxIdleConns(conns)
+	overSQL, err := reprisepg.NewSQL(db, f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, on := range map[string]struct {
+		st      *reprisepg.Store
+		connect func() (release func(), err error)
+	}{
+		"pgx": {pgOn(pool, f.Config).Leased(t), func() (func(), error) {
+			conn, err := pool.Acquire(t.Context())
+			return func() { conn.Release() }, err
+		}},
+		"database/sql": {overSQL, func() (func(), error) {
+			conn, err := db.Conn(t.Context())
+			return func() { _ = conn.Close() }, err
+		}},
+	} {
+		primary.Store(0)
+		var releases []func()
+		for range conns { // all of them to the standby
+			release, err := on.connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, release)
+		}
+		for _, release := range releases {
+			release()
+		}
+		primary.Store(1)
+		for range conns {
+			r := pgClaim()
+			pgMustClaim(t, on.st, r, store.Claimed)
+			_, err := on.st.Inspect(t.Context(), r.ID)
+			pgWant(t, name+": inspect", err, nil)
+			pgWant(t, name+": complete", pgComplete(t, on.st, r, pgBody), nil)
+		}
+		pgMustClaim(t, on.st, pgRival(replayed), store.Completed)
+	}
+}
+
+// pgAddress is the address of a server.
+func pgAddress(tb testing.TB, url string) string {
+	tb.Helper()
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+}
