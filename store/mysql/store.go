@@ -2,11 +2,9 @@ package reprisemysql
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
@@ -18,9 +16,13 @@ import (
 // Besides [store.Store] it is a [store.Transactor] (see [Tx]), a [store.Checker], a
 // [store.Inspector], a [store.Purger], a [store.Maintainer] and a [store.Meter].
 type Store struct {
-	table        *sqlstore.Table
-	transactions *lazytx.Transactions
+	*shared
+
+	table *sqlstore.Table
 }
+
+// shared has the methods of a store that need no text of their own.
+type shared = sqlstore.Store
 
 var (
 	_ store.Store      = (*Store)(nil)
@@ -51,42 +53,7 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	if conns := db.Stats().MaxOpenConnections; conns > 0 {
 		turns = &slots.Slots{Limit: max(1, conns-spare)}
 	}
-	return &Store{t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))}, nil
-}
-
-// Claim implements [store.Store] by a read, followed by a write unless the record answers
-// the claim.
-func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	if err := r.Validate(); err != nil {
-		return store.ClaimResult{}, err
-	}
-	return s.table.Claim(ctx, &r)
-}
-
-// Renew implements [store.Store], over up to eight connections, and half of the pool.
-func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	return s.table.Renew(ctx, rs)
-}
-
-// Complete implements [store.Store] by a read and a write.
-func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if err := r.Validate(); err != nil {
-		return err
-	}
-	return s.table.Complete(ctx, &r)
-}
-
-// Unknown implements [store.Store] by a read and a write.
-func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
-	if err := r.Validate(); err != nil {
-		return err
-	}
-	return s.table.Unknown(ctx, &r)
-}
-
-// Release implements [store.Store] by a read and a write.
-func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	return s.table.Release(ctx, id, owner)
+	return &Store{sqlstore.NewStore(t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))), t}, nil
 }
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
@@ -96,38 +63,3 @@ func (s *Store) Transacts() error {
 	}
 	return nil
 }
-
-// Transaction implements [store.Transactor]: see [Tx].
-func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
-	return s.transactions.Bind(ctx, id, owner)
-}
-
-// Inspect implements [store.Inspector].
-func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	return s.table.Inspect(ctx, id)
-}
-
-// List implements [store.Inspector], in the order of the IDs.
-func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
-	return s.table.List(ctx, q)
-}
-
-// Resolve implements [store.Inspector]. An attempt that comes back afterwards finds that
-// it lost the record.
-func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
-	return s.table.Resolve(ctx, id, r)
-}
-
-// Purge implements [store.Purger], for a limit of 1 to 100,000 records. It skips records
-// that another transaction has locked.
-func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
-	return s.table.Purge(ctx, limit)
-}
-
-// Maintain implements [store.Maintainer]: it purges at the pace of [Config.PurgeEvery]
-// until ctx ends. An engine calls it.
-func (s *Store) Maintain(ctx context.Context) { s.table.Maintain(ctx, s.table.Purge) }
-
-// Usage implements [store.Meter]: it counts the connections of the pool, and the
-// transactions of handlers.
-func (s *Store) Usage() []store.Usage { return append(s.table.Usage(), s.transactions.Usage()...) }

@@ -36,9 +36,6 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	return purged, nil
 }
 
-// Maintain purges at the pace of the store until ctx ends.
-func (t *Table) Maintain(ctx context.Context) { t.Table.Maintain(ctx, t.Purge) }
-
 // Usage says how many connections of the pool are in use.
 func (t *Table) Usage() []store.Usage {
 	pool := t.Db.Use()
