@@ -252,7 +252,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 			if mode != 0 {
 				labtest.Breadth(t, further)
 			}
-			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{ExecMode: mode}, false), everything...)
+			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, labtest.ExecMode(mode)), everything...)
 		})
 	}
 	t.Run("transactional", func(t *testing.T) {
@@ -288,8 +288,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		labtest.Breadth(t, further)
 		server := servers.StartPostgres(t)
 		bouncer := server.StartPgBouncer(t, "default_pool_size=20")
-		c := reprisepg.Config{ExecMode: pgx.QueryExecModeExec}
-		checked(t, pgDeployment(t, server, bouncer.URL(), c, false, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
-		checked(t, pgDeployment(t, server, bouncer.URL(), c, true, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
+		checked(t, pgDeployment(t, server, bouncer.URL(), reprisepg.Config{}, false, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
+		checked(t, pgDeployment(t, server, bouncer.URL(), reprisepg.Config{}, true, labtest.ExecMode(pgx.QueryExecModeExec)), everything...)
 	})
 }

@@ -26,7 +26,7 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 			if mode != 0 {
 				labtest.Breadth(t, further)
 			}
-			c := reprisepg.Config{ExecMode: mode, Schema: labtest.SetupPostgres(t, server).Config.Schema}
+			c := reprisepg.Config{Schema: labtest.SetupPostgres(t, server).Config.Schema}
 			setup := labtest.NewPool(t, server.URL(), labtest.MaxConns(2))
 			schema, table := pgx.Identifier{c.Schema}.Sanitize(), pgx.Identifier{c.Schema, reprisepg.DefaultTable}.Sanitize()
 			if _, err := setup.Exec(t.Context(), fmt.Sprintf(`CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -37,7 +37,7 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 				schema, table), pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Fatal(err)
 			}
-			checked(t, pgProcesses(t, server.URL(), c, name == "in a transaction"), everything...)
+			checked(t, pgProcesses(t, server.URL(), c, name == "in a transaction", labtest.ExecMode(mode)), everything...)
 		})
 	}
 }

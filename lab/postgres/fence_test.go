@@ -63,8 +63,7 @@ func TestPostgresClaimMeetsRelease(t *testing.T) {
 func TestPostgresLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	unprepared := pgOn(f.Pool, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := f.in(t, pgx.QueryExecModeExec)
 	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
 		r := pgClaim()
 		r.Lease = 200 * time.Millisecond
@@ -199,8 +198,7 @@ func TestPostgresTakenOverAfterAWait(t *testing.T) {
 func TestPostgresFenceOfACreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
-	unprepared := pgOn(f.Pool, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := f.in(t, pgx.QueryExecModeExec)
 	for _, test := range []struct {
 		store   *reprisepg.Store
 		callers int
@@ -247,8 +245,7 @@ func TestPostgresFenceOfACreation(t *testing.T) {
 func TestPostgresTakeoverMeetsCreation(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
-	unprepared := pgOn(f.Pool, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := f.in(t, pgx.QueryExecModeExec)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for name, st := range map[string]*reprisepg.Store{"prepared": f.Leased(t), "unprepared": unprepared.Leased(t)} {
@@ -321,8 +318,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	if n := pgValue[int](t, reader, count, r.ID[:]); n != 0 {
 		t.Errorf("the look finds %d records on a standby", n)
 	}
-	unprepared := pgOn(reader, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := pgOn(reader, f.Config).in(t, pgx.QueryExecModeExec)
 	for what, st := range map[string]store.Store{
 		"prepared": pgOn(reader, f.Config).Leased(t), "unprepared": unprepared.Leased(t),
 	} {

@@ -53,11 +53,12 @@ func BenchmarkPostgresFloors(b *testing.B) {
 
 func benchFloors(b *testing.B, server *servers.PostgresServer, callers int, way string) {
 	conns := int32(min(callers, 16))
-	f := pgSetup(b, server, labtest.MaxConns(conns))
-	f.Config.NoCombining = way == "alone"
+	mode := pgx.QueryExecModeCacheStatement
 	if way == "unprepared" {
-		f.Config.ExecMode = pgx.QueryExecModeExec
+		mode = pgx.QueryExecModeExec
 	}
+	f := pgSetup(b, server, labtest.MaxConns(conns), labtest.ExecMode(mode))
+	f.Config.NoCombining = way == "alone"
 	f.exec(b, "CREATE TABLE "+f.name("bare")+" (id bytea PRIMARY KEY, state smallint NOT NULL, owner bytea NOT NULL, fingerprint bytea NOT NULL, payload bytea NOT NULL) WITH (fillfactor = 90)")
 	insert := "INSERT INTO " + f.name("bare") + " VALUES ($1, 1, $2, $3, '')"
 	update := "UPDATE " + f.name("bare") + " SET state = 2, payload = $3 WHERE id = $1 AND owner = $2 AND state = 1"

@@ -29,12 +29,10 @@ type pgSlow struct {
 
 func newPgSlow(t *testing.T, server *servers.PostgresServer, f *pgFixture, mode pgx.QueryExecMode) *pgSlow {
 	t.Helper()
-	c := f.Config
-	c.ExecMode = mode
 	s := &pgSlow{
 		pgFixture: f,
-		quick:     pgOn(labtest.NewPool(t, server.URL()), c).Leased(t),
-		slow:      pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("application_name", "slow")), c).Leased(t),
+		quick:     pgOn(labtest.NewPool(t, server.URL(), labtest.ExecMode(mode)), f.Config).Leased(t),
+		slow:      pgOn(labtest.NewPool(t, server.URL(), labtest.SessionParam("application_name", "slow"), labtest.ExecMode(mode)), f.Config).Leased(t),
 	}
 	var err error
 	s.keeper, err = labtest.NewPool(t, server.URL()).Acquire(t.Context())

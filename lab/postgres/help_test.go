@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +32,12 @@ func pgSetup(tb testing.TB, server *servers.PostgresServer, options ...labtest.P
 // pgOn returns a fixture of a pool and a configuration that are there already.
 func pgOn(pool *pgxpool.Pool, c reprisepg.Config) *pgFixture {
 	return &pgFixture{&labtest.Postgres{Pool: pool, Config: c}}
+}
+
+// in returns the fixture over another pool, which sends statements in a mode of pgx.
+func (f *pgFixture) in(tb testing.TB, mode pgx.QueryExecMode) *pgFixture {
+	tb.Helper()
+	return pgOn(labtest.NewPool(tb, f.Pool.Config().ConnString(), labtest.ExecMode(mode)), f.Config)
 }
 
 // pgObserve makes the connections of a pool, or of a *sql.DB, observe notices.
@@ -148,6 +157,32 @@ var pgModes = []pgx.QueryExecMode{
 // pgDamage is a statement that damages the row of $1.
 func (f *pgFixture) pgDamage(change string) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1", f.records(), change)
+}
+
+// The clocks of the table, in microseconds since 1970: when the transaction began, and at
+// the moment. An hour has pgHour.
+const (
+	pgNow  = "(date_part('epoch', now()) * 1000000)::bigint"
+	pgLate = "(date_part('epoch', clock_timestamp()) * 1000000)::bigint"
+	pgHour = "3600000000"
+)
+
+// pgInsert is a statement that inserts a row for each row of from, such as "(SELECT
+// $1::bytea AS id) AS s": a completed record of this hour, but for the columns that are
+// given.
+func (f *pgFixture) pgInsert(from string, given map[string]string) string {
+	row := map[string]string{
+		"id": "id", "owner": "substr(id, 1, 16)", "fingerprint": "id", "version": "1", "state": "2", "attempt": "1", "fence": "1", "revision": "1",
+		"payload": "''", "claimed_at": pgNow, "lease_until": pgNow, "replay_until": pgNow + " + " + pgHour, "valid_until": pgNow + " + " + pgHour,
+		"due_at": pgNow + " + " + pgHour, "retention": pgHour, "horizon": "0", "at_most_once": "0", "label": "''", "description": "''", "reason": "''",
+	}
+	maps.Copy(row, given)
+	columns := slices.Sorted(maps.Keys(row))
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		values[i] = row[c]
+	}
+	return "INSERT INTO " + f.records() + " (" + strings.Join(columns, ", ") + ") SELECT " + strings.Join(values, ", ") + " FROM " + from
 }
 
 // pgSlots returns the use of the transactions of a store.

@@ -50,8 +50,7 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
-	unprepared := pgOn(f.Pool, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := f.in(t, pgx.QueryExecModeExec)
 	var ids []store.ID
 	first := pgHorizonClaim()
 	for i, via := range []store.Store{st, st, unprepared.Leased(t)} {
@@ -69,12 +68,6 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	f.replayed(t, ids...)
 	f.exec(t, f.pgDamage("expires_at = now() - interval '1 second', valid_until = now() - interval '1 second'"), over.ID[:])
 
-	purgeable := func(want int) {
-		t.Helper()
-		if n, err := st.Purgeable(t.Context(), 100); err != nil || n != want {
-			t.Errorf("%d records can be purged, %v; want %d", n, err, want)
-		}
-	}
 	purge := func(limit, want int) {
 		t.Helper()
 		if n, err := st.Purge(t.Context(), limit); err != nil || n != want {
@@ -106,10 +99,8 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	}
 
 	expired()
-	purgeable(4)
 	purge(2, 2)
 	purge(100, 2)
-	purgeable(0)
 	purge(100, 0)
 	if n := payloads(); n != 2 { // of kept and brief
 		t.Errorf("%d payloads are left, want 2", n)
@@ -140,8 +131,7 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 func TestPostgresNoTakeoverOfAtMostOnce(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	unprepared := pgOn(f.Pool, f.Config)
-	unprepared.Config.ExecMode = pgx.QueryExecModeExec
+	unprepared := f.in(t, pgx.QueryExecModeExec)
 	for name, st := range map[string]store.Store{"leased": f.Leased(t), "unprepared": unprepared.Leased(t)} {
 		strict, lenient := pgHorizonClaim(), pgClaim()
 		for _, r := range []store.ClaimRequest{strict, lenient} {

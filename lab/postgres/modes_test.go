@@ -21,9 +21,7 @@ func TestPostgresEveryExecMode(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	for _, mode := range pgModes {
 		setup := func(tb testing.TB) *pgFixture {
-			f := pgSetup(tb, server, labtest.MaxConns(8), labtest.ExecMode(mode))
-			f.Config.ExecMode = mode
-			return f
+			return pgSetup(tb, server, labtest.MaxConns(8), labtest.ExecMode(mode))
 		}
 		t.Run("mode="+mode.String(), func(t *testing.T) {
 			t.Parallel()

@@ -47,7 +47,6 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 	answer := func(o store.Outcome) store.ClaimResult { return store.ClaimResult{Outcome: o} }
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		f := pgSetup(t, servers.SharedPostgres(t), labtest.ExecMode(mode), labtest.MaxConns(2))
-		f.Config.ExecMode = mode
 		st := f.Leased(t)
 		pgMustClaim(t, st, first, store.Claimed)
 		for name, test := range map[string]struct {
@@ -167,8 +166,7 @@ func TestPostgresLargeReplays(t *testing.T) {
 	pgMustClaim(t, f.Leased(t), r, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, body), nil)
 	for _, mode := range pgModes {
-		g := pgOn(f.Pool, f.Config)
-		g.Config.ExecMode = mode
+		g := f.in(t, mode)
 		if got := pgMustClaim(t, g.Leased(t), pgRival(r), store.Completed); string(got.Payload) != body {
 			t.Errorf("%v: %d bytes are replayed of %d", mode, len(got.Payload), len(body))
 		}

@@ -2,47 +2,12 @@ package postgres
 
 import (
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
-
-// TestPostgresPurgeableCountsDeletableRecords: the count covers the expired records,
-// stops at its limit, and is zero after the purge.
-func TestPostgresPurgeableCountsDeletableRecords(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
-	store := f.Leased(t)
-	for i := range 7 {
-		r := pgClaim()
-		if i < 5 {
-			r.Lease, r.Retention = time.Millisecond, time.Millisecond
-		}
-		pgMustNotFail(t, store, r)
-	}
-	if _, err := f.Pool.Exec(t.Context(), "UPDATE "+f.Config.Schema+".reprise_records "+
-		"SET expires_at = now(), valid_until = now(), lease_until = now() WHERE valid_until < now() + interval '1 minute'"); err != nil {
-		t.Fatal(err)
-	}
-	count := func(limit, want int) {
-		t.Helper()
-		if got, err := store.Purgeable(t.Context(), limit); err != nil || got != want {
-			t.Fatalf("Purgeable(%d) is %d, %v; want %d", limit, got, err, want)
-		}
-	}
-	count(100, 5)
-	count(3, 3)
-	if deleted, err := store.Purge(t.Context(), 100); err != nil || deleted != 5 {
-		t.Fatalf("Purge deleted %d, %v; want 5", deleted, err)
-	}
-	count(100, 0)
-	if _, err := store.Purgeable(t.Context(), 0); err == nil {
-		t.Error("a limit of 0 is accepted")
-	}
-}
 
 // TestPostgresPurgeKeepsVisibleRecords: a record that the purge finds in its index stays
 // while it is visible: an attempt whose lease lives, and a lapsed one within its
@@ -60,9 +25,6 @@ func TestPostgresPurgeKeepsVisibleRecords(t *testing.T) {
 		pgMustClaim(t, st, key, store.Claimed)
 		f.exec(t, f.pgDamage("expires_at = "+over+", lease_until = "+r.lease+", valid_until = "+r.valid+", payload = "+r.payload+
 			", state = CASE WHEN "+r.payload+"::bytea IS NULL THEN 1 ELSE 2 END"), key.ID[:])
-	}
-	if n, err := st.Purgeable(t.Context(), 100); err != nil || n != 3 {
-		t.Errorf("%d records can be purged, %v; want 3", n, err)
 	}
 	if n, err := st.Purge(t.Context(), 1); err != nil || n != 1 {
 		t.Errorf("a purge of one record deleted %d, %v", n, err)

@@ -90,8 +90,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 	defer cancel()
 	other := f.Leased(t)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-		g := pgOn(labtest.NewPool(t, server.URL(), before.option, labtest.MaxConns(1)), f.Config)
-		g.Config.ExecMode = mode
+		g := pgOn(labtest.NewPool(t, server.URL(), before.option, labtest.ExecMode(mode), labtest.MaxConns(1)), f.Config)
 		st := g.Leased(t)
 		for _, over := range []bool{false, true} {
 			var (

@@ -22,7 +22,6 @@ func TestPostgresLostReplies(t *testing.T) {
 	proxy := servers.StartProxy(t, server.Addr())
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
 		f := pgSetup(t, server)
-		f.Config.ExecMode = mode
 		through := pgOn(labtest.NewPool(t, proxy.URL(server.URL()), labtest.ExecMode(mode)), f.Config)
 		st, witness := through.Leased(t), f.Leased(t)
 		for _, action := range []servers.Action{servers.LoseReply, servers.LoseRequest, servers.CutAfter} {

@@ -152,9 +152,6 @@ func (f *pgFixture) statements(t *testing.T, traced *pgStatements) map[string]st
 	_, err = st.Purge(ctx, 10)
 	pgWant(t, "purge", err, nil)
 	texts["purge"] = traced.last(t)
-	_, err = st.Purgeable(ctx, 10)
-	pgWant(t, "purgeable", err, nil)
-	texts["purgeable"] = traced.last(t)
 
 	damaged := pgClaim()
 	pgMustClaim(t, st, damaged, store.Claimed)

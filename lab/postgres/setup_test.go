@@ -210,7 +210,6 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		pooled := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(mode), labtest.MaxConns(20)), f.Config)
-		pooled.Config.ExecMode = mode
 		if codes := pgFindings(t, pooled.Leased(t)); len(codes) != 0 {
 			t.Errorf("%v: check finds %v", mode, codes)
 		}

@@ -59,9 +59,7 @@ func TestPostgresConformanceBehindPgBouncer(t *testing.T) {
 	bouncer := server.StartPgBouncer(t, "default_pool_size=40")
 	pooled := func(tb testing.TB) *pgFixture {
 		f := pgSetup(tb, server, labtest.MaxConns(2))
-		through := pgOn(labtest.NewPool(tb, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec), labtest.MaxConns(16)), f.Config)
-		through.Config.ExecMode = pgx.QueryExecModeExec
-		return through
+		return pgOn(labtest.NewPool(tb, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeExec), labtest.MaxConns(16)), f.Config)
 	}
 	storetest.Run(t, func(tb testing.TB) storetest.Fixture { return pgSuite(tb, pooled(tb)) })
 }
