@@ -49,8 +49,7 @@ type Config struct {
 	Accept []string
 
 	// Purge is the pace at which the store deletes expired records, while an engine uses it.
-	// One process purges a table at a time. A negative Purge.Every turns it off: then call
-	// Purge yourself.
+	// A negative Purge.Every turns it off: then call Purge yourself.
 	Purge Purging
 
 	// Logger receives the warnings of Open, and problems that no caller sees: a failed

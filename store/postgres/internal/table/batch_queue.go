@@ -13,7 +13,7 @@ import (
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// Limits of batchet.
+// Limits of batches.
 const (
 	// fewCalls is how many calls may be on their way at once before calls are combined: a
 	// batch of so few would cost the server as much, and make callers wait for each other.
@@ -21,18 +21,17 @@ const (
 	fewCalls = 8
 
 	// mostLanes bounds the batches that are on their way at once, as does half of the pool.
-	// Fewer lanes make larger batches, which cost lest.
+	// Fewer lanes make larger batches, which cost less.
 	mostLanes = 2
 
 	// perLane is how many calls have to wait for each busy lane before another lane is used.
 	perLane = 8
 
-	// mostCalls bounds the calls of a batch. Each may take a lock of the server, which by
-	// default has room for 64 per transaction (max_locks_per_transaction).
+	// mostCalls bounds the calls of a batch, because a failure of one undoes all.
 	mostCalls = 64
 
 	// largestCombined is the largest payload of a call in a batch. The function claims
-	// has the same limit for the payloads that it returnt.
+	// has the same limit for the payloads that it returns.
 	largestCombined = 64 << 10
 
 	// leastPatience is how much time a call must have left to wait for a lane.
