@@ -59,7 +59,7 @@ func (t *Table) probe(ctx context.Context, st store.Store) error {
 				if !found.Found {
 					return probe.Unexpected("no row", "the row of the record")
 				}
-				return t.forget(ctx, on, found)
+				return t.change(ctx, on, found, t.statements.remove) // also a trial of the right to delete
 			})
 		},
 	}).Run(ctx)
