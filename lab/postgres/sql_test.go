@@ -28,10 +28,12 @@ func (f *pgFixture) transactionalSQL(tb testing.TB, db *sql.DB) *labtest.TxStore
 	return labtest.NewTxStore(store)
 }
 
-// leasedSQL returns the leased store of the fixture over a *sql.DB.
+// leasedSQL returns the leased store of the fixture over a *sql.DB, whose sessions write
+// values as text in other ways than the defaults.
 func (f *pgFixture) leasedSQL(tb testing.TB, server *servers.PostgresServer) *reprisepg.Store {
 	tb.Helper()
-	store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4)), f.Config)
+	store, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(4),
+		labtest.SessionParam("bytea_output", "escape"), labtest.SessionParam("DateStyle", "German"), labtest.SessionParam("client_encoding", "LATIN1")), f.Config)
 	if err != nil {
 		tb.Fatal(err)
 	}
