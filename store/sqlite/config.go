@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
@@ -20,8 +21,10 @@ const (
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {
 	// Table is the table of the records; empty means reprise_records. Its index has the same
-	// name with the suffix "_due". A name is a letter or underscore, then up to 49 letters,
-	// digits and underscores. Two tables are two separate stores.
+	// name with the suffix "_due", and the table of its versions with "_migrations". A name
+	// is a letter or underscore, then up to 49 letters, digits and underscores. Two tables
+	// are two separate stores. Names of SQLite ignore case: Payments and payments are one
+	// table.
 	Table string
 
 	// TxTimeout is the longest that the transaction of a handler may last, 1 s to 24 h; zero
@@ -51,7 +54,7 @@ const (
 // invalid field.
 func (c Config) options() (sqlstore.Options, error) {
 	o := sqlstore.Options{
-		Table:  cmp.Or(c.Table, DefaultTable),
+		Table:  strings.ToLower(cmp.Or(c.Table, DefaultTable)),
 		Purge:  upkeep.Pace{Every: cmp.Or(c.PurgeEvery, DefaultPurgeEvery), Batch: purgeBatch, Timeout: purgeTimeout},
 		Logger: cmp.Or(c.Logger, slog.Default()),
 	}
