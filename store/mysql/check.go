@@ -21,7 +21,6 @@ const (
 	findingPacket      = "max-allowed-packet"
 	findingSQLMode     = "sql-mode"
 	findingGalera      = "galera"
-	findingSchema      = "schema"
 	leastPacket        = 4 << 20
 	leastMariaDB       = "10.6"
 	leastMySQL         = "8.0"
@@ -107,9 +106,14 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if replica { // the store does not read the table of a replica
 		return list, nil
 	}
-	if err := s.table.Readable(ctx); err != nil {
-		list.add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisemysql.Migrate", err)
-		return list, nil
+	switch schema, found, err := s.table.CheckSchema(ctx); {
+	case err != nil:
+		return nil, err
+	case found:
+		list = append(list, schema)
+		if schema.Severity == store.Unsafe {
+			return list, nil
+		}
 	}
 	if err := db.QueryRowContext(ctx, engineOfTable, s.table.Options.Table).Scan(&engine); err != nil {
 		return nil, dialect.Fail("check", err)

@@ -19,9 +19,10 @@ const (
 
 // Config says where the records are. The zero value is the default of every field.
 type Config struct {
-	// Table is the table of the records; empty means reprise_records. A name is a letter or
-	// underscore, then up to 49 letters, digits and underscores. Two tables are two separate
-	// stores.
+	// Table is the table of the records; empty means reprise_records. The table of its
+	// versions has the suffix "_migrations". A name is a letter or underscore, then up to 49
+	// letters, digits and underscores. Two tables are two separate stores. The server's
+	// lower_case_table_names says whether two names that differ in case are two tables.
 	Table string
 
 	// TxTimeout is the longest that the transaction of a handler may last, 1 s to 24 h; zero

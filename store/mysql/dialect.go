@@ -11,9 +11,7 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// dialect is that of MariaDB and MySQL. No column is a text, so that no collation or
-// character set changes a value; and each is long enough for its longest value, so that
-// no sql_mode truncates one.
+// dialect is that of MariaDB and MySQL.
 //
 // The clock is the start of the statement, which is before its snapshot: see the field
 // Clock. UTC_TIMESTAMP does not depend on time zones and daylight saving, as SYSDATE
@@ -39,30 +37,18 @@ var dialect = sqlstore.Dialect{
 		number, ok := numberOf(err)
 		return ok && number == 1305
 	},
-	Quote: func(name string) string { return "`" + name + "`" },
-	Schema: []string{`CREATE TABLE IF NOT EXISTS {records} (
-	id           BINARY(32)     NOT NULL PRIMARY KEY,
-	version      SMALLINT       NOT NULL COMMENT 'of the meaning of this row',
-	state        SMALLINT       NOT NULL COMMENT '1: in progress, 2: completed',
-	attempt      INT            NOT NULL,
-	fence        BIGINT         NOT NULL,
-	revision     BIGINT         NOT NULL COMMENT 'raised by every write',
-	owner        VARBINARY(16)  NOT NULL COMMENT 'zero: an operator completed the record; with its bits inverted: see reason',
-	fingerprint  VARBINARY(32)  NOT NULL,
-	claimed_at   BIGINT         NOT NULL COMMENT 'instants and durations are in microseconds',
-	lease_until  BIGINT         NOT NULL COMMENT 'of a completed record: when it was completed',
-	replay_until BIGINT         NOT NULL,
-	valid_until  BIGINT         NOT NULL,
-	due_at       BIGINT         NOT NULL COMMENT 'when a purge looks at the row',
-	at_most_once SMALLINT       NOT NULL,
-	label        VARBINARY(32)  NOT NULL,
-	description  VARBINARY(255) NOT NULL,
-	reason       VARBINARY(255) NOT NULL COMMENT 'why the outcome is unknown; empty unless its owner said so',
-	retention    BIGINT         NOT NULL,
-	horizon      BIGINT         NOT NULL,
-	payload      LONGBLOB,
-	KEY {due} (due_at)
-) ENGINE = InnoDB`},
+	Quote:    func(name string) string { return "`" + name + "`" },
+	Steps:    steps,
+	Versions: "CREATE TABLE IF NOT EXISTS {migrations} (version INT NOT NULL PRIMARY KEY, applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = InnoDB",
+	Alone:    alone,
+	Missing: func(err error) bool {
+		number, ok := numberOf(err)
+		return ok && number == 1146
+	},
+	Done: func(err error) bool {
+		number, ok := numberOf(err)
+		return ok && (number == 1060 || number == 1061 || number == 1091) // the column or index exists, or is gone
+	},
 	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
 	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
 	Classify:  classify,

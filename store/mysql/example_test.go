@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"net/http"
-	"strings"
 
 	reprise "github.com/reprise-go/reprise/core"
 	reprisemysql "github.com/reprise-go/reprise/store/mysql"
@@ -49,12 +48,14 @@ func ExampleTx() {
 }
 
 // The schema for another migration tool.
-func ExampleSchema() {
-	list, err := reprisemysql.Schema(reprisemysql.Config{Table: "payments"})
+func ExampleMigrations() {
+	list, err := reprisemysql.Migrations(reprisemysql.Config{Table: "payments"})
 	if err != nil {
 		panic(err)
 	}
-	first, _, _ := strings.Cut(list[0], "\n")
-	fmt.Println(first)
-	// Output: CREATE TABLE IF NOT EXISTS `payments` (
+	for _, m := range list {
+		fmt.Println(m.Version, m.Name, len(m.Goose()) > 0)
+	}
+	// Output:
+	// 1 0001_records true
 }

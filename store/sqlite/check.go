@@ -19,7 +19,6 @@ const (
 	findingInMemory    = "in-memory"
 	findingIsolation   = "read-uncommitted"
 	findingPool        = "pool-size"
-	findingSchema      = "schema"
 )
 
 // Open is [New], followed by [Store.Check] and a trial of every operation on a record
@@ -86,10 +85,11 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if conns == 1 && file != "" {
 		add(findingPool, store.Warning, "the pool has one connection, so replays wait for writes; call SetMaxOpenConns with 4 or more")
 	}
-	if err := s.table.Readable(ctx); err != nil {
-		add(findingSchema, store.Unsafe, "the table cannot be read (%v); call reprisesqlite.Migrate", err)
+	schema, found, err := s.table.CheckSchema(ctx)
+	if found {
+		list = append(list, schema)
 	}
-	return list, nil
+	return list, err
 }
 
 // atLeast reports whether a version such as 3.46.1 is major.minor or newer.

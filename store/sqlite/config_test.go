@@ -38,8 +38,8 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		if _, err := c.config.options(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-		if _, err := Schema(c.config); !errors.Is(err, c.want) {
-			t.Errorf("%s: Schema: %v, want %v", name, err, c.want)
+		if _, err := Migrations(c.config); !errors.Is(err, c.want) {
+			t.Errorf("%s: Migrations: %v, want %v", name, err, c.want)
 		}
 	}
 }

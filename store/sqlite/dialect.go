@@ -1,6 +1,7 @@
 package reprisesqlite
 
 import (
+	"context"
 	"database/sql/driver"
 	"time"
 
@@ -16,30 +17,15 @@ var dialect = sqlstore.Dialect{
 	Embedded: true,
 	Guard:    "(SELECT read_uncommitted FROM pragma_read_uncommitted) = 0", // it takes effect with cache=shared
 	Quote:    func(name string) string { return `"` + name + `"` },
-	Schema: []string{
-		`CREATE TABLE IF NOT EXISTS {records} (
-	id           BLOB    NOT NULL PRIMARY KEY,
-	version      INTEGER NOT NULL, -- of the meaning of this row
-	state        INTEGER NOT NULL, -- 1: in progress, 2: completed
-	attempt      INTEGER NOT NULL,
-	fence        INTEGER NOT NULL,
-	revision     INTEGER NOT NULL, -- raised by every write
-	owner        BLOB    NOT NULL, -- zero: an operator completed the record; with its bits inverted: see reason
-	fingerprint  BLOB    NOT NULL,
-	claimed_at   INTEGER NOT NULL, -- instants and durations are in microseconds
-	lease_until  INTEGER NOT NULL, -- of a completed record: when it was completed
-	replay_until INTEGER NOT NULL,
-	valid_until  INTEGER NOT NULL,
-	due_at       INTEGER NOT NULL, -- when a purge looks at the row
-	at_most_once INTEGER NOT NULL,
-	label        TEXT    NOT NULL,
-	description  TEXT    NOT NULL,
-	reason       TEXT    NOT NULL, -- why the outcome is unknown; empty unless its owner said so
-	retention    INTEGER NOT NULL,
-	horizon      INTEGER NOT NULL,
-	payload      BLOB
-)`,
-		`CREATE INDEX IF NOT EXISTS {due} ON {records} (due_at)`,
+	Steps:    steps,
+	Versions: "CREATE TABLE IF NOT EXISTS {migrations} (version INTEGER NOT NULL PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+	Alone: func(ctx context.Context, on sqlstore.Conn, _ string) error {
+		_, err := on.Exec(ctx, "BEGIN IMMEDIATE")
+		return err
+	},
+	Missing: func(err error) bool {
+		code, ok := resultCode(err)
+		return ok && code == codeError
 	},
 	DeleteDue: "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
 	UpdateDue: "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",

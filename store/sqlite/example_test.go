@@ -48,11 +48,14 @@ func ExampleTx() {
 }
 
 // The schema for another migration tool.
-func ExampleSchema() {
-	list, err := reprisesqlite.Schema(reprisesqlite.Config{Table: "payments"})
+func ExampleMigrations() {
+	list, err := reprisesqlite.Migrations(reprisesqlite.Config{Table: "payments"})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(list[1])
-	// Output: CREATE INDEX IF NOT EXISTS "payments_due" ON "payments" (due_at)
+	for _, m := range list {
+		fmt.Println(m.Version, m.Name, len(m.Goose()) > 0)
+	}
+	// Output:
+	// 1 0001_records true
 }

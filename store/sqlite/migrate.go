@@ -3,11 +3,31 @@ package reprisesqlite
 import (
 	"context"
 	"database/sql"
+
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Migrate creates the table and its index if they do not exist. Any number of processes
-// may call it at once. It does not change the journal mode, which applies to the whole
-// file: open the database with WAL, as the package comment shows.
+// Migration is one step of the schema. Its statements belong in one transaction.
+type Migration = sqlstore.Migration
+
+// Migrations returns every step of the schema for c, in order. The error wraps
+// ErrInvalid.
+func Migrations(c Config) ([]Migration, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	return dialect.Migrations(o.Table), nil
+}
+
+// Migrate brings the table up to the version of this release, in one transaction. Any
+// number of processes may call it at once, while others use the table: one does the work,
+// and the rest wait until ctx ends. It does not change the journal mode, which applies to
+// the whole file: open the database with WAL, as the package comment shows.
+//
+// Migrate leaves a schema that is newer than this release as it is, and warns
+// [Config.Logger]: a process of this release may restart while the next one is rolled
+// out. If this release cannot read the table then, the error is ErrMisconfigured.
 //
 // Every statement of the store names its columns, so a later release can add one with a
 // default while this release runs. This one leaves it as it was when it rewrites a row,
@@ -21,11 +41,43 @@ func Migrate(ctx context.Context, db *sql.DB, c Config) error {
 	return s.table.Migrate(ctx)
 }
 
-// Schema returns the statements of [Migrate], for another migration tool.
-func Schema(c Config) ([]string, error) {
-	o, err := c.options()
+// SchemaVersion returns the version of the schema of c: the Version of the last
+// [Migration] that was applied. 0 means that there is none.
+func SchemaVersion(ctx context.Context, db *sql.DB, c Config) (int, error) {
+	s, err := New(db, c)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return dialect.Statements(o.Table), nil
+	return s.table.Version(ctx)
 }
+
+// steps are the steps of the schema.
+var steps = []sqlstore.Step{{
+	Name: "records",
+	Up: []string{
+		`CREATE TABLE IF NOT EXISTS {records} (
+	id           BLOB    NOT NULL PRIMARY KEY,
+	version      INTEGER NOT NULL, -- of the meaning of this row
+	state        INTEGER NOT NULL, -- 1: in progress, 2: completed
+	attempt      INTEGER NOT NULL,
+	fence        INTEGER NOT NULL,
+	revision     INTEGER NOT NULL, -- raised by every write
+	owner        BLOB    NOT NULL, -- zero: an operator completed the record; with its bits inverted: see reason
+	fingerprint  BLOB    NOT NULL,
+	claimed_at   INTEGER NOT NULL, -- instants and durations are in microseconds
+	lease_until  INTEGER NOT NULL, -- of a completed record: when it was completed
+	replay_until INTEGER NOT NULL,
+	valid_until  INTEGER NOT NULL,
+	due_at       INTEGER NOT NULL, -- when a purge looks at the row
+	at_most_once INTEGER NOT NULL,
+	label        TEXT    NOT NULL,
+	description  TEXT    NOT NULL,
+	reason       TEXT    NOT NULL, -- why the outcome is unknown; empty unless its owner said so
+	retention    INTEGER NOT NULL,
+	horizon      INTEGER NOT NULL,
+	payload      BLOB
+)`,
+		"CREATE INDEX IF NOT EXISTS {due} ON {records} (due_at)",
+	},
+	Down: []string{"DROP TABLE {records}"},
+}}

@@ -98,9 +98,20 @@ type Dialect struct {
 	// Quote quotes an identifier.
 	Quote func(name string) string
 
-	// Schema has the statements that create the table and its index if they are missing.
-	// {records} and {due} stand for the quoted names of the table and of its index.
-	Schema []string
+	// Steps are the steps of the schema. {records}, {due} and {migrations} stand for the
+	// quoted names of the table, of its index, and of the table of the steps that were
+	// applied. Versions is the statement that creates the latter if it is missing.
+	Steps    []Step
+	Versions string
+
+	// Alone begins the transaction, or makes the session, in which one process migrates a
+	// table. It fails with a busy error while there is another one.
+	Alone func(ctx context.Context, on Conn, table string) error
+
+	// Missing reports whether an error says that a table does not exist, and Done whether it
+	// says that a statement of a step has had its effect already. A nil Done means never:
+	// a step is executed as a whole or not at all.
+	Missing, Done func(err error) bool
 
 	// Classify returns the sentinel for a driver's error, or [ErrLostRace]. committing says
 	// that a commit failed. When another statement fails, its transaction is rolled back.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (t *Table) Prove(ctx context.Context, st Checked, accepted ...string) error
 			}
 			f.Detail = "accepted: " + f.Detail
 		}
-		t.Options.Logger.LogAttrs(ctx, slog.LevelWarn, "reprise: "+f.Detail, slog.String("store", t.Dialect.Name), slog.String("code", f.Code))
+		t.warn(ctx, f)
 	}
 	if len(unsafe) > 0 {
 		return fmt.Errorf("%w: %s: open: %s", store.ErrMisconfigured, t.Dialect.Name, strings.Join(unsafe, "; "))
@@ -63,13 +62,4 @@ func (t *Table) probe(ctx context.Context, st store.Store) error {
 			})
 		},
 	}).Run(ctx)
-}
-
-// Readable executes the read of a record that does not exist. It fails if the table or a
-// column is missing.
-func (t *Table) Readable(ctx context.Context) error {
-	if _, err := t.lookAlone(ctx, "check", store.ID{}); err != nil {
-		return fmt.Errorf("read the table %s: %w", t.Options.Table, err)
-	}
-	return nil
 }

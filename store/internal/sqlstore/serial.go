@@ -127,7 +127,12 @@ const longestPause = 10 * time.Millisecond
 // pause waits for a random time that grows with try, and reports whether ctx is still
 // valid.
 func pause(ctx context.Context, try int) bool {
-	timer := time.NewTimer(rand.N(min(time.Duration(try)*time.Millisecond, longestPause))) //nolint:gosec // jitter needs no secrecy
+	return sleep(ctx, rand.N(min(time.Duration(try)*time.Millisecond, longestPause))) //nolint:gosec // jitter needs no secrecy
+}
+
+// sleep waits for d, and reports whether ctx is still valid.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

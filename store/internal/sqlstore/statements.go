@@ -16,15 +16,6 @@ type statements struct {
 	await, estimate                         string
 }
 
-// Statements returns the statements of the schema of a table.
-func (d *Dialect) Statements(table string) []string {
-	list := make([]string, len(d.Schema))
-	for i, text := range d.Schema {
-		list[i] = d.load(table, text)
-	}
-	return list
-}
-
 // load replaces the placeholders of a statement by the names of a table, and by the parts
 // that databases write differently.
 func (d *Dialect) load(table, text string) string {
@@ -40,7 +31,8 @@ func (d *Dialect) load(table, text string) string {
 		return "CASE WHEN " + d.Stale + " THEN -1 ELSE " + clock + " END"
 	}
 	text = strings.NewReplacer(
-		"{current}", current(guarded), "{held}", current(clock), "{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
+		"{current}", current(guarded), "{held}", current(clock), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
+		"{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{migrations}", d.Quote(table+"_migrations"),
 	).Replace(text)
 	if !d.Numbered {
 		return text

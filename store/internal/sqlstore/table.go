@@ -42,22 +42,6 @@ func NewTable(db *sql.DB, d *Dialect, o Options, w Writer) *Table {
 	return &Table{DB: db, Dialect: d, Writer: w, Options: o, statements: d.statements(o.Table)}
 }
 
-// Migrate creates the table and its index if they do not exist.
-func (t *Table) Migrate(ctx context.Context) error {
-	for _, statement := range t.Dialect.Statements(t.Options.Table) {
-		for try := 1; ; try++ {
-			_, err := t.DB.ExecContext(ctx, statement)
-			if err = t.Dialect.Fail("migrate", err); err == nil {
-				break
-			}
-			if !errors.Is(err, store.ErrBusy) || errors.Is(err, ErrLostRace) || !pause(ctx, try) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Usage counts the connections of the pool and, for a [Serial] writer, the writes that
 // wait for a transaction.
 func (t *Table) Usage() []store.Usage {
