@@ -1,0 +1,248 @@
+package mysql
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/internal/schematest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	"github.com/reprise-go/reprise/servers"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// bareDatabase returns the URL of a new database without the tables.
+func bareDatabase(t *testing.T) string {
+	t.Helper()
+	raw := mysqlserver.New(t, servers.SharedMariaDB(t))
+	mysqlserver.Exec(t, raw, "DROP TABLE reprise_records, reprise_records_migrations")
+	return raw
+}
+
+// schema is that of a new database. Goose needs parseTime.
+func schema(t *testing.T) *schematest.Schema {
+	t.Helper()
+	raw := bareDatabase(t)
+	list, err := reprisemysql.Migrations(reprisemysql.Config{})
+	labtest.Must(t, err)
+	s := &schematest.Schema{
+		Pool: func() *sql.DB { return mysqlserver.Pool(t, raw+"?parseTime=true", 0) }, Dialect: goose.DialectMySQL,
+		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
+			return reprisemysql.New(db, reprisemysql.Config{Logger: logger})
+		},
+		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			_, err := reprisemysql.Open(ctx, db, reprisemysql.Config{Logger: logger})
+			return err
+		},
+		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			return reprisemysql.Migrate(ctx, db, reprisemysql.Config{Logger: logger})
+		},
+		Version: func(ctx context.Context, db *sql.DB) (int, error) {
+			return reprisemysql.SchemaVersion(ctx, db, reprisemysql.Config{})
+		},
+	}
+	for _, m := range list {
+		s.Goose = append(s.Goose, m.Goose())
+	}
+	return s
+}
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	schema(t).AtOnce(t)
+}
+
+func TestNextReleaseMigratesWhileThisOneRuns(t *testing.T) {
+	t.Parallel()
+	schema(t).Rollout(t, reprisemysql.Tx)
+}
+
+func TestAnotherToolMigrates(t *testing.T) {
+	t.Parallel()
+	schema(t).AnotherTool(t)
+}
+
+func TestTableOfAnotherProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	schema(t).Foreign(t)
+}
+
+// cutStatement cuts a connection at the nth statement of the process: before it is sent,
+// or once it was executed.
+type cutStatement struct {
+	*net.TCPConn
+
+	left  *atomic.Int64
+	after bool
+	cut   atomic.Bool
+}
+
+func (c *cutStatement) Write(p []byte) (int, error) {
+	const header, query = 4, 3
+	if len(p) > header && p[header] == query && c.left.Add(-1) == 0 {
+		c.cut.Store(true)
+		if !c.after {
+			_ = c.TCPConn.Close()
+		}
+	}
+	return c.TCPConn.Write(p)
+}
+
+func (c *cutStatement) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if c.cut.Load() {
+		_ = c.TCPConn.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// TestMigrationIsCompleted: whichever statement was the last of a process that died, the
+// next one does the rest, of two steps.
+func TestMigrationIsCompleted(t *testing.T) {
+	t.Parallel()
+	raw := bareDatabase(t)
+	next := func(db *sql.DB, c reprisemysql.Config) (st *reprisemysql.Store, migrate func(context.Context) error) {
+		st = newStore(t, db, c)
+		return st, schematest.NextRelease(st, []string{
+			"ALTER TABLE {records} ADD COLUMN later INT NOT NULL DEFAULT 7, ADD COLUMN second INT NOT NULL DEFAULT 8",
+			"CREATE INDEX later ON {records} (later)", "ALTER TABLE {records} DROP COLUMN second",
+		}, nil)
+	}
+	failed := 0
+	for _, after := range []bool{false, true} {
+		for n, reached := int64(1), true; reached; n++ {
+			c := reprisemysql.Config{Table: fmt.Sprintf("records_%t_%d", after, n)}
+			var left atomic.Int64
+			left.Store(n)
+			_, migrate := next(wrapped(t, raw, true, func(conn *net.TCPConn) net.Conn {
+				return &cutStatement{TCPConn: conn, left: &left, after: after}
+			}), c)
+			if err := migrate(t.Context()); err != nil {
+				failed++
+			}
+			reached = left.Load() <= 0
+			st, migrate := next(mysqlserver.Pool(t, raw, 0), c)
+			if err := migrate(t.Context()); err != nil {
+				t.Fatalf("after a cut at statement %d, after it: %t: %v", n, after, err)
+			}
+			schematest.WantFinding(t, "completed", st, 0, "")
+			if n := count(t, raw, "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? AND column_name IN ('later', 'second')", c.Table); n != 1 {
+				t.Errorf("%d of the two columns, want one", n)
+			}
+			if n := count(t, raw, "SELECT COUNT(*) FROM "+c.Table+"_migrations"); n != 2 {
+				t.Errorf("%d versions", n)
+			}
+		}
+	}
+	if failed < 20 {
+		t.Errorf("%d migrations were cut", failed)
+	}
+}
+
+// silent is a connection of a machine that vanishes when it asks for the lock: it reads
+// no answer, and the packets of its end are lost.
+type silent struct {
+	*net.TCPConn
+
+	asked  atomic.Bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *silent) Write(p []byte) (int, error) {
+	c.asked.CompareAndSwap(false, bytes.Contains(p, []byte("GET_LOCK")))
+	return c.TCPConn.Write(p)
+}
+
+func (c *silent) Read(p []byte) (int, error) {
+	if c.asked.Load() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return c.TCPConn.Read(p)
+}
+
+func (c *silent) Close() error {
+	if !c.asked.Load() {
+		return c.TCPConn.Close()
+	}
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// TestVanishedMigrationHoldsUpNoOther: for long, although the server does not see that
+// the one which has the lock is gone.
+func TestVanishedMigrationHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	raw := bareDatabase(t)
+	db := wrapped(t, raw, true, func(conn *net.TCPConn) net.Conn {
+		t.Cleanup(func() { _ = conn.Close() })
+		return &silent{TCPConn: conn, closed: make(chan struct{})}
+	})
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	labtest.Want(t, "without an answer", reprisemysql.Migrate(short, db, reprisemysql.Config{}), store.ErrBusy)
+	other := mysqlserver.Pool(t, raw, 0)
+	shorter, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	labtest.Want(t, "while the lock is held", reprisemysql.Migrate(shorter, other, reprisemysql.Config{}), store.ErrBusy)
+	long, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	labtest.Must(t, reprisemysql.Migrate(long, other, reprisemysql.Config{}))
+}
+
+// TestMigrationLetsOthersGoOn: while a transaction that has read the table, such as that
+// of a backup, keeps it waiting.
+func TestMigrationLetsOthersGoOn(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	st, next := mysqlserver.Store(t, raw), mysqlserver.Store(t, raw)
+	migrate := schematest.NextRelease(next, []string{"ALTER TABLE {records} ADD COLUMN later INT NOT NULL DEFAULT 7"}, nil)
+	backup := writing(t, raw, "SELECT COUNT(*) FROM reprise_records")
+	done := make(chan error, 1)
+	go func() { done <- migrate(t.Context()) }()
+	const waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state LIKE 'Waiting for table metadata lock%' AND info LIKE 'ALTER%'"
+	for range 2 {
+		labtest.Eventually(t, "the migration waits", func() bool { return count(t, raw, waits) == 1 })
+		for range 20 {
+			wantClaim(t, st, request(), store.Claimed)
+		}
+	}
+	labtest.Must(t, backup.Rollback())
+	labtest.Must(t, <-done)
+	schematest.WantFinding(t, "the next release", next, 0, "")
+}
+
+// TestServiceSeesItsSchema: with the rights that the manual names it needs no others to
+// call Migrate once the schema is there, and learns which one is missing.
+func TestServiceSeesItsSchema(t *testing.T) {
+	t.Parallel()
+	raw := bareDatabase(t)
+	user := fmt.Sprintf("reader%d", time.Now().UnixNano())
+	mysqlserver.Exec(t, raw, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
+	t.Cleanup(func() { mysqlserver.Exec(t, raw, "DROP USER "+user+"@'127.0.0.1'") })
+	c := reprisemysql.Config{}
+	labtest.Must(t, reprisemysql.Migrate(t.Context(), mysqlserver.Pool(t, raw, 0), c))
+	mysqlserver.Exec(t, raw, "GRANT SELECT, INSERT, UPDATE, DELETE ON reprise_records TO "+user+"@'127.0.0.1'")
+	service := strings.Replace(raw, "root@", user+":secret@", 1)
+	st := newStore(t, mysqlserver.Pool(t, service, 0), c)
+	schematest.WantFinding(t, "without SELECT", st, store.Unsafe, "grant SELECT on reprise_records_migrations")
+	mysqlserver.Exec(t, raw, "GRANT SELECT ON reprise_records_migrations TO "+user+"@'127.0.0.1'")
+	db := mysqlserver.Pool(t, service, 0)
+	labtest.Must(t, reprisemysql.Migrate(t.Context(), db, c))
+	_, err := reprisemysql.Open(t.Context(), db, c)
+	labtest.Must(t, err)
+}

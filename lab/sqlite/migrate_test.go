@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/internal/schematest"
+	reprisesqlite "github.com/reprise-go/reprise/store/sqlite"
+)
+
+// schema is that of a new file.
+func (d driver) schema(t *testing.T) *schematest.Schema {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "records.db")
+	list, err := reprisesqlite.Migrations(reprisesqlite.Config{})
+	labtest.Must(t, err)
+	s := &schematest.Schema{
+		Pool: func() *sql.DB { return d.open(t, file) }, Dialect: goose.DialectSQLite3,
+		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
+			return reprisesqlite.New(db, reprisesqlite.Config{Logger: logger})
+		},
+		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			_, err := reprisesqlite.Open(ctx, db, reprisesqlite.Config{Logger: logger})
+			return err
+		},
+		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			return reprisesqlite.Migrate(ctx, db, reprisesqlite.Config{Logger: logger})
+		},
+		Version: func(ctx context.Context, db *sql.DB) (int, error) {
+			return reprisesqlite.SchemaVersion(ctx, db, reprisesqlite.Config{})
+		},
+	}
+	for _, m := range list {
+		s.Goose = append(s.Goose, m.Goose())
+	}
+	return s
+}
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).AtOnce(t) })
+}
+
+func TestNextReleaseMigratesWhileThisOneRuns(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).Rollout(t, reprisesqlite.Tx) })
+}
+
+func TestAnotherToolMigrates(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).AnotherTool(t) })
+}
+
+func TestTableOfAnotherProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) { d.schema(t).Foreign(t) })
+}
+
+// TestFailedMigrationChangesNothing: a step is applied as a whole or not at all.
+func TestFailedMigrationChangesNothing(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		s := d.schema(t)
+		st, err := s.New(s.Pool(), nil)
+		labtest.Must(t, err)
+		add := "ALTER TABLE {records} ADD COLUMN later INTEGER"
+		err = schematest.NextRelease(st, []string{add, add}, nil)(t.Context())
+		labtest.Want(t, "a column twice", err, store.ErrMisconfigured)
+		if v, err := s.Version(t.Context(), s.Pool()); v != 0 || err != nil {
+			t.Errorf("version %d, %v; want none", v, err)
+		}
+		labtest.Must(t, s.Migrate(t.Context(), s.Pool(), nil))
+		fixed, err := s.New(s.Pool(), nil)
+		labtest.Must(t, err)
+		labtest.Must(t, schematest.NextRelease(fixed, []string{add}, nil)(t.Context()))
+	})
+}
+
+// TestNamesOfTablesIgnoreCase: as SQLite has it, so two spellings are one store.
+func TestNamesOfTablesIgnoreCase(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := filepath.Join(t.TempDir(), "records.db")
+		open := func(table string) *reprisesqlite.Store {
+			c, db := reprisesqlite.Config{Table: table}, d.open(t, file)
+			labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, c))
+			st, err := reprisesqlite.Open(t.Context(), db, c)
+			labtest.Must(t, err)
+			return st
+		}
+		upper, lower := open("Payments"), open("payments")
+		for range 2 {
+			r := request()
+			wantClaim(t, upper, r, store.Claimed)
+			wantClaim(t, lower, duplicate(r), store.InProgress)
+		}
+		page, err := upper.List(t.Context(), store.Query{Limit: 1})
+		labtest.Must(t, err)
+		if rest, err := lower.List(t.Context(), store.Query{Limit: 1, After: page.Next}); err != nil || len(rest.Records) != 1 || rest.Records[0].ID == page.Records[0].ID {
+			t.Errorf("the second page, by the other name: %+v, %v", rest, err)
+		}
+	})
+}
