@@ -20,13 +20,24 @@ import (
 // body is a response of 256 bytes, with its content type and the protocol's overhead.
 var body = []byte(strings.Repeat("p", 256+51))
 
-// TestMySQLRoundTrips: with statements that the driver interpolates, a new operation of
-// a policy is four round trips, and a replay one. A handler's transaction
-// prepares a session and restores it.
+// TestMySQLRoundTrips: a new operation of a policy is four round trips, and a replay one,
+// whether the driver interpolates parameters or the statements are prepared, which they
+// are at their first use on a connection. A handler's transaction prepares a session and
+// restores it.
 func TestMySQLRoundTrips(t *testing.T) {
 	t.Parallel()
+	for name, interpolate := range map[string]bool{"interpolated": true, "prepared": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			roundTrips(t, interpolate)
+		})
+	}
+}
+
+func roundTrips(t *testing.T, interpolate bool) {
+	t.Helper()
 	var trips labtest.Trips
-	db := watched(t, newDatabase(t), &trips)
+	db := watched(t, newDatabase(t), &trips, interpolate)
 	leased := newStore(t, db, reprisemysql.Config{})
 	effects := labtest.NewTxStore(leased)
 	count := func(what string, want int64, operation func()) {
@@ -120,10 +131,10 @@ func complete(t *testing.T, st store.Store, r store.ClaimRequest, got store.Clai
 }
 
 // watched opens a database over connections whose round trips are counted.
-func watched(tb testing.TB, raw string, trips *labtest.Trips) *sql.DB {
+func watched(tb testing.TB, raw string, trips *labtest.Trips, interpolate bool) *sql.DB {
 	tb.Helper()
 	c := driver.NewConfig()
-	c.User, c.Net, c.InterpolateParams = "root", "tcp", true
+	c.User, c.Net, c.InterpolateParams = "root", "tcp", interpolate
 	addr, name, _ := strings.Cut(raw[strings.Index(raw, "@")+1:], "/")
 	c.Addr, c.DBName = addr, name
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -218,12 +218,17 @@ func TestPoolsOfAnySize(t *testing.T) {
 // TestDriverPanicsLeaveNothing: of an attempt with effects, at every statement.
 func TestDriverPanicsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t)
-	panicking := &labtest.Panicking{Open: connector(t, raw, true, func(conn *net.TCPConn) net.Conn { return conn }).Connect}
-	db := sql.OpenDB(panicking)
-	t.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(3)
-	st := newStore(t, db, reprisemysql.Config{})
-	h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
-	h.PanicsLeaveNothing(t, panicking)
+	for name, interpolate := range map[string]bool{"interpolated": true, "prepared": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw := newDatabase(t)
+			panicking := &labtest.Panicking{Open: connector(t, raw, interpolate, func(conn *net.TCPConn) net.Conn { return conn }).Connect}
+			db := sql.OpenDB(panicking)
+			t.Cleanup(func() { _ = db.Close() })
+			db.SetMaxOpenConns(3)
+			st := newStore(t, db, reprisemysql.Config{})
+			h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisemysql.Tx}
+			h.PanicsLeaveNothing(t, panicking)
+		})
+	}
 }

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -246,5 +249,49 @@ func TestDriverPanicsLeaveNothing(t *testing.T) {
 		labtest.Must(t, err)
 		h := labtest.SQLHandlers{DB: db, Store: st, Tx: reprisesqlite.Tx}
 		h.PanicsLeaveNothing(t, panicking)
+	})
+}
+
+// prepares is a connector of a driver that has to prepare every statement with
+// parameters, as github.com/ncruces/go-sqlite3 does.
+type prepares struct {
+	open func() (sqldriver.Conn, error)
+}
+
+func (p prepares) Connect(context.Context) (sqldriver.Conn, error) {
+	conn, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	return preparing{conn, conn.(sqldriver.ConnPrepareContext)}, nil //nolint:forcetypeassert // both drivers have it
+}
+
+func (p prepares) Driver() sqldriver.Driver { return nil }
+
+type preparing struct {
+	sqldriver.Conn
+	sqldriver.ConnPrepareContext
+}
+
+// TestFileIsClosedWithItsPool over a driver that prepares each statement: SQLite keeps a
+// file open as long as a statement of it is.
+func TestFileIsClosedWithItsPool(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		underlying := d.open(t, filepath.Join(t.TempDir(), "other.db")).Driver()
+		file := filepath.Join(t.TempDir(), "records.db")
+		db := sql.OpenDB(prepares{func() (sqldriver.Conn, error) { return underlying.Open("file:" + file + d.settings) }})
+		labtest.Must(t, reprisesqlite.Migrate(t.Context(), db, reprisesqlite.Config{}))
+		labtest.Exec(t, db, "CREATE TABLE effects (name TEXT NOT NULL)")
+		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+		labtest.Must(t, err)
+		a := begin(t, labtest.NewTxStore(st), request())
+		a.exec(t)
+		labtest.Must(t, a.complete(t))
+		wantClaim(t, st, duplicate(a.ClaimRequest), store.Completed)
+		labtest.Must(t, db.Close())
+		if _, err := os.Stat(file + "-wal"); !errors.Is(err, fs.ErrNotExist) { // the last connection deletes it
+			t.Errorf("the log of the file: %v, want none", err)
+		}
 	})
 }

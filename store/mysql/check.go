@@ -97,7 +97,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if !strings.Contains(mode, strictTransactions) && !strings.Contains(mode, strictAll) {
 		list.add(findingSQLMode, store.Warning, "sql_mode is not strict, so the server may silently truncate what handlers write; add STRICT_TRANS_TABLES")
 	}
-	if err := list.addSemiSync(ctx, db); err != nil {
+	if err := list.addSemiSync(ctx, db.DB); err != nil {
 		return nil, dialect.Fail("check", err)
 	}
 	if err := db.QueryRowContext(ctx, galeraVariable).Scan(&name, &galera); err == nil && galera.String == "ON" {

@@ -53,6 +53,7 @@ var dialect = sqlstore.Dialect{
 	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
 	Classify:  classify,
 	Retires:   retires,
+	Lost:      lost,
 	Fits:      fits,
 }
 
@@ -163,6 +164,13 @@ func classify(err error, committing bool) error {
 func retires(err error) bool {
 	number, ok := numberOf(err)
 	return number == 1290 || number == 1792 || number == 1836 || !ok && err.Error() == "invalid connection"
+}
+
+// lost reports whether the server lost a prepared statement, as it does when a session is
+// reset or a proxy moves it, or could not prepare it anew after a change of the schema.
+func lost(err error) bool {
+	number, ok := numberOf(err)
+	return ok && (number == 1243 || number == 1615)
 }
 
 // A server that gets a packet beyond its limit closes the connection, and its error is

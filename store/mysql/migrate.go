@@ -97,10 +97,10 @@ func alone(ctx context.Context, on sqlstore.Conn, table string) error {
 	if _, err := on.Exec(ctx, "SET SESSION wait_timeout = 10, SESSION lock_wait_timeout = 1"); err != nil {
 		return err
 	}
-	var locked *bool
+	var locked *int64
 	err := on.Query(ctx, fmt.Sprintf("SELECT GET_LOCK(CONCAT('reprise_', SHA1(LOWER(CONCAT(DATABASE(), '.%s')))), 1)", table),
 		func(r sqlstore.Row) error { return r.Scan(&locked) })
-	if err == nil && (locked == nil || !*locked) {
+	if err == nil && (locked == nil || *locked != 1) {
 		err = fmt.Errorf("%w: mysql: another process migrates the table", store.ErrBusy)
 	}
 	return err

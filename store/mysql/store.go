@@ -48,7 +48,8 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	if db == nil {
 		return nil, dialect.Invalid("the *sql.DB is nil")
 	}
-	t := sqlstore.NewTable(db, &dialect, o, sqlstore.NewDirect(db, &dialect))
+	pool := sqlstore.NewPool(db, &dialect)
+	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewDirect(pool, &dialect))
 	var turns *slots.Slots
 	if conns := db.Stats().MaxOpenConnections; conns > 0 {
 		turns = &slots.Slots{Limit: max(1, conns-spare)}

@@ -49,7 +49,8 @@ func New(db *sql.DB, c Config) (*Store, error) {
 		return nil, dialect.Invalid("the *sql.DB is nil")
 	}
 	turns := &slots.Slots{Limit: 1} // the file has one writer
-	t := sqlstore.NewTable(db, &dialect, o, sqlstore.NewSerial(db, &dialect, turns))
+	pool := sqlstore.NewPool(db, &dialect)
+	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewSerial(pool, &dialect, turns))
 	return &Store{sqlstore.NewStore(t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))), t}, nil
 }
 

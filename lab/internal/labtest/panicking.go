@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Panicking is a connector of database/sql whose driver panics in one statement that is
-// not prepared.
+// Panicking is a connector of database/sql whose driver panics in one statement.
 type Panicking struct {
 	Open func(context.Context) (driver.Conn, error)
 
@@ -61,6 +60,41 @@ func (c *panickingConn) ExecContext(ctx context.Context, query string, args []dr
 func (c *panickingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.step()
 	return c.anyConn.QueryContext(ctx, query, args)
+}
+
+// PrepareContext implements [driver.ConnPrepareContext].
+func (c *panickingConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	c.step()
+	stmt, err := c.anyConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return &panickingStmt{stmt.(anyStmt), c}, nil //nolint:forcetypeassert // all drivers that are tested are such
+}
+
+// anyStmt is a prepared statement of a driver with the newer interfaces.
+type anyStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type panickingStmt struct {
+	anyStmt
+
+	conn *panickingConn
+}
+
+// ExecContext implements [driver.StmtExecContext].
+func (s *panickingStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.conn.step()
+	return s.anyStmt.ExecContext(ctx, args)
+}
+
+// QueryContext implements [driver.StmtQueryContext].
+func (s *panickingStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.conn.step()
+	return s.anyStmt.QueryContext(ctx, args)
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].

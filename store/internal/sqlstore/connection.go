@@ -1,35 +1,47 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// with calls f with a connection of the pool, in which a panic of the driver is an error.
-// The pool closes the connection if f says that it is broken.
-func with(ctx context.Context, db *sql.DB, f func(on *sqltx.Lent) (broken bool)) error {
-	conn, err := db.Conn(ctx)
+// Pool has the connections of a database.
+type Pool struct {
+	*sql.DB
+
+	prepared sqltx.Prepared
+}
+
+// NewPool returns the pool of db.
+func NewPool(db *sql.DB, d *Dialect) *Pool {
+	p := &Pool{DB: db, prepared: sqltx.Prepared{Lost: d.Lost}}
+	if !d.Embedded {
+		p.prepared.Open = func() int { return db.Stats().OpenConnections }
+	}
+	return p
+}
+
+// with calls f with a connection of the pool. The pool closes it if f says that it is
+// broken, or if the driver panicked.
+func (p *Pool) with(ctx context.Context, f func(on connection) (broken bool)) error {
+	conn, err := p.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
 	called := false
-	err = sqltx.Raw(conn, func(driverConn any) error { //nolint:contextcheck // the connection has none of its own
-		on, err := sqltx.Lend(driverConn.(driver.Conn)) //nolint:forcetypeassert // as database/sql has it
-		if err != nil {
-			return err
-		}
-		defer on.End()
+	err = sqltx.Raw(conn, func(driverConn any) error {
+		on := connection{p.prepared.On(driverConn.(driver.Conn))} //nolint:forcetypeassert // as database/sql has it
 		called = true
-		if f(on) || on.Panicked() {
-			return driver.ErrBadConn // database/sql closes it
-		}
-		return nil
+		broken := f(on)
+		return on.end(broken)
 	})
 	if called {
 		return nil
@@ -37,39 +49,80 @@ func with(ctx context.Context, db *sql.DB, f func(on *sqltx.Lent) (broken bool))
 	return err
 }
 
-// connection is a [Conn] of database/sql.
-type connection struct{ conn *sql.Conn }
-
-// Exec implements [Conn].
-func (c connection) Exec(ctx context.Context, statement string, args ...any) (int, error) {
-	result, err := c.conn.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
+// connection is a [Conn] of a driver.
+type connection struct{ *sqltx.Session }
 
 // Query implements [Conn].
 func (c connection) Query(ctx context.Context, statement string, read func(Row) error, args ...any) error {
-	rows, err := c.conn.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return err
+	return c.Session.Query(ctx, statement, func(values []driver.Value) error { return read(cellsOf(values)) }, args...)
+}
+
+// execute executes a statement without parameters.
+func (c connection) execute(ctx context.Context, statement string) error {
+	_, err := c.Exec(ctx, statement)
+	return err
+}
+
+// end ends the use of a connection. The error makes the pool close it.
+func (c connection) end(broken bool) error {
+	c.End(broken || c.Panicked())
+	if broken || c.Panicked() {
+		return driver.ErrBadConn
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return err
+	return nil
+}
+
+// cellsOf is a [Row] of a driver.
+type cellsOf []driver.Value
+
+// Scan implements [Row]. It copies what it returns.
+func (r cellsOf) Scan(to ...any) error {
+	if len(to) != len(r) {
+		return fmt.Errorf("%d columns, want %d", len(r), len(to))
+	}
+	for i, v := range r {
+		var err error
+		switch to := to[i].(type) {
+		case *any:
+			if b, ok := v.([]byte); ok {
+				v = bytes.Clone(b)
+			}
+			*to = v
+		case *int64:
+			err = convert(to, v)
+		case *string:
+			err = convert(to, v)
+		case **int64:
+			if *to = nil; v != nil {
+				*to = new(int64)
+				err = convert(*to, v)
+			}
+		default:
+			err = fmt.Errorf("no conversion to %T", to)
+		}
+		if err != nil {
+			return fmt.Errorf("column %d: %w", i+1, err)
 		}
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return nil
+}
+
+// convert converts a value as database/sql does.
+func convert[T any](to *T, v driver.Value) error {
+	var null sql.Null[T]
+	err := null.Scan(v)
+	if err == nil && !null.Valid {
+		err = errors.New("it is NULL")
+	}
+	*to = null.V
+	return err
 }
 
 // start executes a statement that begins a transaction. A database with one writer
 // refuses it while there is another one: then start tries again, until ctx ends.
-func (d *Dialect) start(ctx context.Context, on *sqltx.Lent, statement string) error {
+func (d *Dialect) start(ctx context.Context, on connection, statement string) error {
 	for try := 1; ; try++ {
-		err := d.Fail("begin", on.Exec(ctx, statement))
+		err := d.Fail("begin", on.execute(ctx, statement))
 		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
 			return err
 		}

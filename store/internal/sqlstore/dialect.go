@@ -121,6 +121,10 @@ type Dialect struct {
 	// Retires reports whether a connection must be closed after err. Nil means never.
 	Retires func(err error) bool
 
+	// Lost reports whether the server did not execute a prepared statement because it does
+	// not have it any more. Nil means that it never loses one.
+	Lost func(err error) bool
+
 	// Fits returns ErrFull for a payload that the server would not accept. Nil means that it
 	// accepts all.
 	Fits func(ctx context.Context, on Conn, payload []byte) error

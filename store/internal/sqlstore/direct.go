@@ -2,12 +2,10 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Direct is the [Writer] of a database that has any number of writers. Each statement of
@@ -20,10 +18,10 @@ type Direct struct {
 	Dialect *Dialect
 }
 
-// NewDirect returns the writer of the database of db.
-func NewDirect(db *sql.DB, d *Dialect) *Direct {
+// NewDirect returns the writer over a pool.
+func NewDirect(db *Pool, d *Dialect) *Direct {
 	return &Direct{Dialect: d, With: func(ctx context.Context, _ string, f func(Conn) bool) error {
-		return with(ctx, db, func(on *sqltx.Lent) bool { return f(connection{on.Store}) })
+		return db.with(ctx, func(on connection) bool { return f(on) })
 	}}
 }
 

@@ -49,7 +49,8 @@ type session struct {
 	*Table
 
 	held  *sqltx.Held
-	lent  *sqltx.Lent
+	on    connection  // for the store, while the handler does not have it
+	lent  *sqltx.Lent // for the handler
 	id    store.ID
 	owner store.Owner
 	taken bool // back from the handler
@@ -62,35 +63,32 @@ type session struct {
 
 // open begins a transaction by statements.
 func (t *Table) open(ctx context.Context, statements []string, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	held, err := sqltx.Hold(ctx, t.DB)
+	held, err := sqltx.Hold(ctx, t.DB.DB)
 	if err != nil {
 		return nil, t.Dialect.Fail("begin", err)
 	}
-	on, err := sqltx.Lend(held.Conn) //nolint:contextcheck // it outlives this call
-	if err == nil {
-		if err = t.begin(ctx, on, statements); err != nil {
-			on.End()
-		}
-	}
-	if err != nil {
-		held.Release(true)
+	s := &session{Table: t, held: held, on: connection{t.DB.prepared.On(held.Conn)}, id: id, owner: owner}
+	if err := s.begin(ctx, statements); err != nil {
+		s.release(true)
 		return nil, t.Dialect.Fail("begin", err)
 	}
-	s := &session{Table: t, held: held, lent: on, id: id, owner: owner}
 	if t.Dialect.Embedded {
 		t.writer.Store(s)
 	}
 	return s, nil
 }
 
-// begin begins a transaction on a connection, and makes that of its handler.
-func (t *Table) begin(ctx context.Context, on *sqltx.Lent, statements []string) error {
+// begin begins a transaction on the connection, and makes that of its handler.
+func (s *session) begin(ctx context.Context, statements []string) (err error) {
 	for _, statement := range statements {
-		if err := t.Dialect.start(ctx, on, statement); err != nil {
+		if err := s.Dialect.start(ctx, s.on, statement); err != nil {
 			return err
 		}
 	}
-	return on.Begin(t.Dialect.Undoes) //nolint:contextcheck // it outlives this call
+	if s.lent, err = sqltx.Lend(s.held.Conn); err != nil {
+		return err
+	}
+	return s.lent.Begin(s.Dialect.Undoes) //nolint:contextcheck // it outlives this call
 }
 
 // Refuse implements [lazytx.Session].
@@ -117,7 +115,7 @@ func (s *session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	if err := s.finish(ctx, r); err != nil {
 		return err
 	}
-	err = s.Dialect.FailCommit("complete", s.lent.Exec(ctx, "COMMIT"))
+	err = s.Dialect.FailCommit("complete", s.on.execute(ctx, "COMMIT"))
 	switch {
 	case err == nil:
 		s.over = true
@@ -133,13 +131,13 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	if s.lent.Undone() {
 		return notApplied("a statement of the handler failed, and its transaction was rolled back with it")
 	}
-	switch err := s.lent.Exec(ctx, "RELEASE SAVEPOINT "+savepoint); {
+	switch err := s.on.execute(ctx, "RELEASE SAVEPOINT "+savepoint); {
 	case err != nil && s.Dialect.NoSavepoint(err):
 		return lazytx.EndedByHandler(s.Dialect.Name)
 	case err != nil:
 		return notApplied(err.Error())
 	}
-	found, err := s.hold(ctx, connection{s.lent.Store}, s.id)
+	found, err := s.hold(ctx, s.on, s.id)
 	switch {
 	case err != nil:
 		return notApplied(err.Error())
@@ -147,7 +145,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 		return lazytx.LeaseLost(s.Dialect.Name)
 	}
 	retention := r.Retention.Microseconds()
-	if err := s.complete(ctx, connection{s.lent.Store}, found, &ending{
+	if err := s.complete(ctx, s.on, found, &ending{
 		owner: r.Owner, payload: append([]byte{}, r.Payload...), replay: retention, retention: retention, horizon: r.Horizon.Microseconds(), // nil is no payload
 	}); err != nil {
 		return notApplied(err.Error())
@@ -174,22 +172,22 @@ func (s *session) Rollback(ctx context.Context) error {
 
 // keep undoes the effects, and commits a renewal of the lease.
 func (s *session) keep(ctx context.Context, lease time.Duration) error {
-	if err := s.lent.Exec(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
+	if err := s.on.execute(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
 		return err
 	}
-	found, err := s.hold(ctx, connection{s.lent.Store}, s.id)
+	found, err := s.hold(ctx, s.on, s.id)
 	if err == nil && found.runs(s.owner) {
-		err = s.change(ctx, connection{s.lent.Store}, found, s.statements.renew, found.Clock+lease.Microseconds())
+		err = s.change(ctx, s.on, found, s.statements.renew, found.Clock+lease.Microseconds())
 	}
 	if err != nil {
 		return err
 	}
-	return s.lent.Exec(ctx, "COMMIT")
+	return s.on.execute(ctx, "COMMIT")
 }
 
 // undo rolls back. If that fails, End closes the connection.
 func (s *session) undo(ctx context.Context) error {
-	if err := s.lent.Exec(ctx, "ROLLBACK"); err != nil {
+	if err := s.on.execute(ctx, "ROLLBACK"); err != nil {
 		return fmt.Errorf("%w: %s: rollback: %s", store.ErrUnknown, s.Dialect.Name, err.Error())
 	}
 	s.over = true
@@ -230,14 +228,17 @@ func (s *session) End(back func()) {
 		defer back()
 		ctx, cancel := context.WithTimeout(context.Background(), backTimeout)
 		defer cancel()
-		s.release(s.lent.Exec(ctx, s.Dialect.Back) != nil)
+		s.release(s.on.execute(ctx, s.Dialect.Back) != nil)
 	}()
 }
 
 // release gives the connection back to the pool, which closes it if it is broken.
 func (s *session) release(broken bool) {
-	s.lent.End()
-	s.held.Release(broken || s.lent.Panicked())
+	if s.lent != nil {
+		s.lent.End()
+		broken = broken || s.lent.Panicked()
+	}
+	s.held.Release(s.on.end(broken) != nil)
 }
 
 // promise answers a renewal while the transaction excludes all others, if it is that of

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Version returns the version of the last step that was applied; 0 means none.
@@ -23,9 +22,10 @@ func (t *Table) Version(ctx context.Context) (version int, err error) {
 }
 
 func (t *Table) version(ctx context.Context, on Conn) (version int, err error) {
+	var applied int64
 	err = on.Query(ctx, t.Dialect.load(t.Options.Table, "SELECT COALESCE(MAX(version), 0) FROM {migrations}"),
-		func(r Row) error { return r.Scan(&version) })
-	return version, err
+		func(r Row) error { return r.Scan(&applied) })
+	return int(applied), err
 }
 
 // Migrate applies the missing steps, or leaves a newer schema as it is, with a warning.
@@ -41,15 +41,15 @@ func (t *Table) Migrate(ctx context.Context) error {
 		return t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
 	}
 	var result error
-	err = with(ctx, t.DB, func(on *sqltx.Lent) (broken bool) {
-		if result = t.Dialect.alone(ctx, connection{on.Store}, t.Options.Table); result == nil {
-			result = t.migrate(ctx, connection{on.Store}, list)
+	err = t.DB.with(ctx, func(on connection) (broken bool) {
+		if result = t.Dialect.alone(ctx, on, t.Options.Table); result == nil {
+			result = t.migrate(ctx, on, list)
 		}
 		end := "COMMIT"
 		if result != nil {
 			end = "ROLLBACK"
 		}
-		ended := on.Exec(context.WithoutCancel(ctx), end)
+		ended := on.execute(context.WithoutCancel(ctx), end)
 		if result == nil {
 			result = t.Dialect.FailCommit("migrate", ended)
 		}

@@ -48,14 +48,14 @@ func (noRows) Next([]driver.Value) error { return io.EOF }
 // tableOn returns a table with many writers whose statements call statement.
 func tableOn(t *testing.T, statement func() error) *Table {
 	t.Helper()
-	db := sql.OpenDB(&fakeServer{statement})
-	t.Cleanup(func() { _ = db.Close() })
 	d := &Dialect{Name: "db", Classify: func(err error, _ bool) error {
 		if errors.Is(err, errDeadlock) {
 			return ErrLostRace
 		}
 		return store.ErrUnavailable
 	}}
+	db := NewPool(sql.OpenDB(&fakeServer{statement}), d)
+	t.Cleanup(func() { _ = db.Close() })
 	return &Table{DB: db, Dialect: d, Writer: NewDirect(db, d)}
 }
 

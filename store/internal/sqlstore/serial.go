@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -10,14 +9,13 @@ import (
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/slots"
-	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
 // Serial is the [Writer] of a database that has one writer at a time. Operations that
 // arrive while a transaction is on its way share the next one: many share one commit, and
 // this process never waits for itself.
 type Serial struct {
-	db      *sql.DB
+	db      *Pool
 	dialect *Dialect
 	turns   *slots.Slots
 	queue   *batching.Queue[operation]
@@ -39,7 +37,7 @@ const mostOperations = 128
 
 // NewSerial returns the writer of a database. In turns, of which there is one, its
 // transactions wait for those of handlers, first come, first served.
-func NewSerial(db *sql.DB, d *Dialect, turns *slots.Slots) *Serial {
+func NewSerial(db *Pool, d *Dialect, turns *slots.Slots) *Serial {
 	w := &Serial{db: db, dialect: d, turns: turns}
 	w.queue = batching.New(batching.Config[operation]{
 		Send: w.send, MaxCalls: mostOperations, Large: math.MaxInt, Begins: true,
@@ -91,9 +89,9 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 	}
 	defer w.turns.Release()
 	var result error
-	err := with(ctx, w.db, func(on *sqltx.Lent) (broken bool) {
+	err := w.db.with(ctx, func(on connection) (broken bool) {
 		result = w.execute(ctx, on, batch)
-		return result != nil && on.Exec(context.WithoutCancel(ctx), "ROLLBACK") != nil
+		return result != nil && on.execute(context.WithoutCancel(ctx), "ROLLBACK") != nil
 	})
 	if err != nil {
 		return w.dialect.Fail(op, err)
@@ -104,7 +102,7 @@ func (w *Serial) transact(ctx context.Context, batch []batching.Sent[operation])
 // execute begins a transaction, executes a batch in it, and commits. It waits for other
 // processes until ctx ends; the transaction does not end with ctx, because an interrupted
 // statement would end that of all.
-func (w *Serial) execute(ctx context.Context, on *sqltx.Lent, batch []batching.Sent[operation]) error {
+func (w *Serial) execute(ctx context.Context, on connection, batch []batching.Sent[operation]) error {
 	if err := w.dialect.start(ctx, on, beginWriter); err != nil {
 		return err
 	}
@@ -114,11 +112,11 @@ func (w *Serial) execute(ctx context.Context, on *sqltx.Lent, batch []batching.S
 		if v.err = nil; !s.Begin() {
 			continue
 		}
-		if v.err = v.do(rest, connection{on.Store}); v.err != nil && !IsResult(v.err) {
+		if v.err = v.do(rest, on); v.err != nil && !IsResult(v.err) {
 			return statementError{v.err}
 		}
 	}
-	return w.dialect.FailCommit("commit", on.Exec(rest, "COMMIT"))
+	return w.dialect.FailCommit("commit", on.execute(rest, "COMMIT"))
 }
 
 // longestPause bounds the wait between two tries to become the writer.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/record"
-	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
@@ -27,7 +25,7 @@ type Options struct {
 
 // Table is the table of the records, with the operations that all stores over it share.
 type Table struct {
-	DB      *sql.DB
+	DB      *Pool
 	Dialect *Dialect
 	Writer  Writer
 	Options Options
@@ -38,7 +36,7 @@ type Table struct {
 }
 
 // NewTable returns the table of o.Table. It does not contact the database.
-func NewTable(db *sql.DB, d *Dialect, o Options, w Writer) *Table {
+func NewTable(db *Pool, d *Dialect, o Options, w Writer) *Table {
 	return &Table{DB: db, Dialect: d, Writer: w, Options: o, statements: d.statements(o.Table)}
 }
 
@@ -71,8 +69,8 @@ func (t *Table) Write(ctx context.Context, op string, f func(context.Context, Co
 func (t *Table) read(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	if t.Dialect.Embedded { // readers do not wait for the writer
 		var result error
-		err := with(ctx, t.DB, func(on *sqltx.Lent) bool {
-			result = f(ctx, connection{on.Store})
+		err := t.DB.with(ctx, func(on connection) bool {
+			result = f(ctx, on)
 			return t.Dialect.isBroken(result)
 		})
 		return t.Dialect.Fail(op, cmp.Or(err, result))

@@ -12,23 +12,16 @@ import (
 type connector struct{ *Lent }
 
 // Connect implements [driver.Connector].
-func (c connector) Connect(context.Context) (driver.Conn, error) { return &conn{Lent: c.Lent}, nil }
+func (c connector) Connect(context.Context) (driver.Conn, error) { return &conn{c.Lent}, nil }
 
 // Driver implements [driver.Connector].
 func (c connector) Driver() driver.Driver { return nil }
 
-// conn forwards the statements of the store or, once it has begun, of the handler.
-type conn struct {
-	*Lent
+// conn forwards the statements of the handler.
+type conn struct{ *Lent }
 
-	ofHandler bool
-}
-
-// bound returns ctx for a statement, which Interrupt ends if it is the handler's.
+// bound returns ctx for a statement, which Interrupt ends.
 func (c *conn) bound(ctx context.Context) (bounded context.Context, release func()) {
-	if !c.ofHandler {
-		return ctx, func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.running, cancel)
 	return ctx, func() {
@@ -43,10 +36,7 @@ type errPanic struct{ value any }
 func (e errPanic) Error() string { return fmt.Sprintf("reprise: the driver panicked: %v", e.value) }
 
 // Begin implements [driver.Conn]: the transaction has begun.
-func (c *conn) Begin() (driver.Tx, error) {
-	c.ofHandler = true
-	return managed{}, nil
-}
+func (c *conn) Begin() (driver.Tx, error) { return managed{}, nil }
 
 // BeginTx implements [driver.ConnBeginTx].
 func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c.Begin() }
@@ -61,18 +51,13 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 
 // PrepareContext implements [driver.ConnPrepareContext].
 func (c *conn) PrepareContext(ctx context.Context, query string) (prepared driver.Stmt, err error) {
-	if err := c.begin(c.ofHandler); err != nil {
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
-	defer c.end(c.ofHandler, &err)
-	if p, ok := c.Lent.conn.(driver.ConnPrepareContext); ok {
-		ctx, release := c.bound(ctx)
-		defer release()
-		prepared, err = p.PrepareContext(ctx, query)
-	} else {
-		prepared, err = c.Lent.conn.Prepare(query)
-	}
-	if err != nil {
+	defer c.end(&err)
+	ctx, release := c.bound(ctx)
+	defer release()
+	if prepared, err = prepare(ctx, c.Lent.conn, query); err != nil {
 		return nil, err
 	}
 	own := &stmt{Stmt: prepared, conn: c}
@@ -84,14 +69,14 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (prepared drive
 
 // ExecContext implements [driver.ExecerContext].
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	if err := c.begin(c.ofHandler); err != nil {
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	e, ok := c.Lent.conn.(driver.ExecerContext)
 	if !ok {
 		return nil, driver.ErrSkip
 	}
-	defer c.end(c.ofHandler, &err)
+	defer c.end(&err)
 	ctx, release := c.bound(ctx)
 	defer release()
 	return e.ExecContext(ctx, query, args)
@@ -99,7 +84,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements [driver.QueryerContext].
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
-	if err := c.begin(c.ofHandler); err != nil {
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	q, ok := c.Lent.conn.(driver.QueryerContext)
@@ -111,7 +96,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // query executes a query, whose context lasts until its rows are closed.
 func (c *conn) query(ctx context.Context, do func(context.Context) (driver.Rows, error)) (rows driver.Rows, err error) {
-	defer c.end(c.ofHandler, &err)
+	defer c.end(&err)
 	ctx, release := c.bound(ctx)
 	defer func() {
 		if rows == nil {
@@ -149,37 +134,21 @@ type stmt struct {
 
 // ExecContext implements [driver.StmtExecContext].
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (result driver.Result, err error) {
-	if err := s.conn.begin(s.conn.ofHandler); err != nil {
+	if err := s.conn.begin(); err != nil {
 		return nil, err
 	}
-	defer s.conn.end(s.conn.ofHandler, &err)
-	if e, ok := s.Stmt.(driver.StmtExecContext); ok {
-		ctx, release := s.conn.bound(ctx)
-		defer release()
-		return e.ExecContext(ctx, args)
-	}
-	values, err := positional(args)
-	if err != nil {
-		return nil, err
-	}
-	return s.Stmt.Exec(values) //nolint:staticcheck // the driver has nothing newer
+	defer s.conn.end(&err)
+	ctx, release := s.conn.bound(ctx)
+	defer release()
+	return execute(ctx, s.Stmt, args)
 }
 
 // QueryContext implements [driver.StmtQueryContext].
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.conn.begin(s.conn.ofHandler); err != nil {
+	if err := s.conn.begin(); err != nil {
 		return nil, err
 	}
-	return s.conn.query(ctx, func(ctx context.Context) (driver.Rows, error) {
-		if q, ok := s.Stmt.(driver.StmtQueryContext); ok {
-			return q.QueryContext(ctx, args)
-		}
-		values, err := positional(args)
-		if err != nil {
-			return nil, err
-		}
-		return s.Stmt.Query(values) //nolint:staticcheck // the driver has nothing newer
-	})
+	return s.conn.query(ctx, func(ctx context.Context) (driver.Rows, error) { return query(ctx, s.Stmt, args) })
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker].

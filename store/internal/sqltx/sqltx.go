@@ -1,6 +1,7 @@
 // Package sqltx hands a connection that is in a transaction to a handler as a *sql.Tx
 // that cannot end it: its Commit and Rollback have no effect on the server, so that the
-// habit of a deferred Rollback does no harm.
+// habit of a deferred Rollback does no harm. The store's own statements on a connection
+// are those of a [Session].
 package sqltx
 
 import (
@@ -24,8 +25,7 @@ type Undoes func(conn driver.Conn, err error) bool
 // Lent is a connection that is lent to a handler. It turns a panic of the driver into an
 // error, because database/sql does not end a query that panics.
 type Lent struct {
-	Store *sql.Conn // for the statements of the store, before Tx is used and after Close
-	Tx    *sql.Tx   // for the handler; nil before Begin
+	Tx *sql.Tx // for the handler; nil before Begin
 
 	db        *sql.DB
 	conn      driver.Conn
@@ -38,16 +38,11 @@ type Lent struct {
 	open      []func() // release the contexts of queries
 }
 
-// Lend returns conn for the statements of the store.
-func Lend(conn driver.Conn) (l *Lent, err error) {
-	l = &Lent{conn: conn}
+// Lend returns conn for [Lent.Begin].
+func Lend(conn driver.Conn) (*Lent, error) {
+	l := &Lent{conn: conn}
 	l.running, l.interrupt = context.WithCancel(context.Background())
 	l.db = sql.OpenDB(connector{l})
-	if l.Store, err = l.db.Conn(context.Background()); err != nil {
-		l.interrupt()
-		_ = l.db.Close()
-		return nil, err
-	}
 	return l, nil
 }
 
@@ -56,12 +51,6 @@ func Lend(conn driver.Conn) (l *Lent, err error) {
 func (l *Lent) Begin(undoes Undoes) (err error) {
 	l.undoes = undoes
 	l.Tx, err = l.db.BeginTx(context.Background(), nil)
-	return err
-}
-
-// Exec executes a statement of the store that has no parameters.
-func (l *Lent) Exec(ctx context.Context, statement string) error {
-	_, err := l.Store.ExecContext(ctx, statement)
 	return err
 }
 
@@ -98,15 +87,12 @@ func (l *Lent) Panicked() bool { return l.panicked.Load() }
 // End ends the use of the connection, after Close.
 func (l *Lent) End() {
 	l.interrupt()
-	_ = l.Store.Close()
 	_ = l.db.Close()
 }
 
 // begin begins a statement, and returns the error of one that may not be executed.
-func (l *Lent) begin(ofHandler bool) error {
+func (l *Lent) begin() error {
 	switch {
-	case !ofHandler:
-		return nil
 	case l.refused.Load():
 		return sql.ErrTxDone
 	case l.undone.Load():
@@ -116,13 +102,13 @@ func (l *Lent) begin(ofHandler bool) error {
 }
 
 // end ends a statement that failed, or panicked.
-func (l *Lent) end(ofHandler bool, err *error) {
+func (l *Lent) end(err *error) {
 	if value := recover(); value != nil {
 		l.panicked.Store(true)
 		*err = errPanic{value}
 		return
 	}
-	if failed := *err != nil && !errors.Is(*err, driver.ErrSkip); failed && ofHandler && l.undoes != nil && !l.panicked.Load() {
+	if failed := *err != nil && !errors.Is(*err, driver.ErrSkip); failed && l.undoes != nil && !l.panicked.Load() {
 		l.ask(*err)
 	}
 }

@@ -1,0 +1,77 @@
+package mysql
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
+)
+
+// TestLostStatementsArePreparedAnew: after a reset of the session, which a proxy may
+// cause, and after changes of the table.
+func TestLostStatementsArePreparedAnew(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	var last atomic.Pointer[net.TCPConn]
+	db := wrapped(t, raw, false, func(conn *net.TCPConn) net.Conn {
+		last.Store(conn)
+		return conn
+	})
+	db.SetMaxOpenConns(1)
+	st := newStore(t, db, reprisemysql.Config{})
+	reset := func() {
+		t.Helper()
+		_, err := last.Load().Write([]byte{1, 0, 0, 0, 0x1f}) // COM_RESET_CONNECTION
+		labtest.Must(t, err)
+		var header [4]byte
+		_, err = io.ReadFull(last.Load(), header[:])
+		labtest.Must(t, err)
+		body := make([]byte, header[0])
+		_, err = io.ReadFull(last.Load(), body)
+		labtest.Must(t, err)
+		if body[0] != 0 {
+			t.Fatalf("the server refused the reset: %q", body)
+		}
+	}
+	const size = "SHOW SESSION STATUS LIKE 'Com_stmt_prepare'"
+	prepared := func() (n int) {
+		var name string
+		labtest.Must(t, db.QueryRowContext(t.Context(), size).Scan(&name, &n))
+		return n
+	}
+	key := func() {
+		t.Helper()
+		r := request()
+		wantClaim(t, st, r, store.Claimed)
+		complete(t, st, r, store.ClaimResult{Attempt: 1, Fence: 1})
+		wantClaim(t, st, duplicate(r), store.Completed)
+	}
+	key()
+	before := prepared()
+	if key(); prepared() != before || before == 0 {
+		t.Errorf("%d statements were prepared for a key, after %d", prepared()-before, before)
+	}
+	conn := last.Load()
+	for name, lose := range map[string]func(){
+		"a reset":                    reset,
+		"a new column":               func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN later INT") },
+		"another column in front":    func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN first INT FIRST") },
+		"another table of this name": func() { mysqlserver.Exec(t, raw, "DROP TABLE reprise_records"); migrate(t, raw) },
+	} {
+		lose()
+		if key(); last.Load() != conn {
+			t.Errorf("%s: on another connection", name)
+		}
+	}
+}
+
+func migrate(t *testing.T, raw string) {
+	t.Helper()
+	labtest.Must(t, reprisemysql.Migrate(context.WithoutCancel(t.Context()), mysqlserver.Pool(t, raw, 0), reprisemysql.Config{}))
+}

@@ -1,0 +1,218 @@
+package sqltx
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Session executes the statements of the store on a connection of a driver. It does what
+// database/sql does, except that a panic of the driver is an error, and that a statement
+// which has to be prepared is prepared once. It is not safe for concurrent use.
+type Session struct {
+	conn     driver.Conn
+	prepared *Prepared
+	own      statements // of this session, or of the connection
+	kept     bool       // own is of the connection
+	panicked bool
+}
+
+// Exec executes a statement, and returns how many rows it changed.
+func (s *Session) Exec(ctx context.Context, statement string, args ...any) (changed int, err error) {
+	defer s.guard(&err)
+	var (
+		result driver.Result
+		direct func([]driver.NamedValue) error
+	)
+	if e, ok := s.conn.(driver.ExecerContext); ok {
+		direct = func(values []driver.NamedValue) (err error) {
+			result, err = e.ExecContext(ctx, statement, values)
+			return err
+		}
+	}
+	if err := s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
+		result, err = execute(ctx, on, values)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// Query executes a query, and calls read for each row until that fails. The values are
+// valid during the call.
+func (s *Session) Query(ctx context.Context, statement string, read func([]driver.Value) error, args ...any) (err error) {
+	defer s.guard(&err)
+	var (
+		rows   driver.Rows
+		direct func([]driver.NamedValue) error
+	)
+	if q, ok := s.conn.(driver.QueryerContext); ok {
+		direct = func(values []driver.NamedValue) (err error) {
+			rows, err = q.QueryContext(ctx, statement, values)
+			return err
+		}
+	}
+	if err := s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
+		rows, err = query(ctx, on, values)
+		return err
+	}); err != nil {
+		return err
+	}
+	err = readAll(ctx, rows, read)
+	return cmp.Or(err, rows.Close())
+}
+
+// Panicked reports whether the driver panicked, so that the state of the connection is
+// unknown.
+func (s *Session) Panicked() bool { return s.panicked }
+
+// End ends the use of the connection, which the pool closes if it is broken.
+func (s *Session) End(broken bool) {
+	switch {
+	case broken:
+		s.prepared.drop(s.conn)
+	case !s.kept:
+		var err error
+		defer s.guard(&err)
+		for _, on := range s.own {
+			_ = on.Close()
+		}
+	}
+}
+
+// guard makes a panic of the driver an error.
+func (s *Session) guard(err *error) {
+	if value := recover(); value != nil {
+		s.panicked = true
+		*err = errPanic{value}
+	}
+}
+
+// run executes a statement directly, if the driver can do that, or prepared.
+func (s *Session) run(
+	ctx context.Context, statement string, args []any, direct func([]driver.NamedValue) error, prepared func(driver.Stmt, []driver.NamedValue) error,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.own == nil {
+		s.own, s.kept = s.prepared.of(s.conn)
+	}
+	if direct != nil && s.own[statement] == nil {
+		values, err := arguments(s.conn, nil, args)
+		if err == nil {
+			err = direct(values)
+		}
+		if !errors.Is(err, driver.ErrSkip) {
+			return err
+		}
+	}
+	for {
+		on, old := s.own[statement]
+		if !old {
+			var err error
+			if on, err = prepare(ctx, s.conn, statement); err != nil {
+				return err
+			}
+			s.own[statement] = on
+		}
+		values, err := arguments(s.conn, on, args)
+		if err == nil {
+			err = prepared(on, values)
+		}
+		if err == nil || !s.prepared.isLost(err) {
+			return err
+		}
+		delete(s.own, statement) // the server did not execute it
+		_ = on.Close()
+		if !old {
+			return err
+		}
+	}
+}
+
+// prepare prepares a statement on conn.
+func prepare(ctx context.Context, conn driver.Conn, statement string) (driver.Stmt, error) {
+	if p, ok := conn.(driver.ConnPrepareContext); ok {
+		return p.PrepareContext(ctx, statement)
+	}
+	return conn.Prepare(statement)
+}
+
+// execute executes a prepared statement.
+func execute(ctx context.Context, on driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
+	if e, ok := on.(driver.StmtExecContext); ok {
+		return e.ExecContext(ctx, args)
+	}
+	values, err := positional(args)
+	if err != nil {
+		return nil, err
+	}
+	return on.Exec(values) //nolint:staticcheck // the driver has nothing newer
+}
+
+// query executes a prepared query.
+func query(ctx context.Context, on driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
+	if q, ok := on.(driver.StmtQueryContext); ok {
+		return q.QueryContext(ctx, args)
+	}
+	values, err := positional(args)
+	if err != nil {
+		return nil, err
+	}
+	return on.Query(values) //nolint:staticcheck // the driver has nothing newer
+}
+
+// readAll calls read for each row.
+func readAll(ctx context.Context, rows driver.Rows, read func([]driver.Value) error) error {
+	values := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(values); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := read(values); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil { // not every driver looks at it between two rows
+			return err
+		}
+	}
+}
+
+// arguments converts parameters as database/sql does. on is nil for a statement that is
+// not prepared.
+func arguments(conn driver.Conn, on driver.Stmt, args []any) ([]driver.NamedValue, error) {
+	checker, ok := on.(driver.NamedValueChecker)
+	if !ok {
+		checker, _ = conn.(driver.NamedValueChecker)
+	}
+	columns, _ := on.(driver.ColumnConverter) //nolint:staticcheck // older drivers have it
+	values := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		v := &values[i]
+		v.Ordinal, v.Value = i+1, arg
+		err := driver.ErrSkip
+		if checker != nil {
+			err = checker.CheckNamedValue(v)
+		}
+		if errors.Is(err, driver.ErrSkip) {
+			converter := driver.ValueConverter(driver.DefaultParameterConverter)
+			if columns != nil {
+				converter = columns.ColumnConverter(i)
+			}
+			v.Value, err = converter.ConvertValue(arg)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
+		}
+	}
+	return values, nil
+}
