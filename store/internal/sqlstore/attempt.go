@@ -150,6 +150,5 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 // that a concurrent claim, which compares it with the clock at its start, also finds it
 // ended.
 func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
-	valid := found.Clock + found.retention + found.horizon
-	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, valid, valid)
+	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, found.Clock, found.Clock)
 }

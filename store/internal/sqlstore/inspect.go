@@ -13,7 +13,11 @@ import (
 
 // Inspect returns the record of id, or ErrNotFound.
 func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	found, err := t.lookAlone(ctx, "inspect", id)
+	var found *row
+	err := t.read(ctx, "inspect", func(ctx context.Context, on Conn) (err error) {
+		found, err = t.inspect(ctx, on, id)
+		return err
+	})
 	switch {
 	case err != nil:
 		return store.Record{}, err
@@ -21,6 +25,11 @@ func (t *Table) Inspect(ctx context.Context, id store.ID) (store.Record, error) 
 		return store.Record{}, fmt.Errorf("%w: %s: inspect", store.ErrNotFound, t.Dialect.Name)
 	}
 	return found.view(), nil
+}
+
+// inspect reads the record of id with its details.
+func (t *Table) inspect(ctx context.Context, on Conn, id store.ID) (*row, error) {
+	return t.query(ctx, on, t.statements.inspect, id, true)
 }
 
 // visible reports whether operators see the record. They always see an unreadable one.
@@ -33,7 +42,10 @@ func (t *Table) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	}
 	payload := append([]byte{}, r.Payload...)
 	return t.Write(ctx, "resolve", func(ctx context.Context, on Conn) error {
-		found, err := t.lookTwice(ctx, on, id)
+		if _, err := t.lookTwice(ctx, on, id); err != nil { // waits for those who are writing it
+			return err
+		}
+		found, err := t.inspect(ctx, on, id)
 		if err != nil {
 			return err
 		}
@@ -146,7 +158,7 @@ func (t *Table) listAfter(ctx context.Context, on Conn, after []byte) ([]row, er
 	var list []row
 	err := on.Query(ctx, t.statements.list, func(from Row) error {
 		var r row
-		err := r.scan(from, false, at)
+		err := r.scan(from, true, at)
 		list = append(list, r)
 		return err
 	}, after, scannedAtOnce)

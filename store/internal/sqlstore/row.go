@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,14 +12,20 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// columns are the columns of a row except its payload, in the order in which scan reads
-// them.
-const columns = "r.id, r.version, r.state, r.attempt, r.fence, r.revision, r.owner, r.fingerprint, " +
-	"r.claimed_at, r.lease_until, r.replay_until, r.valid_until, r.at_most_once, r.label, r.description, r.reason, r.retention, r.horizon, " +
-	"r.payload IS NULL, length(r.payload)"
+// columns are the columns that decisions need, and details those that only operators need,
+// in the order in which scan reads them. Between them is the payload, or NULL.
+const (
+	columns = "r.version, r.state, r.attempt, r.fence, r.revision, r.owner, r.fingerprint, " +
+		"r.claimed_at, r.lease_until, r.replay_until, r.valid_until, r.at_most_once, r.payload IS NULL"
+	details = "r.id, r.label, r.description, r.reason, r.retention, r.horizon, length(r.payload)"
+)
 
-// columnCount is the number of columns, with the clock in front of them.
-const columnCount = 21
+// The numbers of columns in an answer: those before the payload, the first of which is
+// the clock, and those after it.
+const (
+	columnCount = 14
+	detailCount = 7
+)
 
 // row is a row of the table as a statement found it, or as it is to be written. Instants
 // and durations are in microseconds.
@@ -35,13 +42,14 @@ type row struct {
 	digest                     uint64 // of the columns; never 0
 }
 
-// scan reads the clock, the columns and, if payload is true, the payload. at is a reading
-// of the clock of this host, for a database without one. A value of the wrong type makes
-// the record unreadable; it is not an error, because it concerns no other record.
-func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64) error {
-	n := columnCount
-	if payload {
-		n++
+// scan reads the clock, the columns, the payload and, if detailed is true, the details.
+// at is a reading of the clock of this host, for a database without one. A value of the
+// wrong type makes the record unreadable; it is not an error, because it concerns no
+// other record.
+func (r *row) scan(from interface{ Scan(...any) error }, detailed bool, at int64) error {
+	n := columnCount + 1
+	if detailed {
+		n += detailCount
 	}
 	values, to := make([]any, n), make([]any, n)
 	for i := range to {
@@ -65,27 +73,36 @@ func (r *row) scan(from interface{ Scan(...any) error }, payload bool, at int64)
 	if !r.Found {
 		return nil
 	}
-	r.digest = digest(values[1:columnCount])
-	copy(r.id[:], c.blob())
 	r.Version, r.State, r.Attempt = int16(c.integer()), int16(c.integer()), int(c.integer()) //nolint:gosec // others are unreadable
-	r.fence, r.revision = values[5], values[6]
+	r.fence, r.revision = values[4], values[5]
 	r.Fence, _ = c.integer(), c.integer()
 	r.Owner, r.Fingerprint = c.blob(), c.blob()
 	r.claimedAt, r.LeaseUntil, r.replayUntil, r.ValidUntil = c.integer(), c.integer(), c.integer(), c.integer()
 	r.AtMostOnce = c.integer() != 0
-	r.label, r.description, r.reason = c.text(), c.text(), c.text()
-	r.retention, r.horizon = c.integer(), c.integer()
-	if empty := c.integer() != 0; !empty && (r.State != record.Completed || r.replayUntil > r.At) {
-		r.size, r.Payload = int(c.integer()), []byte{}
-		if payload && r.size > 0 {
-			r.Payload = c.blob()
-		}
+	if gone := c.integer() != 0; gone || r.State == record.Completed && r.replayUntil <= r.At {
+		c.next()
+	} else {
+		r.Payload = c.payload()
+	}
+	if detailed {
+		r.scanDetails(&c)
+		r.digest = digest(slices.Concat(values[1:columnCount], values[columnCount+1:]))
 	}
 	if c.damaged {
 		r.Version = 0
 	}
 	r.until = r.nextInstant()
 	return nil
+}
+
+// scanDetails reads the details, which follow the payload.
+func (r *row) scanDetails(c *cells) {
+	copy(r.id[:], c.blob())
+	r.label, r.description, r.reason = c.text(), c.text(), c.text()
+	r.retention, r.horizon = c.integer(), c.integer()
+	if r.Payload != nil {
+		r.size = int(c.integer())
+	}
 }
 
 // nextInstant returns the first of the instants of the row that has not passed.
@@ -175,6 +192,18 @@ func (c *cells) blob() []byte {
 	v, ok := c.next().([]byte)
 	c.damaged = c.damaged || !ok
 	return v
+}
+
+// payload returns a payload that is not NULL. It is empty where it was not read. Some
+// drivers return an empty one as nil.
+func (c *cells) payload() []byte {
+	if c.values[0] == nil {
+		c.values[0] = []byte{}
+	}
+	if v := c.blob(); v != nil {
+		return v
+	}
+	return []byte{}
 }
 
 func (c *cells) text() string {

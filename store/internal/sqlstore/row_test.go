@@ -22,8 +22,9 @@ func completedRow(change func(values)) values {
 	id, owner, fingerprint := make([]byte, 32), make([]byte, 16), make([]byte, 32)
 	owner[0] = 1
 	v := values{
-		int64(0), id, int64(1), int64(2), int64(3), int64(500), int64(7), owner, fingerprint,
-		int64(100), int64(200), int64(2000), int64(3000), int64(1), "orders", "POST /orders", "", int64(1000), int64(1000), int64(0), int64(6), []byte("answer"),
+		int64(0), int64(1), int64(2), int64(3), int64(500), int64(7), owner, fingerprint,
+		int64(100), int64(200), int64(2000), int64(3000), int64(1), int64(0), []byte("answer"),
+		id, "orders", "POST /orders", "", int64(1000), int64(1000), int64(6),
 	}
 	change(v)
 	return v
@@ -37,17 +38,18 @@ func TestRowsOfDriversAreRead(t *testing.T) {
 		state   store.RecordState
 		payload string
 	}{
-		"completed":            {func(values) {}, 1000, store.StateCompleted, "answer"},
-		"texts as bytes":       {func(v values) { v[14], v[15], v[16] = []byte("orders"), []byte("POST /orders"), []byte("") }, 1000, store.StateCompleted, "answer"},
-		"numbers as bytes":     {func(v values) { v[5], v[13] = []byte("500"), true }, 1000, store.StateCompleted, "answer"},
-		"the server's clock":   {func(v values) { v[0] = int64(2000) }, 1000, store.StateExpired, ""},
-		"replay ended":         {func(values) {}, 2000, store.StateExpired, ""},
-		"payload is gone":      {func(v values) { v[19], v[20], v[21] = int64(1), nil, nil }, 1000, store.StateExpired, ""},
-		"empty payload as nil": {func(v values) { v[20], v[21] = int64(0), nil }, 1000, store.StateCompleted, ""},
-		"another version":      {func(v values) { v[2] = int64(2) }, 1000, store.StateUnreadable, ""},
-		"a text for a number":  {func(v values) { v[10] = "soon" }, 1000, store.StateUnreadable, ""},
-		"a number for a blob":  {func(v values) { v[7] = int64(1) }, 1000, store.StateUnreadable, ""},
-		"a number for a text":  {func(v values) { v[14] = int64(1) }, 1000, store.StateUnreadable, ""},
+		"completed":                    {func(values) {}, 1000, store.StateCompleted, "answer"},
+		"texts as bytes":               {func(v values) { v[16], v[17], v[18] = []byte("orders"), []byte("POST /orders"), []byte("") }, 1000, store.StateCompleted, "answer"},
+		"numbers as bytes":             {func(v values) { v[4], v[12] = []byte("500"), true }, 1000, store.StateCompleted, "answer"},
+		"the server's clock":           {func(v values) { v[0] = int64(2000) }, 1000, store.StateExpired, ""},
+		"replay ended":                 {func(values) {}, 2000, store.StateExpired, ""},
+		"payload is gone":              {func(v values) { v[13], v[14], v[21] = int64(1), nil, nil }, 1000, store.StateExpired, ""},
+		"empty payload as nil":         {func(v values) { v[14], v[21] = nil, int64(0) }, 1000, store.StateCompleted, ""},
+		"empty payload as a nil slice": {func(v values) { v[14], v[21] = []byte(nil), int64(0) }, 1000, store.StateCompleted, ""},
+		"another version":              {func(v values) { v[1] = int64(2) }, 1000, store.StateUnreadable, ""},
+		"a text for a number":          {func(v values) { v[9] = "soon" }, 1000, store.StateUnreadable, ""},
+		"a number for a blob":          {func(v values) { v[6] = int64(1) }, 1000, store.StateUnreadable, ""},
+		"a number for a text":          {func(v values) { v[16] = int64(1) }, 1000, store.StateUnreadable, ""},
 	} {
 		var r row
 		if err := r.scan(completedRow(c.change), true, c.at); err != nil || !r.Found {
@@ -63,7 +65,7 @@ func TestRowsOfDriversAreRead(t *testing.T) {
 		}
 	}
 	var none row
-	empty := make(values, columnCount+1)
+	empty := make(values, columnCount+1+detailCount)
 	empty[0] = int64(0)
 	if err := none.scan(empty, true, 1000); err != nil || none.Found || none.At != 1000 {
 		t.Errorf("no row: %+v, %v", none, err)
@@ -75,13 +77,13 @@ func TestUnreadableRowIsForgottenOnlyAsItWasSeen(t *testing.T) {
 	t.Parallel()
 	fence := func(change func(values)) uint64 {
 		var r row
-		if err := r.scan(completedRow(func(v values) { v[2] = int64(9); change(v) }), true, 1000); err != nil {
+		if err := r.scan(completedRow(func(v values) { v[1] = int64(9); change(v) }), true, 1000); err != nil {
 			t.Fatal(err)
 		}
 		return r.view().Fence
 	}
 	same, again := fence(func(values) {}), fence(func(values) {})
-	if written := fence(func(v values) { v[6] = int64(8) }); same != again || same == written || same == 0 {
+	if written := fence(func(v values) { v[5] = int64(8) }); same != again || same == written || same == 0 {
 		t.Errorf("fences %d and %d of one row, and %d after a write", same, again, written)
 	}
 }

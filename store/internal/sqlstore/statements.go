@@ -10,7 +10,8 @@ import (
 // parameters, the id, the fence and the revision of the row that was read and, if the
 // dialect has [Dialect.Late], its until.
 type statements struct {
-	look, wait, free, hold, list, now       string
+	look, wait, free, hold, now             string
+	inspect, list                           string
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
 	await, estimate                         string
@@ -31,7 +32,7 @@ func (d *Dialect) load(table, text string) string {
 		return "CASE WHEN " + d.Stale + " THEN -1 ELSE " + clock + " END"
 	}
 	text = strings.NewReplacer(
-		"{current}", current(guarded), "{held}", current(clock), "{clock}", clock, "{guarded}", guarded, "{columns}", columns,
+		"{current}", current(guarded), "{held}", current(clock), "{clock}", clock, "{guarded}", guarded, "{columns}", columns, "{details}", details,
 		"{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{migrations}", d.Quote(table+"_migrations"),
 	).Replace(text)
 	if !d.Numbered {
@@ -58,7 +59,8 @@ func (d *Dialect) statements(table string) statements {
 			Replace(change))
 	}
 	const (
-		look  = "SELECT {current}, {columns}, r.payload FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
+		from  = " FROM (SELECT 1) AS always LEFT JOIN {records} AS r ON r.id = ?" // one row, also where there is no record
+		look  = "SELECT {current}, {columns}, r.payload" + from
 		found = ", {columns}, r.payload FROM {records} AS r WHERE r.id = ?"
 	)
 	return statements{
@@ -66,7 +68,9 @@ func (d *Dialect) statements(table string) statements {
 		wait: load("SELECT {current}" + found + d.Wait),
 		free: load("SELECT {current}" + found + d.Free),
 		hold: load("SELECT {held}" + found + d.Hold),
-		list: load("SELECT {guarded}, {columns} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
+
+		inspect: load("SELECT {current}, {columns}, r.payload, {details}" + from),
+		list:    load("SELECT {guarded}, {columns}, NULL, {details} FROM {records} AS r WHERE r.id > ? ORDER BY r.id LIMIT ?"),
 
 		now: load("SELECT {guarded}"),
 
@@ -79,8 +83,8 @@ func (d *Dialect) statements(table string) statements {
 		renew: load("UPDATE {records} SET lease_until = ?, revision = revision + 1" + same),
 		complete: load("UPDATE {records} SET state = 2, revision = revision + 1, owner = ?, payload = ?, lease_until = ?, replay_until = ?, " +
 			"valid_until = ?, due_at = ?, retention = ?, horizon = ?, reason = ''" + same),
-		unknown: load("UPDATE {records} SET revision = revision + 1, owner = ?, reason = ?, at_most_once = 1, lease_until = ?, valid_until = ?, " +
-			"due_at = ?" + same),
+		unknown: load("UPDATE {records} SET revision = revision + 1, owner = ?, reason = ?, at_most_once = 1, lease_until = ?, " +
+			"valid_until = ? + retention + horizon, due_at = ? + retention + horizon" + same),
 		touch:  load("UPDATE {records} SET revision = revision + 1" + same),
 		remove: load("DELETE FROM {records}" + same),
 		await: load("INSERT INTO {records} (owner, fingerprint, due_at, id, fence, attempt, claimed_at, lease_until, valid_until, at_most_once, " +

@@ -90,7 +90,7 @@ func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *r
 // look reads the record of id. The clock of this host is read before the row: see
 // [record.Seen].
 func (t *Table) look(ctx context.Context, on Conn, id store.ID) (*row, error) {
-	return t.query(ctx, on, t.statements.look, id)
+	return t.query(ctx, on, t.statements.look, id, false)
 }
 
 // lookTwice is look for an operation that is refused if the record has ended. In that
@@ -100,7 +100,7 @@ func (t *Table) lookTwice(ctx context.Context, on Conn, id store.ID) (*row, erro
 	if err != nil || !found.Found || found.seen() || t.Dialect.Embedded {
 		return found, err
 	}
-	return t.query(ctx, on, t.statements.wait, id)
+	return t.query(ctx, on, t.statements.wait, id, false)
 }
 
 // lookBehind is lookTwice for the release of a claim whose caller may not have waited for
@@ -118,14 +118,14 @@ func (t *Table) lookBehind(ctx context.Context, on Conn, id store.ID, owner stor
 		}
 		return t.look(ctx, on, id)
 	}
-	return t.query(ctx, on, t.statements.wait, id)
+	return t.query(ctx, on, t.statements.wait, id, false)
 }
 
 // lookFree is lookTwice for one record of many: it does not wait for those who are
 // writing the record, and reports whether it is locked.
 func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row, locked bool, err error) {
 	if !t.Dialect.Embedded {
-		if found, err = t.query(ctx, on, t.statements.free, id); err != nil || found.Found {
+		if found, err = t.query(ctx, on, t.statements.free, id, false); err != nil || found.Found {
 			return found, false, err
 		}
 	}
@@ -136,20 +136,21 @@ func (t *Table) lookFree(ctx context.Context, on Conn, id store.ID) (found *row,
 // hold is look in the transaction of a handler. It locks the row, once no other
 // transaction writes it, so that decisions about it stay the same until the end.
 func (t *Table) hold(ctx context.Context, on Conn, id store.ID) (*row, error) {
-	found, err := t.query(ctx, on, t.statements.hold, id)
+	found, err := t.query(ctx, on, t.statements.hold, id, false)
 	if err == nil {
 		found.until = math.MaxInt64
 	}
 	return found, err
 }
 
-func (t *Table) query(ctx context.Context, on Conn, statement string, id store.ID) (*row, error) {
+func (t *Table) query(ctx context.Context, on Conn, statement string, id store.ID, detailed bool) (*row, error) {
 	at := time.Now().UnixMicro()
 	var found row
-	err := on.Query(ctx, statement, func(r Row) error { return found.scan(r, true, at) }, id[:])
+	err := on.Query(ctx, statement, func(r Row) error { return found.scan(r, detailed, at) }, id[:])
 	if err != nil {
 		return nil, err
 	}
+	found.id = id
 	return &found, nil
 }
 
