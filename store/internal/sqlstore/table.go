@@ -187,13 +187,10 @@ func (t *Table) change(ctx context.Context, on Conn, found *row, statement strin
 	return err
 }
 
-// forget makes the ID of the row that was read new. If the database has many writers, the
-// row stays for a while, with its fence: otherwise, a claim that read the clock before
-// the record was written could insert one with a lower fence.
+// forget makes the ID of the row that was read new. The row stays for a while, with its
+// fence: otherwise, a claim that read the clock before the record was written, or a clock
+// that stands or was set back, could insert one with a fence that is not higher.
 func (t *Table) forget(ctx context.Context, on Conn, found *row) error {
-	if t.Dialect.Embedded {
-		return t.change(ctx, on, found, t.statements.remove)
-	}
 	return t.change(ctx, on, found, t.statements.empty, t.emptied(found)...)
 }
 
