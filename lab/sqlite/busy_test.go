@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"modernc.org/sqlite"
@@ -63,4 +65,49 @@ func TestBusyCommitLeavesNothingOpen(t *testing.T) {
 	labtest.Must(t, errors.Join(reader.Err(), reader.Close()))
 	wantClaim(t, st, request(), store.Claimed)
 	labtest.Must(t, begin(t, a.TxStore, request()).complete(t))
+}
+
+// TestTransactionLeftOpenIsFoundOut: one that the application left on the connection of
+// the pool, in which a read would see the past, and a write would not be committed. The
+// error names the cause, and the next call works.
+func TestTransactionLeftOpenIsFoundOut(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		file := d.withEffects(t)
+		db := d.open(t, file)
+		db.SetMaxOpenConns(2)
+		st, err := reprisesqlite.New(db, reprisesqlite.Config{})
+		labtest.Must(t, err)
+		other := d.store(t, file)
+		for name, call := range map[string]func(r store.ClaimRequest) error{
+			"a read": func(r store.ClaimRequest) error {
+				_, err := st.Inspect(t.Context(), r.ID)
+				return err
+			},
+			"a claim": func(r store.ClaimRequest) error {
+				_, err := st.Claim(t.Context(), duplicate(r))
+				return err
+			},
+			"a write": func(r store.ClaimRequest) error { return st.Release(t.Context(), r.ID, r.Owner) },
+			"a handler": func(r store.ClaimRequest) error {
+				_, err := reprisesqlite.Tx(labtest.NewTxStore(st).Bind(t.Context(), r.ID, r.Owner))
+				return err
+			},
+		} {
+			for _, left := range [][]string{{"BEGIN", "SELECT count(*) FROM reprise_records"}, {"BEGIN", "INSERT INTO effects (name) VALUES ('left')"}} {
+				r := request()
+				wantClaim(t, st, r, store.Claimed)
+				for _, statement := range left {
+					labtest.Exec(t, db, statement) // on the one connection that is idle
+				}
+				err := call(r)
+				if !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(fmt.Sprint(err), "open transaction") {
+					t.Errorf("%s after %s: %v, want ErrMisconfigured", name, left[1], err)
+				}
+				wantClaim(t, other, request(), store.Claimed) // no lock is left
+				wantClaim(t, st, request(), store.Claimed)
+			}
+		}
+		d.wantEffects(t, file, 0)
+	})
 }

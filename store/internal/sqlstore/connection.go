@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
@@ -122,7 +123,11 @@ func convert[T any](to *T, v driver.Value) error {
 // refuses it while there is another one: then start tries again, until ctx ends.
 func (d *Dialect) start(ctx context.Context, on connection, statement string) error {
 	for try := 1; ; try++ {
-		err := d.Fail("begin", on.execute(ctx, statement))
+		err := on.execute(ctx, statement)
+		if err != nil && strings.Contains(err.Error(), "within a transaction") { // SQLite has no code for it
+			return fmt.Errorf("%s: %w: %w", d.Name, errOpen, err)
+		}
+		err = d.Fail("begin", err)
 		if !errors.Is(err, store.ErrBusy) || !pause(ctx, try) {
 			return err
 		}

@@ -24,6 +24,10 @@ var sentinels = []error{
 // commit, or that they see what may never be committed.
 var errSession = fmt.Errorf("%w: a session of the pool has autocommit off, READ UNCOMMITTED, an open transaction or a fixed timestamp; open the pool without these settings, and end every transaction", store.ErrMisconfigured)
 
+// errOpen says that a connection of a database with one writer had a transaction, whose
+// reads are of the past, and which a write would become a part of.
+var errOpen = fmt.Errorf("%w: a connection of the pool had an open transaction, which is rolled back now; end each transaction that begins with BEGIN as SQL on its connection, or use BeginTx", store.ErrMisconfigured)
+
 // errStale says that the rows of a server may be old.
 var errStale = fmt.Errorf("%w: the server is read-only: a replica, or a primary that failed over; connect to the primary", store.ErrUnavailable)
 

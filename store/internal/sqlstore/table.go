@@ -70,8 +70,11 @@ func (t *Table) read(ctx context.Context, op string, f func(context.Context, Con
 	if t.Dialect.Embedded { // readers do not wait for the writer
 		var result error
 		err := t.DB.with(ctx, func(on connection) bool {
-			result = f(ctx, on)
-			return t.Dialect.isBroken(result)
+			rest := context.WithoutCancel(ctx)
+			if result = t.Dialect.start(rest, on, "BEGIN"); result == nil { // it fails in a transaction
+				result = f(ctx, on)
+			}
+			return on.execute(rest, "ROLLBACK") != nil || t.Dialect.isBroken(result)
 		})
 		return t.Dialect.Fail(op, cmp.Or(err, result))
 	}
