@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -240,5 +241,53 @@ func TestStatementsInTheBinlogAreRefused(t *testing.T) {
 		if _, err := reprisemysql.Open(t.Context(), db, reprisemysql.Config{}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", format, err, want)
 		}
+	}
+}
+
+// TestPurgeIsBoundedByBytes: no transaction of the binary log has more, even if all rows
+// are large, and one that is larger is purged alone. Every record goes in one call.
+func TestPurgeIsBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t, "log-bin", "server-id=1", "binlog-format=ROW", "max-allowed-packet=64M")
+	raw := mysqlserver.New(t, server)
+	st := mysqlserver.Store(t, raw)
+	const large = 40
+	for n := range large + 1 {
+		r := request()
+		r.Policy = store.Policy{Retention: time.Millisecond}
+		wantClaim(t, st, r, store.Claimed)
+		size := 1 << 20
+		if n == large/2 {
+			size = 20 << 20
+		}
+		labtest.Must(t, st.Complete(t.Context(), completion(r, make([]byte, size))))
+	}
+	mysqlserver.Exec(t, raw, "UPDATE reprise_records SET valid_until = 0, due_at = revision WHERE state = 2")
+	mysqlserver.Exec(t, raw, "FLUSH BINARY LOGS")
+	if n, err := st.Purge(t.Context(), 500); err != nil || n != large+1 {
+		t.Errorf("purged %d, %v; want %d", n, err, large+1)
+	}
+	var file string
+	db := mysqlserver.Pool(t, raw, 1)
+	labtest.Must(t, db.QueryRowContext(t.Context(), "SELECT @@global.log_bin_basename").Scan(&file))
+	rows, err := db.QueryContext(t.Context(), "SHOW BINLOG EVENTS IN '"+filepath.Base(file)+".000002'")
+	labtest.Must(t, err)
+	defer rows.Close()
+	begins, transactions, most := int64(0), 0, int64(0)
+	for rows.Next() {
+		var log, kind, info string
+		var from, id, to int64
+		labtest.Must(t, rows.Scan(&log, &from, &kind, &id, &to, &info))
+		switch {
+		case kind == "Gtid":
+			begins = from
+		case kind == "Xid":
+			transactions, most = transactions+1, max(most, to-begins)
+		}
+	}
+	labtest.Must(t, errors.Join(rows.Err(), rows.Close()))
+	t.Logf("%d transactions of up to %d bytes", transactions, most)
+	if transactions < 4 || most > 21<<20 {
+		t.Errorf("%d transactions of up to %d bytes", transactions, most)
 	}
 }

@@ -51,6 +51,7 @@ var dialect = sqlstore.Dialect{
 	},
 	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
 	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
+	DueBytes:  dueBytes,
 	Classify:  classify,
 	Retires:   retires,
 	Lost:      lost,
@@ -98,6 +99,11 @@ const anyWhere = "/*M! SET STATEMENT sql_safe_updates = 0 FOR */ "
 // dueRows selects the rows of a purge. It skips rows that another transaction has locked,
 // which the next purge deletes.
 const dueRows = "(SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ? FOR UPDATE SKIP LOCKED) AS due"
+
+// dueBytes bounds the payloads of a purge's statement: a transaction of Group Replication
+// has 150 MB at most (group_replication_transaction_size_limit), with the deleted rows,
+// and each replica executes it as a whole.
+const dueBytes = 16 << 20
 
 // classes are the classes of the server's errors after which a statement was not
 // executed, or was undone.

@@ -84,6 +84,11 @@ type Dialect struct {
 	// order of due_at. The change of UpdateDue is {set}.
 	DeleteDue, UpdateDue string
 
+	// DueBytes bounds the payloads of the rows that DeleteDue or UpdateDue changes at once,
+	// of which there is one at least: a transaction of replicated servers has a largest
+	// size. 0 means that there is no bound.
+	DueBytes int64
+
 	// Unique is the suffix of an INSERT of a row, which then inserts none if there is one.
 	// Empty means that the INSERT fails.
 	Unique string

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -21,10 +22,10 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 		if err != nil {
 			return err
 		}
-		if purged, err = t.isolated(ctx, on, t.statements.purge, now, now, now, limit); err != nil || purged == limit {
+		if purged, err = t.changeDue(ctx, on, t.statements.purge, t.statements.dueToPurge, limit, now, now, now); err != nil || purged == limit {
 			return err
 		}
-		emptied, err := t.isolated(ctx, on, t.statements.trim, now, now, limit-purged)
+		emptied, err := t.changeDue(ctx, on, t.statements.trim, t.statements.dueToTrim, limit-purged, now, now)
 		purged += emptied
 		return err
 	})
@@ -32,6 +33,33 @@ func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	return purged, nil
+}
+
+// changeDue executes a statement of a purge, which changes up to limit rows that are due
+// at the first of its parameters. If the dialect bounds their bytes, it does so in steps.
+func (t *Table) changeDue(ctx context.Context, on Conn, statement, count string, limit int, due int64, others ...any) (changed int, err error) {
+	change := func(limit, due int64) (int, error) {
+		return t.isolated(ctx, on, statement, slices.Concat([]any{due}, others, []any{limit})...)
+	}
+	if t.Dialect.DueBytes == 0 {
+		return change(int64(limit), due)
+	}
+	for changed < limit {
+		var found, few, last *int64
+		left := int64(limit - changed)
+		if err := on.Query(ctx, count, func(r Row) error { return r.Scan(&found, &few, &last) },
+			slices.Concat([]any{t.Dialect.DueBytes, due}, others, []any{left})...); err != nil {
+			return changed, err
+		}
+		if few == nil || last == nil { // none is due
+			return changed, nil
+		}
+		n, err := change(*few, *last)
+		if changed += n; err != nil || *few == *found || n == 0 { // all, or all are locked
+			return changed, err
+		}
+	}
+	return changed, nil
 }
 
 // isolated executes a statement that itself searches for the rows to change. It returns

@@ -15,6 +15,7 @@ type statements struct {
 	insert, claim, renew, complete, unknown string
 	touch, remove, empty, purge, trim       string
 	await, estimate                         string
+	dueToPurge, dueToTrim                   string
 }
 
 // load replaces the placeholders of a statement by the names of a table, and by the parts
@@ -47,6 +48,19 @@ func (d *Dialect) load(table, text string) string {
 	}
 	return b.String()
 }
+
+// The rows that a purge deletes and empties, besides due_at.
+const (
+	toPurge = "valid_until <= ? AND NOT (state = 1 AND lease_until > ?)"
+	toTrim  = "version = 1 AND state = 2 AND valid_until > ? AND payload IS NOT NULL"
+)
+
+// dueInBytes counts the rows that are due, of at most ?, and the first of them whose
+// payloads take at most ? bytes, with the due_at of the last of these. One always counts.
+const dueInBytes = "SELECT COUNT(*), SUM(few), MAX(CASE WHEN few = 1 THEN due_at END) FROM (SELECT due_at, " +
+	"CASE WHEN SUM(size) OVER sofar <= ? OR SUM(size) OVER sofar = size THEN 1 ELSE 0 END AS few FROM " +
+	"(SELECT id, due_at, COALESCE(LENGTH(payload), 0) AS size FROM {records} WHERE {which} ORDER BY due_at LIMIT ?) AS due " +
+	"WINDOW sofar AS (ORDER BY due_at, id ROWS UNBOUNDED PRECEDING)) AS counted"
 
 func (d *Dialect) statements(table string) statements {
 	load := func(text string) string { return d.load(table, text) }
@@ -94,7 +108,9 @@ func (d *Dialect) statements(table string) statements {
 		empty: load("UPDATE {records} SET owner = ?, fingerprint = ?, due_at = ?, version = 1, state = 1, revision = revision + 1, " +
 			"lease_until = 0, valid_until = 0, label = '', description = '', reason = '', payload = NULL" + same),
 
-		purge: due(d.DeleteDue, "valid_until <= ? AND NOT (state = 1 AND lease_until > ?)"),
-		trim:  due(d.UpdateDue, "version = 1 AND state = 2 AND valid_until > ? AND payload IS NOT NULL"),
+		purge:      due(d.DeleteDue, toPurge),
+		trim:       due(d.UpdateDue, toTrim),
+		dueToPurge: due(dueInBytes, toPurge),
+		dueToTrim:  due(dueInBytes, toTrim),
 	}
 }
