@@ -146,3 +146,41 @@ func TestEntryThatWasBegunOutlastsTheOtherRenewers(t *testing.T) {
 		t.Errorf("%v, %v; want an answer for each entry", got, err)
 	}
 }
+
+// failing is a Writer whose calls begin an entry and then fail, each with the next error,
+// and from then on with the last.
+type failing struct {
+	calls atomic.Int64
+	errs  []error
+}
+
+func (w *failing) Write(ctx context.Context, _ string, f func(context.Context, Conn) error) error {
+	_ = f(ctx, noConn{})
+	return w.errs[min(int(w.calls.Add(1)), len(w.errs))-1]
+}
+
+type noConn struct{}
+
+func (noConn) Exec(context.Context, string, ...any) (int, error) { return 0, driver.ErrBadConn }
+
+func (noConn) Query(context.Context, string, func(Row) error, ...any) error { return driver.ErrBadConn }
+
+// TestBatchFailsWithItsWeakestError: that which says that an entry may have been renewed,
+// whichever comes first.
+func TestBatchFailsWithItsWeakestError(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		errs []error
+		want error
+	}{
+		"unknown first":     {[]error{store.ErrUnknown, store.ErrUnavailable}, store.ErrUnknown},
+		"unknown last":      {[]error{store.ErrUnavailable, store.ErrUnknown}, store.ErrUnknown},
+		"none was executed": {[]error{store.ErrUnavailable}, store.ErrUnavailable},
+	} {
+		table := tableOn(t, func() error { return nil })
+		table.Writer = &failing{errs: c.errs}
+		if statuses, err := table.Renew(t.Context(), renewals(2*eachRenews)); !errors.Is(err, c.want) || statuses != nil {
+			t.Errorf("%s: %v, %v; want %v", name, statuses, err, c.want)
+		}
+	}
+}
