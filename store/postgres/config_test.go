@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -17,18 +15,18 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.ExecMode != pgx.QueryExecModeExec || c.Mode != 0 || c.Logger == nil {
+	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.Logger == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }
 
-// TestConfigAtItsBounds: the longest names, the first and the last mode, and the shortest
-// and the longest transaction are accepted.
+// TestConfigAtItsBounds: the longest names, and the shortest and the longest transaction are
+// accepted.
 func TestConfigAtItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{
-		{Schema: strings.Repeat("s", 63), Table: strings.Repeat("t", 50), ExecMode: pgx.QueryExecModeCacheStatement, TxTimeout: time.Second},
-		{ExecMode: pgx.QueryExecModeSimpleProtocol, TxTimeout: 24 * time.Hour},
+		{Schema: strings.Repeat("s", 63), Table: strings.Repeat("t", 50), TxTimeout: time.Second},
+		{TxTimeout: 24 * time.Hour},
 	} {
 		if _, err := c.options(); err != nil {
 			t.Errorf("%+v: %v", c, err)
@@ -45,8 +43,6 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		"table with a space":    {Table: "a b"},
 		"table with a digit":    {Table: "1a"},
 		"table too long":        {Table: strings.Repeat("t", 51)},
-		"unknown exec mode":     {ExecMode: 99},
-		"negative exec mode":    {ExecMode: -1},
 		"TxTimeout too short":   {TxTimeout: time.Second - 1},
 		"TxTimeout too long":    {TxTimeout: 25 * time.Hour},
 		"TxTimeout is negative": {TxTimeout: -time.Second},

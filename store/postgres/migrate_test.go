@@ -31,7 +31,7 @@ func TestNilDatabaseIsInvalid(t *testing.T) {
 func TestMigrationsNeverChange(t *testing.T) {
 	t.Parallel()
 	golden := []string{
-		"d4932af05ba3a92cd791b355fd3733f71ebec6763a67be3cf4f1b2c3e4bb1dba",
+		"12b5cfec6c3c73e370ad92ac703945179f7e7d429bed76a25de3c8d07792ada1",
 	}
 	list, err := Migrations(Config{})
 	if err != nil {

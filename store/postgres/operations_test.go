@@ -23,7 +23,6 @@ func TestOperationsRefuseInvalidArguments(t *testing.T) {
 	_, errs["List of another table"] = s.List(ctx, store.Query{Limit: 1, After: "postgres-000000000000-00"})
 	_, errs["List without a limit"] = s.List(ctx, store.Query{})
 	_, errs["Purge of nothing"] = s.Purge(ctx, 0)
-	_, errs["Purgeable up to nothing"] = s.Purgeable(ctx, 0)
 	errs["Resolve without a fence"] = s.Resolve(ctx, store.ID{1}, store.Resolution{})
 	for what, err := range errs {
 		if !errors.Is(err, store.ErrInvalid) {

@@ -3,44 +3,40 @@ package table
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/postgres/internal/pgtest"
-	"github.com/reprise-go/reprise/store/postgres/internal/table/tabletest"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // TestQueueFollowsThePool: those beyond the eighth, and beyond half of a small pool, of
-// which one may always be sent alone; none where the application wants that, or where it
-// chose the simple protocol.
+// which one may always be sent alone; none where the application wants that.
 func TestQueueFollowsThePool(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		options table.Options
+		options Options
 		conns   int // 0: no limit
 		want    int64
 	}{
-		{table.Options{}, 0, 8},
-		{table.Options{}, 1, 1},
-		{table.Options{}, 4, 2},
-		{table.Options{}, 16, 8},
-		{table.Options{}, 100, 8},
-		{table.Options{Mode: pgx.QueryExecModeExec}, 100, 8},
-		{table.Options{NoCombining: true}, 100, 0},
-		{table.Options{Mode: pgx.QueryExecModeSimpleProtocol}, 100, 0},
+		{Options{}, 0, 8},
+		{Options{}, 1, 1},
+		{Options{}, 4, 2},
+		{Options{}, 16, 8},
+		{Options{}, 100, 8},
+		{Options{NoCombining: true}, 100, 0},
 	} {
 		db := sql.OpenDB(&pgtest.Refusing{})
 		db.SetMaxOpenConns(test.conns)
-		store := New(tabletest.New(t, db, test.options))
-		if combined := store.queue != nil; combined != (test.want > 0) || store.maxUncombined != test.want {
-			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.options, test.conns, combined, store.maxUncombined)
+		st, err := New(wire.Database{SQL: db}, test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if combined := st.queue != nil; combined != (test.want > 0) || st.maxUncombined != test.want {
+			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.options, test.conns, combined, st.maxUncombined)
 		}
 		_ = db.Close()
 	}
@@ -55,7 +51,7 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 		away := pgtest.Refusing{Hangs: true}
 		db := sql.OpenDB(&away)
 		defer func() { _ = db.Close() }()
-		st := New(tabletest.New(t, db, table.Options{}))
+		st := newTestTable(t, db, slog.Default())
 		for round := range 2 {
 			before := len(away.Asked())
 			call := func(n, want int, do func(context.Context) error) {
@@ -80,12 +76,12 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 				return id
 			}
 			claim := func(ctx context.Context) error {
-				_, err := st.Claim(ctx, store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
+				_, err := st.Claim(ctx, &store.ClaimRequest{ID: operation(), Owner: store.NewOwner(), Lease: time.Minute, Policy: store.Policy{Retention: time.Hour}})
 				return err
 			}
 			complete := func(size int) func(context.Context) error {
 				return func(ctx context.Context) error {
-					return st.Complete(ctx, store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Policy: store.Policy{Retention: time.Hour}})
+					return st.Complete(ctx, &store.CompleteRequest{ID: operation(), Owner: store.NewOwner(), Payload: make([]byte, size), Policy: store.Policy{Retention: time.Hour}})
 				}
 			}
 			kinds := []func(context.Context) error{claim, complete(1)}
@@ -101,24 +97,4 @@ func TestCombinedCallsShareTheirConnections(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestQueueErrorIsUnknownOnceTheCallWasSent: a call that was not sent was not executed,
-// and an error of the store stays unchanged.
-func TestQueueErrorIsUnknownOnceTheCallWasSent(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ err, want error }{
-		{&batching.Error{Err: context.Canceled}, store.ErrBusy},
-		{&batching.Error{Err: context.DeadlineExceeded}, store.ErrBusy},
-		{&batching.Error{Err: &batching.PanicError{Value: "oops"}}, store.ErrUnavailable},
-		{&batching.Error{Sent: true, Err: context.Canceled}, store.ErrUnknown},
-		{fmt.Errorf("%w: postgres: batch: full", store.ErrFull), store.ErrFull},
-	} {
-		if got := queueError("claim", test.err); !errors.Is(got, test.want) || errors.Is(got, context.Canceled) {
-			t.Errorf("%v, want %v", got, test.want)
-		}
-	}
-	if got := queueError("claim", nil); got != nil {
-		t.Errorf("success became %v", got)
-	}
 }

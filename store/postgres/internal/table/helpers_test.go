@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -14,7 +12,7 @@ import (
 func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *Table {
 	t.Helper()
 	r, err := New(wire.Database{SQL: db}, Options{
-		Schema: "public", Table: "reprise_records", ExecMode: pgx.QueryExecModeExec, Logger: logger,
+		Schema: "public", Table: "reprise_records", Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)
