@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reprise-go/reprise/core/store"
-
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
@@ -54,9 +52,7 @@ again. A Redis store needs no purge: Redis deletes such records.`,
 			if store.Purger == nil {
 				return usage("Redis itself deletes records when their retention ends; purge is for a PostgreSQL store")
 			}
-			p := purging{c: c, store: store, batch: batch, pause: pause, most: most, progress: c.err.Progress()}
-			p.total = countPurgeable(ctx, store, most)
-			return p.run(ctx)
+			return (&purging{c: c, store: store, batch: batch, pause: pause, most: most, progress: c.err.Progress()}).run(ctx)
 		}),
 	}
 	flags := cmd.Flags()
@@ -67,30 +63,6 @@ again. A Redis store needs no purge: Redis deletes such records.`,
 	return cmd
 }
 
-// maxCounted is how many records are counted before a purge, so that the count is quick.
-const maxCounted = 1_000_000
-
-// countPurgeable returns how many records a purge will delete, for its progress; 0 where
-// that is not known soon.
-func countPurgeable(ctx context.Context, st *connect.Store, most int64) int64 {
-	counter, ok := store.As[interface {
-		Purgeable(ctx context.Context, limit int) (int, error)
-	}](st.Store)
-	if !ok {
-		return 0
-	}
-	ctx, cancel := st.Bounded(ctx)
-	defer cancel()
-	n, err := counter.Purgeable(ctx, maxCounted)
-	if err != nil || n == maxCounted {
-		return most
-	}
-	if most > 0 {
-		return min(int64(n), most)
-	}
-	return int64(n)
-}
-
 // purging is one run of purge.
 type purging struct {
 	c        *session
@@ -99,9 +71,7 @@ type purging struct {
 	pause    time.Duration
 	most     int64
 	progress *ui.Progress
-
-	total   int64 // how many there were at the start; 0 is unknown
-	deleted int64
+	deleted  int64
 }
 
 func (p *purging) run(ctx context.Context) error {
@@ -154,15 +124,9 @@ func (p *purging) all(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// show shows the progress, with how long the rest will take where the total is known.
+// show shows the progress, as a share of the limit if there is one.
 func (p *purging) show() {
-	elapsed := p.progress.Elapsed()
-	rest := ""
-	if p.total > p.deleted && p.deleted > 0 {
-		left := time.Duration(float64(elapsed) / float64(p.deleted) * float64(p.total-p.deleted))
-		rest = ", " + ui.Duration(left) + " to go"
-	}
-	p.progress.Show(p.deleted, p.total, "%s deleted%s%s", ui.Count(p.deleted), p.rate(elapsed), rest)
+	p.progress.Show(p.deleted, p.most, "%s deleted%s", ui.Count(p.deleted), p.rate(p.progress.Elapsed()))
 }
 
 // rate writes how many records go in a second.
