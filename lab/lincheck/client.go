@@ -238,7 +238,7 @@ func (c *client) ask(ctx context.Context, in input) (output, error) {
 		lapsed := res.Outcome == store.Claimed && res.Remaining <= 0
 		return output{
 			answer: answer{outcome: res.Outcome, attempt: res.Attempt, payload: string(res.Payload)},
-			fence:  res.Fence, lapsed: lapsed, written: c.d.clock.written(res),
+			fence:  res.Fence, lapsed: lapsed,
 			remaining: res.Remaining, measured: c.d.clock.tells(res, lapsed),
 		}, err
 	case renew:

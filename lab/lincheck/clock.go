@@ -42,9 +42,7 @@ type clock struct {
 	tick     time.Duration // a lease or a validity counts from a tick of the clock
 	late     time.Duration // and ends up to so much later
 	fenced   fenceClock    // nil where fences only count
-	unknown  time.Duration // the Remaining of a claim that found a lapsed record locked; zero: none does
 	measured bool          // Remaining is that of the record
-	waits    bool          // a claim that waited sets its lease a second time
 }
 
 // fenceClock returns when a claim took place that has a fence, by the store's clock: both
@@ -64,20 +62,9 @@ var redisClock = clock{
 	},
 }
 
-// pgClock: a claim counts from its fence, unless it waited for wholeAfter or more: then
-// its lease is made whole. Where another call is writing a lapsed record, the Remaining
-// of a claim is a nanosecond less than a millisecond, regardless of its lease.
-var pgClock = clock{
-	measured: true, unknown: time.Millisecond - time.Nanosecond, waits: true,
-	fenced: exactly,
-}
-
-const wholeAfter = 10 * time.Millisecond
-
 func exactly(fence int64) (from, to int64) { return fence, fence }
 
-// sqlClock is that of SQLite and MariaDB: a claim counts from its fence, which is read
-// with the record.
+// sqlClock is that of PostgreSQL, SQLite and MariaDB: a claim counts from its fence.
 var sqlClock = clock{measured: true, fenced: exactly}
 
 // memoryClock: fences only count, and the rest is exact.
@@ -94,10 +81,5 @@ func (c *clock) began(epoch time.Time, fence uint64) window {
 // tells reports whether Remaining says when the lease ends that the claim met. That of a
 // new lease is a lower bound, which says less than the instant of the claim.
 func (c *clock) tells(res store.ClaimResult, lapsed bool) bool {
-	return c.measured && (lapsed || res.Outcome == store.InProgress && !c.written(res))
-}
-
-// written reports whether a claim found a lapsed record that another call was writing.
-func (c *clock) written(res store.ClaimResult) bool {
-	return c.unknown != 0 && res.Outcome == store.InProgress && res.Remaining == c.unknown
+	return c.measured && (lapsed || res.Outcome == store.InProgress)
 }

@@ -110,26 +110,10 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 // busy.
 func (r record) mayBeBusy(in input) bool { return !r.held || r.owner == in.owner }
 
-// mayBeWritten reports whether a claim may be answered by InProgress because another call
-// holds the row of a lapsed record. That call is a renewal, a takeover, or the end of the
-// attempt, and the claim cannot tell them apart without waiting, which it never does: the
-// transaction of a handler (InTx) may hold the row for as long as it wants. ErrBusy would
-// be as true. But it says that the store is in trouble, and its client gets 503 after two
-// seconds instead of 409 at once, for an attempt that is in fact being ended. A record
-// that is over is claimed anew and not taken over: there the answer is ErrBusy.
-//
-// It is no order of the two calls, so lonely demands that there is another one.
-func (r record) mayBeWritten(in input) bool {
-	return r.runs() && r.owner != in.owner && r.print == in.print
-}
-
 // mayAnswer says where a store may return another result than the model, if it changes no
 // record.
 func (r record) mayAnswer(in input, out output) bool {
-	switch {
-	case out.written:
-		return r.mayBeWritten(in)
-	case in.fleeting && in.kind == claim && out.at.from < r.answered:
+	if in.fleeting && in.kind == claim && out.at.from < r.answered {
 		// The process of the attempt waits for the result to its end, which others have seen.
 		return out.outcome == store.InProgress && in.print == r.ended || out.outcome == store.Mismatch && in.print != r.ended
 	}

@@ -23,7 +23,6 @@ type deployment struct {
 	stores    []store.Store // one a process
 	exclusive bool          // an attempt is one client's, which ends it before it begins another
 	engines   bool          // the engine renews, and releases claims whose handler may not run
-	predicate bool          // SERIALIZABLE: calls for different IDs may fail because of each other
 	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
 	asksAgain bool          // a claim whose result came when most of its lease was over is repeated
 	clock     clock
@@ -47,8 +46,7 @@ func (d *deployment) executesTwice(in input, out output) bool {
 	if in.kind != claim || d.repeats {
 		return in.kind == claim
 	}
-	waited := out.unknown || out.at.to-out.earliest() >= wholeAfter // and so its lease was made whole, or may have been
-	return !d.engines && (d.clock.waits && waited || d.asksAgain && out.at.to-out.at.from > in.lease/10*9)
+	return !d.engines && d.asksAgain && out.at.to-out.at.from > in.lease/10*9
 }
 
 // The size of one history.
@@ -72,7 +70,7 @@ var everything = []string{
 // history runs clients on a deployment, and returns their calls and results.
 func history(t *testing.T, d *deployment, seed uint64) *recorder {
 	t.Helper()
-	h := &recorder{start: time.Now(), byID: map[store.ID][]porcupine.Operation{}, tally: map[string]int{}, predicate: d.predicate}
+	h := &recorder{start: time.Now(), byID: map[store.ID][]porcupine.Operation{}, tally: map[string]int{}}
 	dice := rand.New(rand.NewPCG(seed, 0))
 	names := make([]store.ID, cmp.Or(d.pace.ids, ids))
 	for i := range names {
@@ -110,10 +108,6 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 		tb.Errorf("a call answered what no model knows: %v", err)
 	}
 	for id, operations := range h.byID {
-		if !h.predicate && lonely(operations) {
-			tb.Logf("seed %d: a claim found the record of %v locked, and no other call was on its way", seed, id)
-			return false
-		}
 		result, info := porcupine.CheckOperationsVerbose(model(), operations, deadline)
 		switch result {
 		case porcupine.Ok:
@@ -132,16 +126,6 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 		}
 	}
 	return true
-}
-
-// lonely reports whether a claim found a record that another call was writing, and there
-// was no other call at that time.
-func lonely(operations []porcupine.Operation) bool {
-	return slices.ContainsFunc(operations, func(o porcupine.Operation) bool {
-		return o.Output.(output).written && !slices.ContainsFunc(operations, func(other porcupine.Operation) bool {
-			return other != o && other.Call <= o.Return && other.Return >= o.Call
-		})
-	})
 }
 
 // checked runs histories on a deployment until its time is up, and demands that each has

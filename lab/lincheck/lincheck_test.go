@@ -184,7 +184,7 @@ func pgDeployment(tb testing.TB, server *servers.PostgresServer, url string, c r
 // pgProcesses is pgDeployment over the schema of c.
 func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, options ...labtest.PoolOption) *deployment {
 	tb.Helper()
-	d := &deployment{clock: pgClock}
+	d := &deployment{clock: sqlClock}
 	for range 2 {
 		f := &labtest.Postgres{Pool: labtest.NewPool(tb, url, append(options, labtest.MaxConns(clients+4))...), Config: c}
 		var st store.Store = f.Leased(tb)
@@ -200,7 +200,7 @@ func pgProcesses(tb testing.TB, url string, c reprisepg.Config, inTx bool, optio
 func sqlDeployment(tb testing.TB, server *servers.PostgresServer, inTx bool) *deployment {
 	tb.Helper()
 	c := reprisepg.Config{Schema: labtest.SetupPostgres(tb, server).Config.Schema}
-	d := &deployment{clock: pgClock}
+	d := &deployment{clock: sqlClock}
 	for range 2 {
 		leased, err := reprisepg.NewSQL(labtest.NewDB(tb, server.URL(), labtest.MaxConns(clients+4)), c)
 		if err != nil {
@@ -243,13 +243,10 @@ func (s *completesInTx) Complete(ctx context.Context, r store.CompleteRequest) e
 func TestPostgresIsLinearizable(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	for name, mode := range map[string]pgx.QueryExecMode{
-		"prepared": 0, "exec": pgx.QueryExecModeExec, "describe exec": pgx.QueryExecModeDescribeExec,
-		"simple protocol": pgx.QueryExecModeSimpleProtocol,
-	} {
+	for name, mode := range map[string]pgx.QueryExecMode{"prepared": pgx.QueryExecModeCacheStatement, "exec": pgx.QueryExecModeExec} {
 		t.Run("leased/"+name, func(t *testing.T) {
 			t.Parallel()
-			if mode != 0 {
+			if mode == pgx.QueryExecModeExec {
 				labtest.Breadth(t, further)
 			}
 			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, labtest.ExecMode(mode)), everything...)
@@ -264,9 +261,7 @@ func TestPostgresIsLinearizable(t *testing.T) {
 		t.Run("leased/"+level, func(t *testing.T) {
 			t.Parallel()
 			labtest.Breadth(t, further)
-			d := pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, isolated)
-			d.predicate = level == "serializable"
-			checked(t, d, everything...)
+			checked(t, pgDeployment(t, server, server.URL(), reprisepg.Config{}, false, isolated), everything...)
 		})
 		t.Run("transactional/"+level, func(t *testing.T) {
 			t.Parallel()

@@ -154,7 +154,6 @@ type output struct {
 	refused string // why it did not take place
 	fence   uint64
 	lapsed  bool // a claim was granted to its owner without a new lease
-	written bool // a claim found a lapsed record that another call was writing
 
 	at        window // the time between call and answer
 	began     window // of a claim that was granted, by its fence, as far as that is known
@@ -162,14 +161,6 @@ type output struct {
 	late      time.Duration
 	measured  bool // remaining says when the lease ends
 	remaining time.Duration
-}
-
-// earliest is when a claim may have begun.
-func (o output) earliest() time.Duration {
-	if o.began != (window{}) {
-		return o.began.from
-	}
-	return o.at.from
 }
 
 // String returns the result as the call returned it, without zero fields.

@@ -16,12 +16,8 @@ type flaw string
 var flaws = []flaw{
 	"unfenced complete", "state-only complete", "unfenced release", "renew by anyone", "takeover ignoring the fingerprint",
 	"lease early", "takeover of completed", "takeover of at-most-once", "replayed beyond the retention",
-	"unknown keeps its owner", "unknown of a stranger", lapsedRuns,
+	"unknown keeps its owner", "unknown of a stranger", "lapsed attempt in progress",
 }
-
-// lapsedRuns answers that a lapsed attempt is in progress, as a store may whose record
-// another call is writing.
-const lapsedRuns flaw = "lapsed attempt in progress"
 
 // mutant is a small store, right unless it has a flaw: the model with a clock and a lock.
 type mutant struct {
@@ -52,7 +48,7 @@ func (m *mutant) do(in input) (record, answer, time.Duration) {
 		in.print = r.print
 	case m.flaw == "lease early" && in.kind == claim && seen && !r.completed:
 		lapsed = now >= r.lease.to-3*time.Millisecond
-	case m.flaw == lapsedRuns && in.kind == claim && seen && !r.completed && r.owner != in.owner:
+	case m.flaw == "lapsed attempt in progress" && in.kind == claim && seen && !r.completed && r.owner != in.owner:
 		lapsed = false
 	case m.flaw == "takeover of completed" && in.kind == claim && seen && r.completed && r.owner != in.owner && in.takeover:
 		r.completed, lapsed = false, true
@@ -87,9 +83,6 @@ func (m *mutant) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRe
 		res.Fence, res.Remaining = record.fence, record.lease.to-now
 	case store.InProgress:
 		res.Remaining = record.lease.to - now
-		if m.flaw == lapsedRuns && res.Remaining <= 0 {
-			res.Remaining = pgClock.unknown
-		}
 	}
 	return res, nil
 }
@@ -125,7 +118,7 @@ func (m *mutant) Unknown(_ context.Context, r store.UnknownRequest) error {
 func newMutant(f flaw) *deployment {
 	return &deployment{
 		stores: []store.Store{&mutant{flaw: f, start: time.Now(), records: map[store.ID]record{}}},
-		clock:  clock{measured: true, unknown: pgClock.unknown},
+		clock:  memoryClock,
 	}
 }
 

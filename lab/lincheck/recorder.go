@@ -17,8 +17,6 @@ type recorder struct {
 	tally map[string]int
 	wrong []error
 
-	predicate bool // as in [deployment]
-
 	endless int // IDs for which the checker did not come to an end
 }
 

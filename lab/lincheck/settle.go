@@ -24,9 +24,6 @@ func (h *recorder) settle(d *deployment) {
 			if known && out.fence != 0 {
 				began := d.clock.began(h.start, out.fence)
 				out.began = window{began.from - apart.to, began.to - apart.from}
-				if d.clock.waits && out.at.to-out.earliest() >= wholeAfter {
-					out.began.to = out.at.to
-				}
 				o.Output = out
 			}
 			settled = append(settled, o)

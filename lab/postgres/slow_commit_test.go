@@ -55,7 +55,7 @@ func pgCalls(st store.Store) map[string]func(ctx context.Context, r store.ClaimR
 }
 
 // pgSlowModes are the ways in which the statements of a request are sent.
-var pgSlowModes = map[string]pgx.QueryExecMode{"prepared": 0, "exec": pgx.QueryExecModeExec, "simple": pgx.QueryExecModeSimpleProtocol}
+var pgSlowModes = map[string]pgx.QueryExecMode{"prepared": pgx.QueryExecModeCacheStatement, "exec": pgx.QueryExecModeExec}
 
 const (
 	pgOver   = "valid_until <= clock_timestamp() AND lease_until <= clock_timestamp()"
@@ -141,7 +141,7 @@ func TestPostgresTransactionMeetsASlowCommit(t *testing.T) {
 	server := servers.SharedPostgres(t)
 	f := pgGates(t, server)
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer NOT NULL)")
-	s := newPgSlow(t, server, f, 0)
+	s := newPgSlow(t, server, f, pgx.QueryExecModeCacheStatement)
 	st := f.Transactional(t)
 	did, got, _ := s.play(t, &pgMeeting{
 		begin: func(t *testing.T, span time.Duration) store.ClaimRequest {
