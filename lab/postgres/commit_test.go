@@ -99,7 +99,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Run("and the look at its effect as well", func(t *testing.T) {
 		r := c.begin(t)
 		c.proxy.On("COMMIT", servers.LoseReply)
-		c.proxy.On("lease_until = lease_until", servers.LoseRequest)
+		c.proxy.On("SET revision = revision + 1", servers.LoseRequest)
 		err := pgComplete(t, c.cut, r, "answer")
 		c.judge(t, r, err)
 		pgWant(t, "complete", err, store.ErrUnknown)
@@ -134,7 +134,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 	})
 	t.Run("and another attempt has the record", func(t *testing.T) {
 		r := c.begin(t)
-		c.exec(t, c.pgDamage("lease_until = now()"), r.ID[:])
+		c.exec(t, c.pgDamage("lease_until = "+pgNow), r.ID[:])
 		rival := pgRival(r)
 		pgMustClaim(t, c.store, rival, store.Claimed)
 		c.proxy.On("COMMIT", servers.LoseRequest)
@@ -294,7 +294,7 @@ func TestPostgresPromotion(t *testing.T) {
 	}
 	retry := pgRival(open)
 	f.Pool = after.Pool
-	f.exec(t, f.pgDamage("lease_until = now()"), open.ID[:])
+	f.exec(t, f.pgDamage("lease_until = "+pgNow), open.ID[:])
 	pgMustClaim(t, promoted, retry, store.Claimed)
 	pgWant(t, "complete on the new primary", pgComplete(t, promoted, retry, "answer"), nil)
 }

@@ -79,8 +79,9 @@ func pgSmallAndCheap(t *testing.T, f *pgFixture) bool {
 	t.Helper()
 	st, body := f.Leased(t), []byte(pgBody)
 	f.exec(t, "CREATE TABLE "+f.name("bare")+" (LIKE "+f.records()+" INCLUDING ALL)")
-	insert := "INSERT INTO " + f.name("bare") + ` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
-		VALUES ($1, 1, 1, 1, 1, $2, $3, now(), now(), now(), now())`
+	insert := "INSERT INTO " + f.name("bare") + ` (fence, revision, claimed_at, lease_until, replay_until, valid_until, due_at, retention, horizon,
+			attempt, version, state, at_most_once, id, owner, fingerprint, label, description, reason)
+		VALUES (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, $1, $2, $3, '', '', '')`
 	update := "UPDATE " + f.name("bare") + " SET state = 2, payload = $2 WHERE id = $1"
 	const rate, seconds = 500, 4
 	floor := pgSustain(t, f, "bare", rate, seconds*time.Second, func(r store.ClaimRequest) {
@@ -101,14 +102,11 @@ func pgSmallAndCheap(t *testing.T, f *pgFixture) bool {
 func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
-	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), '',
-			now(), now() + interval '1 day', now() + interval '1 day' + n * interval '1 second', now()
-		FROM generate_series(1, 50000) AS n`)
+	f.exec(t, f.pgInsert("(SELECT n, sha256(n::text::bytea) AS id FROM generate_series(1, 50000) AS n) AS s", map[string]string{"due_at": pgNow + " + " + pgHour + " + n * 1000000"}))
 	f.exec(t, "ANALYZE "+f.records())
 
 	purge := pgPurgeStatement(t, f)
-	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, nil, 1)
+	text := pgValue[string](t, f.Pool, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+purge, pgx.QueryExecModeSimpleProtocol, 1000, 0)
 	var plans []struct {
 		Plan struct {
 			Hit  int `json:"Shared Hit Blocks"`
@@ -119,7 +117,7 @@ func TestPostgresIdlePurgeUsesTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	buffers := plans[0].Plan.Hit + plans[0].Plan.Read
-	if buffers > 32 || !strings.Contains(text, "reprise_records_expires_at") || strings.Contains(text, "Seq Scan") {
+	if buffers > 32 || !strings.Contains(text, "reprise_records_due_at") || strings.Contains(text, "Seq Scan") {
 		t.Errorf("an idle purge of 50,000 records reads %d buffers, want at most 32 through the index:\n%s", buffers, text)
 	}
 	t.Logf("an idle purge of 50,000 records reads %d buffers", buffers)

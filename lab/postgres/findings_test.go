@@ -66,9 +66,9 @@ func TestPostgresCheckReportsAnUnpurgedTable(t *testing.T) {
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(3))
 	st := f.Leased(t)
 	put := func(n int, age string) {
-		f.exec(t, `INSERT INTO `+f.records()+` (lease_until, valid_until, expires_at, created_at, fence, attempt, state, version, id, owner, fingerprint, payload, retention)
-			SELECT now() - interval '`+age+`', now() - interval '`+age+`', now() - interval '`+age+`', now() - interval '`+age+`', 1, 1, 2, 1,
-				sha256(('`+age+`' || n)::bytea), '\x01', '\x02', '\x03', 1 FROM generate_series(1, `+strconv.Itoa(n)+`) AS n`)
+		at := "(date_part('epoch', now() - interval '" + age + "') * 1000000)::bigint"
+		f.exec(t, f.pgInsert("(SELECT sha256(('"+age+"' || n)::bytea) AS id FROM generate_series(1, "+strconv.Itoa(n)+") AS n) AS s",
+			map[string]string{"lease_until": at, "replay_until": at, "valid_until": at, "due_at": at}))
 	}
 	pgMustClaim(t, st, pgClaim(), store.Claimed)
 	put(100, "23 hours")

@@ -21,8 +21,8 @@ import (
 func (f *pgFixture) replayed(t *testing.T, ids ...store.ID) {
 	t.Helper()
 	for _, id := range ids {
-		f.exec(t, f.pgDamage("expires_at = expires_at - interval '61 minutes', lease_until = lease_until - interval '61 minutes', "+
-			"valid_until = valid_until - interval '61 minutes'"), id[:])
+		f.exec(t, f.pgDamage("due_at = due_at - 3660000000, lease_until = lease_until - 3660000000, "+
+			"replay_until = replay_until - 3660000000, valid_until = valid_until - 3660000000"), id[:])
 	}
 }
 
@@ -66,7 +66,7 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	pgKept(t, st, brief, pgBody)
 	pgKept(t, st, over, pgBody)
 	f.replayed(t, ids...)
-	f.exec(t, f.pgDamage("expires_at = now() - interval '1 second', valid_until = now() - interval '1 second'"), over.ID[:])
+	f.exec(t, f.pgDamage("due_at = 0, valid_until = 0"), over.ID[:])
 
 	purge := func(limit, want int) {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestPostgresPurgeEmptiesPayloads(t *testing.T) {
 	if n := payloads(); n != 2 { // of kept and brief
 		t.Errorf("%d payloads are left, want 2", n)
 	}
-	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()+" WHERE expires_at <= now()"); n != 0 {
+	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()+" WHERE due_at <= "+pgNow); n != 0 {
 		t.Errorf("every purge reads %d records until their horizon ends", n)
 	}
 	expired()
@@ -136,7 +136,7 @@ func TestPostgresNoTakeoverOfAtMostOnce(t *testing.T) {
 		strict, lenient := pgHorizonClaim(), pgClaim()
 		for _, r := range []store.ClaimRequest{strict, lenient} {
 			pgMustClaim(t, f.Leased(t), r, store.Claimed)
-			f.exec(t, f.pgDamage("lease_until = now()"), r.ID[:])
+			f.exec(t, f.pgDamage("lease_until = "+pgNow), r.ID[:])
 		}
 		retry := pgRival(strict)
 		retry.Policy = lenient.Policy
@@ -164,7 +164,7 @@ func TestPostgresBatchAnswersExpired(t *testing.T) {
 	f.exec(t, f.pgDamage("payload = NULL"), emptied.ID[:])
 	for _, look := range []bool{true, false} {
 		rows, err := f.Pool.Query(t.Context(), "SELECT state, size, payload FROM "+f.name("reprise_records_claims_v1")+
-			"($1, $1, $1, array[1, 2], array[interval '1 hour', interval '1 hour'], array[3600000000, 3600000000], array[0, 0], array['', ''], array[false, false], array['', ''], $2)",
+			"($1, $1, $1, array[1, 1], array[3600000000, 3600000000], array[0, 0], array['', ''], array[0::smallint, 0::smallint], array['', ''], $2)",
 			[][]byte{present.ID[:], emptied.ID[:]}, look)
 		pgWant(t, "claims", err, nil)
 		n := 0
@@ -196,12 +196,12 @@ func TestPostgresCompletionWithoutHorizonStaysHeapOnly(t *testing.T) {
 		r := pgClaim()
 		r.Horizon = horizon
 		pgMustClaim(t, st, r, store.Claimed)
-		expiry := func() time.Time {
-			return pgValue[time.Time](t, f.Pool, "SELECT expires_at FROM "+f.records()+" WHERE id = $1", r.ID[:])
+		due := func() int64 {
+			return pgValue[int64](t, f.Pool, "SELECT due_at FROM "+f.records()+" WHERE id = $1", r.ID[:])
 		}
-		before := expiry()
+		before := due()
 		pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-		if moved := !expiry().Equal(before); moved != (horizon > 0) {
+		if moved := due() != before; moved != (horizon > 0) {
 			t.Errorf("with a horizon of %v the completion moved the indexed column: %t", horizon, moved)
 		}
 	}

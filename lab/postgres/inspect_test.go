@@ -31,10 +31,8 @@ func pgInspectors(t *testing.T, f *pgFixture) map[string]pgInspector {
 // pgRecords puts n completed records into the table.
 func (f *pgFixture) pgRecords(t *testing.T, n int) {
 	t.Helper()
-	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), repeat('x', 256)::bytea,
-			now(), now() + interval '1 day', now() + interval '1 day', now()
-		FROM generate_series(1, $1::bigint) AS n`, n)
+	f.exec(t, f.pgInsert("(SELECT n, sha256(n::text::bytea) AS id FROM generate_series(1, $1::bigint) AS n) AS s",
+		map[string]string{"fence": "n", "payload": "repeat('x', 256)::bytea"}), n)
 }
 
 // pgPages follows a listing to its end. It returns the records, and the number of pages.
@@ -104,7 +102,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	pgWant(t, "list", err, nil)
 	text := watch.last(t)
 	for _, after := range [][]byte{{}, stuck.ID[:]} {
-		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 4, "", 0, 100))
+		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 100))
 	}
 	prepared, err := f.Pool.Acquire(ctx)
 	pgWant(t, "acquire", err, nil)
@@ -112,7 +110,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	var plan string
 	_, err = prepared.Exec(ctx, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text)
 	pgWant(t, "prepare", err, nil)
-	err = prepared.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE list ('\x', 4, '', 0, 100)`, pgx.QueryExecModeSimpleProtocol).Scan(&plan)
+	err = prepared.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE list ('\\x', 100)`, pgx.QueryExecModeSimpleProtocol).Scan(&plan)
 	pgWant(t, "explain", err, nil)
 	pgKeyOrder(t, plan)
 	_, err = prepared.Exec(ctx, "RESET plan_cache_mode; DEALLOCATE list")
@@ -206,9 +204,9 @@ func TestPostgresListSelects(t *testing.T) {
 		}
 	}
 	gone, _ := claim("label 0", time.Millisecond)
-	f.exec(t, f.pgDamage("valid_until = now()"), gone.ID[:])
+	f.exec(t, f.pgDamage("valid_until = "+pgNow), gone.ID[:])
 	old, _ := claim("old", time.Minute)
-	f.exec(t, f.pgDamage("created_at = now() - interval '2 hours'"), old.ID[:])
+	f.exec(t, f.pgDamage("claimed_at = claimed_at - 2 * "+pgHour), old.ID[:])
 	ids[old.ID] = "running"
 
 	for name, st := range pgInspectors(t, f) {

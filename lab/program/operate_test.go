@@ -68,9 +68,9 @@ func TestPostgresServer(t *testing.T) {
 	}
 	f.expire = func(ctx context.Context, n int) error {
 		return f.do(ctx, `INSERT INTO "`+schema+`".reprise_records
-			(id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
-			SELECT sha256(i::text::bytea), 1, 1, 1, i, decode(repeat('01', 16), 'hex'), sha256('x'), now() - interval '1 hour', now() - interval '1 hour',
-				now() - interval '1 hour', now() - interval '2 hours' FROM generate_series(1, `+strconv.Itoa(n)+`) AS i`)
+			(id, version, state, attempt, fence, revision, owner, fingerprint, claimed_at, lease_until, replay_until, valid_until, due_at,
+				retention, horizon, at_most_once, label, description, reason)
+			SELECT sha256(i::text::bytea), 1, 1, 1, i, 1, decode(repeat('01', 16), 'hex'), sha256('x'), 1, 1, 0, 1, 1, 1000000, 0, 0, '', '', '' FROM generate_series(1, `+strconv.Itoa(n)+`) AS i`)
 	}
 	run(t, f, nil, testscript.Params{Dir: "testdata/postgres"})
 }

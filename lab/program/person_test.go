@@ -167,10 +167,10 @@ func TestInterruptedPurge(t *testing.T) {
 	const all, batch = 500, 50
 	f.fill(t, all)
 	table := pg.Config.Schema + ".reprise_records"
-	_, err := pg.Pool.Exec(t.Context(), "UPDATE "+table+" SET expires_at = now(), valid_until = now(), lease_until = now()")
+	_, err := pg.Pool.Exec(t.Context(), "UPDATE "+table+" SET due_at = 0, valid_until = 0, lease_until = 0")
 	must(t, err)
 	s := startTerminal(t, f.env, "purge", "--batch", strconv.Itoa(batch), "--pause", "400ms")
-	s.await("deleted, ", "a second", "to go")
+	s.await("deleted, ", "a second")
 	s.typeIn(keyCtrlC)
 	s.exits(130)
 	var left int
