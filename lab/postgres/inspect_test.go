@@ -100,7 +100,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	g := pgOn(labtest.NewPool(t, server.URL(), watch.option), f.Config)
 	_, err = g.Leased(t).List(ctx, lapsed)
 	pgWant(t, "list", err, nil)
-	text := watch.last(t)
+	text := watch.find(t, "ORDER BY r.id")
 	for _, after := range [][]byte{{}, stuck.ID[:]} {
 		pgKeyOrder(t, pgValue[string](t, f.Pool, "EXPLAIN (FORMAT JSON) "+text, pgx.QueryExecModeSimpleProtocol, after, 100))
 	}
@@ -110,7 +110,7 @@ func TestPostgresListFindsTheLapsedOne(t *testing.T) {
 	var plan string
 	_, err = prepared.Exec(ctx, "SET plan_cache_mode = force_generic_plan; PREPARE list AS "+text)
 	pgWant(t, "prepare", err, nil)
-	err = prepared.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE list ('\\x', 100)`, pgx.QueryExecModeSimpleProtocol).Scan(&plan)
+	err = prepared.QueryRow(ctx, `EXPLAIN (FORMAT JSON) EXECUTE list ('\x', 100)`, pgx.QueryExecModeSimpleProtocol).Scan(&plan)
 	pgWant(t, "explain", err, nil)
 	pgKeyOrder(t, plan)
 	_, err = prepared.Exec(ctx, "RESET plan_cache_mode; DEALLOCATE list")

@@ -226,5 +226,5 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 	if codes := pgFindings(t, caching.Leased(t)); !slices.Equal(codes, []string{"statement-cache"}) {
 		t.Errorf("check of a pool that caches statements finds %v", codes)
 	}
-	pgLeasedLife(t, caching.Leased(t)) // its statements do not follow the pool's mode
+	pgLeasedLife(t, caching.Leased(t)) // it sends them unprepared where the pooler loses them
 }
