@@ -22,7 +22,7 @@ type Probe struct {
 	Name     string      // of the database, in error texts
 	Store    store.Store // the store
 	Rival    store.Store // over the same records
-	LostRace error       // the error of a claim that loses every race; nil: none
+	LostRace error       // the error of a call that loses every race; nil: none
 	Advice   string      // appended to the error when a second claim was granted
 
 	Before func(context.Context, store.ID) error // the first step; nil: none
@@ -109,7 +109,7 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 		{"delete", remove},
 	} {
 		if err := step.do(); err != nil {
-			if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotApplied) {
+			if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrNotApplied) || p.LostRace != nil && errors.Is(err, p.LostRace) {
 				err = fmt.Errorf("%w: %w", store.ErrMisconfigured, err) // no other attempt has this record
 			}
 			return fmt.Errorf("%s: open: trying to %s: %w", p.Name, step.name, err)
@@ -121,11 +121,8 @@ func (p *Probe) Run(ctx context.Context) (err error) {
 // claim claims r, and returns an error if the outcome is not want.
 func (p *Probe) claim(ctx context.Context, st store.Store, r store.ClaimRequest, want store.Outcome) (store.ClaimResult, error) {
 	got, err := st.Claim(ctx, r)
-	switch {
-	case err == nil && got.Outcome != want:
+	if err == nil && got.Outcome != want {
 		err = Unexpected(got.Outcome, want)
-	case p.LostRace != nil && errors.Is(err, p.LostRace): // no other claim has this ID
-		err = fmt.Errorf("%w: %w", store.ErrMisconfigured, err)
 	}
 	return got, err
 }
