@@ -60,5 +60,6 @@ func retires(err error) bool {
 	if errors.As(err, &serverErr) {
 		return !wire.Undone(serverErr) || serverErr.Code == wire.CodeReadOnly
 	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !sqlstore.IsResult(err)
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, sqlstore.ErrLostRace) && !sqlstore.IsResult(err)
 }
