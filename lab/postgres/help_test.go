@@ -165,6 +165,9 @@ const (
 	pgNow  = "(date_part('epoch', now()) * 1000000)::bigint"
 	pgLate = "(date_part('epoch', clock_timestamp()) * 1000000)::bigint"
 	pgHour = "3600000000"
+
+	pgInAnHour = pgNow + " + " + pgHour
+	pgEnded    = "lease_until = " + pgNow + ", valid_until = " + pgNow + ", due_at = " + pgNow // of a record
 )
 
 // pgInsert is a statement that inserts a row for each row of from, such as "(SELECT

@@ -24,8 +24,8 @@ var errUndo = errors.New("undo")
 func TestPostgresClaimOutcomes(t *testing.T) {
 	t.Parallel()
 	const (
-		ends  = "now()"
-		lives = "now() + interval '1 hour'"
+		ends  = pgNow
+		lives = pgInAnHour
 		ahead = 1 << 60 // a fence far ahead of the clock
 	)
 	first := pgClaim()
@@ -45,7 +45,7 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 		return store.ClaimResult{Outcome: store.Claimed, Attempt: attempt, Fence: fence}
 	}
 	answer := func(o store.Outcome) store.ClaimResult { return store.ClaimResult{Outcome: o} }
-	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
 		f := pgSetup(t, servers.SharedPostgres(t), labtest.ExecMode(mode), labtest.MaxConns(2))
 		st := f.Leased(t)
 		pgMustClaim(t, st, first, store.Claimed)
@@ -63,15 +63,15 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 			"lapsed, behind the clock":        {row{ends, lives, ", fence = 1"}, plain, granted(4, 0), nil},
 			"lapsed, the owner's":             {row{ends, lives, ""}, own, granted(3, ahead), nil},
 			"lapsed, another request":         {row{ends, lives, ""}, other, answer(store.Mismatch), nil},
-			"lapsed, at most once":            {row{ends, lives, ", at_most_once = true"}, plain, answer(store.Lapsed), nil},
-			"lapsed, at most once, owner's":   {row{ends, lives, ", at_most_once = true"}, own, granted(3, ahead), nil},
-			"at most once, past its validity": {row{ends, ends, ", at_most_once = true"}, plain, granted(1, ahead+1), nil},
+			"lapsed, at most once":            {row{ends, lives, ", at_most_once = 1"}, plain, answer(store.Lapsed), nil},
+			"lapsed, at most once, owner's":   {row{ends, lives, ", at_most_once = 1"}, own, granted(3, ahead), nil},
+			"at most once, past its validity": {row{ends, ends, ", at_most_once = 1"}, plain, granted(1, ahead+1), nil},
 			"lapsed, no takeover":             {row{ends, lives, ""}, careful, answer(store.Lapsed), nil},
 			"lapsed, no attempts left":        {row{ends, lives, ""}, limit(3), answer(store.Lapsed), nil},
 			"lapsed, one attempt left":        {row{ends, lives, ""}, limit(4), granted(4, ahead+1), nil},
 			"lapsed past its retention":       {row{ends, ends, ""}, other, granted(1, ahead+1), nil},
 			"completed":                       {row{ends, lives, ", state = 2, payload = ''"}, plain, answer(store.Completed), nil},
-			"replayed":                        {row{ends, lives, ", state = 2, payload = '', expires_at = now()"}, plain, answer(store.Expired), nil},
+			"replayed":                        {row{ends, lives, ", state = 2, payload = '', replay_until = " + ends}, plain, answer(store.Expired), nil},
 			"emptied":                         {row{ends, lives, ", state = 2"}, plain, answer(store.Expired), nil},
 			"emptied, another request":        {row{ends, lives, ", state = 2"}, other, answer(store.Mismatch), nil},
 			"emptied, past its horizon":       {row{ends, ends, ", state = 2"}, careful, granted(1, ahead+1), nil},
@@ -82,8 +82,10 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 			"unreadable past its retention":   {row{ends, ends, ", version = 2"}, plain, answer(0), store.ErrCorrupt},
 		} {
 			f.exec(t, "DELETE FROM "+f.records())
-			f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
-				VALUES ($1, 1, 1, 3, $2, $3, $4, `+test.row.lease+", "+test.row.valid+", "+lives+", now())", first.ID[:], int64(ahead), first.Owner[:], first.Fingerprint[:])
+			f.exec(t, f.pgInsert("(SELECT $1::bytea AS id) AS s", map[string]string{
+				"owner": "$2::bytea", "fingerprint": "$3::bytea", "fence": "$4::bigint", "attempt": "3", "state": "1", "payload": "NULL::bytea",
+				"lease_until": test.row.lease, "valid_until": test.row.valid,
+			}), first.ID[:], first.Owner[:], first.Fingerprint[:], int64(ahead))
 			f.exec(t, f.pgDamage("attempt = 3"+test.row.more), first.ID[:])
 			place := "SELECT ctid::text FROM " + f.records()
 			before := pgValue[string](t, f.Pool, place)
@@ -122,26 +124,27 @@ func TestPostgresClaimOutcomes(t *testing.T) {
 	}
 }
 
-// TestPostgresReplayEndsAtItsInstant: the statements of a claim answer the payload until
-// expires_at, and not at it. In a transaction now() stands still, so that it can be met.
+// TestPostgresReplayEndsAtItsInstant: the look of a claim and a batch of claims answer
+// the payload until replay_until, and not at it. In a transaction now() stands still, so
+// that it can be met.
 func TestPostgresReplayEndsAtItsInstant(t *testing.T) {
 	t.Parallel()
 	statements := &pgStatements{}
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4), statements.option)
-	texts := f.statements(t, statements)
 	r := pgClaim()
 	pgMustClaim(t, f.Leased(t), r, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, pgBody), nil)
-	for what, args := range map[string][]any{
-		"claim": {r.ID[:], r.Owner[:], r.Fingerprint[:], int64(1), time.Minute, int64(60000000), int64(0), "l", false, ""},
-	} {
-		for end, replayed := range map[string]bool{"now()": false, "now() + interval '1 microsecond'": true} {
+	pgMustClaim(t, f.Leased(t), pgRival(r), store.Completed)
+	look := statements.find(t, "NOT pg_is_in_recovery()")
+	batch := "SELECT * FROM " + f.name("reprise_records_claims_v1") + "(array[$1::bytea], array[''::bytea], array[''::bytea], array[1], array[1], array[0], array[''], array[0]::smallint[], array[''], true)"
+	for what, text := range map[string]string{"look": look, "batch": batch} {
+		for end, replayed := range map[string]bool{pgNow: false, pgNow + " + 1": true} {
 			f.pgUndone(t, what, func(tx pgx.Tx) error {
 				ctx := context.WithoutCancel(t.Context())
-				if _, err := tx.Exec(ctx, f.pgDamage("expires_at = "+end), r.ID[:]); err != nil {
+				if _, err := tx.Exec(ctx, f.pgDamage("replay_until = "+end), r.ID[:]); err != nil {
 					return err
 				}
-				rows, err := tx.Query(ctx, texts[what], args...)
+				rows, err := tx.Query(ctx, text, r.ID[:])
 				if err != nil {
 					return err
 				}
@@ -158,17 +161,19 @@ func TestPostgresReplayEndsAtItsInstant(t *testing.T) {
 }
 
 // TestPostgresLargeReplays: a response that is larger than a batch of claims answers is
-// replayed whole, however the claim is sent.
+// replayed whole, alone and to many callers at once.
 func TestPostgresLargeReplays(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	st := f.Leased(t)
 	r, body := pgClaim(), strings.Repeat("x", 64<<10+1)
-	pgMustClaim(t, f.Leased(t), r, store.Claimed)
-	pgWant(t, "complete", pgComplete(t, f.Leased(t), r, body), nil)
-	for _, mode := range pgModes {
-		g := f.in(t, mode)
-		if got := pgMustClaim(t, g.Leased(t), pgRival(r), store.Completed); string(got.Payload) != body {
-			t.Errorf("%v: %d bytes are replayed of %d", mode, len(got.Payload), len(body))
-		}
+	pgMustClaim(t, st, r, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, st, r, body), nil)
+	for _, callers := range []int{1, manyCallers} {
+		pgTogether(callers, func(int) {
+			if got := pgMustClaim(t, st, pgRival(r), store.Completed); string(got.Payload) != body {
+				t.Errorf("%d bytes are replayed of %d", len(got.Payload), len(body))
+			}
+		})
 	}
 }

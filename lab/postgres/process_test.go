@@ -25,7 +25,6 @@ const (
 	pgChildURL    = "REPRISE_TEST_CHILD_URL"
 	pgChildSchema = "REPRISE_TEST_CHILD_SCHEMA"
 	pgChildID     = "REPRISE_TEST_CHILD_ID"
-	pgChildPurges = "REPRISE_TEST_CHILD_PURGES" // it purges with this store, and does nothing else
 )
 
 // pgStoppedTimeout is the TxTimeout of TestPostgresStoppedProcess and of its child.
@@ -83,10 +82,6 @@ func TestPostgresChild(t *testing.T) {
 	defer pool.Close()
 	c := reprisepg.Config{Schema: os.Getenv(pgChildSchema), TxTimeout: pgStoppedTimeout}
 	f := pgOn(pool, c)
-	if kind := os.Getenv(pgChildPurges); kind != "" {
-		pgPurgeAsChild(t, f, kind)
-		return
-	}
 	st := f.Transactional(t)
 	r := pgClaim()
 	r.Fingerprint, r.Lease = store.Fingerprint{}, time.Second // as the other process has it
@@ -123,11 +118,10 @@ type pgChild struct {
 	input io.Writer
 }
 
-func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest, env ...string) *pgChild {
+func startPgChild(t *testing.T, url, schema string, r store.ClaimRequest) *pgChild {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPostgresChild$", "-test.v") //nolint:gosec // this very program
 	cmd.Env = append(os.Environ(), pgChildURL+"="+url, pgChildSchema+"="+schema, pgChildID+"="+r.ID.String())
-	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
 	if err != nil {

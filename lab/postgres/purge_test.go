@@ -67,7 +67,7 @@ func TestPostgresPurgeAgainstReclaims(t *testing.T) {
 					}
 					pgMustClaim(t, st, pgRival(key), store.Completed)
 					reclaimed.Add(1)
-					f.exec(t, f.pgDamage("valid_until = now(), expires_at = now()"), key.ID[:])
+					f.exec(t, f.pgDamage("valid_until = "+pgNow+", due_at = "+pgNow), key.ID[:])
 				}
 			}
 		})
@@ -104,10 +104,9 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	f := pgSetup(t, servers.StartPostgres(t))
 	store := f.Leased(t)
 	f.exec(t, "ALTER TABLE "+f.records()+" SET (autovacuum_enabled = off)")
-	f.exec(t, "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-		SELECT sha256(n::text::bytea), 1, 2, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'), '',
-			now(), now() - interval '1 day', now() - interval '1 day' + n * interval '1 millisecond', now() - interval '2 days'
-		FROM generate_series(1, $1::integer) AS n`, records)
+	f.exec(t, f.pgInsert("(SELECT sha256(n::text::bytea) AS id, n FROM generate_series(1, $1::integer) AS n) AS s", map[string]string{
+		"valid_until": pgNow + " - 24 * " + pgHour, "due_at": pgNow + " - 24 * " + pgHour + " + n * 1000",
+	}), records)
 	f.exec(t, "VACUUM ANALYZE "+f.records())
 
 	old, err := f.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
@@ -119,7 +118,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	reads := func() int {
 		f.Pool.Reset() // a session reports its reads when it ends
 		return pgValue[int](t, f.Pool, `SELECT pg_stat_force_next_flush()::text::integer FROM (SELECT 1) AS x WHERE false
-			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_expires_at"))
+			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_due_at"))
 	}
 	before := reads()
 	deleted := 0
@@ -139,6 +138,31 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 		t.Errorf("a purge of %d records in batches of %d read %d index entries, want about as many as records", records, batch, read)
 	} else {
 		t.Logf("a purge of %d records read %d index entries", records, read)
+	}
+}
+
+// TestPostgresPurgeKeepsVisibleRecords: a record that the purge finds in its index stays
+// while it is visible: an attempt whose lease lives, and a lapsed one within its
+// retention.
+func TestPostgresPurgeKeepsVisibleRecords(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	st := f.Leased(t)
+	const live, over = pgInAnHour, pgNow + " - 1000000"
+	for _, r := range []struct{ lease, valid, payload string }{
+		{live, over, "NULL"}, {over, live, "NULL"}, // seen
+		{over, over, "NULL"}, {over, over, "''"}, {live, over, "''"}, // the lease of a response says when it was completed
+	} {
+		key := pgClaim()
+		pgMustClaim(t, st, key, store.Claimed)
+		f.exec(t, f.pgDamage("due_at = "+over+", lease_until = "+r.lease+", valid_until = "+r.valid+", payload = "+r.payload+
+			", state = CASE WHEN "+r.payload+"::bytea IS NULL THEN 1 ELSE 2 END"), key.ID[:])
+	}
+	if n, err := st.Purge(t.Context(), 1); err != nil || n != 1 {
+		t.Errorf("a purge of one record deleted %d, %v", n, err)
+	}
+	if n, err := st.Purge(t.Context(), 100); err != nil || n != 2 {
+		t.Errorf("%d records were purged after the first, %v; want 2", n, err)
 	}
 }
 

@@ -38,9 +38,9 @@ func TestPostgresLostRacesAreRepeated(t *testing.T) {
 		f.exec(t, fmt.Sprintf(`DROP SEQUENCE IF EXISTS %[1]s; CREATE SEQUENCE %[1]s;
 			CREATE OR REPLACE FUNCTION %[2]s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				IF nextval('%[1]s') <= %[3]d THEN RAISE EXCEPTION 'lost' USING ERRCODE = '%[4]s'; END IF;
-				RETURN OLD;
+				RETURN NEW;
 			END $$;
-			CREATE OR REPLACE TRIGGER lost BEFORE DELETE ON %[5]s FOR EACH ROW EXECUTE FUNCTION %[2]s()`,
+			CREATE OR REPLACE TRIGGER lost BEFORE UPDATE ON %[5]s FOR EACH ROW EXECUTE FUNCTION %[2]s()`,
 			f.name("tries"), f.name("lose"), test.lost, test.code, f.records()), pgx.QueryExecModeSimpleProtocol)
 		r := pgClaim()
 		pgMustClaim(t, st, r, store.Claimed)
@@ -80,18 +80,18 @@ func (p *pgBefore) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 
 // TestPostgresRecordChangesBeforeItsTakeover: a claim has judged a record and is about to
 // rewrite its row. Whatever becomes of the record first, the claim looks again, and is
-// answered from what it finds then. A fence does not fall.
+// answered from what it finds then, over the same connection. A fence does not fall.
 func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 	t.Parallel()
-	before := &pgBefore{part: "SKIP LOCKED"}
+	before := &pgBefore{part: "SET attempt = "}
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(2))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	other := f.Leased(t)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-		g := pgOn(labtest.NewPool(t, server.URL(), before.option, labtest.ExecMode(mode), labtest.MaxConns(1)), f.Config)
-		st := g.Leased(t)
+		pool := labtest.NewPool(t, server.URL(), before.option, labtest.ExecMode(mode), labtest.MaxConns(1))
+		st, session := pgOn(pool, f.Config).Leased(t), pgValue[int](t, pool, "SELECT pg_backend_pid()")
 		for _, over := range []bool{false, true} {
 			var (
 				r    store.ClaimRequest
@@ -108,7 +108,7 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 			changes := map[string]change{
 				"nothing":               {func() {}, store.Claimed, 2},
 				"claimed":               {func() { claim(next) }, store.InProgress, 0},
-				"claimed and lapsed":    {func() { claim(next); f.exec(t, f.pgDamage("lease_until = now()"), r.ID[:]) }, store.Claimed, 3},
+				"claimed and lapsed":    {func() { claim(next); f.exec(t, f.pgDamage("lease_until = "+pgNow), r.ID[:]) }, store.Claimed, 3},
 				"claimed and completed": {func() { claim(next); pgWant(t, "complete", pgComplete(t, other, next, "b"), nil) }, store.Completed, 0},
 				"claimed and released":  {func() { claim(next); release(next) }, store.Claimed, 1},
 				"purged":                {func() { f.exec(t, "DELETE FROM "+f.records()) }, store.Claimed, 1},
@@ -132,9 +132,9 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				r = pgClaim()
 				next = pgRival(r)
 				claim(r)
-				lapse := "lease_until = now()"
+				lapse := "lease_until = " + pgNow
 				if over {
-					lapse += ", valid_until = now()"
+					lapse = pgEnded
 				}
 				f.exec(t, f.pgDamage(lapse), r.ID[:])
 				done := false
@@ -145,6 +145,9 @@ func TestPostgresRecordChangesBeforeItsTakeover(t *testing.T) {
 				}
 				f.exec(t, "DELETE FROM "+f.records())
 			}
+		}
+		if now := pgValue[int](t, pool, "SELECT pg_backend_pid()"); now != session {
+			t.Errorf("%v: a claim that lost a race closed its connection", mode)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestPostgresReleaseWaitsForItsClaim(t *testing.T) {
 						r := pgClaim()
 						if test.there {
 							pgMustClaim(t, s.quick, r, store.Claimed)
-							f.exec(t, f.pgDamage("lease_until = clock_timestamp()"), r.ID[:])
+							f.exec(t, f.pgDamage("lease_until = "+pgLate), r.ID[:])
 						}
 						return pgRival(r)
 					},

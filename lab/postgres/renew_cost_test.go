@@ -36,11 +36,8 @@ func TestPostgresRenewalsLookAtTheirOwnRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.StartPostgres(t, "autovacuum=off"))
 	const records = 5000
-	insert := "INSERT INTO " + f.records() + ` (id, version, state, attempt, fence, owner, fingerprint, lease_until, valid_until, expires_at, created_at)
-		SELECT sha256(n::text::bytea), 1, 1, 1, n, substr(sha256(n::text::bytea), 1, 16), sha256('f'),
-			now() + interval '1 hour', now() + interval '1 day', now() + interval '1 day', now()
-		FROM generate_series(1, $1::int) AS n`
-	f.exec(t, insert, records)
+	f.exec(t, f.pgInsert("(SELECT sha256(n::text::bytea) AS id FROM generate_series(1, $1::int) AS n) AS s",
+		map[string]string{"state": "1", "payload": "NULL::bytea", "lease_until": pgInAnHour}), records)
 	renewal := pgStatementOf(t, f, func(st *reprisepg.Store) error {
 		_, err := st.Renew(t.Context(), []store.RenewRequest{{ID: store.ID{1}, Owner: store.NewOwner(), Lease: store.MaxDuration}})
 		return err

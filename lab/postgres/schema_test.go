@@ -42,21 +42,43 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 }
 
 // TestPostgresTableAsMigrated: without CHECK constraints a row still has a value in every
-// column but the payload and the reason, an ID that no other has, and a place in the
+// column but the payload, an ID that no other has, and a place in the
 // purge's index.
 func TestPostgresTableAsMigrated(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
 	nullable := pgValue[string](t, f.Pool, "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attnotnull", f.records())
-	if nullable != "payload reason description" {
+	if nullable != "payload" {
 		t.Errorf("columns without NOT NULL: %s", nullable)
 	}
 	indexes := pgValue[string](t, f.Pool, `SELECT string_agg(regexp_replace(indexdef, ' (INDEX|ON) .*\(', ' ('), '; ' ORDER BY indexdef DESC) FROM pg_indexes
 		WHERE schemaname = $1 AND tablename = 'reprise_records'`, f.Config.Schema)
-	if indexes != "CREATE UNIQUE (id); CREATE (expires_at)" {
+	if indexes != "CREATE UNIQUE (id); CREATE (due_at)" {
 		t.Errorf("indexes: %s", indexes)
 	}
 	if _, err := f.Pool.Exec(t.Context(), "INSERT INTO "+f.name("reprise_records_migrations")+" VALUES (1)"); err == nil {
 		t.Error("a migration is recorded twice")
 	}
+}
+
+// TestPostgresVersionOfTheSchema: 0 without one, and the last migration after Migrate,
+// which creates the schema only where it is missing.
+func TestPostgresVersionOfTheSchema(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
+	list, err := reprisepg.Migrations(f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(c reprisepg.Config, want int) {
+		t.Helper()
+		if got, err := reprisepg.SchemaVersion(t.Context(), f.Pool, c); err != nil || got != want {
+			t.Errorf("SchemaVersion is %d, %v; want %d", got, err, want)
+		}
+	}
+	version(f.Config, len(list))
+	another := reprisepg.Config{Schema: f.Config.Schema, Table: "another"}
+	version(another, 0)
+	pgWant(t, "migrate in a schema that is there", reprisepg.Migrate(t.Context(), f.Pool, another), nil)
+	version(another, len(list))
 }

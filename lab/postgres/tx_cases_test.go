@@ -196,7 +196,7 @@ func TestPostgresStaleOwnersCommitNothing(t *testing.T) {
 			pgWant(t, "insert", h.insert(a.Context(), len(name)), nil)
 			r := pgClaim()
 			r.ID, r.Fingerprint = a.ID(), store.Fingerprint{}
-			h.exec(t, h.pgDamage("lease_until = now()"), r.ID[:])
+			h.exec(t, h.pgDamage("lease_until = "+pgNow), r.ID[:])
 			test.between(r)
 			before := h.effects(t)
 			h.complete(t, a, reprise.Completion{Payload: []byte("answer")}, test.want)

@@ -110,10 +110,10 @@ func TestPostgresUndoneBatch(t *testing.T) {
 	t.Error("no batch of claims and completions was sent twice")
 }
 
-// TestPostgresBatchRecreatesAReleasedRecord: a batch sees a record and creates it,
-// because its owner released it in between. The call that owns the new record has claimed
-// it: if it reported another owner, no process would run the record.
-func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
+// TestPostgresBatchRecreatesADeletedRecord: a batch sees a record and creates it, because
+// it was deleted in between, as a purge does. The call that owns the new record has
+// claimed it: if it reported another owner, no process would run the record.
+func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
 	f := pgSetup(t, server, labtest.MaxConns(40))
@@ -131,6 +131,7 @@ func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
 	blocker, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
+	put := f.pgInsert("(SELECT $1::bytea AS id) AS s", nil)
 	owners, claims := make([]store.ClaimRequest, manyCallers), make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		owners[i] = pgClaim()
@@ -140,8 +141,7 @@ func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
 			pgMustClaim(t, other, owners[i], store.Claimed)
 			continue
 		}
-		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-			VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, claims[i].ID[:]); err != nil {
+		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'", f.Config.Schema) > 0
 	})
 	for i := 1; i < manyCallers; i += 2 {
-		pgWant(t, "release", other.Release(t.Context(), owners[i].ID, owners[i].Owner), nil)
+		f.exec(t, "DELETE FROM "+f.records()+" WHERE id = $1", owners[i].ID[:])
 	}
 	pgWant(t, "rollback", blocker.Rollback(t.Context()), nil)
 	<-ended
@@ -170,7 +170,7 @@ func TestPostgresBatchRecreatesAReleasedRecord(t *testing.T) {
 		}
 	}
 	if created == 0 {
-		t.Error("no claim created the record that another owner released")
+		t.Error("no claim created a record that was deleted")
 	}
 }
 
@@ -185,11 +185,11 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 	blocker, err := f.Pool.Begin(t.Context())
 	pgWant(t, "begin", err, nil)
 	defer func() { _ = blocker.Rollback(context.WithoutCancel(t.Context())) }()
+	put := f.pgInsert("(SELECT $1::bytea AS id) AS s", nil)
 	claims := make([]store.ClaimRequest, manyCallers)
 	for i := range claims {
 		claims[i] = pgClaim()
-		if _, err := blocker.Exec(t.Context(), "INSERT INTO "+f.records()+` (id, version, state, attempt, fence, owner, fingerprint, payload, lease_until, valid_until, expires_at, created_at)
-			VALUES ($1::bytea, 1, 2, 1, 1, substr($1::bytea, 1, 16), $1::bytea, '', now(), now() + interval '1 hour', now() + interval '1 hour', now())`, claims[i].ID[:]); err != nil {
+		if _, err := blocker.Exec(t.Context(), put, claims[i].ID[:]); err != nil {
 			t.Fatal(err)
 		}
 	}
