@@ -200,12 +200,12 @@ func newClusterStore(t *testing.T, addr string, change func(*redis.Options)) *St
 	return s
 }
 
-// eventually polls for ten seconds.
+// eventually polls for up to a minute.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
 		if time.Now().After(deadline) {
-			t.Fatalf("not within ten seconds: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

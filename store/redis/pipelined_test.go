@@ -33,7 +33,7 @@ func newPipelined(t *testing.T, f *fake, c Config) (*Store, *atomic.Int64) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	for deadline := time.Now().Add(10 * time.Second); pipelined.Load() == 0; {
+	for deadline := time.Now().Add(time.Minute); pipelined.Load() == 0; {
 		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err != nil || time.Now().After(deadline) {
 			t.Fatalf("no call was pipelined: %v", err)
 		}

@@ -87,13 +87,13 @@ func connect(tb testing.TB, s *server, change ...func(*redis.Options)) *pipeline
 // do sends a call, and connects and sends it again while it is left to the client.
 func do(ctx context.Context, tb testing.TB, p *pipeline, c Call) (Answer, error) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
 		a, err := p.do(ctx, c)
 		if !errors.Is(err, errNotTaken) {
 			return a, err
 		}
 		if time.Now().After(deadline) {
-			tb.Fatal("no call was taken for ten seconds")
+			tb.Fatal("no call was taken for a minute")
 		}
 		p.connect()
 	}
@@ -109,12 +109,12 @@ func must(tb testing.TB, p *pipeline, name string) string {
 	return a.Replies[0].Text
 }
 
-// eventually polls for ten seconds.
+// eventually polls for up to a minute.
 func eventually(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within ten seconds: %s", what)
+			tb.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

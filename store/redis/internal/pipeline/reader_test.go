@@ -32,7 +32,7 @@ func TestCallNeverGetsTheAnswerOfAnother(t *testing.T) {
 			s.answer.Store(func(_ int, command []string) string {
 				answer := fakeserver.Bulk(command[1])
 				once.Do(func() {
-					for deadline := time.Now().Add(5 * time.Second); c.inFlight.Load() < calls && time.Now().Before(deadline); {
+					for deadline := time.Now().Add(time.Minute); c.inFlight.Load() < calls && time.Now().Before(deadline); {
 						time.Sleep(time.Millisecond) //nolint:forbidigo // polls
 					}
 					answer = extra + answer
@@ -158,26 +158,32 @@ func TestSilentServerIsNoticed(t *testing.T) {
 	s.answerPipeline(fakeserver.Mute)
 	start := time.Now()
 	_, err := do(t.Context(), t, p, text(""))
-	if took := time.Since(start); took < read || took > 5*time.Second || !errors.Is(err, errSilence) {
-		t.Errorf("%v after %v, want silence after %v or a little more", err, took, read)
+	if took := time.Since(start); took < read || !errors.Is(err, errSilence) {
+		t.Errorf("%v after %v, want silence after %v or more", err, took, read)
 	}
 	eventually(t, "the connection ends", c.isEnded)
 }
 
-// A caller waits for its answer no longer than its context lasts.
+// A caller waits for its answer no longer than its context lasts, and leaves it in flight.
 func TestCallLeavesItsPipelineInTime(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, answering(fakeserver.Bulk("")))
-	p := connect(t, s, func(o *redis.Options) { o.ReadTimeout = 20 * time.Second })
+	p := connect(t, s, func(o *redis.Options) { o.ReadTimeout = time.Hour })
 	t.Cleanup(s.Stop) // before the pipeline is closed, which would wait for answers
 	s.answerPipeline(fakeserver.Mute)
-	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		start := time.Now()
-		_, err := do(ctx, t, p, text(""))
+	for n := range int64(3) {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { _, err := do(ctx, t, p, text("")); left <- err }()
+		eventually(t, "the call is in flight", func() bool { return p.conn.Load().inFlight.Load() == n+1 })
 		cancel()
-		if took := time.Since(start); took > 10*time.Second || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUnsent) {
-			t.Errorf("a call of 50 ms took %v: %v", took, err)
+		select {
+		case err := <-left:
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnsent) {
+				t.Errorf("a call whose context ended on the way: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("a call goes on after its context")
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
