@@ -265,10 +265,11 @@ func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 	redisWant(t, "before", err, store.ErrUnavailable)
 
 	proxy.Set(t, servers.Stall)
+	before := proxy.Counts().Held
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error)
 	go func() { _, err := st.Claim(ctx, r); returned <- err }()
-	time.Sleep(20 * time.Millisecond) //nolint:forbidigo // it is written by then, or this shows nothing new
+	redisEventually(t, "it is on its way", func() bool { return proxy.Counts().Held > before })
 	cancel()
 	redisWant(t, "on its way", <-returned, store.ErrUnknown)
 	other := redisClaim()

@@ -2,8 +2,8 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,21 +135,23 @@ func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 	redisWant(t, "complete what lapsed", redisComplete(t, st, lapsed, "late"), nil)
 }
 
-// A duplicate that waits in another process has its result at once, not at its next poll,
-// and so has one whose fellow watcher died.
-func TestRedisWaiterIsNotifiedAtOnce(t *testing.T) {
+// A duplicate that waits in another process is notified of its result, and so is one whose
+// fellow watcher died. The engine then asks at once: TestWatchIsAHint of core.
+func TestRedisWaitersInAnotherProcessAreNotified(t *testing.T) {
 	t.Parallel()
-	const keys, polls = 96, 7 // after which it polls twice a second
+	const keys = 96
 	addr := servers.Redis.Start(t).Addr()
-	config := repriseredis.Config{}
-	process := func() (*reprise.Engine, *redis.Client) {
-		client := labtest.RedisClient(t, addr)
-		return redisEngine(t, labtest.RedisStore(t, client, config), reprise.Config{}), client
-	}
 	admin := labtest.RedisClient(t, addr)
-	owner, _ := process()
-	dead, dying := process()
-	waiter, _ := process()
+	process := func() (*redisHeard, *redis.Client) {
+		client := labtest.RedisClient(t, addr)
+		return &redisHeard{Store: labtest.RedisStore(t, client, repriseredis.Config{}), t: t}, client
+	}
+	st, _ := process()
+	owner := redisEngine(t, st, reprise.Config{})
+	st, dying := process()
+	dead := redisEngine(t, st, reprise.Config{})
+	st, _ = process()
+	waiter := redisEngine(t, st, reprise.Config{})
 	op := func(i int) reprise.Operation {
 		return reprise.Operation{Scope: "s", Key: strconv.Itoa(i), Wait: time.Minute}
 	}
@@ -170,31 +172,62 @@ func TestRedisWaiterIsNotifiedAtOnce(t *testing.T) {
 	_ = dying.Close()
 	leave()
 
-	ended := make([]chan time.Time, keys)
-	calls = redisCalls(t, admin)["evalsha"]
-	for i := range ended {
-		ended[i] = make(chan time.Time, 1)
-		go func() {
+	var waiting sync.WaitGroup
+	for i := range keys {
+		waiting.Go(func() {
 			got, err := waiter.Begin(t.Context(), op(i))
 			if err != nil || got.Outcome != reprise.Replayed {
 				t.Errorf("the duplicate: %v, %v", got.Outcome, err)
 			}
-			ended[i] <- time.Now()
-		}()
+		})
 	}
-	redisEventually(t, "the waiters poll seldom", func() bool { return redisCalls(t, admin)["evalsha"]-calls >= keys*polls })
-
-	var took []time.Duration
-	for i, a := range attempts {
+	redisEventually(t, "the waiters have asked", func() bool { return st.count(&st.asked) == keys })
+	for _, a := range attempts {
 		_, err := a.Complete(reprise.Completion{Payload: []byte("answer")})
 		redisWant(t, "complete", err, nil)
-		done := time.Now()
-		took = append(took, (<-ended[i]).Sub(done))
 	}
-	slices.Sort(took)
-	t.Logf("answers after %v", took)
-	// Of 96 that poll, half have their answer within 250ms, and hardly ever within 200ms.
-	if median := took[keys/2]; median > 200*time.Millisecond {
-		t.Errorf("half of the waiters had their answer after more than %v: they polled", median)
+	waiting.Wait()
+	redisEventually(t, "every waiter is notified", func() bool { return st.count(&st.heard) == keys })
+}
+
+// redisHeard notes the records of which a waiter asked in vain, and of whose end one was
+// notified. It keeps watches until the test ends.
+type redisHeard struct {
+	*repriseredis.Store
+
+	t            *testing.T
+	asked, heard sync.Map
+}
+
+func (*redisHeard) count(ids *sync.Map) (n int) {
+	ids.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+// Claim implements [store.Store].
+func (s *redisHeard) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	got, err := s.Store.Claim(ctx, r)
+	if err == nil && r.Waiting && got.Outcome == store.InProgress {
+		s.asked.Store(r.ID, true)
 	}
+	return got, err
+}
+
+// Watch implements [store.Waiter].
+func (s *redisHeard) Watch(ctx context.Context, id store.ID) (<-chan struct{}, func(), error) {
+	changed, stop, err := s.Store.Watch(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return nil, nil, err
+	}
+	passed := make(chan struct{}, 1)
+	go func() {
+		defer stop()
+		select {
+		case <-changed:
+			s.heard.Store(id, true)
+			passed <- struct{}{}
+		case <-s.t.Context().Done():
+		}
+	}()
+	return passed, func() {}, nil
 }

@@ -172,7 +172,7 @@ func TestACallDoesNotWaitForTheDialOfAnother(t *testing.T) {
 	}
 	select {
 	case err := <-first:
-		t.Errorf("the first call ended before the second: %v", err)
+		t.Fatalf("the first call ended before the second: %v", err)
 	default:
 	}
 	f.Stop()
