@@ -165,7 +165,7 @@ check/test: $(BIN)/golangci-lint ## Prove that the checks fail when they should
 
 SUITES ?=
 BENCHFLAGS ?=
-bench: ## Measure over HTTP beside floors, in 40 minutes: SUITES=list BENCHFLAGS='-rounds 12'; -full adds 10⁶ keys, an hour at a fixed rate, 10⁴ in flight
+bench: ## Measure over HTTP beside floors, in 40 minutes: SUITES=list BENCHFLAGS='-rounds 12'
 	@$(servers)
 	go run ./lab/bench $(if $(SUITES),-suites $(SUITES)) $(BENCHFLAGS)
 bench/peers: ## Measure beside other libraries: Fiber's own middleware, and npm's on Express

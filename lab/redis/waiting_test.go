@@ -135,7 +135,7 @@ func TestRedisAWaitersClaimIsBoundToItsRequest(t *testing.T) {
 	redisWant(t, "complete what lapsed", redisComplete(t, st, lapsed, "late"), nil)
 }
 
-// A duplicate that waits in another process is notified of its result, and so is one whose
+// A duplicate that waits in another process is notified of its result, also one whose
 // fellow watcher died. The engine then asks at once: TestWatchIsAHint of core.
 func TestRedisWaitersInAnotherProcessAreNotified(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -105,35 +104,10 @@ func (c *conn) once(kind Kind, mark bool) error {
 		}
 		replayed := containsFold(head, marked)
 		if !bytes.HasPrefix(head, created) || c.body > 0 && size != c.body || mark && replayed != (kind == Replay) {
-			return &wrongError{kind, string(c.answer[:n])}
+			return fmt.Errorf("a request of kind %s was answered %q", kind, c.answer[:n])
 		}
 		return nil
 	}
-}
-
-// wrongError is a response that is not the one of a benchmark server.
-type wrongError struct {
-	kind     Kind // of the request
-	response string
-}
-
-// Error implements error.
-func (e *wrongError) Error() string {
-	return fmt.Sprintf("a request of kind %s was answered %q", e.kind, e.response)
-}
-
-// problemCode finds the code in the body of a problem.
-var problemCode = regexp.MustCompile(`"code":"([a-z-]+)"`)
-
-// name returns the status of the response, with the code of the middleware's problem if
-// it is one: "503 store-unavailable".
-func (e *wrongError) name() string {
-	_, rest, _ := strings.Cut(e.response, " ")
-	status, _, _ := strings.Cut(rest, " ")
-	if code := problemCode.FindStringSubmatch(e.response); code != nil {
-		status += " " + code[1]
-	}
-	return status
 }
 
 // contentLength reads the length of a body.

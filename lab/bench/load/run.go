@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,65 +24,48 @@ func newPrefix() string {
 	return hex.EncodeToString(b[:]) + "-0000-4000-8000-000000000000"
 }
 
-// Run follows an order. It calls ready when the connections are warm, waits for it to
-// return, and measures then.
-func Run(ctx context.Context, o Order, ready func() error) (Result, error) {
+// Run follows an order. It calls begin when the connections are warm, right before the
+// measurement. A response that is not the one of a benchmark server is an error.
+func Run(ctx context.Context, o Order, begin func()) (Result, error) {
 	l := &running{Order: o}
 	defer l.close()
-	if err := l.connect(ctx); err != nil {
-		return Result{}, err
+	for range o.Connections {
+		c, err := dial(ctx, o)
+		if err != nil {
+			return Result{}, err
+		}
+		l.conns = append(l.conns, c)
 	}
 	if o.Kind == Replay {
-		if err := l.each(func(c *conn, _ *Histogram, _ int) error { return l.first(c) }); err != nil {
+		if _, err := l.each(l.first); err != nil {
 			return Result{}, err
 		}
 	}
 	if o.Warmup > 0 {
-		warm := *l
-		warm.Duration, warm.Count, warm.begin = o.Warmup, 0, time.Now()
-		if err := warm.each(warm.send); err != nil {
+		warm := &running{Order: o, conns: l.conns, begin: time.Now()}
+		warm.Duration, warm.Count = o.Warmup, 0
+		if _, err := warm.each(warm.send); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := ready(); err != nil {
-		return Result{}, err
-	}
+	begin()
 	l.begin = time.Now()
-	err := l.each(l.send)
-	r := Result{Elapsed: time.Since(l.begin)}
-	if err != nil {
-		r.Failure = err.Error()
+	took, err := l.each(l.send)
+	r := Result{Requests: len(took), Elapsed: time.Since(l.begin)}
+	if len(took) > 0 {
+		slices.Sort(took)
+		r.P50, r.P99 = took[len(took)/2], took[len(took)*99/100]
 	}
-	all := new(Histogram)
-	for _, h := range l.histograms {
-		all.Add(h)
-	}
-	r.Requests, r.Wrong = all.total, l.wrong.counts
-	r.P50, r.P90, r.P99, r.P999, r.Max = all.Quantile(.5), all.Quantile(.9), all.Quantile(.99), all.Quantile(.999), all.Quantile(1)
-	return r, nil
+	return r, err
 }
 
 // running is an order that is carried out.
 type running struct {
 	Order
 
-	conns      []*conn
-	histograms []*Histogram // of each connection
-	begin      time.Time
-	sent       *atomic.Int64 // requests of an order with a count
-	wrong      *wrongs
-}
-
-func (l *running) connect(ctx context.Context) error {
-	l.sent, l.wrong = new(atomic.Int64), &wrongs{counts: map[string]int64{}}
-	for range l.Connections {
-		c, err := dial(ctx, l.Order)
-		if err != nil {
-			return err
-		}
-		l.conns = append(l.conns, c)
-	}
-	return nil
+	conns []*conn
+	begin time.Time
+	sent  atomic.Int64 // requests of an order with a count
 }
 
 func (l *running) close() {
@@ -94,99 +77,48 @@ func (l *running) close() {
 	}
 }
 
-// each runs f on every connection at once, and returns the first error.
-func (l *running) each(f func(*conn, *Histogram, int) error) error {
-	l.histograms = make([]*Histogram, len(l.conns))
-	errs := make([]error, len(l.conns))
-	var all sync.WaitGroup
+// each runs f on every connection at once, and returns all latencies and the first error.
+func (l *running) each(f func(*conn) ([]time.Duration, error)) (all []time.Duration, err error) {
+	latencies, errs := make([][]time.Duration, len(l.conns)), make([]error, len(l.conns))
+	var running sync.WaitGroup
 	for i, c := range l.conns {
-		l.histograms[i] = new(Histogram)
-		all.Go(func() {
-			if errs[i] = f(c, l.histograms[i], i); errs[i] != nil {
-				errs[i] = fmt.Errorf("connection %d of %d: %w", i+1, len(l.conns), errs[i])
-			}
-		})
+		running.Go(func() { latencies[i], errs[i] = f(c) })
 	}
-	all.Wait()
-	for _, err := range errs {
+	running.Wait()
+	for i, err := range errs {
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("connection %d of %d: %w", i+1, len(l.conns), err)
 		}
 	}
-	return nil
+	return slices.Concat(latencies...), nil
 }
 
 // first completes the key that a connection replays from then on.
-func (l *running) first(c *conn) error {
+func (l *running) first(c *conn) ([]time.Duration, error) {
 	c.renew(serial.Add(1))
 	err := c.once(New, l.Marked)
 	copy(c.kind, Replay)
-	return err
+	return nil, err
 }
 
 // send sends the requests of a connection.
-func (l *running) send(c *conn, h *Histogram, i int) error {
-	pace := newPace(l, i)
-	for n := 0; ; n++ {
-		due := pace.next(n)
+func (l *running) send(c *conn) (took []time.Duration, err error) {
+	for {
+		start := time.Now()
 		switch {
 		case l.Count > 0:
 			if l.sent.Add(1) > int64(l.Count) {
-				return nil
+				return took, nil
 			}
-		case n > 0 && due.Sub(l.begin) >= l.Duration: // each connection sends at least one
-			return nil
+		case len(took) > 0 && start.Sub(l.begin) >= l.Duration: // each connection sends at least one
+			return took, nil
 		}
 		if l.Kind == New {
 			c.renew(serial.Add(1))
 		}
-		err := c.once(l.Kind, l.Marked)
-		var wrong *wrongError
-		switch {
-		case err == nil:
-			h.Record(time.Since(due))
-		case l.CountWrong && errors.As(err, &wrong):
-			l.wrong.add(wrong.name())
-		default:
-			return err
+		if err := c.once(l.Kind, l.Marked); err != nil {
+			return nil, err
 		}
+		took = append(took, time.Since(start))
 	}
-}
-
-// pace says when the requests of a connection are due.
-type pace struct {
-	first time.Time
-	every time.Duration // 0: when the one before was answered
-}
-
-func newPace(l *running, i int) pace {
-	if l.Rate == 0 {
-		return pace{}
-	}
-	every := time.Duration(float64(len(l.conns)) / l.Rate * float64(time.Second))
-	return pace{l.begin.Add(every * time.Duration(i) / time.Duration(len(l.conns))), every}
-}
-
-// next waits until the n-th request is due, and returns since when it is.
-func (p pace) next(n int) time.Time {
-	if p.every == 0 {
-		return time.Now()
-	}
-	due := p.first.Add(time.Duration(n) * p.every)
-	if early := time.Until(due); early > 0 {
-		<-time.After(early)
-	}
-	return due
-}
-
-// wrongs counts the wrong responses of an order by their names.
-type wrongs struct {
-	mu     sync.Mutex
-	counts map[string]int64
-}
-
-func (w *wrongs) add(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts[name]++
 }

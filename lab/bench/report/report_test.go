@@ -86,19 +86,11 @@ func TestThePageIsMadeFromResults(t *testing.T) {
 	}
 }
 
-// Without its part, a page is refused, and figures with an answer that no policy promises
-// are.
-func TestWhatMustNotBePublishedIsRefused(t *testing.T) {
+// Without its part, a page is refused.
+func TestAPageWithoutAPartForTheResultsIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := Page(folder(t, some(), "prose\n")); err == nil {
-		t.Error("a page without a part for the results is accepted")
-	}
-	for answer, fine := range map[string]bool{"503 store-unavailable": true, "500": false, "409 in-progress": false, "503": false} {
-		r := some()
-		r["redis"].Rows[0].Others = map[string]int64{answer: 1}
-		if _, err := Page(folder(t, r, page)); (err == nil) != fine {
-			t.Errorf("figures with the answer %s: %v", answer, err)
-		}
+		t.Error("it is accepted")
 	}
 }
 

@@ -65,7 +65,6 @@ type Row struct {
 	P99         float64            `json:"p99_us,omitempty"`
 	Ratios      map[string]Ratio   `json:"ratios,omitempty"` // to other variants, by their names
 	Values      map[string]float64 `json:"values,omitempty"` // measured by this suite only
-	Others      map[string]int64   `json:"others,omitempty"` // requests that got another answer than the handler's, by status and code
 }
 
 // CPU returns the CPU time of a request: the server's and the store's.

@@ -2,26 +2,19 @@ package suites
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/matrix"
 	"github.com/reprise-go/reprise/lab/serve"
 )
 
-func TestMain(m *testing.M) {
-	if !load.Main(context.Background()) {
-		labtest.Main(m)
-	}
-}
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 // Every suite runs to its end, in a form that takes seconds and gives meaningless
 // numbers.
@@ -30,14 +23,14 @@ func TestSmoke(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("make figures runs it: its programs measure, and the race detector is slow")
 	}
-	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,proxy,delay,keys", "cost", "sustained", "inflight"} {
+	for _, suites := range []string{"redis,postgres,pooler,effect", "sqlite,mysql,etcd", "adapters,proxy,delay,keys", "cost"} {
 		t.Run(suites, func(t *testing.T) {
 			t.Parallel()
 			smoke(t, suites)
 		})
 	}
-	if got := len(program{}.names()); got != 14 {
-		t.Errorf("there are %d suites, of which 14 run", got)
+	if got := len(program{}.names()); got != 12 {
+		t.Errorf("there are %d suites, of which 12 run", got)
 	}
 }
 
@@ -51,7 +44,7 @@ func smoke(t *testing.T, suites string) {
 	var out bytes.Buffer
 	err := program{command: "bench %s", args: []string{
 		"-suites", suites, "-rounds", "1", "-time", "20ms", "-warmup", "5ms", "-connections", "2,8", "-delays", "0s,2ms",
-		"-keys", "50,200", "-each", "200", "-for", "2s", "-rate", "50", "-inflight", "40", "-hold", "2500ms",
+		"-keys", "50,200", "-each", "200",
 		"-variants", "nethttp|raw2|setnx|statements|rows|two Txns|handler|fiber|[pP]roxy", "-docs", docs,
 	}}.run(t.Context(), &out)
 	t.Log(out.String())
@@ -75,18 +68,12 @@ func smoke(t *testing.T, suites string) {
 		}
 		for _, r := range s.Rows {
 			switch {
-			case name == "inflight":
-				if r.Kind == "new" && r.Values["server_bytes"] <= 0 && runtime.GOOS == "linux" {
-					t.Errorf("%s: %+v takes no memory", name, r)
-				}
 			case r.PerSecond <= 0:
 				t.Errorf("%s: %s reached %v requests per second", name, r.Variant, r.PerSecond)
 			case name == "redis" && r.Variant == "nethttp+redis" && (r.Ratios["raw2"].PerSecond <= 0 || r.Ratios["nethttp"].PerSecond <= 0):
 				t.Errorf("%+v is not compared with its floors", r)
 			case name == "keys" && r.Variant == "nethttp+postgres" && r.Values["log_bytes_per_key"] < 100, name == "cost" && r.Variant == "nethttp+redis" && r.Values["commands"] < 1:
 				t.Errorf("%s: %+v has no counters", name, r)
-			case name == "sustained" && r.Values["wal_bytes_per_request"] < 100:
-				t.Errorf("%+v wrote no log", r)
 			}
 		}
 	}
@@ -143,10 +130,6 @@ func TestFlags(t *testing.T) {
 		if _, err := (program{args: args}).parse(); err == nil {
 			t.Errorf("%v is accepted", args)
 		}
-	}
-	o, err := program{args: []string{"-full"}}.parse()
-	if err != nil || o.keys[len(o.keys)-1] != 1_000_000 || o.inflight != 10_000 {
-		t.Errorf("-full: %+v, %v", o, err)
 	}
 }
 

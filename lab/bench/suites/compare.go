@@ -203,7 +203,7 @@ func (p *place) measure(v started, at situation) (sample, error) {
 	if at.long {
 		o.Warmup = 10 * o.Duration
 	}
-	r, err := p.load.Measure(o, func() { server, store = v.server.usage(p.host), p.storeUsage(v) })
+	r, err := load.Run(p.host.ctx, o, func() { server, store = v.server.usage(p.host), p.storeUsage(v) })
 	if err != nil {
 		return sample{}, err
 	}

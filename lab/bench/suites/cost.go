@@ -54,7 +54,7 @@ func (p *place) cost(v started, kind load.Kind, connections int, read meter) (re
 		var server, store servers.Usage
 		var before counters
 		var failed error
-		r, err := p.load.Measure(o, func() {
+		r, err := load.Run(p.host.ctx, o, func() {
 			before, failed = read()
 			server, store = v.server.usage(p.host), p.storeUsage(v)
 		})

@@ -88,9 +88,8 @@ func (p *place) metered(v Variant) (meter, error) {
 	return func() (counters, error) { return nil, nil }, nil
 }
 
-// redisCounters counts the commands, those of scripts included, and how often the server
-// read from a client: commands that are sent together are one read. The memory is without
-// that of clients.
+// redisCounters counts the commands, those of scripts included. The memory is without that
+// of clients.
 func redisCounters(h *host, redis *servers.RedisServer) (counters, error) {
 	reply, err := redis.Do(h.ctx, "INFO", "everything")
 	if err != nil {
@@ -111,7 +110,7 @@ func redisCounters(h *host, redis *servers.RedisServer) (counters, error) {
 			fields[name] += n
 		}
 	}
-	c["commands"], c["batches"] = fields["commands"], fields["total_reads_processed"]
+	c["commands"] = fields["commands"]
 	c["bytes"] = fields["used_memory"] - fields["mem_clients_normal"]
 	if reply, err = redis.Do(h.ctx, "DBSIZE"); err != nil {
 		return nil, err
@@ -131,7 +130,6 @@ func postgresCounters(h *host, postgres *servers.PostgresServer) (c counters, er
 		"log_bytes":   "SELECT pg_current_wal_insert_lsn() - '0/0'",
 		"commands":    "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE toplevel",
 		"records":     "SELECT count(*) FROM reprise_records",
-		"batches":     "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()",
 	} {
 		rows, err := postgres.Exec(h.ctx, query)
 		if err != nil {

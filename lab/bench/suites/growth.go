@@ -15,7 +15,7 @@ func (b *bench) growth(h *host, suite *report.Suite) error {
 func (p *place) grow(v started, read meter) error {
 	const fillers = 64
 	fill := load.Order{Addr: v.server.addr, Connections: fillers, Kind: load.New, Count: fillers, Marked: true}
-	if _, err := p.load.Measure(fill, func() {}); err != nil { // scripts, statements, connections
+	if _, err := load.Run(p.host.ctx, fill, func() {}); err != nil { // scripts, statements, connections
 		return err
 	}
 	empty, err := read()
@@ -29,7 +29,7 @@ func (p *place) grow(v started, read meter) error {
 			return err
 		}
 		if fill.Count = keys - int(now["records"]-empty["records"]); fill.Count > 0 {
-			if _, err := p.load.Measure(fill, func() {}); err != nil {
+			if _, err := load.Run(p.host.ctx, fill, func() {}); err != nil {
 				return err
 			}
 			if now, err = read(); err != nil {

@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reprise-go/reprise/lab/bench/load"
 	"github.com/reprise-go/reprise/lab/bench/report"
 	"github.com/reprise-go/reprise/servers"
 )
@@ -28,9 +27,7 @@ import (
 // started, with %s for its flags. With peers it runs these suites instead of those of the
 // project.
 func Main(command string, peers ...Comparison) {
-	if !load.Main(context.Background()) {
-		os.Exit(servers.Main{M: program{os.Args[1:], command, peers}}.Run())
-	}
+	os.Exit(servers.Main{M: program{os.Args[1:], command, peers}}.Run())
 }
 
 // program is this program with its arguments. The package servers runs it, or serves the
@@ -67,10 +64,6 @@ type options struct {
 	delays      []time.Duration
 	keys        []int
 	each        int // requests of a measurement of the suite cost
-	rate        float64
-	sustain     time.Duration
-	inflight    int
-	hold        time.Duration
 	pool        int
 	docs        string
 }
@@ -78,7 +71,7 @@ type options struct {
 // names lists the suites, all of which run unless the flag names some.
 func (p program) names() []string {
 	if len(p.peers) == 0 {
-		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pooler", "effect", "adapters", "proxy", "delay", "keys", "cost", "sustained", "inflight"}
+		return []string{"redis", "postgres", "sqlite", "mysql", "etcd", "pooler", "effect", "adapters", "proxy", "delay", "keys", "cost"}
 	}
 	var names []string
 	for _, c := range p.peers {
@@ -90,7 +83,6 @@ func (p program) names() []string {
 func (p program) parse() (options, error) {
 	var o options
 	var suites, variants, connections, delays, keys string
-	var full bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&suites, "suites", strings.Join(p.names(), ","), "a `list` of suites")
 	f.StringVar(&variants, "variants", "", "only variants whose name matches the `regexp`")
@@ -101,18 +93,10 @@ func (p program) parse() (options, error) {
 	f.StringVar(&delays, "delays", "0s,1ms,3ms,8ms,30ms", "a `list` of round trips that the suite delay adds")
 	f.StringVar(&keys, "keys", "10000,100000", "a `list` of numbers of keys at which the suite keys measures")
 	f.IntVar(&o.each, "each", 50_000, "requests of each measurement of the suite cost, and a fifth of them one after the other")
-	f.Float64Var(&o.rate, "rate", 500, "requests a second of the suite sustained")
-	f.DurationVar(&o.sustain, "for", time.Minute, "how long the suite sustained lasts for each variant")
-	f.IntVar(&o.inflight, "inflight", 8000, "requests in flight of the suite inflight")
-	f.DurationVar(&o.hold, "hold", 15*time.Second, "how long a handler of the suite inflight takes")
 	f.IntVar(&o.pool, "pool", 70, "connections to PostgreSQL and MariaDB: by default one for each of 64 requests")
-	f.BoolVar(&full, "full", false, "10⁶ keys, an hour of the suite sustained, 10⁴ requests in flight")
 	f.StringVar(&o.docs, "docs", "", "the `folder` of documentation whose results the suites are put into, and whose page of figures is written")
 	if err := f.Parse(p.args); err != nil {
 		return o, err
-	}
-	if full {
-		keys, o.sustain, o.inflight = "10000,100000,1000000", time.Hour, 10_000
 	}
 	o.suites = strings.FieldsFunc(suites, func(r rune) bool { return r == ',' })
 	for _, s := range o.suites {
@@ -146,7 +130,6 @@ type bench struct {
 
 	comparisons []Comparison
 	programs    *programs
-	load        *load.Process
 	out         io.Writer // for tables
 	left        []string  // out of the suite that runs
 }
@@ -165,10 +148,6 @@ func (p program) run(ctx context.Context, out io.Writer) error {
 	if b.programs, err = newPrograms(ctx, dir); err != nil {
 		return err
 	}
-	if b.load, err = load.Start(ctx); err != nil {
-		return err
-	}
-	defer b.load.Close()
 	file, results := filepath.Join(o.docs, report.File), report.Results{}
 	if o.docs != "" {
 		if results, err = report.Read(file); err != nil {
@@ -225,10 +204,6 @@ func (b *bench) suite(ctx context.Context, name string) (report.Suite, error) {
 			return b.growth(h, &suite)
 		case "cost":
 			return b.costs(h, &suite)
-		case "sustained":
-			return b.sustained(h, &suite)
-		case "inflight":
-			return b.inFlight(h, &suite)
 		}
 		return b.compare(h, compared, &suite)
 	})
@@ -279,9 +254,6 @@ func (b *bench) print(rows []report.Row) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 			fmt.Fprintf(b.out, "  %s %.6g", name, r.Values[name])
-		}
-		for _, answer := range slices.Sorted(maps.Keys(r.Others)) {
-			fmt.Fprintf(b.out, "  %s × %d", answer, r.Others[answer])
 		}
 		fmt.Fprintln(b.out)
 	}

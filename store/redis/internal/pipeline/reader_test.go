@@ -164,7 +164,7 @@ func TestSilentServerIsNoticed(t *testing.T) {
 	eventually(t, "the connection ends", c.isEnded)
 }
 
-// A caller waits for its answer no longer than its context lasts, and leaves it in flight.
+// A caller waits for its answer no longer than its context lasts, and leaves it behind.
 func TestCallLeavesItsPipelineInTime(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, answering(fakeserver.Bulk("")))
