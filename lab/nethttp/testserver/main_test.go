@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds how long a test waits for anything.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // process is a testserver that runs.
 type process struct {

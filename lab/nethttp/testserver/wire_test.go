@@ -25,18 +25,10 @@ type message struct {
 
 // answer is its response.
 type answer struct {
-	status        int // 0: the connection ended before a whole header
-	header        http.Header
-	body          string
-	err           error // of reading the response
-	trailer       http.Header
-	informational []interim
-}
-
-// interim is a 1xx response.
-type interim struct {
-	status int
+	status int // 0: the connection ended before a whole header
 	header http.Header
+	body   string
+	err    error // of reading the response
 }
 
 // send writes m and leaves the connection to the caller.
@@ -73,24 +65,15 @@ func (p *process) do(t *testing.T, m message) answer {
 }
 
 // receive reads a response to a request of that method.
-func receive(conn io.Reader, method string) answer {
-	var a answer
-	r := bufio.NewReader(conn)
-	for {
-		res, err := http.ReadResponse(r, &http.Request{Method: method})
-		if err != nil {
-			a.err = err
-			return a
-		}
-		body, err := io.ReadAll(res.Body) // a 1xx has none
-		_ = res.Body.Close()              // the body was read
-		if res.StatusCode < 200 {
-			a.informational = append(a.informational, interim{res.StatusCode, res.Header})
-			continue
-		}
-		a.status, a.header, a.body, a.err, a.trailer = res.StatusCode, res.Header, string(body), err, res.Trailer
+func receive(conn io.Reader, method string) (a answer) {
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		a.err = err
 		return a
 	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(body), err}
 }
 
 // want fails the test unless the response has that status.
@@ -110,25 +93,6 @@ func (a answer) wantRun(t *testing.T, n string) answer {
 		t.Fatalf("answer of run %q, want %q: status %d\n%.300s", got, n, a.status, a.body)
 	}
 	return a
-}
-
-// wantCode fails the test unless the response is a problem of the middleware.
-func (a answer) wantCode(t *testing.T, status int, code string) {
-	t.Helper()
-	var problem struct{ Code string }
-	if err := json.Unmarshal([]byte(a.body), &problem); err != nil || a.status != status || problem.Code != code {
-		t.Fatalf("status %d with %q (%v), want the problem %d %s", a.status, a.body, err, status, code)
-	}
-}
-
-// echo reads the response to a program with echo.
-func (a answer) echo(t *testing.T) adaptertest.Echo {
-	t.Helper()
-	var e adaptertest.Echo
-	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
-		t.Fatalf("echo %q: %v", a.body, err)
-	}
-	return e
 }
 
 // counts asks how many runs of an op there were, and how many have not ended.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+)
+
+func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	dial(t, server.addr)
+	server.do(t, message{target: "/t/x"}).want(t, 201)
+	server.terminate(t)
+	if code := server.exit(t); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, server.stderr)
+	}
+}
+
+func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: true}})
+	server.running(t, "slow")
+	began := time.Now()
+	server.terminate(t)
+	if code := server.exit(t); code != 1 || !strings.Contains(server.stderr.String(), "unfinished operations (1)") {
+		t.Errorf("exit code %d, want 1 and the reason\n%s", code, server.stderr)
+	}
+	if took := time.Since(began); took < 3*time.Second {
+		t.Errorf("ended after %v, before the budget of 5 s", took)
+	}
+}
+
+func TestPurgeDeletesWhatIsPastItsRetention(t *testing.T) {
+	t.Parallel()
+	server := start(t, "-retention", "100ms", "-purge", "10ms")
+	m := message{target: "/t/x", key: "k"}
+	server.do(t, m).wantRun(t, "1")
+	eventually(t, "a purge", func() bool { return server.logged(t, "purged") })
+	server.do(t, m).wantRun(t, "2")
+}
+
+func TestInvalidProgramIsRefusedAndLeavesTheKeyFree(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	m := message{target: "/t/bad", key: "k", fields: []string{adaptertest.ProgramHeader + `: {"stauts":1}`}}
+	if a := server.do(t, m).want(t, http.StatusBadRequest); !strings.Contains(a.body, `unknown field "stauts"`) {
+		t.Errorf("%q, want the reason", a.body)
+	}
+	m.fields = nil
+	server.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
+}
+
+// What TestInvalidFlagsAreRefused of lab/serve finds ends the process with 2, and what
+// shows when it starts with 1.
+func TestServerThatCannotStartEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	taken := start(t)
+	for flags, want := range map[string]struct {
+		text string
+		code int
+	}{
+		"-frobnicate":         {"-frobnicate", 2},
+		"-h":                  {"-max-request", 0},
+		"-store redis":        {"needs -redis-url", 1},
+		"-store postgres":     {"needs -postgres-url", 1},
+		"-store postgres-tx":  {"needs -postgres-url", 1},
+		"-addr nowhere":       {"nowhere", 1},
+		"-addr " + taken.addr: {"address already in use", 1},
+		"-store redis -redis-url http://user:secret@x":       {"redis", 1},
+		"-store postgres -postgres-url http://user:secret@x": {"store postgres", 1},
+	} {
+		p := launch(t, strings.Fields(flags)...)
+		if code := p.exit(t); code != want.code || !strings.Contains(p.stderr.String(), want.text) || p.stdout.String() != "" || strings.Contains(p.stderr.String(), "secret") {
+			t.Errorf("%s: exit code %d, printed %q and %q, want code %d and a message with %q", flags, code, p.stdout, p.stderr, want.code, want.text)
+		}
+	}
+}
