@@ -2,6 +2,7 @@ package draws
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -103,22 +104,35 @@ func (w *buffering) send() {
 // Serve serves a handler on a free port, over HTTP/1 and HTTP/2, until the test ends.
 func Serve(t *testing.T, name string, handler http.Handler) Host {
 	t.Helper()
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
-	t.Cleanup(func() {
+	addr := Listen(t, server.Serve, func() error {
 		http2.CloseIdleConnections()
-		_ = server.Close()
-		<-ended //nolint:errcheck // it was closed
+		return server.Close()
 	})
-	return Host{Name: name, Addr: ln.Addr().String(), Protos: []string{"1.1", "1.1", "1.1", "1.1", "1.0", "2"}}
+	return Host{Name: name, Addr: addr, Protos: []string{"1.1", "1.1", "1.1", "1.1", "1.0", "2"}}
+}
+
+// Listen serves on a free port of the loopback interface until the test ends.
+func Listen(t *testing.T, serve func(net.Listener) error, shutdown func() error) (addr string) {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ln) }()
+	t.Cleanup(func() {
+		if err := shutdown(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -93,96 +92,22 @@ func TestDraws(t *testing.T) {
 			}
 			return app
 		}
-		tested := build(false)
+		tested, bare := build(false), &fasthttp.Server{Handler: build(false).Handler(), IdleTimeout: time.Second}
 		return &draws.Framework{
 			Name: "Fiber 2",
 			Hosts: []draws.Host{
 				{Name: "its own server", Addr: serve(t, build(false)), Protos: []string{"1.1", "1.1", "1.1", "1.0"}},
 				{Name: "a group", Addr: serve(t, build(true)), Protos: []string{"1.1"}},
 				{Name: "app.Test", Addr: "draws", Protos: []string{"1.1"}, Do: func(r *http.Request) (*http.Response, error) { return tested.Test(r, -1) }},
-				{Name: "fasthttp.Server", Addr: serveFasthttp(t, build(false).Handler()), Protos: []string{"1.1", "1.1", "1.0"}},
+				{Name: "fasthttp.Server", Addr: draws.Listen(t, bare.Serve, bare.Shutdown), Protos: []string{"1.1", "1.1", "1.0"}},
 			},
 			Layers:     slices.Sorted(maps.Keys(drawn)),
-			Ops:        fiberOps,
+			Ops:        draws.FiberOps,
 			Coders:     []string{"compress"},
-			Fresh:      map[string][]string{"cors": {"Access-Control-Allow-Origin"}, "requestid": {"X-Request-Id"}, "limiter": rateFields},
-			Documented: documented,
+			Fresh:      map[string][]string{"cors": {"Access-Control-Allow-Origin"}, "requestid": {"X-Request-Id"}, "limiter": draws.RateFields},
+			Documented: draws.FiberDocumented,
 		}
 	})
-}
-
-// serveFasthttp serves a handler with a server of fasthttp until the test ends.
-func serveFasthttp(t *testing.T, handler fasthttp.RequestHandler) (addr string) {
-	t.Helper()
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &fasthttp.Server{Handler: handler, IdleTimeout: time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := server.Shutdown(); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return ln.Addr().String()
-}
-
-// fiberOps are the steps that Fiber has.
-var fiberOps = []string{
-	"set", "add", "del", "status", "write", "string", "copy", "length", "announce", "trailer", "json", "text", "empty", "redirect", "file", "stream", "sendfile",
-	"fail", "error", "panic", "value", "deadline", "background", "reset",
-}
-
-// rateFields are the fields of the limiter.
-var rateFields = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
-
-// documented are the differences of Fiber.
-var documented = []draws.Difference{
-	{
-		Rule: "fasthttp breaks off, or never ends, a stream whose length is set later; the adapter sends what it read", Ends: true,
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("stream") && d.Does("length") },
-	},
-	{
-		Rule: "R33: Fiber writes no header, so that a panic after a status without a body leaves no response that was begun", Ends: true,
-		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Panicked && d.Policy == draws.AtMostOnce },
-	},
-	{
-		Rule: "SendFile takes Accept-Encoding from its request, so that a layer outside compresses the replay and not the first response", Answer: draws.Retry, Fields: []string{"Content-Encoding", "Vary", "Etag", "framing", "Content-Length"},
-		Applies: func(d *draws.Draw, s *draws.Seen) bool { return s.Outer && d.Does("sendfile") },
-	},
-	{
-		Ends: true, Rule: "R33: a declared length is the adapter's to enforce, also where a layer outside reads the body and computes its length",
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Has(d.Outside, "etag", "etag.weak") && d.Does("length", "file")
-		},
-	},
-	{
-		Rule: "the limiter counts each request that reaches it", Fields: rateFields[1:],
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Has(slices.Concat(d.Outside, d.Inside), "limiter") },
-	},
-	{
-		Rule: "R16: fasthttp gives a 304 with a length a type, and a replay has no length", Answer: draws.Retry, Fields: []string{"Content-Type"},
-		Applies: func(_ *draws.Draw, s *draws.Seen) bool { return s.Status == fiber.StatusNotModified },
-	},
-	{
-		Rule: "fasthttp takes no length with a stream while the status allows no body, and its response has no end then; the adapter sends one",
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool {
-			return d.Does("stream", "file", "sendfile") && slices.ContainsFunc(d.Steps, func(s draws.Step) bool { return s.N == fiber.StatusNoContent || s.N == fiber.StatusNotModified })
-		},
-	},
-	{
-		Rule: "R16: fasthttp gives an empty stream a type, and an empty body none", Fields: []string{"Content-Type"},
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("stream", "file") },
-	},
-	{
-		Rule: "R17: fasthttp sends a trailer that was announced and never set with an empty value, and a replay none", Fields: []string{"trailers"},
-		Applies: func(d *draws.Draw, _ *draws.Seen) bool { return d.Does("announce") },
-	},
 }
 
 // failFiber is the error handler of a draw.

@@ -80,3 +80,19 @@ func TestServerThatCannotStartEndsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// No suite needs these two.
+func TestKeysPerEndpointAndResponsesWithoutTheirBody(t *testing.T) {
+	t.Parallel()
+	server := start(t, "-per-endpoint")
+	secret := message{target: "/t/x", key: "k", program: &adaptertest.Program{Body: "secret", NoBody: true}}
+	for _, want := range []struct{ body, omitted string }{{"secret", ""}, {"", "omitted"}} {
+		if a := server.do(t, secret).want(t, http.StatusOK).wantRun(t, "1"); a.body != want.body || a.header.Get("Idempotency-Body") != want.omitted {
+			t.Errorf("%q with %v, want the body once", a.body, a.header)
+		}
+	}
+	server.do(t, message{target: "/t/y", key: "k"}).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
+	server.do(t, message{method: http.MethodPatch, target: "/t/y", key: "k"}).wantRun(t, "2")
+	server.do(t, message{target: "/t/y?q", key: "k"}).want(t, http.StatusUnprocessableEntity)
+	server.do(t, message{target: "/t/y", key: "k"}).wantRun(t, "1")
+}
