@@ -179,8 +179,9 @@ func (s *pgStatements) count() int {
 }
 
 // TestPostgresRoundTrips (P7, P8): a new operation of the leased store is two statements
-// and two round trips, a replay two, and one while replays are common. The transactional store adds none to a transaction
-// that the handler would have opened and committed anyway.
+// and two round trips, a replay two, and one while replays are common. A transactional
+// policy adds none to a transaction that the handler would have opened and committed
+// anyway.
 func TestPostgresRoundTrips(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)

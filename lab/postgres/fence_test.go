@@ -75,7 +75,7 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 			Scan(&claimed, &lease, &valid, &due); err != nil {
 			t.Fatal(err)
 		}
-		if claimed != int64(got.Fence) || claimed < from || claimed > to || lease != claimed+us(r.Lease) || //nolint:gosec // fences are positive
+		if claimed != int64(got.Fence) || claimed < from || claimed > to || lease != claimed+us(r.Lease) ||
 			valid != claimed+us(r.Retention) || due != claimed+us(r.Retention+time.Hour) {
 			t.Errorf("%s: a claim between %d and %d with fence %d has %d, %d, %d and %d", name, from, to, got.Fence, claimed, lease, valid, due)
 		}

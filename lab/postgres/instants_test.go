@@ -70,7 +70,7 @@ func TestPostgresInstantsOfWrites(t *testing.T) {
 		"renewal":                 {live + early, texts["renew"], renews, instants{lease, asItWas, asItWas, asItWas, asItWas}},
 		"renewal of what is over": {over + early, texts["renew"], renews, instants{asItWas, asItWas, asItWas, asItWas, asItWas}},
 	}
-	for name, claim := range map[string]string{"": texts["claim"], " in a batch": claims} {
+	for name, claim := range map[string]string{"": texts["claim"], ", in a batch": claims} {
 		test := tests["renewal"]
 		test.row, test.statement, test.args = no, claim, creates(retention, 0)
 		test.want = instants{lease, asItWas, retention, retention + time.Hour, 0}

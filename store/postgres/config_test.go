@@ -20,8 +20,8 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// TestConfigAtItsBounds: the longest names, and the shortest and the longest transaction are
-// accepted.
+// TestConfigAtItsBounds: the longest names, and the shortest and the longest transaction
+// are accepted.
 func TestConfigAtItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{

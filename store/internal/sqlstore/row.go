@@ -12,8 +12,8 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
-// columns are the columns that decisions need, and details those that only operators need,
-// in the order in which scan reads them. Between them is the payload, or NULL.
+// columns are the columns that decisions need, and details those that only operators
+// need, in the order in which scan reads them. Between them is the payload, or NULL.
 const (
 	columns = "r.version, r.state, r.attempt, r.fence, r.revision, r.owner, r.fingerprint, " +
 		"r.claimed_at, r.lease_until, r.replay_until, r.valid_until, r.at_most_once, r.payload IS NULL"

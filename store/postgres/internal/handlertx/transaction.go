@@ -54,7 +54,7 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 		return nil, wire.Fail("begin", err)
 	}
 	if held.Driver != nil {
-		if t.lent, err = sqltx.Lend(held.Driver); err == nil { //nolint:contextcheck // it outlives this call
+		if t.lent, err = sqltx.Lend(held.Driver); err == nil {
 			err = t.lent.Begin(nil) //nolint:contextcheck // as above
 		}
 		if err != nil {

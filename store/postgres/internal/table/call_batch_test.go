@@ -150,7 +150,7 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 }
 
 // int4 is an integer as the server writes it.
-func int4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) } //nolint:gosec // small
+func int4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
 // batchRow is a row of claims.sql: a record of an ID, as it was at an instant.
 func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, payload []byte) *wire.Row {
