@@ -33,7 +33,7 @@ func serveRaw(t *testing.T, serve func(n int, c net.Conn)) string {
 			}
 			serving.Go(func() {
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+				_ = c.SetDeadline(time.Now().Add(time.Minute))
 				serve(n, c)
 			})
 		}

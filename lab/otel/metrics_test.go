@@ -169,7 +169,7 @@ func observations(family *dto.MetricFamily) (count uint64) {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // between two looks
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // between two looks
 		if holds() {
 			return
 		}

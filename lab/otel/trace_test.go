@@ -140,7 +140,7 @@ func awaitSpans(t *testing.T, exporter *tracetest.InMemoryExporter, n int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); len(exporter.GetSpans()) != n; <-tick.C {
+	for deadline := time.Now().Add(time.Minute); len(exporter.GetSpans()) != n; <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("there are %d spans, want %d", len(exporter.GetSpans()), n)
 		}
