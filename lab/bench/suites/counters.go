@@ -88,8 +88,8 @@ func (p *place) metered(v Variant) (meter, error) {
 	return func() (counters, error) { return nil, nil }, nil
 }
 
-// redisCounters counts the commands, those of scripts included. The memory is without that
-// of clients.
+// redisCounters counts the commands, those of scripts included. The memory is without
+// that of clients.
 func redisCounters(h *host, redis *servers.RedisServer) (counters, error) {
 	reply, err := redis.Do(h.ctx, "INFO", "everything")
 	if err != nil {

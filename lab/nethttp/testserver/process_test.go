@@ -81,7 +81,7 @@ func TestServerThatCannotStartEndsAtOnce(t *testing.T) {
 	}
 }
 
-// No suite needs these two.
+// No suite needs these.
 func TestKeysPerEndpointAndResponsesWithoutTheirBody(t *testing.T) {
 	t.Parallel()
 	server := start(t, "-per-endpoint")
@@ -95,4 +95,29 @@ func TestKeysPerEndpointAndResponsesWithoutTheirBody(t *testing.T) {
 	server.do(t, message{method: http.MethodPatch, target: "/t/y", key: "k"}).wantRun(t, "2")
 	server.do(t, message{target: "/t/y?q", key: "k"}).want(t, http.StatusUnprocessableEntity)
 	server.do(t, message{target: "/t/y", key: "k"}).wantRun(t, "1")
+}
+
+func TestDelayEndsWithTheContextUnlessIgnored(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	for op, ignore := range map[string]bool{"gives-up": false, "works-on": true} {
+		// Without a key the context is the client's.
+		conn := server.send(t, message{target: "/t/" + op, program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: ignore}})
+		server.running(t, op)
+		conn.Close()
+	}
+	eventually(t, "the handler gives up", func() bool {
+		_, inFlight := server.counts(t, "gives-up")
+		return inFlight == 0
+	})
+	if _, inFlight := server.counts(t, "works-on"); inFlight != 1 {
+		t.Error("the handler that ignores its context gave up")
+	}
+}
+
+func TestALayerOutsideReadsTheBodyAway(t *testing.T) {
+	t.Parallel()
+	m := message{target: "/t/x", key: "k", fields: []string{"Content-Type: application/json"}, body: `{"a":1}`}
+	start(t, "-outer-body", "drain").do(t, m).want(t, http.StatusBadRequest)
+	start(t).do(t, m).want(t, adaptertest.DefaultStatus)
 }
