@@ -79,7 +79,7 @@ func TestEachFlagSetsItsOption(t *testing.T) {
 		if (got.Inner == nil) != (want.Inner == nil) {
 			t.Errorf("%s: there is an inner guard: %t", flags, got.Inner != nil)
 		}
-		got.Inner, want.Inner = nil, nil // functions cannot be compared
+		got.Inner, want.Inner = nil, nil                               // functions cannot be compared
 		if same := reflect.DeepEqual(got, want); err != nil || !same { //nolint:govet // an error in a config is compared as a pointer
 			t.Errorf("%s: %+v, %v, want %+v", flags, got, err, want)
 		}
