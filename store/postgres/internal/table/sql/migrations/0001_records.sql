@@ -9,7 +9,6 @@
 -- with a larger reserve it would leave each page with a dead version for every record.
 CREATE TABLE {records} (
 	fence        bigint   NOT NULL, -- from the server's clock
-	revision     bigint   NOT NULL, -- raised by every write
 	claimed_at   bigint   NOT NULL, -- the claim of the attempt that the record shows
 	lease_until  bigint   NOT NULL, -- of a completed record: when it was completed
 	replay_until bigint   NOT NULL,
@@ -18,6 +17,7 @@ CREATE TABLE {records} (
 	retention    bigint   NOT NULL, -- this, the next, at_most_once and label: the policy of the record
 	horizon      bigint   NOT NULL,
 	attempt      integer  NOT NULL,
+	revision     integer  NOT NULL, -- raised by every write
 	version      smallint NOT NULL, -- of the meaning of this row
 	state        smallint NOT NULL, -- 1: in progress, 2: completed
 	at_most_once smallint NOT NULL,
