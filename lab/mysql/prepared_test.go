@@ -59,10 +59,13 @@ func TestLostStatementsArePreparedAnew(t *testing.T) {
 	}
 	conn := last.Load()
 	for name, lose := range map[string]func(){
-		"a reset":                    reset,
-		"a new column":               func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN later INT") },
-		"another column in front":    func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN first INT FIRST") },
-		"another table of this name": func() { mysqlserver.Exec(t, raw, "DROP TABLE reprise_records, reprise_records_migrations"); migrate(t, raw) },
+		"a reset":                 reset,
+		"a new column":            func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN later INT") },
+		"another column in front": func() { mysqlserver.Exec(t, raw, "ALTER TABLE reprise_records ADD COLUMN first INT FIRST") },
+		"another table of this name": func() {
+			mysqlserver.Exec(t, raw, "DROP TABLE reprise_records, reprise_records_migrations")
+			migrate(t, raw)
+		},
 	} {
 		lose()
 		if key(); last.Load() != conn {
