@@ -19,10 +19,17 @@ replace (
 
 require (
 	github.com/go-sql-driver/mysql v1.9.3
+	github.com/pressly/goose/v3 v3.18.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/mysql v0.0.0
+)
+
+require (
+	github.com/mfridman/interpolate v0.0.2 // indirect
+	github.com/sethvargo/go-retry v0.2.4 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
 )
 
 require (

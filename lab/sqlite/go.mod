@@ -4,11 +4,18 @@ go 1.26.0
 
 require (
 	github.com/mattn/go-sqlite3 v1.14.32
+	github.com/pressly/goose/v3 v3.18.0
 	github.com/reprise-go/reprise/conformance v0.0.0
 	github.com/reprise-go/reprise/core v0.0.0
 	github.com/reprise-go/reprise/lab v0.0.0
 	github.com/reprise-go/reprise/store/sqlite v0.0.0
 	modernc.org/sqlite v1.46.1
+)
+
+require (
+	github.com/mfridman/interpolate v0.0.2 // indirect
+	github.com/sethvargo/go-retry v0.2.4 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
 )
 
 require (
