@@ -19,7 +19,7 @@ func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 	return t.claimCombined(ctx, r)
 }
 
-// claimAlone claims r, and nothing else. A record that has to be rewritten is claimed as
+// claimAlone claims r in statements of its own. A record that is rewritten is claimed as
 // in every database.
 func (t *Table) claimAlone(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, err error) {
 	rewrites := false

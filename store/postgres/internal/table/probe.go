@@ -10,7 +10,7 @@ import (
 )
 
 // Prove checks st, and tries every operation of it on a new record: the catalogue does
-// not show what policies of row-level security, triggers and missing functions break.
+// not show the effects of policies of row-level security, triggers and missing functions.
 func (t *Table) Prove(ctx context.Context, st sqlstore.Checked) error {
 	if err := t.Table.Prove(ctx, st, t.Options.Accept...); err != nil {
 		return fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))

@@ -9,8 +9,8 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// statements are the texts of sql/*.sql: what PostgreSQL does in another way than every
-// database, because it is what requests and maintenance execute most.
+// statements are the texts of sql/*.sql: the operations that requests and maintenance
+// execute most, which PostgreSQL has in its own way.
 type statements struct {
 	claimInsert, claimLook, claims *wire.Statement
 	completeOwn, completes         *wire.Statement

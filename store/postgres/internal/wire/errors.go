@@ -20,10 +20,7 @@ const (
 	CodeDivisionByZero  = "22012" // a condition of same.sql or complete.sql does not hold
 	CodeReadOnly        = "25006"
 	CodeUnsupported     = "0A000"
-	CodeNoTx            = "25P01"
-	CodeLockTimeout     = "55P03"
 	CodeIdleTimeout     = "25P03"
-	CodeInvalidSetting  = "22023"
 	CodeNoPrivilege     = "42501"
 	CodeNoTable         = "42P01"
 	CodeNoColumn        = "42703"
