@@ -79,15 +79,13 @@ func (t *Table) open(ctx context.Context, statements []string, id store.ID, owne
 }
 
 // begin begins a transaction on the connection, and makes that of its handler.
-func (s *session) begin(ctx context.Context, statements []string) (err error) {
+func (s *session) begin(ctx context.Context, statements []string) error {
 	for _, statement := range statements {
 		if err := s.Dialect.start(ctx, s.on, statement); err != nil {
 			return err
 		}
 	}
-	if s.lent, err = sqltx.Lend(s.held.Conn); err != nil {
-		return err
-	}
+	s.lent = sqltx.Lend(s.held.Conn)
 	return s.lent.Begin(s.Dialect.Undoes) //nolint:contextcheck // it outlives this call
 }
 

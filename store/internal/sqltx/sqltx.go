@@ -39,11 +39,11 @@ type Lent struct {
 }
 
 // Lend returns conn for [Lent.Begin].
-func Lend(conn driver.Conn) (*Lent, error) {
+func Lend(conn driver.Conn) *Lent {
 	l := &Lent{conn: conn}
 	l.running, l.interrupt = context.WithCancel(context.Background())
 	l.db = sql.OpenDB(connector{l})
-	return l, nil
+	return l
 }
 
 // Begin makes the transaction for the handler. The caller has begun it on the server, and

@@ -54,10 +54,8 @@ func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner)
 		return nil, wire.Fail("begin", err)
 	}
 	if held.Driver != nil {
-		if t.lent, err = sqltx.Lend(held.Driver); err == nil {
-			err = t.lent.Begin(nil) //nolint:contextcheck // as above
-		}
-		if err != nil {
+		t.lent = sqltx.Lend(held.Driver)
+		if err := t.lent.Begin(nil); err != nil { //nolint:contextcheck // it outlives this call
 			return nil, wire.Fail("begin", err)
 		}
 		t.tx = t.lent.Tx
