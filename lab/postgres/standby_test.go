@@ -4,8 +4,10 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -90,4 +92,47 @@ func pgAddress(tb testing.TB, url string) string {
 		tb.Fatal(err)
 	}
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+}
+
+// TestPostgresReplaysDuringAnOutageOfItsStandby: once a commit was not confirmed, a
+// replay waits for none of the claims that wait for the standby, though they are many
+// more than the pool has connections.
+func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
+	t.Parallel()
+	server := servers.StartPostgres(t)
+	standby := server.StartStandby(t)
+	const conns, claims = 10, 40
+	f := pgSetup(t, server, labtest.MaxConns(conns))
+	combined, err := reprisepg.New(f.Pool, f.Config)
+	pgWant(t, "New", err, nil)
+	f.Config.NoCombining = true
+	single, err := reprisepg.NewSQL(labtest.NewDB(t, server.URL(), labtest.MaxConns(conns)), f.Config)
+	pgWant(t, "NewSQL", err, nil)
+	replayed := pgClaim()
+	pgMustClaim(t, f.Leased(t), replayed, store.Claimed)
+	pgWant(t, "complete", pgComplete(t, f.Leased(t), replayed, pgBody), nil)
+	server.Set(t, "synchronous_standby_names=*")
+	standby.AwaitSynchronous(t)
+
+	for name, st := range map[string]*reprisepg.Store{"combined": combined, "one by one": single} {
+		standby.Link.Set(t, servers.Stall)
+		brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := st.Claim(brief, pgClaim())
+		cancel()
+		pgWant(t, name+": the first claim", err, store.ErrUnknown)
+		var waiting sync.WaitGroup
+		for range claims {
+			waiting.Go(func() {
+				if _, err := st.Claim(t.Context(), pgClaim()); err != nil {
+					t.Errorf("%s: a claim that waits for the standby: %v", name, err)
+				}
+			})
+		}
+		pgEventually(t, "claims wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
+		for range claims {
+			pgMustClaim(t, st, pgRival(replayed), store.Completed)
+		}
+		standby.Link.Set(t, servers.Forward)
+		waiting.Wait()
+	}
 }

@@ -51,7 +51,9 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	pool := sqlstore.NewPool(db, &dialect)
 	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewDirect(pool, &dialect))
 	var turns *slots.Slots
-	if conns := db.Stats().MaxOpenConnections; conns > 0 {
+	conns := db.Stats().MaxOpenConnections
+	t.Spare(conns)
+	if conns > 0 {
 		turns = &slots.Slots{Limit: max(1, conns-spare)}
 	}
 	return &Store{sqlstore.NewStore(t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))), t}, nil

@@ -1,4 +1,5 @@
-// Package slots bounds how many transactions of handlers are open at once.
+// Package slots bounds how many transactions of handlers are open at once, and how many
+// connections writes have.
 package slots
 
 import (

@@ -8,6 +8,30 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
+// Answer answers a claim that needs no write, while commits remain unconfirmed: a replay
+// then waits for none of the claims that wait for a standby or a disk.
+func (t *Table) Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
+	if !t.unconfirmed.Load() {
+		return result, false, nil
+	}
+	found, err := t.lookAlone(ctx, "claim", r.ID)
+	if err != nil {
+		return result, false, err
+	}
+	d := found.Decide(r)
+	if answered = !d.Rewrites(); answered {
+		result, err = d.Result(t.Dialect.Name)
+	}
+	return result, answered, err
+}
+
+// Confirmed says that a commit was confirmed: see [Table.Answer].
+func (t *Table) Confirmed() {
+	if t.unconfirmed.Load() {
+		t.unconfirmed.Store(false)
+	}
+}
+
 // Claim answers a claim from the record if that needs no write, and otherwise writes the
 // record. The caller has validated the request.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {

@@ -76,12 +76,12 @@ func (b *renewal) renewSome(ctx, waiting context.Context) bool {
 			at = -1
 		}
 	}
-	err := b.Writer.Write(waiting, "renew", some)
+	err := b.write(waiting, "renew", some)
 	// An entry that was begun starts again if it lost a race, or if its connection was
 	// closed and another renewer ended meanwhile.
 	for at >= 0 && errors.Is(err, store.ErrBusy) && try < maxTries && pause(ctx, try) {
 		try++
-		err = b.Writer.Write(ctx, "renew", some)
+		err = b.write(ctx, "renew", some)
 	}
 	if err == nil || at < 0 && ctx.Err() == nil && waiting.Err() != nil {
 		return false

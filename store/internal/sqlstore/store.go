@@ -10,6 +10,7 @@ import (
 // Records are the operations on a table: those of [Table], or of a database that has some
 // of them in its own way. They get valid requests.
 type Records interface {
+	Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error)
 	Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error)
 	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
 	Complete(ctx context.Context, r *store.CompleteRequest) error
@@ -17,6 +18,7 @@ type Records interface {
 	Release(ctx context.Context, id store.ID, owner store.Owner) error
 	Purge(ctx context.Context, limit int) (purged int, err error)
 	Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error))
+	Confirmed()
 	Usage() []store.Usage
 	store.Inspector
 }
@@ -35,7 +37,14 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
 	}
-	return s.records.Claim(ctx, &r)
+	if result, answered, err := s.records.Answer(ctx, &r); answered || err != nil {
+		return result, err
+	}
+	result, err := s.records.Claim(ctx, &r)
+	if err == nil && result.Outcome == store.Claimed {
+		s.records.Confirmed()
+	}
+	return result, err
 }
 
 // Renew implements [store.Store].

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
@@ -31,6 +32,8 @@ type Table struct {
 	Options Options
 
 	statements  statements
+	turns       *slots.Slots // of writes for a connection; nil: they need none
+	unconfirmed atomic.Bool  // the last commit that failed is not known to be confirmed; see Answer
 	purgeFailed upkeep.Minutely
 	writer      atomic.Pointer[session] // the handler's transaction that excludes all other writers
 }
@@ -51,17 +54,43 @@ func (t *Table) Usage() []store.Usage {
 	return list
 }
 
+// Spare leaves connections of a pool of so many to reads, if that is not 0: while the
+// others wait for the server to confirm a commit, replays find one.
+func (t *Table) Spare(conns int) {
+	if conns > 0 {
+		t.turns = &slots.Slots{Limit: max(1, conns-spareReaders)}
+	}
+}
+
+// spareReaders is how many connections writes never take.
+const spareReaders = 1
+
 // maxTries bounds how often an operation that lost a race starts again.
 const maxTries = 8
 
 // Write executes an operation that writes, and starts it again while it loses races.
 func (t *Table) Write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
 	for try := 1; ; try++ {
-		err := t.Writer.Write(ctx, op, f)
+		err := t.write(ctx, op, f)
 		if !errors.Is(err, ErrLostRace) || try == maxTries || try > 1 && !pause(ctx, try) {
 			return t.Dialect.Fail(op, err)
 		}
 	}
+}
+
+// write executes an operation that writes once, when a connection is its turn.
+func (t *Table) write(ctx context.Context, op string, f func(context.Context, Conn) error) error {
+	if t.turns != nil {
+		if err := t.turns.Take(ctx); err != nil {
+			return t.Dialect.Fail(op, err)
+		}
+		defer t.turns.Release()
+	}
+	err := t.Writer.Write(ctx, op, f)
+	if errors.Is(err, store.ErrNotReplicated) || errors.Is(err, store.ErrUnknown) {
+		t.unconfirmed.Store(true)
+	}
+	return err
 }
 
 // read executes a read outside of the transactions of attempts. If its connection turns

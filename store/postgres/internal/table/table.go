@@ -58,6 +58,7 @@ func New(db wire.Database, o Options) (*Table, error) {
 	d := newDialect(&t.Names)
 	t.Table = sqlstore.NewTable(nil, d, sqlstore.Options{Table: o.Schema + "." + o.Table, Purge: o.Purge, Logger: o.Logger},
 		&sqlstore.Direct{With: t.with, Dialect: d})
+	t.Spare(t.Db.Use().Limit)
 	t.queue = newQueue(t)
 	return t, nil
 }
