@@ -9,6 +9,7 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
+	reprisemysql "github.com/reprise-go/reprise/store/mysql"
 )
 
 // ending is a claim whose record ends in a second.
@@ -147,4 +148,39 @@ func TestRenewalDoesNotWaitForARow(t *testing.T) {
 			_ = other.Rollback()
 		}
 	})
+}
+
+// TestClaimWhoseSnapshotIsLaterThanItsClock: a claim may read the clock before an attempt
+// begins, and the record after that attempt said that its outcome is unknown. The record
+// is not in progress for it.
+func TestClaimWhoseSnapshotIsLaterThanItsClock(t *testing.T) {
+	t.Parallel()
+	raw := newDatabase(t)
+	st, r := mysqlserver.Store(t, raw), request()
+	wantClaim(t, st, request(), store.Claimed) // its statements are prepared
+	own := mysqlserver.Pool(t, raw, 1)
+	holder := newStore(t, own, reprisemysql.Config{})
+	wantClaim(t, holder, request(), store.Claimed)
+	_, err := own.ExecContext(t.Context(), "LOCK TABLES reprise_records WRITE, reprise_records AS r WRITE")
+	labtest.Must(t, err)
+	answer := make(chan store.ClaimResult, 1)
+	go func() {
+		got, err := st.Claim(t.Context(), duplicate(r))
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- got
+	}()
+	watch := mysqlserver.Pool(t, raw, 1)
+	labtest.Eventually(t, "the look waits for the table", func() bool {
+		n := 0
+		return watch.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state LIKE 'Waiting for table metadata lock'").Scan(&n) == nil && n > 0
+	})
+	wantClaim(t, holder, r, store.Claimed)
+	labtest.Must(t, holder.Unknown(t.Context(), store.UnknownRequest{ID: r.ID, Owner: r.Owner, Reason: "a time-out"}))
+	_, err = own.ExecContext(t.Context(), "UNLOCK TABLES")
+	labtest.Must(t, err)
+	if got := <-answer; got.Outcome != store.Lapsed {
+		t.Errorf("the claim answered %v, want lapsed", got.Outcome)
+	}
 }

@@ -146,9 +146,8 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 	})
 }
 
-// unknown marks the record that was found. The lease ends at the start of the claim, so
-// that a concurrent claim, which compares it with the clock at its start, also finds it
-// ended.
+// unknown marks the record that was found. Its lease ends before every clock: a claim may
+// have read its own before this attempt began, and the record after its end.
 func (t *Table) unknown(ctx context.Context, on Conn, found *row, r *store.UnknownRequest) error {
-	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, found.claimedAt, found.Clock, found.Clock)
+	return t.change(ctx, on, found, t.statements.unknown, record.EndedOwner(r.Owner), r.Reason, 0, found.Clock, found.Clock)
 }

@@ -147,7 +147,7 @@ func (r *row) view() store.Record {
 	default:
 		v.State = store.StateLapsed
 	}
-	v.Lease = span(r.LeaseUntil - r.At)
+	v.Lease = span(max(r.LeaseUntil, r.claimedAt) - r.At) // that of an unknown outcome is 0
 	v.Validity = max(v.Validity, v.Lease) // a live lease outlives the retention
 	return v
 }
