@@ -46,8 +46,8 @@ var recordCases = []testCase{
 	scenario("record-policy-takeover", inspector, "Policy, Record",
 		"A record that lapsed, was taken over or was resolved shows the policy of its last claim.",
 		a.label("payments").lapses(1), a.shows(store.StateLapsed), a.isListed(store.StateLapsed),
-		b.label("refunds").strict(false).horizon(long).lease(short).claims(attempt(2)), b.shows(store.StateRunning), // by a deployment
-		passes(short), b.isResolved(byHand(long)), b.shows(completed), b.isListed(completed)),
+		b.label("refunds").strict(false).horizon(long).lease(short).claims(attempt(2)), passes(short), // by a deployment
+		b.shows(store.StateLapsed), b.isResolved(byHand(long)), b.shows(completed), b.isListed(completed)),
 	scenario("record-label-refused", inspector, "MaxLabel, Policy.Validate, Query.Validate",
 		"A label of more than 32 bytes, or with a byte that is not printable US-ASCII, is ErrInvalid, and nothing is written.",
 		each(append([]string{strings.Repeat("x", store.MaxLabel+1)}, unprintable...), func(label string) []step {
@@ -126,7 +126,7 @@ var descriptionCases = []testCase{
 			a, b := a.of(1), b.of(1)
 			return []step{
 				a.describe("of the first").lapses(1), a.shows(store.StateLapsed),
-				b.describe(description).lease(short).claims(attempt(2)), b.shows(store.StateRunning), passes(short),
+				b.describe(description).lease(short).claims(attempt(2)), passes(short), b.shows(store.StateLapsed),
 				b.isResolved(byHand(long)), b.shows(completed),
 			}
 		}),
