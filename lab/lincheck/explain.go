@@ -77,6 +77,9 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 			return nil // its fence is not the time of the claim
 		}
 		now = out.began
+		if out.fence == r.highest+1 { // not the clock that the claim read, which was earlier than the last claim
+			now.from = out.at.from
+		}
 	}
 	next, want := r.apply(in, now, lapsed)
 	next.fleeting = next.fleeting && next.runs()

@@ -44,17 +44,43 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 	}
 }
 
+const ms = time.Millisecond
+
+// op is an operation of a history.
+func op(client int, in input, out output, from, to time.Duration) porcupine.Operation {
+	out.at = window{from * ms, to * ms}
+	return porcupine.Operation{ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to)}
+}
+
+// TestLeaseCountsFromTheClockOfItsClaim: a server that stands still between the clock of
+// a claim and its snapshot finds a record that was claimed, and released, in between. The
+// fence is one more than that of this record then, and the lease counts from the clock.
+func TestLeaseCountsFromTheClockOfItsClaim(t *testing.T) {
+	t.Parallel()
+	claims := func(owner byte) input {
+		return input{kind: claim, owner: store.Owner{owner}, lease: 30 * ms, policy: store.Policy{Retention: time.Hour}, takeover: true}
+	}
+	granted := func(fence uint64) output {
+		began := time.Duration(fence) * time.Microsecond
+		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence, began: window{began, began}}
+	}
+	for fence, explained := range map[uint64]bool{7001: true, 7002: false} {
+		if got := porcupine.CheckOperations(model(), []porcupine.Operation{
+			op(0, claims(1), granted(7000), 6, 8), op(0, input{kind: release, owner: store.Owner{1}}, output{}, 9, 10),
+			op(1, claims(2), granted(fence), 1, 20),
+			op(0, claims(3), output{answer: answer{outcome: store.InProgress}, measured: true, remaining: 10 * ms}, 21, 22),
+		}); got != explained {
+			t.Errorf("fence %d: explained %t", fence, got)
+		}
+	}
+}
+
 // TestBusyRenewalIsExplained: a renewal that finds the row of its owner's record, which
 // has ended, locked by the claim that begins it anew does not wait. Another owner's
 // record explains no busy renewal.
 func TestBusyRenewalIsExplained(t *testing.T) {
 	t.Parallel()
-	const ms = time.Millisecond
 	a, b := store.Owner{1}, store.Owner{2}
-	op := func(client int, in input, out output, from, to time.Duration) porcupine.Operation {
-		out.at = window{from * ms, to * ms}
-		return porcupine.Operation{ClientId: client, Input: in, Call: int64(out.at.from), Output: out, Return: int64(out.at.to)}
-	}
 	brief, long := store.Policy{Retention: 5 * ms}, store.Policy{Retention: time.Hour}
 	claims := func(owner store.Owner, p store.Policy) input {
 		return input{kind: claim, owner: owner, lease: 5 * ms, policy: p, takeover: true}
