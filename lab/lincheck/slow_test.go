@@ -1,7 +1,10 @@
 package lincheck
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/serve/mysqlserver"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
@@ -42,6 +46,34 @@ func TestPostgresThatCommitsSlowlyIsLinearizable(t *testing.T) {
 			checked(t, pgProcesses(t, server.URL(), c, name == "in a transaction", labtest.ExecMode(mode)), everything...)
 		})
 	}
+}
+
+// TestMySQLThatStandsStillIsLinearizable: a server that is stopped for moments puts time
+// between the clock of a statement and its snapshot.
+func TestMySQLThatStandsStillIsLinearizable(t *testing.T) {
+	t.Parallel()
+	server := servers.StartMariaDB(t)
+	raw := mysqlserver.New(t, server)
+	d := &deployment{clock: sqlClock}
+	for _, level := range []string{"READ-COMMITTED", "SERIALIZABLE"} {
+		d.stores = append(d.stores, mysqlserver.Store(t, raw+"?tx_isolation='"+level+"'"))
+	}
+	checkedRuns(t, func(t *testing.T, seed uint64) *recorder {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		var stops sync.WaitGroup
+		defer stops.Wait()
+		defer cancel()
+		stops.Go(func() {
+			for ctx.Err() == nil {
+				time.Sleep(rand.N(150 * time.Millisecond)) //nolint:forbidigo // the server has its own clock
+				server.Pause(t)
+				time.Sleep(rand.N(60 * time.Millisecond)) //nolint:forbidigo // likewise
+				server.Resume(t)
+			}
+		})
+		return history(t, d, seed)
+	}, everything...)
 }
 
 const ms = time.Millisecond
