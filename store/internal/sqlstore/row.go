@@ -148,7 +148,7 @@ func (r *row) view() store.Record {
 		v.State = store.StateLapsed
 	}
 	v.Lease = span(max(r.LeaseUntil, r.claimedAt) - r.At) // that of an unknown outcome is 0
-	v.Validity = max(v.Validity, v.Lease) // a live lease outlives the retention
+	v.Validity = max(v.Validity, v.Lease)                 // a live lease outlives the retention
 	return v
 }
 
