@@ -61,7 +61,7 @@ func step(state, call, answered any) []any {
 // after the engine has ended it.
 func (r record) elsewhere() []record {
 	if r.fleeting {
-		return []record{r, {highest: r.highest}}
+		return []record{r, r.none()}
 	}
 	return []record{r}
 }
@@ -77,7 +77,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 			return nil // its fence is not the time of the claim
 		}
 		now = out.began
-		if out.fence == r.highest+1 { // not the clock that the claim read, which was earlier than the last claim
+		if out.fence == r.highest+1 || r.blind { // it need not be the clock that the claim read: that may be earlier than the last claim
 			now.from = out.at.from
 		}
 	}
@@ -88,6 +88,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 	}
 	if out.unknown {
 		next.fleeting = next.runs() && in.fleeting
+		next.blind = next.blind || in.kind == claim
 		return []any{next}
 	}
 	if r.mayAnswer(in, out) {
@@ -126,7 +127,7 @@ func (r record) mayAnswer(in input, out output) bool {
 // claimed returns the records that a granted claim may leave: the store decides its
 // fence, and whether it renews the lapsed lease of a claim's own owner.
 func (r record) claimed(next record, in input, out output, own, lapsed bool) []any {
-	next.fence, next.highest = out.fence, max(out.fence, r.highest)
+	next.fence, next.highest, next.blind = out.fence, max(out.fence, r.highest), false
 	stays := next
 	stays.policy, stays.lease, stays.valid = r.policy, r.lease, r.valid
 	switch {

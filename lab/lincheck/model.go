@@ -49,6 +49,7 @@ type record struct {
 	print           store.Fingerprint
 	attempt         int
 	fence, highest  uint64 // of this attempt, 0 if its result was lost; of any before
+	blind           bool   // the result of a claim was lost, whose fence may be higher
 	policy          store.Policy
 	lease, valid    window            // their ends; once completed, the lease is the retention of the payload
 	ended           store.Fingerprint // of the attempt that was ended last
@@ -73,10 +74,13 @@ func (r record) shown(tick time.Duration) window {
 // expired.
 func (r record) seen(lapsed, expired bool) record {
 	if r.held && expired && (r.completed || lapsed) {
-		return record{highest: r.highest}
+		return r.none()
 	}
 	return r
 }
+
+// none returns the state after the end of the record.
+func (r record) none() record { return record{highest: r.highest, blind: r.blind} }
 
 // apply is the sequential meaning of a store, sixty lines with granted: the effect of an
 // operation on a visible record, and its result. Leases and validities count from now;
@@ -122,7 +126,7 @@ func (r record) apply(in input, now window, lapsed bool) (record, answer) {
 		return r, answer{accepted: own}
 	case release:
 		if own && !r.completed {
-			r = record{highest: r.highest}
+			r = r.none()
 		}
 	case unknown:
 		switch {

@@ -96,13 +96,21 @@ func TestLeaseCountsFromTheClockOfItsClaim(t *testing.T) {
 		began := time.Duration(fence) * time.Microsecond
 		return output{answer: answer{outcome: store.Claimed, attempt: 1}, fence: fence, began: window{began, began}}
 	}
-	for fence, explained := range map[uint64]bool{7001: true, 7002: false} {
+	for name, test := range map[string]struct {
+		first     output
+		fence     uint64
+		explained bool
+	}{
+		"the fence is one more":                   {granted(7000), 7001, true},
+		"the fence is a clock":                    {granted(7000), 7002, false},
+		"the fence of the first claim is unknown": {output{unknown: true}, 7001, true},
+	} {
 		if got := porcupine.CheckOperations(model(), []porcupine.Operation{
-			op(0, claims(1), granted(7000), 6, 8), op(0, input{kind: release, owner: store.Owner{1}}, output{}, 9, 10),
-			op(1, claims(2), granted(fence), 1, 20),
+			op(0, claims(1), test.first, 6, 8), op(0, input{kind: release, owner: store.Owner{1}}, output{}, 9, 10),
+			op(1, claims(2), granted(test.fence), 1, 20),
 			op(0, claims(3), output{answer: answer{outcome: store.InProgress}, measured: true, remaining: 10 * ms}, 21, 22),
-		}); got != explained {
-			t.Errorf("fence %d: explained %t", fence, got)
+		}); got != test.explained {
+			t.Errorf("%s: explained %t", name, got)
 		}
 	}
 }
