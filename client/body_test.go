@@ -36,7 +36,19 @@ func TestBodiesAreSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: failTimes(2)}
+				base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
+					// net/http repeats a request itself when a reused connection breaks.
+					again, err := req.GetBody()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if again != nil {
+						if got, err := io.ReadAll(again); err != nil || string(got) != test.want {
+							t.Errorf("attempt %d would be repeated with %d bytes, %v, want %d", n, len(got), err, len(test.want))
+						}
+					}
+					return failTimes(2)(n, req)
+				}}
 				req := post(t.Context(), t, test.body)
 				if test.length != 0 {
 					req.ContentLength = test.length

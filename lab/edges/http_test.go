@@ -1,0 +1,280 @@
+package edges_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
+	repriseclient "github.com/reprise-go/reprise/client"
+	"github.com/reprise-go/reprise/conformance/faultstore"
+	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// guarded returns a handler of net/http behind a guard, which closes without waiting for
+// records that are never written.
+func guarded(t *testing.T, st store.Store, cfg protocol.Config, handler http.Handler) http.Handler {
+	t.Helper()
+	cfg.Engine.Observer = reprise.Observers()
+	guard, err := protocol.New(st, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cancel()
+	t.Cleanup(func() { _ = guard.Close(ended) })
+	return reprisehttp.Middleware(guard, reprisehttp.Unscoped)(handler)
+}
+
+// serving returns the address of a handler.
+func serving(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// retrying returns a transport of the client over base, which is a new one if nil.
+func retrying(t *testing.T, base http.RoundTripper, c repriseclient.Config) *repriseclient.Transport {
+	t.Helper()
+	if base == nil {
+		connections := new(http.Transport)
+		t.Cleanup(connections.CloseIdleConnections)
+		base = connections
+	}
+	transport, err := repriseclient.NewTransport(base, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transport
+}
+
+// reply is a response, and the body that it had.
+type reply struct {
+	*http.Response
+
+	body string
+}
+
+// post makes a call.
+func post(ctx context.Context, transport http.RoundTripper, url, body string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	return reply{resp, string(got)}, err
+}
+
+// The client follows a policy with a custom marker: the replay of a 503 is final, and the
+// field that the handler sets itself marks no response.
+func TestClientFollowsTheNameOfTheMarker(t *testing.T) {
+	t.Parallel()
+	const name = "X-Order-Repeated"
+	runs := 0
+	url := serving(t, guarded(t, memstore.New(), protocol.Config{Announce: protocol.Announcing{ReplayedHeader: name}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		runs++
+		w.Header().Set(name, "true")
+		w.Header().Set("Idempotent-Replayed", "true")
+		protocol.Keep(r.Context())
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})))
+	got, err := post(t.Context(), retrying(t, nil, repriseclient.Config{
+		Service: repriseclient.Service{Replayed: name}, Delay: 1, MaxDelay: 1, MaxAttempts: 5, Budget: repriseclient.Budget{Off: true},
+	}), url, "order")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attempts := repriseclient.Attempts(got.Response); runs != 1 || attempts != 2 || !repriseclient.Replayed(got.Response) || got.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("%d runs, %d attempts, the header is %v", runs, attempts, got.Header)
+	}
+}
+
+// The client knows the words of a guard about a response: its body was not kept, or it
+// was not recorded, or its key was not looked up.
+func TestClientUnderstandsTheWordsOfAGuard(t *testing.T) {
+	t.Parallel()
+	const size = 2000
+	for name, test := range map[string]struct {
+		fails []faultstore.Op // of the store
+		cfg   protocol.Config
+		want  []repriseclient.Outcome // of each call with the same key
+	}{
+		"a body that is not kept": {
+			cfg:  protocol.Config{Limits: protocol.Limits{ResponseBody: size - 1}},
+			want: []repriseclient.Outcome{repriseclient.Answered, repriseclient.AnsweredOmitted},
+		},
+		"a body that is kept": {
+			cfg:  protocol.Config{Limits: protocol.Limits{ResponseBody: size}},
+			want: []repriseclient.Outcome{repriseclient.Answered, repriseclient.AnsweredReplay},
+		},
+		"a record that is not written": {
+			fails: []faultstore.Op{faultstore.Complete},
+			want:  []repriseclient.Outcome{repriseclient.AnsweredUnrecorded},
+		},
+		"a store that is away": {
+			fails: []faultstore.Op{faultstore.Claim}, cfg: protocol.Config{FailOpen: true},
+			want: []repriseclient.Outcome{repriseclient.AnsweredUnprotected},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, faults := faultstore.New(memstore.New())
+			for _, op := range test.fails {
+				faults.Always(op, faultstore.FailBefore(store.ErrUnavailable))
+			}
+			test.cfg.Engine = reprise.Config{ClaimTimeout: 100 * time.Millisecond, CompleteTimeout: 100 * time.Millisecond}
+			url := serving(t, guarded(t, st, test.cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "/orders/7")
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, strings.Repeat("x", size))
+			})))
+			for i, want := range test.want {
+				seen := new(attempts)
+				_, err := post(repriseclient.WithKey(t.Context(), "order-7"), retrying(t, nil, repriseclient.Config{Observer: seen}), url, "order")
+				if len(seen.calls) != 1 || seen.calls[0].Outcome != want {
+					t.Errorf("call %d ended with %+v (%v), want %s", i+1, seen.calls, err, want)
+				}
+				var omitted *repriseclient.BodyOmittedError
+				if errors.As(err, &omitted) != (want == repriseclient.AnsweredOmitted) {
+					t.Errorf("call %d: %v", i+1, err)
+				} else if omitted != nil && (omitted.Status != http.StatusCreated || omitted.Header.Get("Location") != "/orders/7") {
+					t.Errorf("the error has the status %d and the fields %v", omitted.Status, omitted.Header)
+				}
+			}
+		})
+	}
+}
+
+// A response with which the transport gave up is not the operation's: a gateway that
+// releases it asks again, and one that does not replays it.
+func TestAGatewayReleasesWhatTheClientsTransportGaveUp(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		modify func(*http.Response) error
+		again  int // the status of the retry
+	}{
+		"kept": {nil, http.StatusConflict},
+		"released": {func(r *http.Response) error {
+			if repriseclient.GaveUp(r) {
+				protocol.Release(r.Request.Context())
+			}
+			return nil
+		}, http.StatusCreated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int64
+			bank, err := url.Parse(serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if requests.Add(1) > 1 {
+					w.WriteHeader(http.StatusCreated)
+					return
+				}
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, `{"code":"in-progress","retryable":true}`)
+			})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			once := repriseclient.Config{MaxAttempts: 1}
+			gateway := serving(t, guarded(t, memstore.New(), protocol.Config{Preset: reprise.AtMostOnce}, reprisehttp.Proxy(&httputil.ReverseProxy{
+				Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(bank) },
+				Transport: retrying(t, nil, once), ModifyResponse: test.modify,
+			})))
+			for _, status := range []int{http.StatusConflict, test.again} {
+				got, err := post(repriseclient.WithKey(t.Context(), "k"), retrying(t, nil, once), gateway, "12 EUR")
+				if err != nil || got.StatusCode != status {
+					t.Errorf("got %+v, %v, want %d", got, err, status)
+				}
+			}
+		})
+	}
+}
+
+// The crash of the README in virtual time, with the default configuration of both sides:
+// a lease lasts 30 s. The process dies soon after a claim, just before a renewal, or
+// after several.
+func TestEveryCallOutlivesTheDefaultLeaseOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for _, lived := range []time.Duration{time.Second, 8500 * time.Millisecond, 45 * time.Second} {
+		t.Run(lived.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				records, died := memstore.New(), make(chan struct{})
+				mortal, faults := faultstore.New(records)
+				dies := guarded(t, mortal, protocol.Config{}, http.HandlerFunc(counter))
+				stays := guarded(t, records, protocol.Config{}, http.HandlerFunc(counter))
+				transport := retrying(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+					select {
+					case <-died:
+						w := httptest.NewRecorder()
+						stays.ServeHTTP(w, r)
+						return w.Result(), nil
+					default:
+					}
+					go dies.ServeHTTP(httptest.NewRecorder(), r)
+					<-died
+					return nil, errors.New("connection reset by peer")
+				}), repriseclient.Config{})
+				time.AfterFunc(lived, func() {
+					for _, op := range []faultstore.Op{faultstore.Claim, faultstore.Renew, faultstore.Complete, faultstore.Release} {
+						faults.Always(op, faultstore.FailBefore(store.ErrUnavailable))
+					}
+					close(died)
+				})
+				var placing sync.WaitGroup
+				for i := range 200 {
+					placing.Go(func() {
+						op := fmt.Sprintf("order %d", i)
+						got, err := post(t.Context(), transport, "http://shop.test", op)
+						if want := op + " at attempt 2"; err != nil || got.StatusCode != http.StatusCreated || got.body != want {
+							t.Errorf("%.60q, %v, want %s", got.body, err, want)
+						}
+					})
+				}
+				placing.Wait()
+			})
+		})
+	}
+}
+
+// counter is a shop whose first attempt at an order hangs, and whose second says its
+// number.
+func counter(w http.ResponseWriter, r *http.Request) {
+	op, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	attempt, _ := reprise.AttemptFrom(r.Context())
+	if attempt.Number() == 1 {
+		<-r.Context().Done()
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, "%s at attempt %d", op, attempt.Number())
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
