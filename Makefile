@@ -172,9 +172,6 @@ bench/peers: ## Measure beside other libraries: Fiber's own middleware, and npm'
 	@$(servers)
 	(cd tools/peers && GOWORK=off go build -o ../../$(BIN)/peers .)
 	$(BIN)/peers $(BENCHFLAGS)
-judge/peers: ## Judge the packages of npm, and print the reports (docs/engineering/judge-scores.md is of a day): no check runs it
-	@$(servers)
-	GOWORK=off go test -C tools/peers -count=1 -v -timeout 30m ./judged
 
 soak: ## Break processes, links and servers for DURATION with SEED, and write the figures into docs/engineering/faults.md
 	@$(servers)
