@@ -227,9 +227,9 @@ var cases = []smokeCase{
 	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes, true, func(p *pair) {
 		r := p.request("paused", adaptertest.Program{DelayMS: 300, Echo: true, IgnoreCtx: true})
 		first := p.short.postLater(p, r)
-		p.short.signal(p, syscall.SIGSTOP)
+		p.short.Signal(p, syscall.SIGSTOP)
 		second := p.takesOver(p.a, r, 2)
-		p.short.signal(p, syscall.SIGCONT)
+		p.short.Signal(p, syscall.SIGCONT)
 		if a := <-first; a.body != second.body {
 			p.Errorf("the client of the paused process got %v, want %v", a, second)
 		}
@@ -240,7 +240,7 @@ var cases = []smokeCase{
 		p.short.postLater(p, r)
 		r.program.DelayMS = 0
 		p.refused(p.a.post(p.Context(), r), http.StatusConflict, "in-progress")
-		p.short.kill()
+		p.short.Kill()
 		p.takesOver(p.a, r, 2)
 		if p.store.Atomic {
 			p.effects(r, 1)
@@ -249,7 +249,7 @@ var cases = []smokeCase{
 	{rule("M18", "With AtMostOnce, the request of a process that was killed never runs again."), processes, true, func(p *pair) {
 		r := p.request("died", adaptertest.Program{DelayMS: 60_000})
 		p.once.postLater(p, r)
-		p.once.kill()
+		p.once.Kill()
 		eventually(p, "the end of the lease", func() bool { return p.a.post(p.Context(), r).code != "in-progress" })
 		p.refused(p.a.post(p.Context(), r), http.StatusConflict, "outcome-unknown")
 		if n := p.a.runs(p, r.key); n != 0 {
@@ -315,9 +315,9 @@ var cases = []smokeCase{
 	{rule("M24", "A process that is asked to end answers what runs, and exits 0. The next one replays it."), 0, true, func(p *pair) {
 		r := p.request("drains", adaptertest.Program{DelayMS: 400, Status: 202})
 		first := p.b.postLater(p, r)
-		p.b.signal(p, syscall.SIGTERM)
+		p.b.Signal(p, syscall.SIGTERM)
 		p.wants(<-first, 202, false)
-		p.b.drains(p)
+		p.b.End(p)
 		if !p.store.Alone {
 			p.wants(p.a.post(p.Context(), r), 202, true)
 		}

@@ -1,20 +1,17 @@
 package matrix
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
 // patience bounds how long a test waits for anything; no verdict rests on it.
@@ -22,69 +19,24 @@ const patience = time.Minute
 
 // process is a test server that runs.
 type process struct {
+	*program.Process
+
 	base   string // of its addresses
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when it has
 	client http.Client
-	log    lockedBuffer
 }
 
 // start starts a test server and waits until it listens. It is killed when the test ends.
-func start(tb testing.TB, program string, flags ...string) *process {
+func start(tb testing.TB, file string, flags ...string) *process {
 	tb.Helper()
-	p := &process{exited: make(chan struct{}), client: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-	p.cmd = exec.CommandContext(context.WithoutCancel(tb.Context()), program, flags...)
-	p.cmd.Stderr = &p.log
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := &process{Process: program.StartFile(tb, file, flags...), client: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	tb.Cleanup(func() {
-		p.kill()
-		if tb.Failed() || strings.Contains(p.log.String(), "DATA RACE") {
-			tb.Errorf("%v logged\n%s", p.cmd.Args, p.log.String())
+		p.Kill()
+		if log := p.Output(); tb.Failed() || strings.Contains(log, "DATA RACE") {
+			tb.Errorf("%v logged\n%s", flags, log)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	go func() {
-		_ = p.cmd.Wait() // its state tells
-		close(p.exited)
-	}()
-	if err != nil {
-		tb.Fatalf("%v ended before it listened\n%s", p.cmd.Args, p.log.String())
-	}
-	p.base = "http://" + strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	p.base = "http://" + p.Await(tb, `listening on (\S+)\n`)
 	return p
-}
-
-// kill ends the process without a chance to drain.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.exited
-}
-
-// signal sends the process a signal.
-func (p *process) signal(tb testing.TB, s syscall.Signal) {
-	tb.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// drains waits until the process has ended, and wants the exit code 0.
-func (p *process) drains(tb testing.TB) {
-	tb.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		tb.Fatal("the process did not end after SIGTERM")
-	}
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		tb.Errorf("exit code %d after SIGTERM, want 0", code)
-	}
 }
 
 // request is a keyed POST to an operation of the same name as its key.
@@ -174,22 +126,4 @@ func eventually(tb testing.TB, what string, done func() bool) {
 			tb.Fatalf("never: %s", what)
 		}
 	}
-}
-
-// lockedBuffer collects the log of a process.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

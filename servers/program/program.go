@@ -32,9 +32,8 @@ func Main(m *testing.M, main func()) {
 
 // Process is a running program.
 type Process struct {
-	cmd    *exec.Cmd
-	ended  chan struct{}
-	result error // after ended
+	cmd   *exec.Cmd
+	ended chan struct{}
 
 	mu   sync.Mutex
 	said bytes.Buffer // on both streams
@@ -43,14 +42,20 @@ type Process struct {
 // Start starts the program, which is killed at the end of the test.
 func Start(tb testing.TB, args ...string) *Process {
 	tb.Helper()
-	p := &Process{cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})} //nolint:gosec,noctx // this test, which kills it
+	return StartFile(tb, os.Args[0], args...)
+}
+
+// StartFile is Start for the program in a file.
+func StartFile(tb testing.TB, file string, args ...string) *Process {
+	tb.Helper()
+	p := &Process{cmd: exec.Command(file, args...), ended: make(chan struct{})} //nolint:gosec,noctx // of the test, which kills it
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
 	go func() {
 		defer close(p.ended)
-		p.result = p.cmd.Wait()
+		_ = p.cmd.Wait() // its state tells
 	}()
 	tb.Cleanup(p.Kill)
 	return p
@@ -62,12 +67,18 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
+// Signal sends the program a signal.
+func (p *Process) Signal(tb testing.TB, s os.Signal) {
+	tb.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		tb.Error(err)
+	}
+}
+
 // Interrupt ends the program as Ctrl-C does. It must exit with 0 within a minute.
 func (p *Process) Interrupt(tb testing.TB) {
 	tb.Helper()
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		tb.Error(err)
-	}
+	p.Signal(tb, os.Interrupt)
 	p.End(tb)
 }
 
@@ -75,16 +86,22 @@ func (p *Process) Interrupt(tb testing.TB) {
 // returns its output.
 func (p *Process) End(tb testing.TB) string {
 	tb.Helper()
+	if code := p.Exit(tb); code != 0 {
+		tb.Errorf("it ended with %d: %s", code, p.Output())
+	}
+	return p.Output()
+}
+
+// Exit waits for the end of the program, for a minute at most, and returns its exit code.
+func (p *Process) Exit(tb testing.TB) int {
+	tb.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(time.Minute):
-		tb.Errorf("it does not end: %s", p.output())
+		tb.Errorf("it does not end: %s", p.Output())
 		p.Kill()
 	}
-	if p.result != nil {
-		tb.Errorf("it ended with %v: %s", p.result, p.output())
-	}
-	return p.output()
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // Await waits until the program's output matches the pattern, for a minute at most, and
@@ -93,14 +110,14 @@ func (p *Process) Await(tb testing.TB, pattern string) string {
 	tb.Helper()
 	search, deadline := regexp.MustCompile(pattern), time.After(time.Minute)
 	for {
-		if found := search.FindStringSubmatch(p.output()); found != nil {
+		if found := search.FindStringSubmatch(p.Output()); found != nil {
 			return found[len(found)-1]
 		}
 		select {
 		case <-p.ended:
-			tb.Fatalf("it ended without %q: %s", pattern, p.output())
+			tb.Fatalf("it ended without %q: %s", pattern, p.Output())
 		case <-deadline:
-			tb.Fatalf("no %q in a minute: %s", pattern, p.output())
+			tb.Fatalf("no %q in a minute: %s", pattern, p.Output())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -113,7 +130,8 @@ func (p *Process) Write(b []byte) (int, error) {
 	return p.said.Write(b)
 }
 
-func (p *Process) output() string {
+// Output returns the output so far.
+func (p *Process) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()

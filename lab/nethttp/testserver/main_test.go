@@ -1,132 +1,49 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
-	"os"
-	"os/exec"
+	"net/http"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/reprise-go/reprise/servers"
+	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
-// asServer, in the environment, makes the test binary the program itself, so that the
-// tests see it as a process.
-const asServer = "REPRISE_TESTSERVER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asServer) != "" {
-		go func() { // the test keeps the other end: without it this process would not be stopped
-			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(3)
-		}()
-		main()
-	}
-	servers.Main{M: m}.Run()
-}
-
-// patience bounds how long a test waits for anything.
-const patience = time.Minute
+func TestMain(m *testing.M) { program.Main(m, main) }
 
 // process is a testserver that runs.
 type process struct {
-	addr   string // that it listens on
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when it has
-	stdout *lockedBuffer
-	stderr *lockedBuffer
+	*program.Process
+
+	addr string // that it listens on
 }
+
+// client opens a connection for each request, so that it repeats none by itself.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // start starts a testserver, and waits until it listens. It is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	return launch(t, args...).listening(t)
+	return listening(t, program.Start(t, args...))
 }
 
-// listening waits until the process listens.
-func (p *process) listening(t *testing.T) *process {
+// listening waits until a testserver listens.
+func listening(t *testing.T, p *program.Process) *process {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%v listens", p.cmd.Args), func() bool {
-		select {
-		case <-p.exited:
-			t.Fatalf("%v ended\n%s", p.cmd.Args, p.stderr)
-		default:
-		}
-		return strings.HasSuffix(p.stdout.String(), "\n")
-	})
-	addr, ok := strings.CutPrefix(p.stdout.String(), "listening on ")
-	if !ok {
-		t.Fatalf("%v printed %q", p.cmd.Args, p.stdout)
-	}
-	p.addr = strings.TrimSpace(addr)
-	return p
-}
-
-// launch starts a testserver.
-func launch(t *testing.T, args ...string) *process {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{exited: make(chan struct{}), stdout: new(lockedBuffer), stderr: new(lockedBuffer)}
-	p.cmd = exec.CommandContext(t.Context(), self, args...)
-	p.cmd.Env = append(os.Environ(), asServer+"=1")
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	if _, err := p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // its state tells
-		close(p.exited)
-	}()
-	t.Cleanup(p.kill)
-	return p
-}
-
-// kill ends the process without a chance to drain.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.exited
-}
-
-// terminate asks the process to drain.
-func (p *process) terminate(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// exit waits until the process has ended, and returns its exit code.
-func (p *process) exit(t *testing.T) int {
-	t.Helper()
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		t.Fatalf("still running\n%s", p.stderr)
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return &process{p, p.Await(t, `listening on (\S+)\n`)}
 }
 
 // logged reports whether a line with that message is in the log, all of which has to be
 // JSON.
-func (p *process) logged(t *testing.T, msg string) bool {
+func (p *process) logged(t *testing.T, msg string) (found bool) {
 	t.Helper()
-	text := p.stderr.String()
-	found := false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(p.Output()) {
 		var entry struct{ Msg string }
-		if strings.HasSuffix(line, "\n") { // else it is being written
+		if line != "listening on "+p.addr+"\n" && strings.HasSuffix(line, "\n") { // else it is being written
 			if err := json.Unmarshal([]byte(line), &entry); err != nil {
 				t.Fatalf("log line %q: %v", line, err)
 			}
@@ -139,44 +56,112 @@ func (p *process) logged(t *testing.T, msg string) bool {
 // eventually polls until done reports true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !done() {
+	for deadline := time.Now().Add(time.Minute); !done(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
-		<-tick.C
 	}
 }
 
-// lockedBuffer collects the output of a process.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
+// message is a request.
+type message struct {
+	method  string // default POST
+	target  string // path and query
+	key     string // quoted; empty: none
+	program *adaptertest.Program
+	raw     string // a program as it is written
+	body    string // of JSON
 }
 
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
+// answer is its response.
+type answer struct {
+	status int // 0: there was none
+	header http.Header
+	body   string
+	err    error
 }
 
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func dial(t *testing.T, addr string) net.Conn {
+// do sends m and reads the response to its end.
+func (p *process) do(t *testing.T, m message) answer {
 	t.Helper()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	return p.send(t.Context(), m)
+}
+
+func (p *process) send(ctx context.Context, m message) answer {
+	if m.method == "" {
+		m.method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(ctx, m.method, "http://"+p.addr+m.target, strings.NewReader(m.body))
 	if err != nil {
-		t.Fatal(err)
+		return answer{err: err}
 	}
-	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
+	if m.key != "" {
+		r.Header.Set("Idempotency-Key", `"`+m.key+`"`)
 	}
-	return conn
+	if m.program != nil {
+		m.raw = m.program.Header()
+	}
+	if m.raw != "" {
+		r.Header.Set(adaptertest.ProgramHeader, m.raw)
+	}
+	if m.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(body), err}
+}
+
+// running sends m, and returns once its handler runs. The channel gets the answer, and
+// leave ends the connection.
+func (p *process) running(t *testing.T, m message) (answers <-chan answer, leave func()) {
+	t.Helper()
+	ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
+	sent := make(chan answer, 1)
+	go func() { sent <- p.send(ctx, m) }()
+	op := strings.TrimPrefix(m.target, "/t/")
+	eventually(t, op+" runs", func() bool {
+		_, inFlight := p.counts(t, op)
+		return inFlight > 0
+	})
+	return sent, leave
+}
+
+// want fails the test unless the response has that status.
+func (a answer) want(t *testing.T, status int) answer {
+	t.Helper()
+	if a.status != status || a.err != nil {
+		t.Fatalf("status %d, error %v, want %d\n%v\n%.300s", a.status, a.err, status, a.header, a.body)
+	}
+	return a
+}
+
+// wantRun fails the test unless the response came from the n-th run of its op, by a
+// handler or as a replay.
+func (a answer) wantRun(t *testing.T, n string) answer {
+	t.Helper()
+	if got := a.header.Get(adaptertest.ExecHeader); got != n {
+		t.Fatalf("answer of run %q, want %q: status %d\n%.300s", got, n, a.status, a.body)
+	}
+	return a
+}
+
+// counts asks how many runs of an op there were, and how many have not ended.
+func (p *process) counts(t *testing.T, op string) (executions, inFlight int) {
+	t.Helper()
+	var report struct {
+		Executions int `json:"executions"`
+		InFlight   int `json:"in_flight"`
+	}
+	a := p.do(t, message{method: http.MethodGet, target: "/executions/" + op}).want(t, http.StatusOK)
+	if err := json.Unmarshal([]byte(a.body), &report); err != nil {
+		t.Fatalf("%q: %v", a.body, err)
+	}
+	return report.Executions, report.InFlight
 }

@@ -1,34 +1,39 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
 func TestSIGTERMWaitsForNoConnectionThatIsIdleOrNew(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	dial(t, server.addr)
-	server.do(t, message{target: "/t/x"}).want(t, 201)
-	server.terminate(t)
-	if code := server.exit(t); code != 0 {
-		t.Errorf("exit code %d, want 0\n%s", code, server.stderr)
+	idle, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.addr)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer idle.Close()
+	server.do(t, message{target: "/t/x"}).want(t, 201)
+	server.Signal(t, syscall.SIGTERM)
+	server.End(t)
 }
 
 func TestDrainEndsAfterItsBudgetAndSaysSo(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	server.send(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: true}})
-	server.running(t, "slow")
+	_, leave := server.running(t, message{target: "/t/slow", key: "k", program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: true}})
+	defer leave()
 	began := time.Now()
-	server.terminate(t)
-	if code := server.exit(t); code != 1 || !strings.Contains(server.stderr.String(), "unfinished operations (1)") {
-		t.Errorf("exit code %d, want 1 and the reason\n%s", code, server.stderr)
+	server.Signal(t, syscall.SIGTERM)
+	if code := server.Exit(t); code != 1 || !strings.Contains(server.Output(), "unfinished operations (1)") {
+		t.Errorf("exit code %d, want 1 and the reason\n%s", code, server.Output())
 	}
 	if took := time.Since(began); took < 3*time.Second {
 		t.Errorf("ended after %v, before the budget of 5 s", took)
@@ -47,11 +52,11 @@ func TestPurgeDeletesWhatIsPastItsRetention(t *testing.T) {
 func TestInvalidProgramIsRefusedAndLeavesTheKeyFree(t *testing.T) {
 	t.Parallel()
 	server := start(t)
-	m := message{target: "/t/bad", key: "k", fields: []string{adaptertest.ProgramHeader + `: {"stauts":1}`}}
+	m := message{target: "/t/bad", key: "k", raw: `{"stauts":1}`}
 	if a := server.do(t, m).want(t, http.StatusBadRequest); !strings.Contains(a.body, `unknown field "stauts"`) {
 		t.Errorf("%q, want the reason", a.body)
 	}
-	m.fields = nil
+	m.raw = ""
 	server.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
 }
 
@@ -74,9 +79,10 @@ func TestServerThatCannotStartEndsAtOnce(t *testing.T) {
 		"-store redis -redis-url http://user:secret@x":       {"redis", 1},
 		"-store postgres -postgres-url http://user:secret@x": {"store postgres", 1},
 	} {
-		p := launch(t, strings.Fields(flags)...)
-		if code := p.exit(t); code != want.code || !strings.Contains(p.stderr.String(), want.text) || p.stdout.String() != "" || strings.Contains(p.stderr.String(), "secret") {
-			t.Errorf("%s: exit code %d, printed %q and %q, want code %d and a message with %q", flags, code, p.stdout, p.stderr, want.code, want.text)
+		p := program.Start(t, strings.Fields(flags)...)
+		code, says := p.Exit(t), p.Output()
+		if code != want.code || !strings.Contains(says, want.text) || strings.Contains(says, "listening on") || strings.Contains(says, "secret") {
+			t.Errorf("%s: exit code %d, printed %q, want code %d and a message with %q", flags, code, says, want.code, want.text)
 		}
 	}
 }
@@ -102,9 +108,8 @@ func TestDelayEndsWithTheContextUnlessIgnored(t *testing.T) {
 	server := start(t)
 	for op, ignore := range map[string]bool{"gives-up": false, "works-on": true} {
 		// Without a key the context is the client's.
-		conn := server.send(t, message{target: "/t/" + op, program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: ignore}})
-		server.running(t, op)
-		conn.Close()
+		_, leave := server.running(t, message{target: "/t/" + op, program: &adaptertest.Program{DelayMS: 60_000, IgnoreCtx: ignore}})
+		leave()
 	}
 	eventually(t, "the handler gives up", func() bool {
 		_, inFlight := server.counts(t, "gives-up")
@@ -117,7 +122,7 @@ func TestDelayEndsWithTheContextUnlessIgnored(t *testing.T) {
 
 func TestALayerOutsideReadsTheBodyAway(t *testing.T) {
 	t.Parallel()
-	m := message{target: "/t/x", key: "k", fields: []string{"Content-Type: application/json"}, body: `{"a":1}`}
+	m := message{target: "/t/x", key: "k", body: `{"a":1}`}
 	start(t, "-outer-body", "drain").do(t, m).want(t, http.StatusBadRequest)
 	start(t).do(t, m).want(t, adaptertest.DefaultStatus)
 }

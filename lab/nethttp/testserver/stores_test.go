@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/servers"
+	"github.com/reprise-go/reprise/servers/program"
 )
 
 // database creates an empty database and returns its URL.
@@ -92,9 +94,8 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := flags(t)
-			a, b := launch(t, args...), launch(t, args...) // both create their tables in the same empty database
-			a.listening(t)
-			b.listening(t)
+			first, second := program.Start(t, args...), program.Start(t, args...) // both create their tables in the same empty database
+			a, b := listening(t, first), listening(t, second)
 			m := message{target: "/t/shared", key: rand.Text()}
 			a.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
 			b.do(t, m).want(t, adaptertest.DefaultStatus).wantRun(t, "1")
@@ -102,10 +103,8 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 				t.Errorf("%d executions in the other process, want none", executions)
 			}
 			for _, p := range []*process{a, b} {
-				p.terminate(t)
-				if code := p.exit(t); code != 0 {
-					t.Errorf("exit code %d, want 0\n%s", code, p.stderr)
-				}
+				p.Signal(t, syscall.SIGTERM)
+				p.End(t)
 			}
 		})
 	}
@@ -136,17 +135,17 @@ func TestPoolBoundsTheTransactionsOfHandlers(t *testing.T) {
 	t.Parallel()
 	db := database(t)
 	args := []string{"-store", "postgres-tx", "-postgres-url", db, "-pool"}
-	small := launch(t, append(args, "1")...)
-	if code := small.exit(t); code != 1 || !strings.Contains(small.stderr.String(), "the pool has one connection") {
-		t.Errorf("exit code %d, want 1 and the reason\n%s", code, small.stderr)
+	small := program.Start(t, append(args, "1")...)
+	if code := small.Exit(t); code != 1 || !strings.Contains(small.Output(), "the pool has one connection") {
+		t.Errorf("exit code %d, want 1 and the reason\n%s", code, small.Output())
 	}
 	server := start(t, append(args, "3")...)
 	slow := message{target: "/t/slow", key: "k", program: &adaptertest.Program{Effect: true, DelayMS: 2000}}
-	conn := server.send(t, slow)
-	server.running(t, "slow")
+	answered, leave := server.running(t, slow)
+	defer leave()
 	server.do(t, message{target: "/t/x", key: "l"}).want(t, adaptertest.DefaultStatus) // it asks for none
 	server.do(t, message{target: "/t/y", key: "m", program: &adaptertest.Program{Effect: true}}).want(t, http.StatusOK)
-	receive(conn, http.MethodPost).want(t, http.StatusOK)
+	(<-answered).want(t, http.StatusOK)
 	if got := effectsOf(t, db, "y"); len(got) != 1 {
 		t.Errorf("%+v, want the effect of the one that waited", got)
 	}
