@@ -24,8 +24,6 @@ import (
 const (
 	invalidArgument    = 3
 	deadlineExceeded   = 4
-	permissionDenied   = 7
-	resourceExhausted  = 8
 	failedPrecondition = 9
 	aborted            = 10
 	internal           = 13
