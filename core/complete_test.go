@@ -2,8 +2,13 @@ package reprise_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -133,5 +138,208 @@ func TestReleaseThatIsOfNoUseToRepeatLapses(t *testing.T) {
 			t.Errorf("attempt %d after a lapse, want 2", a.View().Number())
 		}
 		release(t, a)
+	})
+}
+
+// of returns the only event of a kind.
+func (s *events) of(t *testing.T, kind string) reprise.Event {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.list, func(e reprise.Event) bool { return e.Name() == kind })
+	if at < 0 {
+		t.Fatalf("no %v", kind)
+	}
+	return s.list[at]
+}
+
+// A completion in the background that finds another owner in the record ends with the
+// loss of the lease.
+func TestBackgroundCompletionReportsALostLease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var lost atomic.Bool
+		b.store.onComplete = func(context.Context, store.CompleteRequest) error {
+			if lost.Load() {
+				return store.ErrLeaseLost
+			}
+			return store.ErrUnavailable
+		}
+		complete(t, b.claim(t, order("k")), "answer", reprise.EndUnrecorded)
+		lost.Store(true)
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		b.events.wantCount(t, "lease-lost", 1)
+		b.events.wantCount(t, "dropped", 1)
+		if last := b.events.last(); last.Name() != "dropped" || last.End != reprise.EndDropped {
+			t.Errorf("the last event is %v", last.Name())
+		}
+	})
+}
+
+// reader is a decoder that fails with an error, or with a panic, or reads an annotation.
+type reader struct {
+	err      error
+	panics   bool
+	answered string
+}
+
+func (r reader) Decode([]byte) (string, error) {
+	if r.panics {
+		panic("oops")
+	}
+	return r.answered, r.err
+}
+
+func TestUnreadablePayloadIsCorruptAndReported(t *testing.T) {
+	plain := errors.New("not my format")
+	for name, r := range map[string]reader{
+		"read":    {answered: "note"},
+		"plain":   {err: plain},
+		"corrupt": {err: fmt.Errorf("%w: cut", store.ErrCorrupt)},
+		"panics":  {panics: true},
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			complete(t, b.claim(t, order("k")), "answer", reprise.EndRecorded)
+			op := order("k")
+			op.Decoder = r
+			res, err := b.Begin(t.Context(), op)
+			errors := b.events.count("store-error")
+			if name == "read" {
+				if err != nil || res.Outcome != reprise.Replayed || errors != 0 || b.events.last().Annotation != "note" {
+					t.Errorf("%v, %v, %d failures reported, annotation %q", res.Outcome, err, errors, b.events.last().Annotation)
+				}
+				return
+			}
+			wantError(t, "Begin", err, store.ErrCorrupt)
+			if r.err != nil {
+				wantError(t, "Begin", err, r.err)
+			}
+			if errors != 1 || res.Outcome != reprise.Corrupt || res.Payload != nil {
+				t.Errorf("%d failures reported, outcome %v with %q", errors, res.Outcome, res.Payload)
+			}
+		})
+	}
+}
+
+func TestARefusalHasAnOutcomeThatExists(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reprise.Config{})
+	for outcome, want := range map[reprise.Outcome]reprise.Outcome{
+		0:                  reprise.Failed,
+		reprise.Replayed:   reprise.Replayed,
+		reprise.Expired:    reprise.Expired,
+		reprise.Failed + 1: reprise.Failed,
+	} {
+		before := b.Stats().Outcomes[want]
+		b.Refuse(t.Context(), "", outcome, nil)
+		if got := b.events.last().Outcome; got != want || b.Stats().Outcomes[want] != before+1 {
+			t.Errorf("%d is reported as %v and counted %d times, want %v", outcome, got, b.Stats().Outcomes[want]-before, want)
+		}
+	}
+}
+
+// The tests from here on show that no reference to an ended attempt affects the next
+// attempt on the same operation, or the next request: a renewal that is out, the
+// attempt's own handler, an observer, the background. Package protocol tests the
+// references of handlers and clients.
+
+// answeredHere fails the test unless a duplicate of the attempt is answered without a
+// call to the store.
+func (b *bench) answeredHere(t *testing.T, asked *atomic.Int64) {
+	t.Helper()
+	before := asked.Load()
+	b.want(t, order("k"), reprise.InProgress)
+	if asked.Load() != before {
+		t.Error("the table of the process has forgotten the attempt")
+	}
+}
+
+// counted forwards the claims of b, and counts them.
+func counted(b *bench) (claims *atomic.Int64) {
+	claims = new(atomic.Int64)
+	b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		claims.Add(1)
+		return b.store.Store.Claim(ctx, r)
+	}
+	return claims
+}
+
+func TestLateRenewalDoesNotAffectTheNextAttempt(t *testing.T) {
+	for _, status := range []store.RenewStatus{store.Renewed, store.RenewBusy, store.RenewCompleted, store.RenewLost} {
+		inTimeNamed(t, status.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			asked := counted(b)
+			sent, answer := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			b.store.onRenew = func(ctx context.Context, rs []store.RenewRequest) (statuses []store.RenewStatus, err error) {
+				statuses, err = b.store.Store.Renew(ctx, rs)
+				once.Do(func() {
+					close(sent)
+					<-answer
+					statuses, err = []store.RenewStatus{status}, nil
+				})
+				return statuses, err
+			}
+			a := b.claim(t, order("k"))
+			<-sent
+			release(t, a)
+			next := b.claim(t, order("k"))
+			close(answer)
+			wantCause(t, next.Context(), nil)
+			b.answeredHere(t, asked)
+			time.Sleep(5 * lease)
+			wantCause(t, next.Context(), nil)
+			b.answeredHere(t, asked)
+			if n := b.Stats().Running; n != 1 {
+				t.Errorf("%d leases are kept, want 1", n)
+			}
+			complete(t, next, "answer", reprise.EndRecorded)
+			b.events.wantCount(t, "lease-lost", 0)
+		})
+	}
+}
+
+func TestLateObserverDoesNotSeeTheNextRequest(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		sent, answer := make(chan struct{}), make(chan struct{})
+		var late reprise.Event
+		var trace any
+		var once sync.Once
+		b := setup(t, reprise.Config{
+			Detach: func(ctx context.Context) context.Context {
+				return context.WithValue(context.Background(), traceKey{}, ctx.Value(traceKey{})) //nolint:usetesting // nothing of the request or the test
+			},
+			Observer: reprise.ObserverFunc(func(ctx context.Context, e reprise.Event) {
+				if e.Name() == "renewed" {
+					once.Do(func() {
+						close(sent)
+						<-answer
+						late, trace = e, ctx.Value(traceKey{})
+					})
+				}
+			}),
+		})
+		request := &recycled{Context: context.WithValue(t.Context(), traceKey{}, "first"), t: t}
+		res, err := b.Begin(request, order("k"))
+		if err != nil || res.Outcome != reprise.Claimed {
+			t.Fatal(res.Outcome, err)
+		}
+		first := res.Attempt.View()
+		<-sent
+		release(t, res.Attempt)
+		request.over.Store(true)
+		next, err := b.Begin(context.WithValue(t.Context(), traceKey{}, "second"), order("k"))
+		if err != nil || next.Outcome != reprise.Claimed {
+			t.Fatal(next.Outcome, err)
+		}
+		close(answer)
+		synctest.Wait()
+		if trace != "first" || late.Fence != first.Fence() || late.Fence == next.Attempt.View().Fence() {
+			t.Errorf("observed fence %d with the values of %v, want those of the first request, %d", late.Fence, trace, first.Fence())
+		}
+		release(t, next.Attempt)
 	})
 }

@@ -1,6 +1,7 @@
 package reprise_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -117,5 +118,207 @@ func TestBeginRefusesTheLabelOfProbes(t *testing.T) {
 	op.Label = store.ProbeLabel
 	if _, err := newEngine(t, memstore.New(), nil, reprise.Config{}).Begin(t.Context(), op); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
+	}
+}
+
+const (
+	kept    = time.Hour      // the retention of these tests
+	horizon = 24 * time.Hour // and the time after it
+)
+
+// once is an operation that must not run again after its retention either.
+func once(key string) reprise.Operation {
+	op := order(key)
+	op.Retention, op.Horizon = kept, horizon
+	return op
+}
+
+func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, once("k"))
+		time.Sleep(5 * time.Second) // the retention counts from the completion
+		complete(t, a, "answer", reprise.EndRecorded)
+		other := changed(once("k"))
+
+		time.Sleep(kept - 1)
+		if got := b.want(t, once("k"), reprise.Replayed); string(got.Payload) != "answer" {
+			t.Errorf("replayed %q", got.Payload)
+		}
+		time.Sleep(time.Nanosecond)
+		if got := b.want(t, once("k"), reprise.Expired); got.Payload != nil {
+			t.Errorf("expired with the payload %q", got.Payload)
+		}
+		b.want(t, other, reprise.Mismatch)
+		time.Sleep(horizon - 1)
+		b.want(t, once("k"), reprise.Expired)
+		b.want(t, other, reprise.Mismatch)
+		time.Sleep(time.Nanosecond)
+		release(t, b.claim(t, other))
+		b.events.want(t, "claimed", "completed", "replayed",
+			"expired", "mismatch", "expired", "mismatch",
+			"claimed", "released")
+	})
+}
+
+// A record is judged by the policy that claimed it, whatever the retry has: a deployment
+// that changes the policy changes nothing for what already runs or has ended.
+func TestRecordIsJudgedByItsOwnPolicy(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		without := func(key string) reprise.Operation {
+			op := once(key)
+			op.Horizon, op.Retention = 0, 2*kept
+			return op
+		}
+		complete(t, b.claim(t, without("old")), "old", reprise.EndRecorded)
+		complete(t, b.claim(t, once("new")), "new", reprise.EndRecorded)
+		time.Sleep(kept)
+		b.want(t, once("old"), reprise.Replayed)
+		b.want(t, without("new"), reprise.Expired)
+		time.Sleep(kept)
+		release(t, b.claim(t, once("old")))
+		time.Sleep(horizon - kept - 1)
+		b.want(t, without("new"), reprise.Expired)
+		time.Sleep(time.Nanosecond)
+		release(t, b.claim(t, without("new")))
+	})
+}
+
+// So is a lapsed record: only one that was claimed with Recoverable is taken over, by a
+// retry of either preset.
+func TestLapsedRecordIsJudgedByItsOwnPreset(t *testing.T) {
+	for claimed, want := range map[reprise.Preset]reprise.Outcome{reprise.Recoverable: reprise.Claimed, reprise.AtMostOnce: reprise.Lapsed} {
+		for _, retry := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			t.Run(claimed.String()+", a retry with "+retry.String(), func(t *testing.T) {
+				inTime(t, func(t *testing.T) {
+					st := memstore.New()
+					dead, b := setupOver(t, st, reprise.Config{}), setupOver(t, st, reprise.Config{})
+					op := order("k")
+					op.Preset = claimed
+					left := dead.claim(t, op)
+					_ = closeWithin(t, dead.Engine, 0)
+					defer func() { _ = left.Release() }()
+					time.Sleep(2 * lease)
+					op.Preset = retry
+					res, err := b.Begin(t.Context(), op)
+					if err != nil || res.Outcome != want {
+						t.Errorf("%v, %v; want %v", res.Outcome, err, want)
+					}
+					if res.Attempt != nil {
+						release(t, res.Attempt)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAHorizonOutOfRangeIsRefused(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		for _, d := range []time.Duration{-1, time.Millisecond - 1, store.MaxDuration - kept + 1, store.MaxDuration + 1, 1<<63 - 1} {
+			op := once("k")
+			op.Horizon = d
+			if _, err := b.Begin(t.Context(), op); err == nil || !strings.Contains(err.Error(), "Operation.Horizon") {
+				t.Errorf("%v: %v", d, err)
+			}
+		}
+		op := once("k")
+		op.Horizon = store.MaxDuration - kept
+		a := b.claim(t, op)
+		if got := a.View().Policy(); got.Remembered() != store.MaxDuration {
+			t.Errorf("a transaction of the handler's own would remember the operation for %v, want %v", got.Remembered(), store.MaxDuration)
+		}
+		release(t, a)
+	})
+}
+
+func TestDescriptionIsPrintableAndBounded(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                     "",
+		"POST /orders of acme": "POST /orders of acme",
+		"caf\u00e9\n\x7f\xff":  "caf????",
+		strings.Repeat("x", store.MaxDescription):   strings.Repeat("x", store.MaxDescription),
+		strings.Repeat("x", store.MaxDescription+1): strings.Repeat("x", store.MaxDescription-3) + "...",
+	} {
+		inTimeNamed(t, want, func(t *testing.T) {
+			b, op := setup(t, reprise.Config{}), order("k")
+			op.Description = given
+			a := b.claim(t, op)
+			if got := b.stored(t, op).Description; got != want {
+				t.Errorf("%q", got)
+			}
+			release(t, a)
+		})
+	}
+}
+
+func TestDoDescribesItsOperation(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b, op := setup(t, reprise.Config{}), order("k")
+		op.Description = "invoice 17 of acme"
+		_, err := reprise.Do(t.Context(), b.Engine, op, nil, func(context.Context) (int, error) { return 1, nil })
+		if got := b.stored(t, op); err != nil || got.Description != "invoice 17 of acme" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		a := b.claim(t, order("k"))
+		for name, want := range map[string]string{"": "30b4db5e-3c8c-80f0-bb8c-c1ed7b535545", "payment": "2d23bfad-53d6-8b69-be3c-b5eea33a01f2", strings.Repeat("n", 1000): "b1cee5a8-a075-8968-b1d3-fdfa289d7b97"} {
+			got := keyOf(t, a, name)
+			if got != want {
+				t.Errorf("%.10q: %s, want %s", name, got, want)
+			}
+			if len(got) != 36 || got[14] != '8' || !strings.ContainsRune("89ab", rune(got[19])) {
+				t.Errorf("%s is no UUID of version 8", got)
+			}
+		}
+		changed := order("k2")
+		other := b.claim(t, changed)
+		if keyOf(t, other, "payment") == keyOf(t, a, "payment") {
+			t.Error("two operations share a downstream key")
+		}
+		release(t, other)
+		changed.Fingerprint[0]++
+		third := b.claim(t, changed)
+		if keyOf(t, third, "payment") == keyOf(t, other, "payment") {
+			t.Error("two requests share a downstream key")
+		}
+		release(t, third)
+		release(t, a)
+	})
+}
+
+// keyOf returns the key of an attempt for a downstream call.
+func keyOf(t *testing.T, a *reprise.Attempt, name string) string {
+	t.Helper()
+	key := must(a.View().Key(name))
+	return key
+}
+
+// A handler that ignores whether there is an attempt, as on a route whose key is
+// optional, gets defined values of none.
+func TestViewOfNoAttempt(t *testing.T) {
+	t.Parallel()
+	for name, ctx := range map[string]context.Context{
+		"no run":             t.Context(),
+		"another's value":    context.WithValue(t.Context(), store.ContextKey, "x"), //nolint:staticcheck // as frameworks find values by strings
+		"another's number":   frameworkContext{t.Context(), map[string]any{store.ContextKey: 42}},
+		"another's list":     frameworkContext{t.Context(), map[string]any{store.ContextKey: []int{42}}},
+		"another's context":  frameworkContext{t.Context(), map[string]any{store.ContextKey: t.Context()}},
+		"a nil of a context": frameworkContext{t.Context(), map[string]any{store.ContextKey: context.Context(nil)}},
+	} {
+		view, ok := reprise.AttemptFrom(ctx)
+		if key, err := view.Key("charge"); ok || key != "" || !errors.Is(err, reprise.ErrNoAttempt) {
+			t.Errorf("%s: found is %t, key %q, error %v", name, ok, key, err)
+		}
+		if view.Number() != 0 || view.Fence() != 0 || view.ID() != (store.ID{}) || view.Policy() != (store.Policy{}) {
+			t.Errorf("%s: number %d, fence %d, ID %v, policy %+v", name, view.Number(), view.Fence(), view.ID(), view.Policy())
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -196,4 +197,112 @@ func TestUnprotectedAttemptEntersAlone(t *testing.T) {
 			t.Errorf("%+v: entered %v, as %v", c, entered, res.Outcome)
 		}
 	}
+}
+
+// How a call that joined a shared claim treats its result: a result that may be older
+// than the call, or that depends on a field of the leading call, makes it ask again.
+func TestResultOfASharedClaim(t *testing.T) {
+	t.Parallel()
+	const again = Outcome(0) // ask again
+	plain := func(*call) {}
+	other := func(c *call) { c.fingerprint[0]++ }
+	strict := func(c *call) { c.policy = store.Policy{AtMostOnce: true, Retention: time.Hour, Horizon: time.Hour} }
+	bounded := func(c *call) { c.maxAttempts++ }
+	for _, c := range []struct {
+		name          string
+		outcome       Outcome
+		lead, joins   func(*call)
+		first, second Outcome // of the first claim that the call joined, and of a later one
+	}{
+		{"claimed", Claimed, plain, plain, InProgress, InProgress},
+		{"claimed by another request", Claimed, plain, other, Mismatch, Mismatch},
+		{"claimed under another policy", Claimed, plain, strict, InProgress, InProgress},
+		{"completed", Replayed, plain, plain, Replayed, Replayed},
+		{"completed by another request", Replayed, plain, other, Mismatch, Mismatch},
+		{"completed under another policy", Replayed, plain, strict, Replayed, Replayed},
+		{"expired", Expired, plain, strict, Expired, Expired},
+		{"expired by another request", Expired, plain, other, Mismatch, Mismatch},
+		{"in progress", InProgress, plain, plain, again, InProgress},
+		{"in progress by another request", InProgress, plain, other, again, Mismatch},
+		{"lapsed", Lapsed, plain, plain, again, Lapsed},
+		{"lapsed, under another policy", Lapsed, plain, strict, again, Lapsed},
+		{"lapsed, with another limit", Lapsed, plain, bounded, again, again},
+		{"lapsed by another request", Lapsed, plain, other, again, Mismatch},
+		{"a mismatch", Mismatch, plain, plain, again, Mismatch},
+		{"a mismatch of another request", Mismatch, plain, other, again, again},
+	} {
+		var lead, joins call
+		c.lead(&lead)
+		c.joins(&joins)
+		claim := &sharedClaim{
+			fingerprint: lead.fingerprint, maxAttempts: lead.maxAttempts, outcome: c.outcome, payload: []byte("answer"),
+		}
+		for round, want := range map[int]Outcome{1: c.first, 2: c.second, claimRounds: c.second} {
+			res, ok := claim.answerTo(&joins, round)
+			if ok != (want != again) || ok && res.Outcome != want {
+				t.Errorf("%s, round %d: %v, %t, want %v", c.name, round, res.Outcome, ok, want)
+			}
+			if ok && (res.Payload != nil) != (want == Replayed) {
+				t.Errorf("%s, round %d: %v with the payload %q", c.name, round, res.Outcome, res.Payload)
+			}
+		}
+		claim.err = store.ErrUnavailable
+		if _, ok := claim.answerTo(&joins, 2); ok {
+			t.Errorf("%s: a claim that failed has an answer", c.name)
+		}
+	}
+}
+
+// A waiter whose patience ends at the instant at which its queue has a result gets the
+// result.
+func TestResultAtTheEndOfAWaitIsPreferred(t *testing.T) {
+	t.Parallel()
+	e := must(New(memstore.New(), Config{}))
+	c := call{engine: e}
+	q := &queue{waiters: []*waiter{{}}, done: make(chan struct{}), result: Result{Outcome: Replayed}} // behind its head
+	close(q.done)
+	e.waiters.queues, e.waiters.scopes = map[store.ID][]*queue{{}: {q}}, map[string]int{}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 64 { // select takes either
+		if res, err := c.wait(ended, "", time.Minute); err != nil || res.Outcome != Replayed {
+			t.Fatalf("the wait ends with %v, %v", res.Outcome, err)
+		}
+	}
+}
+
+// An attempt that fell due while a batch was out is renewed by the next one, also where
+// no other is due.
+func TestOverdueAttemptThatIsAloneIsInTheNextBatch(t *testing.T) {
+	t.Parallel()
+	r, add, _ := renewing(t)
+	at := now()
+	alone := add(at.add(time.Hour), at.add(-time.Second), never)
+	r.tick(true)
+	if _, batch := r.tick(false); len(batch) != 1 || batch[0] != alone {
+		t.Errorf("%d in the next batch, want the one", len(batch))
+	}
+}
+
+// Two operations may share a row of the table: an attempt without a claim excludes its
+// own duplicates only.
+func TestUnprotectedAttemptsExcludeTheirOwnOperation(t *testing.T) {
+	t.Parallel()
+	protected, unprotected := &Attempt{call: call{id: store.ID{1}}}, &Attempt{call: call{id: store.ID{2}}, unprotected: true}
+	protected.next = unprotected
+	row := &tableRow{attempts: protected}
+	for id, want := range map[store.ID]bool{{1}: false, {2}: true, {3}: false} {
+		if got := row.runsUnprotected(id); got != want {
+			t.Errorf("%v runs unprotected: %t, want %t", id.Short(), got, want)
+		}
+	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

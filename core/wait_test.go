@@ -3,6 +3,7 @@ package reprise_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -274,4 +276,151 @@ func TestWaitersThatFailOpenWaitApart(t *testing.T) {
 		b.store.heal()
 		release(t, held)
 	})
+}
+
+// watched is a store with the ability to wait, and a script for it.
+type watched struct {
+	store.Store
+	watch func(ctx context.Context, id store.ID) (<-chan struct{}, func(), error)
+}
+
+func (w *watched) Watch(ctx context.Context, id store.ID) (<-chan struct{}, func(), error) {
+	return w.watch(ctx, id)
+}
+
+func TestPushShortensTheWait(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		st := memstore.New()
+		b := setupOver(t, st, reprise.Config{})
+		e := newEngine(t, st, nil, reprise.Config{}) // which has the store's ability
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
+		time.Sleep(10*time.Second + 1)
+		complete(t, a, "answer", reprise.EndRecorded)
+		s.want(t, reprise.Replayed, 10) // in the same instant
+	})
+}
+
+func TestWatchIsAHint(t *testing.T) {
+	for name, watch := range map[string]func(ctx context.Context, id store.ID) (<-chan struct{}, func(), error){
+		"that is closed": func(context.Context, store.ID) (<-chan struct{}, func(), error) {
+			ch := make(chan struct{})
+			close(ch)
+			return ch, func() {}, nil
+		},
+		"that fails": func(context.Context, store.ID) (<-chan struct{}, func(), error) {
+			return nil, nil, store.ErrUnavailable
+		},
+		"that panics":    func(context.Context, store.ID) (<-chan struct{}, func(), error) { panic("a bug in the store") },
+		"that is silent": func(context.Context, store.ID) (<-chan struct{}, func(), error) { return nil, func() {}, nil },
+	} {
+		inTimeNamed(t, name, func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			e := newEngine(t, &watched{Store: b.store, watch: watch}, nil, reprise.Config{})
+			a := b.claim(t, order("k"))
+			var s answers
+			s.begin(t.Context(), e, wait(order("k"), time.Minute), 3)
+			time.Sleep(5 * time.Second)
+			s.none(t)
+			complete(t, a, "answer", reprise.EndRecorded)
+			time.Sleep(time.Second)
+			s.want(t, reprise.Replayed, 3)
+		})
+	}
+}
+
+func TestWatchIsStopped(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		var open, watches atomic.Int64
+		e := newEngine(t, &watched{Store: b.store, watch: func(context.Context, store.ID) (<-chan struct{}, func(), error) {
+			open.Add(1)
+			watches.Add(1)
+			return make(chan struct{}), func() { open.Add(-1) }, nil
+		}}, nil, reprise.Config{})
+		a := b.claim(t, order("k"))
+		var s answers
+		s.begin(t.Context(), e, wait(order("k"), time.Second), 3)
+		if open.Load() != 1 {
+			t.Errorf("%d watches, want the head's", open.Load())
+		}
+		time.Sleep(2 * time.Second)
+		s.want(t, reprise.InProgress, 3)
+		if open.Load() != 0 || watches.Load() == 0 {
+			t.Errorf("%d of %d watches are left open", open.Load(), watches.Load())
+		}
+		release(t, a)
+	})
+}
+
+func TestWaitLimits(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limits reprise.WaitLimits
+		same   int // of 4 that wait for one key
+		scope  int // of 4 more, each for another key of the scope
+		all    int // of 4 more, each of another scope
+	}{
+		{"per key", reprise.WaitLimits{PerKey: 2}, 2, 4, 4},
+		{"per scope", reprise.WaitLimits{PerScope: 3}, 3, 0, 4},
+		{"total", reprise.WaitLimits{Total: 5}, 4, 1, 0},
+	} {
+		inTimeNamed(t, c.name, func(t *testing.T) {
+			b := setup(t, reprise.Config{Waiting: c.limits})
+			var s answers
+			begin := func(scope, key string) {
+				op := order(key)
+				op.Scope = scope
+				if res := b.mustBegin(t, op); res.Attempt != nil {
+					t.Cleanup(func() { _ = res.Attempt.Release() })
+				}
+				s.begin(t.Context(), b.Engine, wait(op, time.Second), 1)
+			}
+			refused := 0
+			more := func(what string, want int) {
+				t.Helper()
+				list := s.of(reprise.InProgress)
+				for _, got := range list[refused:] {
+					if got.after != 0 {
+						t.Errorf("refused after %v, want at once", got.after)
+					}
+				}
+				if waiting := 4 - (len(list) - refused); waiting != want {
+					t.Errorf("%d of 4 wait for %s, want %d", waiting, what, want)
+				}
+				refused = len(list)
+			}
+			for range 4 {
+				begin("tenant", "k")
+			}
+			more("one key", c.same)
+			for i := range 4 {
+				begin("tenant", strconv.Itoa(i))
+			}
+			more("one scope", c.scope)
+			for i := range 4 {
+				begin("tenant"+strconv.Itoa(i), "k")
+			}
+			more("any", c.all)
+
+			time.Sleep(time.Second) // they have all left
+			refused = len(s.of(reprise.InProgress))
+			if refused != 12 {
+				t.Fatalf("%d answers, want 12", refused)
+			}
+			for range 4 {
+				begin("tenant", "k")
+			}
+			more("one key", c.same)
+			s.Wait()
+		})
+	}
+}
+
+// mustBegin begins op, with any outcome.
+func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
+	t.Helper()
+	res := must(b.Begin(t.Context(), op))
+	return res
 }

@@ -1,7 +1,9 @@
 package protocol_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -125,4 +127,123 @@ func stateOf(t *testing.T, st store.Inspector) store.RecordState {
 		return 0
 	}
 	return page.Records[0].State
+}
+
+// unrenewed is the store of a process that can no longer reach it: its claims stay, and
+// are not renewed.
+type unrenewed struct{ store.Store }
+
+func (unrenewed) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+	return nil, store.ErrUnavailable
+}
+
+// A client of another process is asked to come back soon as long as the first request may
+// run, and otherwise when its lease has lapsed.
+func TestR20RetryAfterEndsWithTheLeaseOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		renewed bool
+		want    map[int]string // by the second
+	}{
+		"a dead process":    {want: map[int]string{0: "1", 10: "1", 14: "1", 15: "10", 18: "10", 22: "8", 29: "1"}},
+		"a running process": {renewed: true, want: map[int]string{0: "1", 15: "1", 22: "1", 45: "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := memstore.New()
+				var first store.Store = one
+				if !test.renewed {
+					first = unrenewed{one}
+				}
+				owner := setupOver(t, first, protocol.Config{})
+				x := owner.admit("k", "body").Exchange
+				if x == nil {
+					t.Fatal("the first request does not run")
+				}
+				defer x.Finish(protocol.Captured{Status: http.StatusCreated})
+
+				other := setupOver(t, one, protocol.Config{Engine: reprise.Config{Observer: reprise.Observers()}})
+				began := time.Now()
+				for second := range 50 {
+					want, ask := test.want[second]
+					if ask {
+						time.Sleep(time.Until(began.Add(time.Duration(second) * time.Second)))
+						if got, _ := other.admit("k", "body").Response.Header.Get("Retry-After"); got != want {
+							t.Errorf("after %d s Retry-After is %q, want %q", second, got, want)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// A handler that returned has run for as long as it did, whatever the policy does with
+// its response: a payment whose body took 55 s to be uploaded was called unknown.
+func TestMaxRunBoundsTheHandlerAlone(t *testing.T) {
+	const takes = 55 * time.Second
+	body := large(6000)
+	offloads := protocol.Config{
+		Offload: protocol.Offloading{Blobs: new(blobs), Timeout: time.Minute}, Limits: protocol.Limits{ResponseBody: 1000},
+	}
+	for name, c := range map[string]struct {
+		policy  protocol.Config
+		handler func(*protocol.Recorder, http.Header, *protocol.Exchange)
+	}{
+		"a slow blob store": {offloads, writes(body, 500)},
+		"a slow blob store, and a stream": {offloads, func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+			writes(body, 500)(rec, h, x)
+			rec.Flush()
+		}},
+		"a slow decision": {protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision {
+			time.Sleep(takes)
+			return protocol.ByPreset
+		}}}, writes(body, 500)},
+		"a slow annotation": {protocol.Config{Keep: protocol.Keeping{Annotate: func(context.Context) string {
+			time.Sleep(takes)
+			return "note"
+		}}}, writes(body, 500)},
+	} {
+		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
+			t.Run(name+", "+preset.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					cfg := c.policy
+					cfg.Preset = preset
+					cfg.Engine = reprise.Config{Lease: 30 * time.Second, MaxRun: 20 * time.Second, Observer: reprise.Observers()}
+					if cfg.Offload.Blobs != nil {
+						cfg.Offload.Blobs, cfg.Offload.Dir = &slowBlobs{takes: takes}, t.TempDir()
+					}
+					b := setupOver(t, memstore.New(), cfg)
+					began := time.Now()
+					first := b.run("k", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
+						time.Sleep(time.Second)
+						c.handler(rec, h, x)
+					})
+					if took := time.Since(began); took != time.Second+takes {
+						t.Errorf("took %v", took)
+					}
+					if first.Code != 201 || first.Header().Get("Idempotency-Status") != "" {
+						t.Errorf("answered %d %v", first.Code, first.Header())
+					}
+					if again := b.replay("k"); again.Code != 201 || !bytes.Equal(again.Body.Bytes(), body) {
+						t.Errorf("the retry is answered %d %.100q", again.Code, again.Body)
+					}
+				})
+			})
+		}
+	}
+}
+
+// slowBlobs takes a while to write a blob.
+type slowBlobs struct {
+	blobs
+	takes time.Duration
+}
+
+// Put implements [protocol.BlobStore].
+func (b *slowBlobs) Put(ctx context.Context, name string, body *io.SectionReader) error {
+	time.Sleep(b.takes)
+	return b.blobs.Put(ctx, name, body)
 }

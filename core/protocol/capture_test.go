@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reprise-go/reprise/core/memstore"
@@ -206,5 +209,117 @@ func TestR35BodiesFromReadersAreOffloaded(t *testing.T) {
 				t.Error("a body that was cut short is kept")
 			}
 		})
+	}
+}
+
+// unpacked ends as a reader does whose packed source broke off.
+type unpacked struct{ io.Reader }
+
+func (u unpacked) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if err == io.EOF { //nolint:errorlint // the reader's own
+		err = fmt.Errorf("chunk 3: %w", err)
+	}
+	return n, err
+}
+
+// R27, R33: only io.EOF itself is the end of a body. A wrapped one is a failure, as it is
+// for io.Copy.
+func TestWrappedEndIsAFailure(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 4}})
+	admit := func(key string, body io.Reader) protocol.Admission { return b.admitIn(t.Context(), key, body) }
+	if a := admit("request", unpacked{strings.NewReader("half")}); a.Exchange != nil || a.Response.Status != 400 {
+		t.Errorf("a request whose body broke off is answered %d", a.Response.Status)
+	}
+	for name, row := range map[string]struct {
+		declared int64
+		body     io.Reader
+		cut      bool
+	}{
+		"wrapped end":           {-1, unpacked{strings.NewReader("ha")}, true},
+		"end":                   {-1, strings.NewReader("ha"), false},
+		"longer than declared":  {4, strings.NewReader("12345"), true}, // at the limit of kept bodies
+		"longer than is kept":   {-1, strings.NewReader("12345"), false},
+		"shorter than declared": {4, strings.NewReader("123"), true},
+	} {
+		a := admit(strings.ReplaceAll(name, " ", "-"), strings.NewReader("body"))
+		if a.Exchange == nil {
+			t.Fatalf("%s: %+v", name, a.Response)
+		}
+		capture := a.Exchange.Capture(row.declared)
+		_, err := capture.ReadFrom(row.body)
+		if got := capture.Captured(200, err); got.Cut != row.cut {
+			t.Errorf("%s: cut is %v", name, got.Cut)
+		}
+		a.Exchange.Finish(protocol.Captured{Status: 200})
+		a.Exchange.Close()
+	}
+}
+
+// Decide sees the first 4 KiB of every whole body, whether it is in memory, was written
+// in parts, was streamed, outgrew the limit, or came from a reader.
+func TestR31DecideSeesTheStartOfTheBody(t *testing.T) {
+	t.Parallel()
+	const bound = 4 << 10
+	inMemory := func(x *protocol.Exchange, body []byte) {
+		x.Finish(protocol.Captured{Status: 200, Body: body})
+		x.Close()
+	}
+	parts := func(size int, flushes bool) func(*protocol.Exchange, []byte) {
+		return func(x *protocol.Exchange, body []byte) {
+			var w protocol.Recorder
+			w.Start(x, http.Header{}, discard{}, nil)
+			defer w.Close()
+			for part := range slices.Chunk(body, size) {
+				_, _ = w.Write(part)
+				if flushes {
+					w.Flush()
+				}
+			}
+			w.Finish()
+		}
+	}
+	read := func(x *protocol.Exchange, body []byte) {
+		c := x.Capture(int64(len(body)))
+		var err error
+		if c.HoldBack() {
+			_, err = c.ReadFrom(bytes.NewReader(body))
+		} else {
+			_, err = io.Copy(c, bytes.NewReader(body))
+		}
+		x.Finish(c.Captured(200, err))
+		x.Close()
+	}
+	for _, limit := range []int{1, 100, 5000, 1 << 20} {
+		for _, offloads := range []bool{false, true} {
+			var got []byte
+			cfg := protocol.Config{
+				Limits: protocol.Limits{ResponseBody: limit},
+				Keep: protocol.Keeping{Decide: func(e protocol.Ending) protocol.Decision {
+					got = append(got[:0], e.Head...)
+					return protocol.ReleaseKey
+				}},
+			}
+			if offloads {
+				cfg.Offload = protocol.Offloading{Blobs: new(blobs), Dir: t.TempDir(), MaxBody: 2 << 20}
+			}
+			b := setup(t, cfg)
+			for _, size := range []int{0, 1, 99, bound - 1, bound, bound + 1, 20_000} {
+				body := letters(size)
+				for name, send := range map[string]func(*protocol.Exchange, []byte){
+					"in memory": inMemory, "at once": parts(1<<20, false), "in parts": parts(700, false), "streamed": parts(700, true), "read": read,
+				} {
+					x := b.admit("k", "body").Exchange // released each time
+					if x == nil {
+						t.Fatal("the response before was kept")
+					}
+					send(x, body)
+					if want := body[:min(size, bound)]; !bytes.Equal(got, want) {
+						t.Errorf("%s, %d bytes, limit %d, offload %v: saw %d bytes, want %d", name, size, limit, offloads, len(got), len(want))
+					}
+				}
+			}
+		}
 	}
 }

@@ -4,13 +4,17 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 )
@@ -115,5 +119,176 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 				rec.Finish()
 			})
 		}
+	}
+}
+
+// Requests use the buffers of those before them. The tests below show that no
+// reference to an ended request affects the next one: a handler that goes on, a client
+// that left, a request that waited. Package reprise tests the references of the engine.
+
+// echo sends a request whose handler echoes its body, and fails the test unless the
+// client gets that, and a retry too. meanwhile is called between the handler's reading
+// and its writing.
+func (b *bench) echo(key, body string, meanwhile func(*protocol.Exchange)) {
+	b.t.Helper()
+	answer := func(v protocol.Admission, handler bool) string {
+		w := httptest.NewRecorder()
+		if v.Exchange == nil {
+			v.Response.Write(w.Header(), w)
+			return w.Body.String()
+		}
+		if !handler {
+			b.t.Errorf("%s ran again", key)
+		}
+		rec := new(protocol.Recorder)
+		rec.Start(v.Exchange, w.Header(), w, http.DetectContentType)
+		defer rec.Close()
+		read, err := io.ReadAll(v.Exchange.Body())
+		if err != nil {
+			b.t.Error(err)
+		}
+		meanwhile(v.Exchange)
+		_, _ = rec.Write(read)
+		rec.Finish()
+		return w.Body.String()
+	}
+	if got := answer(b.admit(key, body), true); got != body {
+		b.t.Errorf("%s: answered %.20q, want %.20q", key, got, body)
+	}
+	if got := answer(b.admit(key, body), false); got != body {
+		b.t.Errorf("%s: replayed %.20q, want %.20q", key, got, body)
+	}
+}
+
+// bodyOf is the body of the nth request: long enough that buffers are used again.
+func bodyOf(n int) string { return strings.Repeat(fmt.Sprintf("%06d", n), 300) }
+
+func TestAbandonedHandlerDoesNotAffectTheNextRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{})
+	stop := make(chan struct{})
+	var left sync.WaitGroup
+	goOn := func(rec *protocol.Recorder, x *protocol.Exchange) {
+		buf := make([]byte, 64)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ctx := x.Context()
+			if n, err := x.Body().Read(buf); n > 0 || err == nil {
+				t.Errorf("read %q after the request", buf[:n])
+				return
+			}
+			if n, err := rec.WriteString("late"); n > 0 || err == nil {
+				t.Error("wrote after the request")
+				return
+			}
+			rec.WriteHeader(http.StatusTeapot)
+			if rec.Flush() || protocol.Release(ctx) || protocol.Keep(ctx) || protocol.OmitBody(ctx) {
+				t.Error("decided after the request")
+				return
+			}
+			if view, ok := reprise.AttemptFrom(ctx); !ok || view.Number() != 1 || !errors.Is(context.Cause(ctx), context.Canceled) {
+				t.Errorf("the context is that of attempt %v, %t: %v", view, ok, context.Cause(ctx))
+				return
+			}
+		}
+	}
+	for n := range 4 {
+		ended := make(chan struct{})
+		b.run(fmt.Sprint("kept-", n), func(rec *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
+			_, _ = rec.WriteString(bodyOf(n))
+			left.Go(func() {
+				<-ended
+				goOn(rec, x)
+			})
+		})
+		close(ended)
+	}
+	for n := range 300 {
+		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
+	}
+	close(stop)
+	left.Wait()
+	for n := range 4 {
+		if got := b.replay(fmt.Sprint("kept-", n)).Body.String(); got != bodyOf(n) {
+			t.Errorf("kept %.20q, want %.20q", got, bodyOf(n))
+		}
+	}
+}
+
+// A request that waits for another holds its body meanwhile.
+func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Wait: time.Minute})
+	const waiting = "waits"
+	first := b.admit("k", waiting)
+	if first.Exchange == nil {
+		t.Fatal("no exchange")
+	}
+	var waiters sync.WaitGroup
+	for range 3 {
+		waiters.Go(func() {
+			v := b.admit("k", waiting)
+			if v.Exchange == nil {
+				t.Errorf("answered %d, want a run of its own", v.Response.Status)
+				return
+			}
+			body, err := io.ReadAll(v.Exchange.Body())
+			if string(body) != waiting || err != nil {
+				t.Errorf("read %.20q, %v, want its own body", body, err)
+			}
+			v.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable}) // the next one runs
+			v.Exchange.Close()
+		})
+	}
+	for n := range 100 {
+		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
+	}
+	first.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable})
+	first.Exchange.Close()
+	for n := range 100 {
+		b.echo(fmt.Sprint("after-", n), bodyOf(n), func(*protocol.Exchange) {})
+	}
+	waiters.Wait()
+}
+
+// Clients that leave while they wait give their buffers back once, and get no run.
+func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Wait: time.Minute})
+	for n := range 30 {
+		key := fmt.Sprint("k-", n)
+		ctx, leave := context.WithCancel(t.Context())
+		run := b.admitIn(ctx, key, strings.NewReader("runs"))
+		if run.Exchange == nil {
+			t.Fatal("no exchange")
+		}
+		var waits sync.WaitGroup
+		for range 2 {
+			waits.Go(func() {
+				if v := b.admitIn(ctx, key, strings.NewReader("runs")); v.Exchange != nil || v.Response.Status != http.StatusConflict {
+					t.Errorf("a client that left was answered %d", v.Response.Status)
+				}
+			})
+		}
+		leave() // all three clients
+		waits.Wait()
+		// Requests side by side, so that a buffer that came back twice has two users.
+		var others sync.WaitGroup
+		for i := range 3 {
+			others.Go(func() {
+				b.echo(fmt.Sprintf("next-%d-%d", n, i), bodyOf(3*n+i), func(*protocol.Exchange) { time.Sleep(100 * time.Microsecond) })
+			})
+		}
+		others.Wait()
+		body, err := io.ReadAll(run.Exchange.Body())
+		if string(body) != "runs" || err != nil || run.Exchange.Context().Err() != nil {
+			t.Errorf("the handler whose client left reads %.20q, %v, and its context is %v", body, err, run.Exchange.Context().Err())
+		}
+		run.Exchange.Finish(protocol.Captured{Status: http.StatusOK})
+		run.Exchange.Close()
 	}
 }

@@ -3,14 +3,17 @@ package protocol_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/protocol/stored"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -164,4 +167,110 @@ func TestAdmitWithAValueUnderTheKeyOfARun(t *testing.T) {
 	if got := status(around.Context(), "k"); got != 200 {
 		t.Errorf("after the run: %d, want a run", got)
 	}
+}
+
+// A result of Do is no response, and a response no result of Do: each takes a record of
+// the other for corrupt, and does not run.
+func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
+	t.Parallel()
+	result := must(reprise.EncodeResult(nil, map[string]int{"status": 200}, nil))
+	if _, err := stored.Decode(result); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("a result is read as a response: %v", err)
+	}
+	response := must(stored.Encode(protocol.Response{Status: 200, Body: []byte("{}")}))
+	if _, err := reprise.DecodeResult[any](nil, response); !errors.Is(err, store.ErrCorrupt) || reprise.DescribeResult(response) != "" {
+		t.Errorf("a response is read as a result: %v", err)
+	}
+
+	engine := must(reprise.New(memstore.New(), reprise.Config{Log: slog.New(slog.DiscardHandler)}))
+	defer engine.Close(context.WithoutCancel(t.Context()))
+	guard := must(protocol.Over(engine, protocol.Config{Fingerprint: protocol.Fingerprinting{Func: func(*protocol.Request, string, []byte) (store.Fingerprint, error) {
+		return store.Fingerprint{}, nil
+	}}}))
+	admit := func(key string) protocol.Admission {
+		return guard.Admit(t.Context(), protocol.Request{
+			Method: "POST", Path: "/", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader(""),
+		}, func() (string, error) { return "tenant", nil })
+	}
+	do := func(key string) error {
+		_, err := reprise.Do(t.Context(), engine, reprise.Operation{Scope: "tenant", Key: key}, nil, func(context.Context) (int, error) { return 1, nil })
+		return err
+	}
+	if err := do("do"); err != nil {
+		t.Fatal(err)
+	}
+	if a := admit("do"); a.Exchange != nil || a.Response.Status != 500 || !strings.Contains(string(a.Response.Body), "record-corrupt") {
+		t.Errorf("a guard over a record of Do answers %d %s", a.Response.Status, a.Response.Body)
+	}
+	x := admit("guard").Exchange
+	x.Finish(protocol.Captured{Status: 201})
+	x.Close()
+	if err := do("guard"); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("Do over a record of a guard: %v", err)
+	}
+	if n := engine.Stats().Outcomes[reprise.Corrupt]; n != 2 {
+		t.Errorf("%d corrupt records are counted, want 2", n)
+	}
+}
+
+// To the store, and so in time, a key that another tenant has used or is using is like
+// one that is unused: the same calls have the same results. A scope that is the same for
+// both tenants shows the difference.
+func TestKeysOfOthersLookUnused(t *testing.T) {
+	t.Parallel()
+	calls := func(state, attacker, key string) []string {
+		calls := &called{Store: memstore.New()}
+		engine := must(reprise.New(calls, reprise.Config{}))
+		defer engine.Close(context.WithoutCancel(t.Context()))
+		guard := must(protocol.Over(engine, protocol.Config{}))
+		ask := func(tenant, key string) protocol.Admission {
+			return guard.Admit(t.Context(), protocol.Request{
+				Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: strings.NewReader("body"),
+			}, func() (string, error) { return tenant, nil })
+		}
+		victim := ask("victim", "k")
+		defer victim.Exchange.Close()
+		if end := func() { victim.Exchange.Finish(protocol.Captured{Status: http.StatusCreated}) }; state == "completed" {
+			end()
+		} else {
+			defer end()
+		}
+		calls.list = nil
+		if a := ask(attacker, key); a.Exchange != nil {
+			a.Exchange.Finish(protocol.Captured{Status: http.StatusCreated})
+			a.Exchange.Close()
+		}
+		return calls.list
+	}
+	for _, state := range []string{"completed", "running"} {
+		unused, others, own := calls(state, "attacker", "unused"), calls(state, "attacker", "k"), calls(state, "victim", "k")
+		if !slices.Equal(others, unused) || slices.Equal(own, unused) {
+			t.Errorf("%s: the key of another leads to %q, an unused one to %q, and one's own to %q", state, others, unused, own)
+		}
+	}
+}
+
+// called is a store that lists its calls and their results.
+type called struct {
+	store.Store
+
+	list []string
+}
+
+func (c *called) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	res, err := c.Store.Claim(ctx, r)
+	c.list = append(c.list, "claim "+res.Outcome.String())
+	return res, err
+}
+
+func (c *called) Complete(ctx context.Context, r store.CompleteRequest) error {
+	err := c.Store.Complete(ctx, r)
+	c.list = append(c.list, "complete")
+	return err
+}
+
+func (c *called) Release(ctx context.Context, id store.ID, owner store.Owner) error {
+	err := c.Store.Release(ctx, id, owner)
+	c.list = append(c.list, "release")
+	return err
 }

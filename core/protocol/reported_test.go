@@ -110,3 +110,101 @@ func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
 		t.Errorf("ran %d times, and logged %q", runs, &out)
 	}
 }
+
+// logged returns a guard, its log, and the events that it reports.
+func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builder, *eventLog) {
+	t.Helper()
+	lines, log := new(strings.Builder), new(eventLog)
+	cfg.Engine = reprise.Config{Log: slog.New(slog.NewTextHandler(lines, nil)), MaxRun: -1, Observer: log}
+	return setup(t, cfg).guard, lines, log
+}
+
+// reasonsOf returns the reasons of the events of a kind.
+func (l *eventLog) reasonsOf(kind reprise.EventKind) (reasons []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		if e.Kind == kind {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	return reasons
+}
+
+// R50: a consumed body is reported once for each policy, with the likely mistake, and
+// with no data of the request.
+func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rest   string
+		length int64
+		want   string
+	}{
+		"nothing is left":                    {"", 9, "read the body and did not put it back; "},
+		"nothing is left, of unknown length": {"", -1, "or the client sent an empty body of unknown length"},
+		"a rest":                             {"secret", 9, "decoded a value"},
+		"white space":                        {"\n", -1, "decoded a value"},
+		"a whole body":                       {"secret", 6, ""},
+	} {
+		guard, lines, log := logged(t, protocol.Config{Name: "orders"})
+		other := must(guard.With(func(c *protocol.Config) { c.Name = "refunds" }))
+		for _, g := range []*protocol.Guard{guard, guard, other, other} {
+			a := g.Admit(t.Context(), protocol.Request{
+				Method: "POST", Body: strings.NewReader(c.rest), Length: c.length,
+				Header: http.Header{"Idempotency-Key": {"a-secret-key-" + g.Config().Name}, "Content-Type": {"application/json"}},
+			}, scope)
+			if a.Exchange != nil {
+				a.Exchange.Finish(protocol.Captured{Status: 201})
+				a.Exchange.Close()
+			}
+		}
+		reasons := log.reasonsOf(reprise.EventBodyConsumed)
+		text := lines.String()
+		if c.want == "" {
+			if len(reasons) != 0 || strings.Contains(text, "WARN") {
+				t.Errorf("%s: reported %q:\n%s", name, reasons, text)
+			}
+			continue
+		}
+		if len(reasons) != 2 || !strings.Contains(reasons[0], c.want) || strings.Count(text, "is left of its body") != 2 ||
+			!strings.Contains(text, "label=orders reason=") || !strings.Contains(text, "label=refunds reason=") || strings.Contains(text, "secret") {
+			t.Errorf("%s: reported %q:\n%s", name, reasons, text)
+		}
+	}
+}
+
+// R35: the first body that is not kept because it is too large is reported, with the
+// limit to raise.
+func TestR35WarnsOfAnOmittedBodyOnce(t *testing.T) {
+	t.Parallel()
+	offload := protocol.Offloading{Blobs: &blobs{}, MaxBody: 200}
+	for name, c := range map[string]struct {
+		cfg  protocol.Config
+		size int
+		omit bool // the handler says so
+		want string
+	}{
+		"over the limit":              {protocol.Config{}, 101, false, "Config.Limits.ResponseBody, 100 bytes: raise the limit, or"},
+		"over the limit, unavailable": {protocol.Config{Oversize: protocol.Unavailable}, 101, false, "Config.Limits.ResponseBody, 100 bytes"},
+		"over that of blobs":          {protocol.Config{Offload: offload}, 201, false, "Config.Offload.MaxBody, 200 bytes"},
+		"in a blob":                   {protocol.Config{Offload: offload}, 200, false, ""},
+		"at the limit":                {protocol.Config{}, 100, false, ""},
+		"left out by the handler":     {protocol.Config{}, 101, true, ""},
+	} {
+		c.cfg.Limits.ResponseBody = 100
+		guard, lines, log := logged(t, c.cfg)
+		for _, key := range []string{"a-secret-key-1", "a-secret-key-2"} {
+			a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {key}}}, scope)
+			if c.omit {
+				protocol.OmitBody(a.Exchange.Context())
+			}
+			a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte(strings.Repeat("s", c.size))})
+			a.Exchange.Close()
+		}
+		reasons := log.reasonsOf(reprise.EventBodyOmitted)
+		n := strings.Count(lines.String(), "is not kept, because it is too large")
+		if c.want == "" && len(reasons)+n > 0 || c.want != "" && (n != 1 || len(reasons) != 1 || !strings.Contains(reasons[0], c.want)) || strings.Contains(lines.String(), "secret") {
+			t.Errorf("%s: reported %q, and %d times in the log:\n%s", name, reasons, n, lines)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package protocol
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
 	"github.com/reprise-go/reprise/core/memstore"
@@ -147,5 +149,121 @@ func TestRefusalsNameTheKeyBeforeTheFraming(t *testing.T) {
 		if d := decodeProblem(t, got.Response); d.Code != string(c.want) || !strings.Contains(d.Detail, c.says) {
 			t.Errorf("%q, %q: %s %q, want %s %q", c.keys, c.section, d.Code, d.Detail, c.want, c.says)
 		}
+	}
+}
+
+func TestR20RetryAfterFollowsTheRestOfALease(t *testing.T) {
+	t.Parallel()
+	const s, forever = time.Second, time.Duration(math.MaxInt64)
+	for _, row := range []struct{ rest, lease, want time.Duration }{
+		{0, 30 * s, s}, // the owner runs in this process
+		{-1, 30 * s, s},
+		{math.MinInt64, 30 * s, s},
+		{30 * s, 30 * s, s}, // just claimed or renewed
+		{19 * s, 30 * s, s}, // about to be renewed
+		{15*s + 1, 30 * s, s},
+		{15 * s, 30 * s, 10 * s}, // a renewal is missing
+		{10 * s, 30 * s, 10 * s},
+		{7 * s, 30 * s, 7 * s},
+		{1500 * time.Millisecond, 30 * s, 1500 * time.Millisecond}, // sent as 2 s
+		{s, 30 * s, s},
+		{1, 30 * s, s},
+		{60 * s, 30 * s, s}, // of an engine with longer leases
+		{forever, 30 * s, s},
+		{400 * time.Millisecond, s, s},
+		{forever / 2, forever, 10 * s},
+	} {
+		if got := retryInProgress(row.rest, row.lease); got != row.want {
+			t.Errorf("with %v of %v left the client waits %v, want %v", row.rest, row.lease, got, row.want)
+		}
+	}
+}
+
+// Every row of the table of outcomes, and every status that a row names.
+func TestR31FateOfAResponse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                    string
+		end                     exit
+		status                  []int
+		handler, policy         Decision
+		recoverable, atMostOnce resolution
+	}{
+		{"kept by default", returned, []int{200, 201, 204, 302, 303, 304, 400, 404, 409, 422, 498, 600}, ByPreset, ByPreset, keep, keep},
+		{"nothing was processed", returned, []int{401, 407, 425, 429}, ByPreset, ByPreset, release, release},
+		{"the client resends the key, and something may have run", returned, []int{307, 308, 408}, ByPreset, ByPreset, release, keep},
+		{"the server cancelled it", returned, []int{499}, ByPreset, ByPreset, release, keep},
+		{"the engine cancelled it", cancelled, []int{400, 401, 404, 409, 425, 429, 499}, ByPreset, ByPreset, release, keep},
+		{"the engine cancelled it, and the handler keeps it", cancelled, []int{404, 499}, KeepResponse, ByPreset, keep, keep},
+		{"the engine cancelled it, and the handler releases it", cancelled, []int{404, 499}, ReleaseKey, ByPreset, release, release},
+		{"the engine cancelled it, and the handler does not know", cancelled, []int{404, 499}, OutcomeUnknown, ByPreset, unknown, unknown},
+		{"the engine cancelled it, and the policy keeps it", cancelled, []int{404, 499}, ByPreset, KeepResponse, keep, keep},
+		{"the engine cancelled it, and the policy does not know", cancelled, []int{404, 499}, ByPreset, OutcomeUnknown, unknown, unknown},
+		{"failed", returned, []int{500, 502, 503, 504, 599}, ByPreset, ByPreset, release, keep},
+		{"failed, and the handler keeps it", returned, []int{500}, KeepResponse, ByPreset, keep, keep},
+		{"failed, and the policy keeps it", returned, []int{500}, ByPreset, KeepResponse, keep, keep},
+		{"returned, and the policy releases it", returned, []int{200}, ByPreset, ReleaseKey, release, release},
+		{"the handler speaks before the policy", returned, []int{200}, KeepResponse, ReleaseKey, keep, keep},
+		{"returned, and the handler releases it", returned, []int{200}, ReleaseKey, KeepResponse, release, release},
+		{"returned, and the handler does not know", returned, []int{200, 401, 504}, OutcomeUnknown, KeepResponse, unknown, unknown},
+		{"returned, and the policy does not know", returned, []int{200, 401, 504}, ByPreset, OutcomeUnknown, unknown, unknown},
+		{"the handler knows more than the policy", returned, []int{504}, KeepResponse, OutcomeUnknown, keep, keep},
+		{"the handler released what the policy does not know", returned, []int{504}, ReleaseKey, OutcomeUnknown, release, release},
+		{"panicked, and the handler does not know", panicked, []int{0}, OutcomeUnknown, ByPreset, unknown, unknown},
+		{"cut short, and the handler does not know", cut, []int{200}, OutcomeUnknown, ByPreset, unknown, unknown},
+		{"panicked", panicked, []int{0}, ByPreset, ByPreset, release, keepEmpty},
+		{"panicked after asking to keep", panicked, []int{0}, KeepResponse, ByPreset, release, keepEmpty},
+		{"panicked after asking to release", panicked, []int{0}, ReleaseKey, ByPreset, release, release},
+		{"cut short", cut, []int{200}, ByPreset, ByPreset, release, keepCut},
+		{"cut short after asking to keep", cut, []int{200}, KeepResponse, KeepResponse, release, keepCut},
+		{"cut short after asking to release", cut, []int{200}, ReleaseKey, ByPreset, release, release},
+	} {
+		for _, status := range c.status {
+			if got := resolve(c.end, status, reprise.Recoverable, c.handler, c.policy); got != c.recoverable {
+				t.Errorf("%s: status %d, Recoverable: resolution %d, want %d", c.name, status, got, c.recoverable)
+			}
+			if got := resolve(c.end, status, reprise.AtMostOnce, c.handler, c.policy); got != c.atMostOnce {
+				t.Errorf("%s: status %d, AtMostOnce: resolution %d, want %d", c.name, status, got, c.atMostOnce)
+			}
+		}
+	}
+}
+
+// Large buffers go back to the collector.
+func TestLargeBuffersAreNotKept(t *testing.T) {
+	t.Parallel()
+	for size, kept := range map[int]bool{0: true, 256 << 10: true, 256<<10 + 1: false} {
+		if got := again(make([]byte, size)); (got != nil) != kept || len(got) != 0 {
+			t.Errorf("of %d bytes, %d are kept", size, cap(got))
+		}
+	}
+}
+
+// A body that may be offloaded grows in few steps, up to the records' limit.
+func TestBodiesThatMayBeOffloadedGrowInFewSteps(t *testing.T) {
+	t.Parallel()
+	grow := func(cfg Config, size int) (steps, room int) {
+		g, body := &Guard{cfg: cfg}, []byte(nil)
+		piece := make([]byte, 1000)
+		for len(body) < size {
+			before := cap(body)
+			if body = append(g.room(body, len(piece)), piece...); cap(body) != before {
+				steps++
+			}
+		}
+		return steps, cap(body)
+	}
+	const limit = 1 << 20
+	plain, _ := grow(Config{Limits: Limits{ResponseBody: limit}}, limit-1000)
+	offloading := Config{Limits: Limits{ResponseBody: limit}, Offload: Offloading{Blobs: struct{ BlobStore }{}}}
+	offloads, room := grow(offloading, limit-1000)
+	if offloads > 8 || plain < 2*offloads || room > limit+limit/4 {
+		t.Errorf("grew in %d steps to %d bytes; a body that is not offloaded grew in %d", offloads, room, plain)
+	}
+	if body := (&Guard{cfg: offloading}).room(nil, copyBuffer/8); body != nil {
+		t.Errorf("a small body has room for %d bytes", cap(body))
+	}
+	if body := (&Guard{cfg: offloading}).room(nil, 2*limit); cap(body) < 2*limit {
+		t.Errorf("a large piece has room for %d bytes", cap(body))
 	}
 }
