@@ -20,9 +20,7 @@ func TestReleasesOfRefusedClaimsAreBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		const claims = 20_000
 		b := setup(t, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnknown
-		}
+		away(b, store.ErrUnknown)
 		var calls, out, most atomic.Int64
 		b.store.onRelease = func(context.Context, store.ID, store.Owner) error {
 			calls.Add(1)
@@ -167,9 +165,7 @@ func TestReleaseThatRacesARenewalReportsNoLoss(t *testing.T) {
 func TestUnknownClaimsThatWouldBlockTheirKeysComeFirst(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Background: reprise.BackgroundLimits{Tasks: 12}})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnknown
-		}
+		away(b, store.ErrUnknown)
 		b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 		begin := func(n int, preset reprise.Preset) {
 			for i := range n {
@@ -248,9 +244,7 @@ func TestReleaseOfAnUnknownClaimIsRepeatedUntilItHasLapsed(t *testing.T) {
 	for heals, dropped := range map[time.Duration]uint64{lease + time.Second/2: 0, lease + 2*budget: 1} {
 		inTimeNamed(t, heals.String(), func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, store.ErrUnknown
-			}
+			away(b, store.ErrUnknown)
 			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrMisconfigured }
 			_, err := b.Begin(t.Context(), order("k"))
 			wantError(t, "Begin", err, store.ErrUnknown)
@@ -309,9 +303,7 @@ func TestRefusedCompletionIsGivenUpWithItsLease(t *testing.T) {
 // sick lets a store refuse everything but claims, and counts its calls.
 func sick(b *bench) (asked *atomic.Int64) {
 	asked = new(atomic.Int64)
-	b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-		return nil, store.ErrUnavailable
-	}
+	unrenewed(b)
 	b.store.onComplete = func(context.Context, store.CompleteRequest) error { asked.Add(1); return store.ErrUnavailable }
 	b.store.onRelease = func(context.Context, store.ID, store.Owner) error { asked.Add(1); return store.ErrUnavailable }
 	b.store.onUnknown = func(context.Context, store.UnknownRequest) error { asked.Add(1); return store.ErrUnavailable }

@@ -47,9 +47,7 @@ func TestCompletedResponseIsReplayed(t *testing.T) {
 func overtake(t *testing.T, b *bench, op reprise.Operation) *reprise.Attempt {
 	t.Helper()
 	if b.store.onRenew == nil {
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(b)
 	}
 	a := b.claim(t, op)
 	time.Sleep(lease)

@@ -297,8 +297,7 @@ func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {
 // keyOf returns the key of an attempt for a downstream call.
 func keyOf(t *testing.T, a *reprise.Attempt, name string) string {
 	t.Helper()
-	key := must(a.View().Key(name))
-	return key
+	return must(a.View().Key(name))
 }
 
 // A handler that ignores whether there is an attempt, as on a route whose key is

@@ -197,9 +197,7 @@ func TestDoEndsTheAttemptOfAFunctionThatDoesNotReturn(t *testing.T) {
 func TestDoReportsWhyTheFunctionDidNotRun(t *testing.T) {
 	unavailable := func(err error) func(context.Context, *doer) {
 		return func(_ context.Context, d *doer) {
-			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, err
-			}
+			away(d.bench, err)
 		}
 	}
 	lapse := func(_ context.Context, d *doer) {
@@ -444,9 +442,7 @@ func TestDoWithoutProtection(t *testing.T) {
 		inTimeNamed(t, r.name, func(t *testing.T) {
 			d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 			d.op.FailOpen = true
-			d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
+			away(d.bench, store.ErrUnavailable)
 			got, err := d.result(t.Context(), func(context.Context) error { return r.err })
 			wantSettlement(t, err, r.action, 0)
 			if r.err == nil && (err != nil || got.Value != (receipt{Number: 1})) || r.err != nil && !errors.Is(err, errSoldOut) {
@@ -545,9 +541,7 @@ func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 	} {
 		inTimeNamed(t, name, func(t *testing.T) {
 			b := setup(t, reprise.Config{})
-			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-				return nil, store.ErrUnavailable
-			}
+			unrenewed(b)
 			op := wait(order("k"), time.Hour)
 			got, err := reprise.Do(t.Context(), b.Engine, op, nil, func(ctx context.Context) (string, error) {
 				again := func(ctx context.Context) {

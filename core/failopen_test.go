@@ -33,6 +33,13 @@ func away(b *bench, err error) (claims *atomic.Int64) {
 	return claims
 }
 
+// unrenewed makes the store renew no lease.
+func unrenewed(b *bench) {
+	b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+		return nil, store.ErrUnavailable
+	}
+}
+
 // wantNoRun fails the test unless a call ended as wanted, without an attempt.
 func wantNoRun(t *testing.T, res reprise.Result, err error, want reprise.Outcome) {
 	t.Helper()
@@ -145,9 +152,7 @@ func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
 					}
 					return claim(r)
 				}
-				b.store.onRenew = func(_ context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-					return nil, store.ErrUnavailable
-				}
+				unrenewed(b)
 				res, err := b.Begin(t.Context(), open(order("k")))
 				wantNoRun(t, res, err, reprise.Unavailable)
 				if tries.Load() != 4 {
@@ -267,9 +272,7 @@ func TestFailOpenDoesNotOpenBesideAnAttemptThatHasNotEnded(t *testing.T) {
 			b := setup(t, reprise.Config{})
 			a := b.claim(t, open(order("k")))
 			away(b, store.ErrUnavailable)
-			b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-				return nil, store.ErrUnavailable
-			}
+			unrenewed(b)
 			b.store.onComplete = func(context.Context, store.CompleteRequest) error { return store.ErrUnavailable }
 			b.store.onRelease = func(context.Context, store.ID, store.Owner) error { return store.ErrUnavailable }
 			end(t, a)

@@ -227,9 +227,7 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		cause := errors.New("connection reset by peer")
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, cause
-		}
+		away(b, cause)
 		_, err := b.Begin(t.Context(), order("k"))
 		wantError(t, "Begin", err, store.ErrUnknown)
 		wantError(t, "Begin", err, cause)

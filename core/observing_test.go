@@ -32,9 +32,7 @@ func TestBlockedObserverDelaysNoCancellation(t *testing.T) {
 				<-block
 			}
 		})})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(b)
 		const n = 20
 		attempts, cancelled := make([]*reprise.Attempt, n), new(atomic.Int64)
 		for i := range attempts {

@@ -218,9 +218,7 @@ func TestOverrunIsNotOverBeforeItsHandlerReturns(t *testing.T) {
 				b.failing(1<<30, false, store.ErrUnavailable)
 			}
 			a := outrun(t, b, order("k"))
-			b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-				return store.ClaimResult{}, store.ErrUnavailable
-			}
+			away(b, store.ErrUnavailable)
 			b.want(t, open(order("k")), reprise.InProgress)
 			start := time.Now()
 			if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {

@@ -37,8 +37,7 @@ func (b *bench) unknown(t *testing.T, op reprise.Operation) {
 // reconcile makes a round that must not fail.
 func (b *bench) reconcile(t *testing.T, answer *store.Resolution, c reprise.ReconcileConfig) reprise.Reconciled {
 	t.Helper()
-	round := must(reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c))
-	return round
+	return must(reprise.Reconcile(t.Context(), b.store.Store, answering(answer, nil), c))
 }
 
 func wantRound(t *testing.T, got, want reprise.Reconciled) {
@@ -105,9 +104,7 @@ func TestReconcileSelects(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		dead := setupOver(t, b.store.Store, reprise.Config{})
-		dead.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(dead)
 		lapsed := dead.claim(t, order("lapsed"))
 		time.Sleep(2 * lease)
 		labelled := order("labelled")
@@ -270,9 +267,7 @@ func TestReconcileEndsWithItsContext(t *testing.T) {
 func TestReconcileLeavesALapseWhoseAttemptSaysUnknownMeanwhile(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(b)
 		a := b.claim(t, order("k"))
 		time.Sleep(2 * lease)
 		round, err := reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {

@@ -139,9 +139,7 @@ func TestStatusesOfARenewal(t *testing.T) {
 func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{Lease: time.Second})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(b)
 		a, start := b.claim(t, order("k")), time.Now()
 		<-a.Context().Done()
 		if took := time.Since(start); took != 750*time.Millisecond {
@@ -161,9 +159,7 @@ func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
 			claims++
 			return b.store.Store.Claim(ctx, r)
 		}
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(b)
 		op := order("k")
 		zombie := b.claim(t, op)
 		time.Sleep(lease - margin - 1)

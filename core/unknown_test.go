@@ -19,8 +19,7 @@ var presets = []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce}
 func (b *bench) stored(t *testing.T, op reprise.Operation) store.Record {
 	t.Helper()
 	inspector, _ := store.As[store.Inspector](b.store.Store)
-	r := must(inspector.Inspect(t.Context(), idOf(op)))
-	return r
+	return must(inspector.Inspect(t.Context(), idOf(op)))
 }
 
 // wantUnknown fails the test unless the record of op says that its outcome is unknown,
@@ -184,9 +183,7 @@ func TestUnknownAfterTheLeaseWasLost(t *testing.T) {
 func TestUnknownOfAnUnprotectedAttemptIsNotKept(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnavailable
-		}
+		away(b, store.ErrUnavailable)
 		b.store.onUnknown = func(context.Context, store.UnknownRequest) error {
 			t.Error("the store was asked")
 			return nil
@@ -227,9 +224,7 @@ func TestDoUnknownWithoutAClaim(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		d := newDoer(setup(t, reprise.Config{}), reprise.Recoverable)
 		d.op.FailOpen = true
-		d.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			return store.ClaimResult{}, store.ErrUnavailable
-		}
+		away(d.bench, store.ErrUnavailable)
 		_, _, err := d.do(t.Context(), func(context.Context) error { return reprise.Unknown(errAway) })
 		if e := doError(t, err); e.Outcome != reprise.Unprotected || e.End != reprise.EndUnrecorded || e.Kept || !errors.Is(e.Cause, store.ErrUnavailable) {
 			t.Fatalf("%+v", e)

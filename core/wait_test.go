@@ -83,11 +83,7 @@ func TestAllWaitersGetTheReplay(t *testing.T) {
 			if !local {
 				runner = setupOver(t, b.store.Store, reprise.Config{})
 			}
-			var asked atomic.Int64
-			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-				asked.Add(1)
-				return b.store.Store.Claim(ctx, r)
-			}
+			asked := counted(b)
 			a := runner.claim(t, order("k"))
 			var s answers
 			s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 50)
@@ -153,9 +149,7 @@ func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		crashed := setupOver(t, b.store.Store, reprise.Config{})
-		crashed.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			return nil, store.ErrUnavailable
-		}
+		unrenewed(crashed)
 		dead := crashed.claim(t, order("k"))
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
@@ -205,11 +199,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 		b := setup(t, reprise.Config{})
 		a := b.claim(t, order("k"))
 		other := setupOver(t, b.store.Store, reprise.Config{}).claim(t, order("elsewhere"))
-		var claims atomic.Int64
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			claims.Add(1)
-			return b.store.Store.Claim(ctx, r)
-		}
+		claims := counted(b)
 		var s answers
 		s.begin(t.Context(), b.Engine, wait(order("k"), time.Hour), 20)
 		s.begin(t.Context(), b.Engine, wait(order("elsewhere"), time.Hour), 20)
@@ -421,6 +411,5 @@ func TestWaitLimits(t *testing.T) {
 // mustBegin begins op, with any outcome.
 func (b *bench) mustBegin(t *testing.T, op reprise.Operation) reprise.Result {
 	t.Helper()
-	res := must(b.Begin(t.Context(), op))
-	return res
+	return must(b.Begin(t.Context(), op))
 }

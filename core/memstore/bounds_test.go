@@ -10,8 +10,7 @@ import (
 
 func bounded(t *testing.T, b memstore.Bounds) *memstore.Store {
 	t.Helper()
-	s := must(memstore.NewBounded(b))
-	return s
+	return must(memstore.NewBounded(b))
 }
 
 func TestNegativeBoundsAreRefused(t *testing.T) {

@@ -42,9 +42,7 @@ func newGuard(t *testing.T, engine reprise.Config, cfg protocol.Config) *protoco
 // finished runs an exchange whose handler set the fields.
 func finished(t *testing.T, a protocol.Admission, fields [][2]string, c protocol.Captured) protocol.Reply {
 	t.Helper()
-	if a.Exchange == nil {
-		t.Fatalf("answered %d %q", a.Response.Status, a.Response.Body)
-	}
+	wantRun(t, a)
 	defer a.Exchange.Close()
 	a.Exchange.Before(func(func(string, string) bool) {})
 	a.Exchange.After(func(yield func(string, string) bool) {
@@ -242,13 +240,10 @@ func described(t *testing.T, cfg protocol.Config, req protocol.Request, key stri
 	engine := must(reprise.New(st, reprise.Config{Log: logger, MaxRun: -1, Observer: reprise.Observers(log, reprise.NewAuditLog(logger))}))
 	guard := must(protocol.Over(engine, cfg))
 	record := func() store.Record {
-		r := must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))
-		return r
+		return must(st.Inspect(t.Context(), store.DeriveID("tenant", "", key)))
 	}
 	a := guard.Admit(t.Context(), req, scope)
-	if a.Exchange == nil {
-		t.Fatalf("answered %d %s", a.Response.Status, a.Response.Body)
-	}
+	wantRun(t, a)
 	text = record().Description
 	a.Exchange.Finish(protocol.Captured{Status: 201, Body: []byte("answer")})
 	a.Exchange.Close()

@@ -107,8 +107,7 @@ func post(body io.Reader) protocol.Request {
 func admissionCode(t *testing.T, a protocol.Admission) protocol.Code {
 	t.Helper()
 	if a.Exchange != nil {
-		a.Exchange.Finish(protocol.Captured{Status: 503})
-		a.Exchange.Close()
+		finish(a.Exchange, 503)
 		return ""
 	}
 	w := httptest.NewRecorder()
@@ -254,8 +253,7 @@ func TestFormsAreCompared(t *testing.T) {
 		t.Errorf("a form that cannot be parsed: %q", got)
 	}
 	first := b.guard.Admit(t.Context(), early(values("a", "1", "2"), nil), scope)
-	first.Exchange.Finish(protocol.Captured{Status: 201})
-	first.Exchange.Close()
+	finish(first.Exchange, 201)
 	for name, c := range map[string]struct {
 		r    protocol.Request
 		want int

@@ -21,8 +21,7 @@ func callGuard(t *testing.T, cfg Config, observer reprise.Observer) *Guard {
 	t.Helper()
 	engine := must(reprise.New(memstore.New(), reprise.Config{Observer: observer}))
 	t.Cleanup(func() { _ = engine.Close(context.WithoutCancel(t.Context())) })
-	guard := must(Over(engine, cfg))
-	return guard
+	return must(Over(engine, cfg))
 }
 
 func unscoped() (string, error) { return "", ErrUnscoped }

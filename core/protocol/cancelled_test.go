@@ -99,8 +99,7 @@ func TestR31ResponseOfARunThatTheEngineDidNotCancel(t *testing.T) {
 				if c.leaves {
 					leave()
 				}
-				x.Finish(protocol.Captured{Status: 404})
-				x.Close()
+				finish(x, 404)
 				if got := stateOf(t, records); got != store.StateCompleted {
 					t.Errorf("the record is %v, want that the response is kept", got)
 				}

@@ -127,8 +127,7 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 				t.Errorf("atomic %t, declared %d: held back %t", atomic, declared, got)
 			}
 		}
-		x.Finish(protocol.Captured{Status: 200})
-		x.Close()
+		finish(x, 200)
 	}
 }
 
@@ -244,16 +243,13 @@ func TestWrappedEndIsAFailure(t *testing.T) {
 		"shorter than declared": {4, strings.NewReader("123"), true},
 	} {
 		a := admit(strings.ReplaceAll(name, " ", "-"), strings.NewReader("body"))
-		if a.Exchange == nil {
-			t.Fatalf("%s: %+v", name, a.Response)
-		}
+		wantRun(t, a)
 		capture := a.Exchange.Capture(row.declared)
 		_, err := capture.ReadFrom(row.body)
 		if got := capture.Captured(200, err); got.Cut != row.cut {
 			t.Errorf("%s: cut is %v", name, got.Cut)
 		}
-		a.Exchange.Finish(protocol.Captured{Status: 200})
-		a.Exchange.Close()
+		finish(a.Exchange, 200)
 	}
 }
 

@@ -109,9 +109,7 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 		for wire, open := range wires {
 			check(name+", "+wire, 1, func() {
 				a := b.admit(rand.Text(), "body")
-				if a.Exchange == nil {
-					t.Fatalf("answered %+v", a.Response)
-				}
+				wantRun(t, a)
 				rec := new(protocol.Recorder)
 				rec.Start(a.Exchange, http.Header{}, open(), nil)
 				defer rec.Close()
@@ -225,9 +223,7 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 	b := setup(t, protocol.Config{Wait: time.Minute})
 	const waiting = "waits"
 	first := b.admit("k", waiting)
-	if first.Exchange == nil {
-		t.Fatal("no exchange")
-	}
+	wantRun(t, first)
 	var waiters sync.WaitGroup
 	for range 3 {
 		waiters.Go(func() {
@@ -240,15 +236,13 @@ func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
 			if string(body) != waiting || err != nil {
 				t.Errorf("read %.20q, %v, want its own body", body, err)
 			}
-			v.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable}) // the next one runs
-			v.Exchange.Close()
+			finish(v.Exchange, http.StatusServiceUnavailable) // the next one runs
 		})
 	}
 	for n := range 100 {
 		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
 	}
-	first.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable})
-	first.Exchange.Close()
+	finish(first.Exchange, http.StatusServiceUnavailable)
 	for n := range 100 {
 		b.echo(fmt.Sprint("after-", n), bodyOf(n), func(*protocol.Exchange) {})
 	}
@@ -263,9 +257,7 @@ func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 		key := fmt.Sprint("k-", n)
 		ctx, leave := context.WithCancel(t.Context())
 		run := b.admitIn(ctx, key, strings.NewReader("runs"))
-		if run.Exchange == nil {
-			t.Fatal("no exchange")
-		}
+		wantRun(t, run)
 		var waits sync.WaitGroup
 		for range 2 {
 			waits.Go(func() {
@@ -288,7 +280,6 @@ func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 		if string(body) != "runs" || err != nil || run.Exchange.Context().Err() != nil {
 			t.Errorf("the handler whose client left reads %.20q, %v, and its context is %v", body, err, run.Exchange.Context().Err())
 		}
-		run.Exchange.Finish(protocol.Captured{Status: http.StatusOK})
-		run.Exchange.Close()
+		finish(run.Exchange, http.StatusOK)
 	}
 }

@@ -247,9 +247,7 @@ func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
 			t.Error("With made an engine")
 		}
 		running := refunds.Admit(t.Context(), request("key"), scope)
-		if running.Exchange == nil {
-			t.Fatalf("%+v", running.Response)
-		}
+		wantRun(t, running)
 		if a := orders.Admit(t.Context(), request("key"), scope); a.Response.Status != 409 {
 			t.Errorf("the other guard answers %d, want 409: the records are not shared", a.Response.Status)
 		}
@@ -266,8 +264,7 @@ func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
 			t.Errorf("Close returned %v while a handler of the other guard ran", err)
 		default:
 		}
-		running.Exchange.Finish(protocol.Captured{Status: 201})
-		running.Exchange.Close()
+		finish(running.Exchange, 201)
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
@@ -292,11 +289,8 @@ func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 		}
 	}
 	a := guard.Admit(t.Context(), request("key"), scope)
-	if a.Exchange == nil {
-		t.Fatalf("closed: %+v", a.Response)
-	}
-	a.Exchange.Finish(protocol.Captured{Status: 201})
-	a.Exchange.Close()
+	wantRun(t, a)
+	finish(a.Exchange, 201)
 	if err := engine.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -305,8 +299,7 @@ func TestCloseLeavesTheEngineOfOverOpen(t *testing.T) {
 func describedGuard(t *testing.T, cfg protocol.Config) *protocol.Guard {
 	t.Helper()
 	engine := must(reprise.New(memstore.New(), reprise.Config{}))
-	guard := must(protocol.Over(engine, cfg))
-	return guard
+	return must(protocol.Over(engine, cfg))
 }
 
 func TestGuardListsTheProblemsThatItCanGive(t *testing.T) {

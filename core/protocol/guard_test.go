@@ -261,16 +261,13 @@ func TestR43SharedKeySpaceIsNoPrincipal(t *testing.T) {
 		"spaced": func() (string, error) { return " a tenant ~", nil },
 	} {
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}}}, scope)
-		if a.Exchange == nil {
-			t.Fatalf("%s: refused with %d", name, a.Response.Status)
-		}
+		wantRun(t, a)
 		view, _ := reprise.AttemptFrom(a.Exchange.Context())
 		if other, taken := seen[view.ID()]; taken {
 			t.Errorf("%s and %s have the same operation", name, other)
 		}
 		seen[view.ID()] = name
-		a.Exchange.Finish(protocol.Captured{Status: 200})
-		a.Exchange.Close()
+		finish(a.Exchange, 200)
 	}
 }
 
@@ -390,8 +387,7 @@ func TestRequestWithinItsRunPasses(t *testing.T) {
 		if v := b.admitIn(ctx, "another", strings.NewReader("body")); v.Exchange == nil {
 			t.Errorf("an operation inside of another is its own, and got %d", v.Response.Status)
 		} else {
-			v.Exchange.Finish(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
-			v.Exchange.Close()
+			finish(v.Exchange, 200) //nolint:contextcheck // an exchange has its own
 		}
 		rec.WriteHeader(http.StatusCreated)
 	})

@@ -147,15 +147,12 @@ func TestKeyFuncFindsTheKey(t *testing.T) {
 		}, scope)
 	}
 	first := post([]string{"event-"}, "17")
-	if first.Exchange == nil {
-		t.Fatalf("%+v, want a run", first)
-	}
+	wantRun(t, first)
 	name, _ := scope()
 	if view, _ := reprise.AttemptFrom(first.Exchange.Context()); view.ID() != store.DeriveID(name, "", "event-17") {
 		t.Errorf("the ID is not that of the key that was found: %v", view.ID())
 	}
-	first.Exchange.Finish(protocol.Captured{Status: 201})
-	first.Exchange.Close()
+	finish(first.Exchange, 201)
 	for _, c := range []struct {
 		id     []string
 		body   string
@@ -200,17 +197,14 @@ func TestContentKeyIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	b := setup(t, protocol.Config{Key: protocol.KeyContent(time.Minute)})
 	a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: "/orders", Bytes: []byte("x"), Length: 1}, scope)
-	if a.Exchange == nil {
-		t.Fatalf("admission %+v", a)
-	}
+	wantRun(t, a)
 	view, _ := reprise.AttemptFrom(a.Exchange.Context())
 	fp := must(protocol.CanonicalJSON(&protocol.Request{Method: "POST", Path: "/orders"}, "", []byte("x")))
 	key := "\x00content:" + hex.EncodeToString(fp[:])
 	if name, _ := scope(); view.ID() != store.DeriveID(name, "", key) {
 		t.Error("the ID is not that of scope and content")
 	}
-	a.Exchange.Finish(protocol.Captured{Status: 201})
-	a.Exchange.Close()
+	finish(a.Exchange, 201)
 	for _, sent := range []string{key, `"` + key + `"`} {
 		a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: "/orders", Bytes: []byte("x"), Length: 1, Header: http.Header{"Idempotency-Key": {sent}}}, scope)
 		if a.Response.Status != 400 {
@@ -231,11 +225,8 @@ func TestContentNeedsAScope(t *testing.T) {
 		}
 		req.Header = http.Header{"Idempotency-Key": {"k"}}
 		a := b.guard.Admit(t.Context(), req, shared)
-		if a.Exchange == nil {
-			t.Fatalf("required %t, with a key of its own: %+v", required, a)
-		}
-		a.Exchange.Finish(protocol.Captured{Status: 201})
-		a.Exchange.Close()
+		wantRun(t, a)
+		finish(a.Exchange, 201)
 	}
 }
 

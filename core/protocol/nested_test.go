@@ -94,11 +94,8 @@ func TestCallOfARunWithItsOwnKeyIsAnotherOperation(t *testing.T) {
 		view, _ := reprise.AttemptFrom(x.Context())
 		key := must(view.Key("ledger"))
 		a := n.inner.admitIn(x.Context(), key, strings.NewReader(""))
-		if a.Exchange == nil {
-			t.Fatalf("answered %d %s", a.Response.Status, a.Response.Body)
-		}
-		a.Exchange.Finish(protocol.Captured{Status: 200})
-		a.Exchange.Close()
+		wantRun(t, a)
+		finish(a.Exchange, 200)
 	})
 }
 
@@ -112,11 +109,8 @@ func TestGuardInsideARunOfDo(t *testing.T) {
 			t.Errorf("a guard inside of the same operation of Do: %+v", a)
 		}
 		a := b.admitIn(ctx, "another", strings.NewReader(""))
-		if a.Exchange == nil {
-			t.Fatalf("a guard inside of another operation of Do: %+v", a)
-		}
-		a.Exchange.Finish(protocol.Captured{Status: 200}) //nolint:contextcheck // an exchange has its own
-		a.Exchange.Close()
+		wantRun(t, a)
+		finish(a.Exchange, 200) //nolint:contextcheck // an exchange has its own
 		return 1, nil
 	})
 	if err != nil {
@@ -147,8 +141,7 @@ func TestAdmitWithAValueUnderTheKeyOfARun(t *testing.T) {
 		if theirs, _ := reprise.AttemptFrom(around.Context()); view == theirs {
 			t.Error("the attempt is that of the other engine")
 		}
-		a.Exchange.Finish(protocol.Captured{Status: 200})
-		a.Exchange.Close()
+		finish(a.Exchange, 200)
 		return 200
 	}
 	for _, value := range []any{nil, "x", 42, []string{"x"}, t.Context(), handedOver(42)} {
@@ -162,8 +155,7 @@ func TestAdmitWithAValueUnderTheKeyOfARun(t *testing.T) {
 	if got := status(around.Context(), "another"); got != 200 {
 		t.Errorf("inside of a run with another key: %d, want a run", got)
 	}
-	around.Finish(protocol.Captured{Status: 200})
-	around.Close()
+	finish(around, 200)
 	if got := status(around.Context(), "k"); got != 200 {
 		t.Errorf("after the run: %d, want a run", got)
 	}
@@ -203,8 +195,7 @@ func TestResultsOfDoAndResponsesAreDistinct(t *testing.T) {
 		t.Errorf("a guard over a record of Do answers %d %s", a.Response.Status, a.Response.Body)
 	}
 	x := admit("guard").Exchange
-	x.Finish(protocol.Captured{Status: 201})
-	x.Close()
+	finish(x, 201)
 	if err := do("guard"); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("Do over a record of a guard: %v", err)
 	}
@@ -237,8 +228,7 @@ func TestKeysOfOthersLookUnused(t *testing.T) {
 		}
 		calls.list = nil
 		if a := ask(attacker, key); a.Exchange != nil {
-			a.Exchange.Finish(protocol.Captured{Status: http.StatusCreated})
-			a.Exchange.Close()
+			finish(a.Exchange, http.StatusCreated)
 		}
 		return calls.list
 	}

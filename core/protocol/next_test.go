@@ -50,8 +50,7 @@ func payloadsOf(t *testing.T, id store.ID, fp store.Fingerprint) map[string][]by
 		return record.Append(nil, &record.Response[record.Field]{Status: 202, Flags: f, Blob: record.Blob{Size: 5_000_000, Day: 20_000}})
 	}
 	seal := func(by protocol.Sealing, encoded []byte) []byte {
-		payload := must(by.Seal(encoded, nextKey, id, fp))
-		return payload
+		return must(by.Seal(encoded, nextKey, id, fp))
 	}
 	return map[string][]byte{
 		"whole":                      kept,

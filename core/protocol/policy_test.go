@@ -252,8 +252,7 @@ func TestFingerprintHeaders(t *testing.T) {
 			Method: "POST", Host: host, Header: http.Header{"Idempotency-Key": {"k"}, "X-Version": version},
 		}, scope)
 		if a.Exchange != nil {
-			a.Exchange.Finish(protocol.Captured{Status: 201})
-			a.Exchange.Close()
+			finish(a.Exchange, 201)
 			return 0
 		}
 		return a.Response.Status
@@ -285,8 +284,7 @@ func TestFingerprintOmits(t *testing.T) {
 		}, scope)
 	}
 	first := admit(`{"amount": 1, "sent_at": 1}`).Exchange
-	first.Finish(protocol.Captured{Status: 201})
-	first.Close()
+	finish(first, 201)
 	for body, want := range map[string]int{`{"amount": 1, "sent_at": 2}`: 201, `{"amount": 2, "sent_at": 1}`: 422} {
 		if got := admit(body).Response.Status; got != want {
 			t.Errorf("%s: status %d, want %d", body, got, want)
@@ -313,8 +311,7 @@ func TestExchangeKnowsItsOwnContext(t *testing.T) {
 		}
 	}
 	for _, x := range []*protocol.Exchange{own, other} {
-		x.Finish(protocol.Captured{Status: 200})
-		x.Close()
+		finish(x, 200)
 	}
 }
 

@@ -454,9 +454,7 @@ func TestR33HandlerThatWritesOnAfterItsClientLeft(t *testing.T) {
 			b := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
 			for range 2 {
 				a := b.admit("k", "body")
-				if a.Exchange == nil {
-					t.Fatalf("the retry does not run: %d", a.Response.Status)
-				}
+				wantRun(t, a)
 				func() {
 					defer func() { _ = recover() }()
 					var w protocol.Recorder
@@ -912,6 +910,20 @@ func TestR13FieldThatIsSetToTheOuterValue(t *testing.T) {
 		if again := serve("de"); !slices.Equal(again["Content-Language"], row.want) || !slices.Equal(again["Vary"], []string{"Origin"}) {
 			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
 		}
+	}
+}
+
+// finish ends an exchange with a response that has no body.
+func finish(x *protocol.Exchange, status int) {
+	x.Finish(protocol.Captured{Status: status})
+	x.Close()
+}
+
+// wantRun demands that the handler of a request runs.
+func wantRun(t *testing.T, a protocol.Admission) {
+	t.Helper()
+	if a.Exchange == nil {
+		t.Fatalf("answered %d %s, want a run", a.Response.Status, a.Response.Body)
 	}
 }
 

@@ -154,8 +154,7 @@ func TestR50WarnsOfAConsumedBodyOnce(t *testing.T) {
 				Header: http.Header{"Idempotency-Key": {"a-secret-key-" + g.Config().Name}, "Content-Type": {"application/json"}},
 			}, scope)
 			if a.Exchange != nil {
-				a.Exchange.Finish(protocol.Captured{Status: 201})
-				a.Exchange.Close()
+				finish(a.Exchange, 201)
 			}
 		}
 		reasons := log.reasonsOf(reprise.EventBodyConsumed)

@@ -156,8 +156,7 @@ func TestUnknownIsRevoked(t *testing.T) {
 		if !protocol.Unknown(x.Context(), "timeout") || !last(x.Context()) {
 			t.Errorf("%s: a decision is not taken", name)
 		}
-		x.Finish(protocol.Captured{Status: 500})
-		x.Close()
+		finish(x, 500)
 		if got := reasonIn(t, records); got != "" {
 			t.Errorf("%s: unknown, because %s", name, got)
 		}
@@ -166,8 +165,7 @@ func TestUnknownIsRevoked(t *testing.T) {
 			t.Errorf("%s: kept %t", name, kept)
 		}
 		if again.Exchange != nil {
-			again.Exchange.Finish(protocol.Captured{Status: 200})
-			again.Exchange.Close()
+			finish(again.Exchange, 200)
 		}
 	}
 }
