@@ -2,7 +2,6 @@ package reprise_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,24 +33,6 @@ func TestCloseTakesNoNewOperations(t *testing.T) {
 	})
 }
 
-// A batch that hangs and does not heed its context delays no cancellation.
-func TestCloseCancelsHandlersThoughARenewalHangs(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		let := make(chan struct{})
-		b.store.onRenew = func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-			<-let
-			return nil, store.ErrUnknown
-		}
-		a := b.claim(t, order("k"))
-		time.Sleep(lease / 2)
-		wantError(t, "Close", closeWithin(t, b.Engine, time.Second), context.DeadlineExceeded)
-		wantCause(t, a.Context(), store.ErrLeaseLost)
-		close(let)
-		_ = a.Release()
-	})
-}
-
 func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -68,28 +49,6 @@ func TestCloseStopsTheWorkInTheBackground(t *testing.T) {
 		time.Sleep(time.Hour)
 		if calls.Load() != n {
 			t.Error("went on after Close")
-		}
-	})
-}
-
-func TestCloseAtOnceFromManyGoroutines(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		a := b.claim(t, order("k"))
-		var all sync.WaitGroup
-		var left atomic.Int64
-		for i := range 10 {
-			all.Go(func() {
-				if err := closeWithin(t, b.Engine, time.Duration(i+1)*time.Second); err != nil {
-					left.Add(1)
-				}
-			})
-		}
-		time.Sleep(5*time.Second + 1)
-		release(t, a)
-		all.Wait()
-		if left.Load() != 5 {
-			t.Errorf("%d gave up, want 5", left.Load())
 		}
 	})
 }
@@ -159,6 +118,12 @@ func TestEngineMaintainsItsStore(t *testing.T) {
 	})
 }
 
+// decorator wraps a store and intercepts no call.
+type decorator struct{ store.Store }
+
+// Unwrap returns the wrapped store.
+func (d *decorator) Unwrap() store.Store { return d.Store }
+
 // TestCloseLeavesMaintenanceThatHangs: a store that does not obey its context delays
 // Close until the context of Close ends.
 func TestCloseLeavesMaintenanceThatHangs(t *testing.T) {
@@ -174,21 +139,3 @@ func TestCloseLeavesMaintenanceThatHangs(t *testing.T) {
 		}
 	})
 }
-
-// TestPanicInMaintenanceEndsItAlone: the engine goes on.
-func TestPanicInMaintenanceEndsItAlone(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		e := newEngine(t, &maintained{memstore.New(), func(context.Context) { panic(errors.New("broken")) }}, nil, reprise.Config{})
-		for _, key := range []string{"a", "b"} {
-			res := must(e.Begin(t.Context(), order(key)))
-			release(t, res.Attempt)
-			synctest.Wait()
-		}
-	})
-}
-
-// decorator wraps a store and intercepts no call.
-type decorator struct{ store.Store }
-
-// Unwrap returns the wrapped store.
-func (d *decorator) Unwrap() store.Store { return d.Store }

@@ -40,6 +40,8 @@ func TestConfigThatIsOutOfRangeNamesItsField(t *testing.T) {
 			t.Errorf("%s: %v", c.field, err)
 		}
 	}
+	_, err := reprise.New(nil, reprise.Config{})
+	wantError(t, "without a store", err, store.ErrInvalid)
 }
 
 func TestConfigInRange(t *testing.T) {
@@ -66,12 +68,6 @@ func TestConfigInRange(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestNewWithoutAStore(t *testing.T) {
-	t.Parallel()
-	_, err := reprise.New(nil, reprise.Config{})
-	wantError(t, "New", err, store.ErrInvalid)
 }
 
 func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
@@ -107,18 +103,11 @@ func TestOperationThatIsOutOfRangeNamesItsField(t *testing.T) {
 				t.Errorf("%s: %+v", field, b.events.list)
 			}
 		}
+		probe := order("k") // listings hide the records that stores make for themselves
+		probe.Label = store.ProbeLabel
+		_, err := b.Begin(t.Context(), probe)
+		wantError(t, "the label of probes", err, store.ErrInvalid)
 	})
-}
-
-// Listings hide the records that stores make for themselves, so no policy has their
-// label.
-func TestBeginRefusesTheLabelOfProbes(t *testing.T) {
-	t.Parallel()
-	op := order("key")
-	op.Label = store.ProbeLabel
-	if _, err := newEngine(t, memstore.New(), nil, reprise.Config{}).Begin(t.Context(), op); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("got %v, want ErrInvalid", err)
-	}
 }
 
 const (
@@ -158,30 +147,6 @@ func TestResultIsExpiredFromItsRetentionToTheHorizon(t *testing.T) {
 		b.events.want(t, "claimed", "completed", "replayed",
 			"expired", "mismatch", "expired", "mismatch",
 			"claimed", "released")
-	})
-}
-
-// A record is judged by the policy that claimed it, whatever the retry has: a deployment
-// that changes the policy changes nothing for what already runs or has ended.
-func TestRecordIsJudgedByItsOwnPolicy(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		without := func(key string) reprise.Operation {
-			op := once(key)
-			op.Horizon, op.Retention = 0, 2*kept
-			return op
-		}
-		complete(t, b.claim(t, without("old")), "old", reprise.EndRecorded)
-		complete(t, b.claim(t, once("new")), "new", reprise.EndRecorded)
-		time.Sleep(kept)
-		b.want(t, once("old"), reprise.Replayed)
-		b.want(t, without("new"), reprise.Expired)
-		time.Sleep(kept)
-		release(t, b.claim(t, once("old")))
-		time.Sleep(horizon - kept - 1)
-		b.want(t, without("new"), reprise.Expired)
-		time.Sleep(time.Nanosecond)
-		release(t, b.claim(t, without("new")))
 	})
 }
 
@@ -252,17 +217,6 @@ func TestDescriptionIsPrintableAndBounded(t *testing.T) {
 			release(t, a)
 		})
 	}
-}
-
-func TestDoDescribesItsOperation(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b, op := setup(t, reprise.Config{}), order("k")
-		op.Description = "invoice 17 of acme"
-		_, err := reprise.Do(t.Context(), b.Engine, op, nil, func(context.Context) (int, error) { return 1, nil })
-		if got := b.stored(t, op); err != nil || got.Description != "invoice 17 of acme" {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
 }
 
 func TestDownstreamKeyIsLayoutVersion1(t *testing.T) {

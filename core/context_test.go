@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -154,30 +153,6 @@ func TestStoreCallsHaveTheValuesOfTheRequestAndABoundOfTheirOwn(t *testing.T) {
 		a := begun(t, ctx, b)
 		leave()
 		complete(t, a, "answer", reprise.EndRecorded)
-	})
-}
-
-func TestCallsOfOneBudgetEndTogetherAndNotLater(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{ClaimTimeout: time.Second})
-		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
-			<-ctx.Done()
-			wantError(t, "the call", ctx.Err(), context.DeadlineExceeded)
-			wantError(t, "the call", context.Cause(ctx), context.DeadlineExceeded)
-			return store.ClaimResult{}, store.ErrUnknown
-		}
-		var s answers
-		for range 40 {
-			s.begin(t.Context(), b.Engine, order("k"), 1)
-			time.Sleep(10 * time.Millisecond)
-		}
-		s.Wait()
-		for _, got := range s.want(t, reprise.Unavailable, 40) {
-			if got.after < 950*time.Millisecond || got.after > time.Second {
-				t.Errorf("a claim took %v, want 950ms to 1s", got.after)
-			}
-		}
-		synctest.Wait()
 	})
 }
 

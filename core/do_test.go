@@ -492,38 +492,6 @@ func (leavingCodec) Encode(receipt) ([]byte, error) {
 	return nil, nil
 }
 
-// A panic after fn returned does not leave its key held.
-func TestDoEndsTheAttemptWhereAnErrorPanics(t *testing.T) {
-	for preset, again := range map[reprise.Preset]int64{reprise.Recoverable: 2, reprise.AtMostOnce: 1} {
-		inTimeNamed(t, preset.String(), func(t *testing.T) {
-			d := newDoer(setup(t, reprise.Config{}), preset)
-			func() {
-				defer func() { _ = recover() }()
-				_, _, _ = d.do(t.Context(), func(context.Context) error {
-					var none *brokenError
-					return none
-				})
-			}()
-			if running := d.Stats().Running; running != 0 {
-				t.Errorf("%d attempts run", running)
-			}
-			_, _, _ = d.do(t.Context(), succeed)
-			d.wantRuns(t, again)
-
-			d.op.Key, d.codec = "leaves", leavingCodec{}
-			left := make(chan struct{})
-			go func() {
-				defer close(left)
-				_, _, _ = d.do(t.Context(), succeed)
-			}()
-			<-left
-			if running := d.Stats().Running; running != 0 {
-				t.Errorf("%d attempts run after a codec ended the goroutine", running)
-			}
-		})
-	}
-}
-
 // It would wait for itself until its patience ends.
 func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 	for name, inside := range map[string]func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error{

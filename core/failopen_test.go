@@ -91,46 +91,6 @@ func TestOfUnprotectedDuplicatesOneRuns(t *testing.T) {
 	}
 }
 
-// Those that shared a claim of a policy that fails closed are on their own when it fails,
-// but still exclude each other.
-func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-			time.Sleep(300 * time.Millisecond)
-			return store.ClaimResult{}, store.ErrUnavailable
-		}
-		var closed, opened answers
-		closed.begin(t.Context(), b.Engine, order("k"), 1)
-		opened.begin(t.Context(), b.Engine, open(order("k")), 20)
-		closed.Wait()
-		opened.Wait()
-		closed.want(t, reprise.Unavailable, 1)
-		opened.want(t, reprise.InProgress, 19)
-		release(t, opened.want(t, reprise.Unprotected, 1)[0].Attempt)
-	})
-}
-
-// All have one deadline, so those that joined the claim may give up just before its
-// answer.
-func TestOfUnprotectedDuplicatesOneRunsOverAStoreThatHangs(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		b.store.onClaim = func(ctx context.Context, _ store.ClaimRequest) (store.ClaimResult, error) {
-			<-ctx.Done()
-			return store.ClaimResult{}, store.ErrUnknown
-		}
-		var s answers
-		s.begin(t.Context(), b.Engine, open(order("k")), 50)
-		s.Wait()
-		s.want(t, reprise.InProgress, 49)
-		a := s.want(t, reprise.Unprotected, 1)[0].Attempt
-		b.want(t, open(order("k")), reprise.InProgress)
-		release(t, a)
-		b.store.heal()
-	})
-}
-
 // A store that gives an answer outside its contract, or panics, was reached: it ran every
 // request unprotected. One such try among others that fail is enough.
 func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
@@ -168,20 +128,6 @@ func TestFailOpenDoesNotOpenForAStoreThatWasReached(t *testing.T) {
 	}
 }
 
-func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{MaxRun: time.Minute})
-		away(b, store.ErrUnavailable)
-		a := b.unprotected(t, order("k"))
-		time.Sleep(time.Minute)
-		wantCause(t, a.Context(), reprise.ErrRunTooLong)
-		if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v, want it to wait", err)
-		}
-		release(t, a)
-	})
-}
-
 // A claim is tried four times within its budget, 10, 40 and 160 ms apart, and once where
 // to repeat it is useless. A policy that fails open runs after the last try.
 func TestTriesOfAClaim(t *testing.T) {
@@ -198,6 +144,7 @@ func TestTriesOfAClaim(t *testing.T) {
 		"unknown, open":        {store.ErrUnknown, true, 4},
 		"not replicated":       {store.ErrNotReplicated, false, 4},
 		"not replicated, open": {store.ErrNotReplicated, true, 4},
+		"unnamed":              {errAway, false, 4},
 		"full":                 {store.ErrFull, false, 1},
 		"misconfigured, open":  {store.ErrMisconfigured, true, 1},
 		"corrupt":              {store.ErrCorrupt, false, 1},
@@ -318,4 +265,38 @@ func TestFailOpenDoesNotOpenAfterASharedClaimSawTheKey(t *testing.T) {
 			release(t, held)
 		})
 	}
+}
+
+// Those that shared a claim of a policy that fails closed are on their own when it fails,
+// but still exclude each other.
+func TestOfUnprotectedDuplicatesOneRunsAfterASharedClaimFailed(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		b.store.onClaim = func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+			time.Sleep(300 * time.Millisecond)
+			return store.ClaimResult{}, store.ErrUnavailable
+		}
+		var closed, opened answers
+		closed.begin(t.Context(), b.Engine, order("k"), 1)
+		opened.begin(t.Context(), b.Engine, open(order("k")), 20)
+		closed.Wait()
+		opened.Wait()
+		closed.want(t, reprise.Unavailable, 1)
+		opened.want(t, reprise.InProgress, 19)
+		release(t, opened.want(t, reprise.Unprotected, 1)[0].Attempt)
+	})
+}
+
+func TestUnprotectedAttemptIsBoundedAsAnyOther(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{MaxRun: time.Minute})
+		away(b, store.ErrUnavailable)
+		a := b.unprotected(t, order("k"))
+		time.Sleep(time.Minute)
+		wantCause(t, a.Context(), reprise.ErrRunTooLong)
+		if err := closeWithin(t, b.Engine, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v, want it to wait", err)
+		}
+		release(t, a)
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,28 +93,6 @@ func (b *bench) wantEnded(t *testing.T, op reprise.Operation, outcome reprise.Ou
 	}
 }
 
-// A renewal that ended its goroutine, as FailNow does in a test double, was the last one
-// of its engine.
-func TestStoreThatEndsTheGoroutineOfARenewalIsAskedAgain(t *testing.T) {
-	for _, executed := range []bool{false, true} {
-		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
-			b := setup(t, reprise.Config{})
-			calls := b.exits(executed)
-			attempts := []*reprise.Attempt{b.claim(t, order("0")), b.claim(t, order("1"))}
-			calls.Store(5)
-			time.Sleep(10 * lease)
-			for i, a := range attempts {
-				wantCause(t, a.Context(), nil)
-				setupOver(t, b.store.Store, reprise.Config{}).want(t, order(strconv.Itoa(i)), reprise.InProgress)
-				complete(t, a, "answer", reprise.EndRecorded)
-			}
-			if n := b.events.count("store-error"); n < 5 {
-				t.Errorf("%d failures were reported, want one for each attempt and renewal", n)
-			}
-		})
-	}
-}
-
 // A request whose goroutine the store ends leaves neither a claim nor an attempt behind.
 func TestStoreThatEndsTheGoroutineOfARequestHoldsNoKey(t *testing.T) {
 	for _, executed := range []bool{false, true} {
@@ -197,29 +174,6 @@ func TestObserverThatEndsTheGoroutineHoldsNoKey(t *testing.T) {
 	}
 }
 
-// An observer that ended the goroutine of the queue left the events behind that came
-// after, for ever.
-func TestObserverThatEndsTheGoroutineOfTheQueueIsCalledAgain(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		var renewed atomic.Int64
-		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-			if e.Name() == "renewed" {
-				renewed.Add(1)
-				runtime.Goexit()
-			}
-		})})
-		attempts := []*reprise.Attempt{b.claim(t, order("0")), b.claim(t, order("1"))}
-		time.Sleep(10 * lease)
-		synctest.Wait()
-		if s := b.Stats(); s.EventsQueued != 0 || renewed.Load() < 50 {
-			t.Errorf("%d renewals were observed, and %d events wait", renewed.Load(), s.EventsQueued)
-		}
-		for _, a := range attempts {
-			release(t, a)
-		}
-	})
-}
-
 // Each waiting caller is on its own when the store ends the goroutine of one.
 func TestWatchThatEndsTheGoroutineLeavesTheOthersWaiting(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -244,57 +198,42 @@ func TestWatchThatEndsTheGoroutineLeavesTheOthersWaiting(t *testing.T) {
 	})
 }
 
-// exitingList is a store that ends the goroutines of its first listings, or panics.
-type exitingList struct {
-	*memstore.Store
-	exits  atomic.Int64
-	panics bool
-}
-
-func (l *exitingList) List(ctx context.Context, q store.Query) (store.Page, error) {
-	if l.exits.Add(-1) >= 0 {
-		if l.panics {
-			panic("a bug in the store")
-		}
-		runtime.Goexit()
+func TestMaintenanceThatDoesNotReturnIsLogged(t *testing.T) {
+	for says, maintain := range map[string]func(context.Context){
+		"panicked and has ended": func(context.Context) { panic("broken") },
+		"ended its goroutine":    func(context.Context) { runtime.Goexit() },
+	} {
+		inTimeNamed(t, says, func(t *testing.T) {
+			var log bytes.Buffer
+			st := &maintained{memstore.New(), maintain}
+			e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), MaxRun: -1})
+			release(t, must(e.Begin(t.Context(), order("k"))).Attempt)
+			if err := closeWithin(t, e, time.Second); err != nil || !strings.Contains(log.String(), says) {
+				t.Errorf("%v, and logged %s", err, &log)
+			}
+		})
 	}
-	return l.Store.List(ctx, q)
 }
 
-func TestListingThatEndsTheGoroutineIsRepeated(t *testing.T) { testListing(t, false) }
-
-func testListing(t *testing.T, panics bool) {
-	t.Helper()
+// An observer that ended the goroutine of the queue left the events behind that came
+// after, for ever.
+func TestObserverThatEndsTheGoroutineOfTheQueueIsCalledAgain(t *testing.T) {
 	inTime(t, func(t *testing.T) {
-		st := &exitingList{Store: memstore.New(), panics: panics}
-		st.exits.Store(2)
-		leave(t, st, "orders", 3, true, false)
-		seen := &events{}
-		e := newEngine(t, st, seen, reprise.Config{})
-		stuckOf(e)
-		time.Sleep(time.Minute)
-		if got := stuckOf(e); got != "none" || !e.Stats().Uncounted {
-			t.Errorf("counted %s, uncounted %v, want that it failed", got, e.Stats().Uncounted)
+		var renewed atomic.Int64
+		b := setup(t, reprise.Config{Observer: reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+			if e.Name() == "renewed" {
+				renewed.Add(1)
+				runtime.Goexit()
+			}
+		})})
+		attempts := []*reprise.Attempt{b.claim(t, order("0")), b.claim(t, order("1"))}
+		time.Sleep(10 * lease)
+		synctest.Wait()
+		if s := b.Stats(); s.EventsQueued != 0 || renewed.Load() < 50 {
+			t.Errorf("%d renewals were observed, and %d events wait", renewed.Load(), s.EventsQueued)
 		}
-		for range 4 {
-			time.Sleep(5 * time.Minute)
-			stuckOf(e)
-		}
-		if got := stuckOf(e); got != "[orders lapsed 3]" || e.Stats().Uncounted || seen.count("store-error") != 2 {
-			t.Errorf("counted %s, uncounted %v, %d failures", got, e.Stats().Uncounted, seen.count("store-error"))
-		}
-	})
-}
-
-func TestMaintenanceThatEndsItsGoroutineIsLogged(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		var log bytes.Buffer
-		st := &maintained{memstore.New(), func(context.Context) { runtime.Goexit() }}
-		e := newEngine(t, st, nil, reprise.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), MaxRun: -1})
-		res := must(e.Begin(t.Context(), order("k")))
-		release(t, res.Attempt)
-		if err := closeWithin(t, e, time.Second); err != nil || !strings.Contains(log.String(), "ended its goroutine") {
-			t.Errorf("%v, and logged %s", err, &log)
+		for _, a := range attempts {
+			release(t, a)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package reprise_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -219,17 +218,5 @@ func TestAuditLogHasEverythingAndNoSecret(t *testing.T) {
 				t.Errorf("%s is missing in\n%s", want, text)
 			}
 		}
-	})
-}
-
-// Errors of stores are wrapped and keep their cause.
-func TestErrorsKeepTheirCause(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		cause := errors.New("connection reset by peer")
-		away(b, cause)
-		_, err := b.Begin(t.Context(), order("k"))
-		wantError(t, "Begin", err, store.ErrUnknown)
-		wantError(t, "Begin", err, cause)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,33 +126,6 @@ func TestReconcileSelects(t *testing.T) {
 			}
 		}
 		wantError(t, "Release", lapsed.Release(), nil)
-	})
-}
-
-// Of any number of reconcilers one resolves each record.
-func TestReconcileInSeveralProcesses(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		const records = 50
-		for i := range records {
-			b.unknown(t, order(fmt.Sprint("k", i)))
-		}
-		var wg sync.WaitGroup
-		var resolved, changed atomic.Int64
-		for range 4 {
-			wg.Go(func() {
-				round := must(reprise.Reconcile(t.Context(), b.store.Store, func(context.Context, store.Record) (*store.Resolution, error) {
-					time.Sleep(time.Second)
-					return executed, nil
-				}, reprise.ReconcileConfig{}))
-				resolved.Add(int64(round.Executed))
-				changed.Add(int64(round.Changed))
-			})
-		}
-		wg.Wait()
-		if resolved.Load() != records || changed.Load() != 3*records {
-			t.Errorf("%d resolutions of %d records, and %d found another's", resolved.Load(), records, changed.Load())
-		}
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -136,61 +135,6 @@ func TestStatusesOfARenewal(t *testing.T) {
 	}
 }
 
-func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{Lease: time.Second})
-		unrenewed(b)
-		a, start := b.claim(t, order("k")), time.Now()
-		<-a.Context().Done()
-		if took := time.Since(start); took != 750*time.Millisecond {
-			t.Errorf("cancelled after %v, want 750ms", took)
-		}
-		release(t, a)
-	})
-}
-
-// After the local deadline the table of the process no longer has an attempt, even if its
-// handler does not notice.
-func TestHandlerThatIgnoresItsContextDoesNotBlockARival(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		claims := 0
-		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-			claims++
-			return b.store.Store.Claim(ctx, r)
-		}
-		unrenewed(b)
-		op := order("k")
-		zombie := b.claim(t, op)
-		time.Sleep(lease - margin - 1)
-		b.want(t, op, reprise.InProgress)
-		if claims != 1 {
-			t.Fatalf("%d round trips while its lease is relied on, want 1", claims)
-		}
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		b.want(t, op, reprise.InProgress) // says the store, by its own clock
-		if claims != 2 {
-			t.Fatalf("%d round trips past the local deadline, want 2", claims)
-		}
-		time.Sleep(margin)
-		second := b.claim(t, op)
-		if second.View().Number() != 2 {
-			t.Errorf("attempt %d, want 2", second.View().Number())
-		}
-		b.want(t, op, reprise.InProgress)
-		if claims != 3 {
-			t.Errorf("%d round trips, want 3: the table speaks for the second attempt", claims)
-		}
-		complete(t, zombie, "zombie's", reprise.EndContested)
-		b.want(t, op, reprise.InProgress) // the end of the first does not end the second
-		complete(t, second, "second's", reprise.EndRecorded)
-		if got := b.want(t, op, reprise.Replayed).Payload; string(got) != "second's" {
-			t.Errorf("replayed %q", got)
-		}
-	})
-}
-
 func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 	for maxRun, want := range map[time.Duration]error{0: reprise.ErrRunTooLong, -1: nil} {
 		inTimeNamed(t, maxRun.String(), func(t *testing.T) {
@@ -205,58 +149,6 @@ func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 				wantCause(t, a.Context(), nil)
 			}
 			release(t, a)
-		})
-	}
-}
-
-// slowRenewals answers every renewal, after a while.
-type slowRenewals struct {
-	*memstore.Store
-
-	takes time.Duration
-}
-
-func (s *slowRenewals) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	defer time.Sleep(s.takes)
-	return s.Store.Renew(ctx, rs)
-}
-
-// An attempt that falls due while a batch is out goes with the next batch: renewals that
-// succeed lose no lease, however slow the store is.
-func TestSlowRenewalsLoseNoLease(t *testing.T) {
-	t.Parallel()
-	const attempts = 30
-	for _, takes := range []time.Duration{700 * time.Millisecond, 1200 * time.Millisecond, 2700 * time.Millisecond} {
-		t.Run(takes.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var lost atomic.Int64
-				observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
-					if e.Name() == "lease-lost" {
-						lost.Add(1)
-					}
-				})
-				engine := must(reprise.New(&slowRenewals{memstore.New(), takes}, reprise.Config{Observer: observer}))
-				var running []*reprise.Attempt
-				for i := range attempts {
-					r, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: strconv.Itoa(i)})
-					if err != nil || r.Attempt == nil {
-						t.Fatalf("%+v, %v", r, err)
-					}
-					running = append(running, r.Attempt)
-					time.Sleep(333 * time.Millisecond)
-				}
-				time.Sleep(5 * time.Minute)
-				if n := lost.Load(); n > 0 {
-					t.Errorf("%d of %d leases are lost", n, attempts)
-				}
-				for _, a := range running {
-					_ = a.Release()
-				}
-				if err := engine.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
 		})
 	}
 }
@@ -324,4 +216,17 @@ func TestFailingOpenNeverRunsBesideAGrantedClaim(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDeadlineIsOnTimeInTheShortestLease(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{Lease: time.Second})
+		unrenewed(b)
+		a, start := b.claim(t, order("k")), time.Now()
+		<-a.Context().Done()
+		if took := time.Since(start); took != 750*time.Millisecond {
+			t.Errorf("cancelled after %v, want 750ms", took)
+		}
+		release(t, a)
+	})
 }

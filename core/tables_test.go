@@ -128,50 +128,6 @@ func TestNoStringOfAnOperationIsKept(t *testing.T) {
 	})
 }
 
-// A worker that found its next task due in an hour, and was about to sleep when the
-// engine closed, slept that hour.
-func TestCloseWakesABackgroundThatIsAboutToSleep(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e := must(New(generous{}, Config{}))
-		e.work.retain() // the task
-		b := &e.background
-		b.mu.Lock()
-		b.sleeping = true
-		b.mu.Unlock()
-		closed := make(chan error)
-		go func() { closed <- e.Close(t.Context()) }()
-		synctest.Wait()
-		start := time.Now()
-		b.sleep(e.base, time.Hour)
-		if slept := time.Since(start); slept > 0 {
-			t.Errorf("slept %v", slept)
-		}
-		e.work.done()
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// A claim that was answered and that referred to the next one of its row kept that one,
-// and those behind it, from being collected.
-func TestFinishedClaimRefersToNoOther(t *testing.T) {
-	t.Parallel()
-	var table table
-	first, second := &call{id: store.ID{1}}, &call{id: store.ID{1, 0, 2}}
-	_, older, _ := table.join(first)
-	_, newer, _ := table.join(second)
-	table.join(second) // a duplicate waits for its result
-	if newer.next != older {
-		t.Fatal("not in one row")
-	}
-	table.publish(newer, Result{Outcome: Replayed}, nil)
-	if newer.next != nil {
-		t.Error("refers to another")
-	}
-}
-
 // An attempt without a claim does not enter beside one that has not ended, although that
 // one lost its lease.
 func TestUnprotectedAttemptEntersAlone(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -145,27 +144,6 @@ func TestWaitersShareOnePoll(t *testing.T) {
 	})
 }
 
-func TestExactlyOneWaiterTakesOverALapsedAttempt(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		b := setup(t, reprise.Config{})
-		crashed := setupOver(t, b.store.Store, reprise.Config{})
-		unrenewed(crashed)
-		dead := crashed.claim(t, order("k"))
-		var s answers
-		s.begin(t.Context(), b.Engine, wait(order("k"), time.Minute), 20)
-		time.Sleep(lease - 1)
-		s.none(t)
-		time.Sleep(time.Second)
-		second := s.want(t, reprise.Claimed, 1)[0].Attempt
-		if second.View().Number() != 2 {
-			t.Errorf("attempt %d, want 2", second.View().Number())
-		}
-		complete(t, second, "answer", reprise.EndRecorded)
-		s.want(t, reprise.Replayed, 19)
-		complete(t, dead, "dead", reprise.EndSuperseded)
-	})
-}
-
 // A client leaves while the claim of its waiter is on its way.
 func TestClaimGrantedToAClientThatLeftIsReleased(t *testing.T) {
 	inTime(t, func(t *testing.T) {
@@ -276,20 +254,6 @@ type watched struct {
 
 func (w *watched) Watch(ctx context.Context, id store.ID) (<-chan struct{}, func(), error) {
 	return w.watch(ctx, id)
-}
-
-func TestPushShortensTheWait(t *testing.T) {
-	inTime(t, func(t *testing.T) {
-		st := memstore.New()
-		b := setupOver(t, st, reprise.Config{})
-		e := newEngine(t, st, nil, reprise.Config{}) // which has the store's ability
-		a := b.claim(t, order("k"))
-		var s answers
-		s.begin(t.Context(), e, wait(order("k"), time.Minute), 10)
-		time.Sleep(10*time.Second + 1)
-		complete(t, a, "answer", reprise.EndRecorded)
-		s.want(t, reprise.Replayed, 10) // in the same instant
-	})
 }
 
 func TestWatchIsAHint(t *testing.T) {

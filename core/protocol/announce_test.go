@@ -339,28 +339,3 @@ func TestDescribeKeepsNoKey(t *testing.T) {
 type quoting struct{ key string }
 
 func (e quoting) Error() string { return "no tenant for " + e.key }
-
-// TestDescribeSeesACall: as Select does, a POST to the path of the procedure.
-func TestDescribeSeesACall(t *testing.T) {
-	t.Parallel()
-	st := memstore.New()
-	guard := must(protocol.New(st, protocol.Config{Describe: func(_ context.Context, r *protocol.Request) string {
-		return r.Method + " " + r.Path + " at " + r.Host
-	}}))
-	a := guard.AdmitCall(t.Context(), protocol.Call{
-		Procedure: "/shop.v1.Orders/Create", Host: "api.example", Metadata: http.Header{"Idempotency-Key": {"key-1718"}},
-		Message: func() ([]byte, error) { return []byte("message"), nil },
-	}, scope)
-	if a.Exchange == nil {
-		t.Fatalf("answered %+v", a.Result)
-	}
-	r, err := st.Inspect(t.Context(), store.DeriveID("tenant", "", "key-1718"))
-	if err != nil || r.Description != "POST /shop.v1.Orders/Create at api.example" {
-		t.Errorf("%+v, %v", r, err)
-	}
-	a.Exchange.FinishCall(protocol.CallResult{})
-	a.Exchange.Close()
-	if err := guard.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}

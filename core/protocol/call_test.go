@@ -56,23 +56,6 @@ func do(t *testing.T, g *Guard, c Call, result CallResult) (got CallResult, ran 
 	return result, true
 }
 
-// Decide sees the message of a call, or the status in its place.
-func TestR31DecideSeesTheMessageOfACall(t *testing.T) {
-	t.Parallel()
-	for _, result := range []CallResult{{Type: "orders.v1.Order", Body: []byte("\x0a\x01a")}, {Code: 5, Message: "no such order"}} {
-		var head []byte
-		g := callGuard(t, Config{Keep: Keeping{Decide: func(e Ending) Decision {
-			head = bytes.Clone(e.Head)
-			return ReleaseKey
-		}}}, nil)
-		for range 2 {
-			if _, ran := do(t, g, callOf("k", "m"), result); !ran || !bytes.Equal(head, result.Response().Body) || len(head) == 0 {
-				t.Errorf("code %d: ran %v, Decide saw %q", result.Code, ran, head)
-			}
-		}
-	}
-}
-
 // TestCallReplay shows the parts of a message and of an error that a replay has.
 func TestCallReplay(t *testing.T) {
 	t.Parallel()
@@ -136,25 +119,6 @@ func TestCallKeepsNoProtocolFields(t *testing.T) {
 	do(t, g, callOf("e", "m"), CallResult{Code: 3, Message: "bad", Header: header})
 	if got, ran := do(t, g, callOf("e", "m"), CallResult{}); ran || got.Code != 3 || got.Message != "bad" {
 		t.Errorf("ran %v, the replay of an error behind a list of fields to keep is %+v", ran, got)
-	}
-}
-
-// TestCallPasses lists the calls that no policy concerns, whose messages are not encoded.
-func TestCallPasses(t *testing.T) {
-	t.Parallel()
-	g := callGuard(t, Config{Required: true}, nil)
-	health := callOf("", "")
-	health.Procedure = "/grpc.health.v1.Health/Check"
-	read := callOf("k", "")
-	read.Safe = true
-	for _, c := range []Call{health, read} {
-		c.Message = func() ([]byte, error) { return nil, errors.New("encoded") }
-		if !g.AdmitCall(t.Context(), c, unscoped).Pass {
-			t.Errorf("%s did not pass", c.Procedure)
-		}
-	}
-	if got, ran := do(t, g, callOf("", ""), CallResult{}); ran || got.Code != CodeKeyMissing.Problem().GRPC {
-		t.Errorf("no key: ran %v, %+v", ran, got)
 	}
 }
 
@@ -536,15 +500,5 @@ func TestRetryInfoHasItsDelay(t *testing.T) {
 		if got := retryInfo(delay); string(got.Value) != want || got.Type != "type.googleapis.com/google.rpc.RetryInfo" {
 			t.Errorf("%v: %s %x, want %x", delay, got.Type, got.Value, want)
 		}
-	}
-}
-
-// A status that is written is read back, with every detail.
-func TestStatusOfACallComesBack(t *testing.T) {
-	t.Parallel()
-	details := []Detail{{Type: "a", Value: []byte("1")}, {Type: "b", Value: []byte{}}, retryInfo(time.Second)}
-	code, message, got, ok := parseStatus(appendStatus(nil, 14, "later", details))
-	if !ok || code != 14 || message != "later" || !slices.EqualFunc(got, details, func(a, b Detail) bool { return a.Type == b.Type && bytes.Equal(a.Value, b.Value) }) {
-		t.Errorf("%d %q %v, %t", code, message, got, ok)
 	}
 }

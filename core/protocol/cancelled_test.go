@@ -74,40 +74,6 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 	}
 }
 
-// A client that leaves cancels no run, and the loss of a lease after the handler has
-// returned does not affect the judgement of its response.
-func TestR31ResponseOfARunThatTheEngineDidNotCancel(t *testing.T) {
-	for name, c := range map[string]struct {
-		leaves, loses bool
-	}{"the client left": {leaves: true}, "cancelled after it returned": {loses: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				records := memstore.New()
-				st := &fragile{Store: records}
-				b := setupOver(t, st, protocol.Config{
-					Engine: reprise.Config{Observer: reprise.Observers()},
-					Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision {
-						st.loses.Store(c.loses)
-						time.Sleep(time.Minute)
-						return protocol.ByPreset
-					}},
-				})
-				ctx, leave := context.WithCancel(t.Context())
-				defer leave()
-				x := b.admitIn(ctx, "k", http.NoBody).Exchange
-				if c.leaves {
-					leave()
-				}
-				finish(x, 404)
-				if got := stateOf(t, records); got != store.StateCompleted {
-					t.Errorf("the record is %v, want that the response is kept", got)
-				}
-			})
-		})
-	}
-}
-
 // ended returns a context that has ended.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	reprise "github.com/reprise-go/reprise/core"
@@ -225,53 +224,6 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-}
-
-// A goroutine that is left blocked ends the bubble of synctest with a panic.
-func TestFailedNewLeaksNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		if _, err := protocol.New(memstore.New(), protocol.Config{Keep: protocol.Keeping{Headers: []string{"Set-Cookie"}}}); err == nil {
-			t.Error("accepted")
-		}
-	})
-}
-
-// Guards over one engine share its records and its end.
-func TestGuardsOverOneEngineAreDrainedTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		orders := newGuard(t, reprise.Config{}, protocol.Config{Name: "orders"})
-		refunds := must(orders.With(func(c *protocol.Config) { c.Name, c.Required = "refunds", true }))
-		if refunds.Engine() != orders.Engine() {
-			t.Error("With made an engine")
-		}
-		running := refunds.Admit(t.Context(), request("key"), scope)
-		wantRun(t, running)
-		if a := orders.Admit(t.Context(), request("key"), scope); a.Response.Status != 409 {
-			t.Errorf("the other guard answers %d, want 409: the records are not shared", a.Response.Status)
-		}
-		closed := make(chan error)
-		go func() { closed <- orders.Close(t.Context()) }()
-		synctest.Wait()
-		for name, guard := range map[string]*protocol.Guard{"orders": orders, "refunds": refunds} {
-			if a := guard.Admit(t.Context(), request("late"), scope); a.Response.Status != 503 {
-				t.Errorf("%s answers %d while it closes, want 503", name, a.Response.Status)
-			}
-		}
-		select {
-		case err := <-closed:
-			t.Errorf("Close returned %v while a handler of the other guard ran", err)
-		default:
-		}
-		finish(running.Exchange, 201)
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
-		if err := refunds.Close(t.Context()); err != nil {
-			t.Errorf("closing the other one, too: %v", err)
-		}
-	})
 }
 
 // The engine that Over was given serves its other guards until its maker closes it.

@@ -145,20 +145,6 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 	}
 }
 
-// Captured.Body is ignored with Oversize: an adapter that sets it does not have the whole
-// body.
-func TestBodyOfAnOversizeResponseIsIgnored(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{0, 999, 1000} {
-		o := offload(t, nil)
-		o.finish("key", protocol.Captured{Status: 201, Body: large(size), Oversize: true})
-		o.wantSummary("key")
-		if names := o.store.names(); len(names) > 0 {
-			t.Errorf("%d bytes of a body that is larger are offloaded as %v", size, names)
-		}
-	}
-}
-
 // transacting is a store whose handlers always have a transaction, which ends with an
 // error.
 type transacting struct {
@@ -244,5 +230,19 @@ func TestTransactionalPolicyIsRefused(t *testing.T) {
 	own, err := protocol.New(able, protocol.Config{Transactional: true, Engine: reprise.Config{Lease: time.Minute}})
 	if err != nil || own.Engine().Config().Lease != time.Minute {
 		t.Errorf("a lease of its own: %v", err)
+	}
+}
+
+// Captured.Body is ignored with Oversize: an adapter that sets it does not have the whole
+// body.
+func TestBodyOfAnOversizeResponseIsIgnored(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 999, 1000} {
+		o := offload(t, nil)
+		o.finish("key", protocol.Captured{Status: 201, Body: large(size), Oversize: true})
+		o.wantSummary("key")
+		if names := o.store.names(); len(names) > 0 {
+			t.Errorf("%d bytes of a body that is larger are offloaded as %v", size, names)
+		}
 	}
 }

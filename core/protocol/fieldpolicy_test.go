@@ -204,17 +204,6 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
-// The names are part of the protocol: clients look for them.
-func TestControlFieldsHaveTheirNames(t *testing.T) {
-	t.Parallel()
-	want := ControlFields{
-		Replayed: "Idempotent-Replayed", Status: "Idempotency-Status", Body: "Idempotency-Body", Expires: "Idempotency-Key-Expires",
-	}
-	if got := new(Config).ControlFields(); got != want {
-		t.Errorf("the control fields are %+v, want %+v", got, want)
-	}
-}
-
 func TestReplayedHeaderHasNoOtherMeaning(t *testing.T) {
 	t.Parallel()
 	for name, valid := range map[string]bool{

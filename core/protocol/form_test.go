@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"fmt"
 	"mime/multipart"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/protocol/internal/canonical"
 	"github.com/reprise-go/reprise/core/protocol/internal/syntax"
-	"github.com/reprise-go/reprise/core/store"
 )
 
 // formPart is a part of a form: its header lines without the last line end, and its
@@ -46,75 +44,6 @@ func upload(boundary string, fields ...string) Request {
 		h[fields[i]] = []string{fields[i+1]}
 	}
 	return Request{Method: "POST", Path: "/upload", Header: h}
-}
-
-// Each of these forms is another one than the first, and than the others.
-func TestR21cEveryPartOfAFormCounts(t *testing.T) {
-	t.Parallel()
-	a, b, f := value("a", "1"), value("b", "2"), file("f", "x.txt", "text/plain", "file")
-	seen := map[store.Fingerprint]string{}
-	for name, parts := range map[string][]formPart{
-		"base":                       {a, b, f},
-		"another order":              {b, a, f},
-		"the file first":             {f, a, b},
-		"a part less":                {a, f},
-		"a part twice":               {a, a, b, f},
-		"no parts":                   {},
-		"another name":               {value("A", "1"), b, f},
-		"another value":              {value("a", "2"), b, f},
-		"an empty value":             {value("a", ""), b, f},
-		"a longer value":             {value("a", "1\r\n"), b, f},
-		"the value in the name":      {value("a1", ""), b, f},
-		"values exchanged":           {value("a", "2"), value("b", "1"), f},
-		"another file name":          {a, b, file("f", "y.txt", "text/plain", "file")},
-		"an empty file name":         {a, b, file("f", "", "text/plain", "file")},
-		"no file name":               {a, b, {"Content-Disposition: form-data; name=\"f\"\r\nContent-Type: text/plain", "file"}},
-		"another type":               {a, b, file("f", "x.txt", "text/html", "file")},
-		"no type":                    {a, b, {`Content-Disposition: form-data; name="f"; filename="x.txt"`, "file"}},
-		"a value with a type":        {{a.header + "\r\nContent-Type: text/plain", "1"}, b, f},
-		"other bytes":                {a, b, file("f", "x.txt", "text/plain", "life")},
-		"a coding":                   {a, b, {f.header + "\r\nContent-Transfer-Encoding: base64", f.content}},
-		"another coding":             {a, b, {f.header + "\r\nContent-Transfer-Encoding: quoted-printable", f.content}},
-		"another field":              {a, b, {f.header + "\r\nX-A: 1", f.content}},
-		"a second disposition":       {a, b, {f.header + "\r\nContent-Disposition: form-data; name=\"g\"", f.content}},
-		"two dispositions exchanged": {a, b, {"Content-Disposition: form-data; name=\"g\"\r\n" + f.header, f.content}},
-		"another disposition":        {a, b, {strings.Replace(f.header, "form-data", "attachment", 1), f.content}},
-		"a name without quotes":      {{`Content-Disposition: form-data; name="a\"`, "1"}, b, f},
-		"a file name of RFC 5987":    {a, b, {strings.Replace(f.header, "filename=", "filename*=utf-8''x.txt; filename=", 1), f.content}},
-		"a part without a name":      {{"", "1"}, b, f},
-		"another one without a name": {{"Content-Disposition: form-data", "1"}, b, f},
-	} {
-		got := digest(t, DefaultFingerprint, upload("b0undary"), "k", formBody("b0undary", parts...))
-		if other, double := seen[got]; double {
-			t.Errorf("%s and %s have one fingerprint", name, other)
-		}
-		seen[got] = name
-		if again := digest(t, DefaultFingerprint, upload("another"), "k", formBody("another", parts...)); again != got {
-			t.Errorf("%s: another boundary is another request", name)
-		}
-	}
-}
-
-// These notations of one form are one request.
-func TestR21cSpellingOfAFormDoesNotMatter(t *testing.T) {
-	t.Parallel()
-	want := digest(t, DefaultFingerprint, upload("b"), "k", formBody("b", file("f", "x", "text/plain", "c")))
-	for name, body := range map[string]string{
-		"case, order and space":     "--b\r\ncontent-TYPE:  Text/Plain;charset=utf-8 \r\nCONTENT-disposition:FORM-data;NAME=f ;\tfilename=\"x\" \r\n\r\nc\r\n--b--\r\n",
-		"no last line end":          strings.TrimSuffix(formBody("b", file("f", "x", "text/plain", "c")), "\r\n"),
-		"an empty preamble":         "\r\n" + formBody("b", file("f", "x", "text/plain", "c")),
-		"padding of the delimiters": strings.NewReplacer("--b\r\n", "--b \t\r\n", "--b--\r\n", "--b-- \r\n").Replace(formBody("b", file("f", "x", "text/plain", "c"))),
-	} {
-		if got := digest(t, DefaultFingerprint, upload("b"), "k", body); got != want {
-			t.Errorf("%s: another fingerprint", name)
-		}
-	}
-	for _, line := range []string{`Multipart/Form-Data;boundary="b"`, `multipart/form-data; charset=utf-8; BOUNDARY = b`} {
-		r := Request{Method: "POST", Path: "/upload", Header: lines{"Content-Type": {line}}}
-		if got := digest(t, DefaultFingerprint, r, "k", formBody("b", file("f", "x", "text/plain", "c"))); got != want {
-			t.Errorf("%s: another fingerprint", line)
-		}
-	}
 }
 
 // What is not a form, or may be two, is compared by its bytes: another boundary is
@@ -236,22 +165,6 @@ func TestR21cBoundaries(t *testing.T) {
 	}
 }
 
-// A body never has the fingerprint of a form, even if it is the notation of the form.
-func TestR21cFormsAndBodiesAreDifferent(t *testing.T) {
-	t.Parallel()
-	form := &multipart.Form{Value: map[string][]string{"a": {"1"}}}
-	notation := must(canonical.AppendForm(nil, form))
-	parsed := upload("b")
-	parsed.notation = true
-	want := digest(t, DefaultFingerprint, parsed, "k", string(notation))
-	if got := digest(t, DefaultFingerprint, upload("b"), "k", formBody("b", value("a", "1"))); got != want {
-		t.Error("a form whose bytes are there has another fingerprint than the parsed one")
-	}
-	if got := digest(t, DefaultFingerprint, upload("b"), "k", string(notation)); got == want {
-		t.Error("the notation of a form, sent as a body, has the fingerprint of the form")
-	}
-}
-
 // A framework that parsed a form tells its names, values and files: one whose parts have
 // the order of their names, the values first, is the same request as its bytes.
 func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
@@ -283,41 +196,6 @@ func TestR21cParsedFormsAreComparedAsFarAsTheyAreKnown(t *testing.T) {
 		same := digest(t, DefaultFingerprint, parsed, "k", string(notation)) == digest(t, DefaultFingerprint, upload("b"), "k", body)
 		if same != c.same {
 			t.Errorf("%s: parsed and as bytes are one request: %t, want %t", name, same, c.same)
-		}
-	}
-}
-
-// A fingerprint of one's own, and fields beside it, meet a form as its bytes.
-func TestR21cOtherFingerprintsOfForms(t *testing.T) {
-	t.Parallel()
-	form := func(boundary string) string { return formBody(boundary, value("a", "1")) }
-	own := func(r *Request, key string, body []byte) (store.Fingerprint, error) {
-		if !bytes.Contains(body, []byte("--"+strings.TrimPrefix(r.Header.Values("Content-Type")[0], "multipart/form-data; boundary="))) {
-			t.Errorf("a function of the policy got %q", body)
-		}
-		other := *r
-		other.Path = ""
-		return DefaultFingerprint(&other, key, body)
-	}
-	fields := func(names ...string) Fingerprinter {
-		return func(r *Request, key string, body []byte) (store.Fingerprint, error) {
-			fp, err := DefaultFingerprint(r, key, body)
-			return withFields(fp, r, names), err
-		}
-	}
-	for name, c := range map[string]struct {
-		f    Fingerprinter
-		same bool
-	}{
-		"a function over the default": {own, true},
-		"JSON without a part":         {omitting("/a"), true},
-		"other fields":                {fields("X-Version"), true},
-		"the Content-Type as a field": {fields("Content-Type"), false}, // with its boundary, as documented
-		"none":                        {NoFingerprint, true},
-	} {
-		first, second := digest(t, c.f, upload("first"), "k", form("first")), digest(t, c.f, upload("second"), "k", form("second"))
-		if (first == second) != c.same {
-			t.Errorf("%s: another boundary is the same request: %t, want %t", name, first == second, c.same)
 		}
 	}
 }

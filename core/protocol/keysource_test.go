@@ -134,38 +134,6 @@ func TestKeysThatDifferSaySo(t *testing.T) {
 	}
 }
 
-// The function of a policy sees the fields and the body. What it finds is a key in the
-// grammar of keys, and nothing is none.
-func TestKeyFuncFindsTheKey(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Key: protocol.KeyFunc("event ID", func(r *protocol.Request, body []byte) (string, error) {
-		return strings.Join(r.Header.Values("Event-Id"), " ") + string(body), nil
-	})})
-	post := func(id []string, body string) protocol.Admission {
-		return b.guard.Admit(t.Context(), protocol.Request{
-			Method: "POST", Header: http.Header{"Event-Id": id}, Body: strings.NewReader(body), Length: int64(len(body)),
-		}, scope)
-	}
-	first := post([]string{"event-"}, "17")
-	wantRun(t, first)
-	name, _ := scope()
-	if view, _ := reprise.AttemptFrom(first.Exchange.Context()); view.ID() != store.DeriveID(name, "", "event-17") {
-		t.Errorf("the ID is not that of the key that was found: %v", view.ID())
-	}
-	finish(first.Exchange, 201)
-	for _, c := range []struct {
-		id     []string
-		body   string
-		status int // 0: passes
-	}{
-		{[]string{"event-"}, "17", 201}, {[]string{"event-17"}, "", 422}, {[]string{"not a"}, " key", 400}, {nil, "", 0},
-	} {
-		if a := post(c.id, c.body); a.Pass != (c.status == 0) || a.Response.Status != c.status {
-			t.Errorf("%q and %q: %+v, want %d", c.id, c.body, a, c.status)
-		}
-	}
-}
-
 // A request that passes keeps its body, although it was read.
 func TestUnkeyedRequestKeepsItsBody(t *testing.T) {
 	t.Parallel()
@@ -262,3 +230,35 @@ func FuzzKeyParam(f *testing.F) {
 }
 
 var bareKey = regexp.MustCompile(`^[ \t]*[A-Za-z0-9._~:+/=-]{1,255}[ \t]*$`)
+
+// The function of a policy sees the fields and the body. What it finds is a key in the
+// grammar of keys, and nothing is none.
+func TestKeyFuncFindsTheKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Key: protocol.KeyFunc("event ID", func(r *protocol.Request, body []byte) (string, error) {
+		return strings.Join(r.Header.Values("Event-Id"), " ") + string(body), nil
+	})})
+	post := func(id []string, body string) protocol.Admission {
+		return b.guard.Admit(t.Context(), protocol.Request{
+			Method: "POST", Header: http.Header{"Event-Id": id}, Body: strings.NewReader(body), Length: int64(len(body)),
+		}, scope)
+	}
+	first := post([]string{"event-"}, "17")
+	wantRun(t, first)
+	name, _ := scope()
+	if view, _ := reprise.AttemptFrom(first.Exchange.Context()); view.ID() != store.DeriveID(name, "", "event-17") {
+		t.Errorf("the ID is not that of the key that was found: %v", view.ID())
+	}
+	finish(first.Exchange, 201)
+	for _, c := range []struct {
+		id     []string
+		body   string
+		status int // 0: passes
+	}{
+		{[]string{"event-"}, "17", 201}, {[]string{"event-17"}, "", 422}, {[]string{"not a"}, " key", 400}, {nil, "", 0},
+	} {
+		if a := post(c.id, c.body); a.Pass != (c.status == 0) || a.Response.Status != c.status {
+			t.Errorf("%q and %q: %+v, want %d", c.id, c.body, a, c.status)
+		}
+	}
+}

@@ -231,23 +231,6 @@ func TestR35OffloadedBodyIsReplayedWhole(t *testing.T) {
 	}
 }
 
-// TestR16OffloadedReplayHasTheGuessedType shows that the media type that the framework
-// would guess is kept for a body of a single write, too.
-func TestR16OffloadedReplayHasTheGuessedType(t *testing.T) {
-	t.Parallel()
-	for _, piece := range []int{5000, 700} {
-		o := offload(t, nil)
-		o.run("key", func(rec *protocol.Recorder, _ http.Header, _ *protocol.Exchange) {
-			for range 5000 / piece {
-				_, _ = rec.WriteString("<html>" + strings.Repeat("x", piece-6))
-			}
-		})
-		if got := o.replay("key").Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
-			t.Errorf("in pieces of %d: replayed as %q", piece, got)
-		}
-	}
-}
-
 func TestR35BlobIsNamedByDayAndDigest(t *testing.T) {
 	t.Parallel()
 	const digest = "bb0381c13e0817201355e7d700b7623f0e985287add78712a11407c9f754efc8"
@@ -441,26 +424,6 @@ func TestR23OffloadedBodyIsKeptForAClientThatLeft(t *testing.T) {
 	}
 	// A client that leaves a replay leaves no spool or goroutine, as the bench checks.
 	o.admit("key", "body").Response.Write(http.Header{}, gone)
-}
-
-// TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore shows that a retry whose
-// client leaves while its blob is read is not reported.
-func TestR23ClientThatLeavesDuringAReplayIsNoFailureOfTheStore(t *testing.T) {
-	t.Parallel()
-	o := offload(t, nil)
-	o.run("key", writes(large(5000), 500))
-	ctx, leave := context.WithCancel(t.Context())
-	o.store.open = func(ctx context.Context, _ []byte) (io.ReadCloser, error) {
-		leave()
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	if v := o.admitIn(ctx, "key", strings.NewReader("body")); v.Response.Status != 503 {
-		t.Errorf("answered %d", v.Response.Status)
-	}
-	if stats := o.guard.Stats(); stats.BlobsUnread != 0 || len(o.events) > 0 {
-		t.Errorf("counted %+v", stats)
-	}
 }
 
 func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {

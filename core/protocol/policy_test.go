@@ -135,34 +135,6 @@ func TestErrorsOfAPolicyHaveNoKey(t *testing.T) {
 	}
 }
 
-func TestWriterThatPanicsLeavesTheStandardForm(t *testing.T) {
-	t.Parallel()
-	b, log := observed(t, protocol.Config{
-		Required: true,
-		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response { panic("a bug") }},
-	})
-	a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST"}, scope)
-	if typ, _ := a.Response.Header.Get("Content-Type"); a.Response.Status != 400 || typ != "application/problem+json" {
-		t.Errorf("answered %d in %s", a.Response.Status, typ)
-	}
-	outcomes, err := log.outcomes()
-	if !slices.Equal(outcomes, []string{" refused key-missing"}) || err == nil || !strings.Contains(err.Error(), "Config.Problems.Write") {
-		t.Errorf("the observer got %q, %v", outcomes, err)
-	}
-}
-
-func TestSkippedRequestsPassUntouched(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{Required: true, Skip: func(_ context.Context, r *protocol.Request) bool {
-		return strings.HasPrefix(r.Path, "/webhooks/")
-	}})
-	for path, pass := range map[string]bool{"/webhooks/1": true, "/orders": false} {
-		if a := b.guard.Admit(t.Context(), protocol.Request{Method: "POST", Path: path}, scope); a.Pass != pass {
-			t.Errorf("%s: passed %v, want %v", path, a.Pass, pass)
-		}
-	}
-}
-
 // One engine, a policy for each route and tenant.
 func TestGuardWithAnotherPolicy(t *testing.T) {
 	t.Parallel()

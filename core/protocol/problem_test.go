@@ -106,6 +106,13 @@ func TestR45EveryCodeHasItsProblem(t *testing.T) {
 		if v, _ := r.Header.Get("Content-Type"); v != "application/problem+json" {
 			t.Errorf("%s: Content-Type %q", want.code, v)
 		}
+		link, linked := r.Header.Get("Link") // R10
+		if should := want.code == CodeKeyMissing || want.code == CodeKeyInvalid; linked != should || linked && link != "<"+d.Type+`>; rel="describedby"` {
+			t.Errorf("%s: Link %q, want one: %t", want.code, link, should)
+		}
+		if after, there := ps.completed(Response{Status: 418}, ps.of(want.code)).Header.Get("Retry-After"); there != (want.after > 0) { // R46
+			t.Errorf("%s: Retry-After %q in a form of its own, want one: %t", want.code, after, want.after > 0)
+		}
 		if want.outcome != 0 && codeOfOutcome(want.outcome) != want.code {
 			t.Errorf("%s: the outcome %v has the code %s", want.code, want.outcome, codeOfOutcome(want.outcome))
 		}
@@ -126,21 +133,6 @@ func TestR46RetryAfterIsInWholeSecondsRoundedUp(t *testing.T) {
 	}
 }
 
-func TestR10KeyProblemsLinkToTheDocumentation(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	for _, want := range wantedCodes {
-		r := ps.answer(want.code)
-		link, linked := r.Header.Get("Link")
-		if should := want.code == CodeKeyMissing || want.code == CodeKeyInvalid; linked != should {
-			t.Errorf("%s: Link %q, want one: %t", want.code, link, should)
-		}
-		if linked && link != "<"+defaultProblemBase+string(want.code)+`>; rel="describedby"` {
-			t.Errorf("%s: Link %q", want.code, link)
-		}
-	}
-}
-
 func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	t.Parallel()
 	ps := setupProblems()
@@ -152,18 +144,6 @@ func TestR45ConfiguredProblemsAreCompleted(t *testing.T) {
 	for name, want := range map[string]string{"Content-Type": "text/plain", "Cache-Control": "no-store", "Retry-After": "1"} {
 		if v, _ := r.Header.Get(name); v != want {
 			t.Errorf("%s is %q, want %q", name, v, want)
-		}
-	}
-}
-
-// A problem that is not worth a retry names no time for one, in any form.
-func TestR46ConfiguredProblemsHaveNoRetryAfterInVain(t *testing.T) {
-	t.Parallel()
-	ps := setupProblems()
-	for _, want := range wantedCodes {
-		v, there := ps.completed(Response{Status: 418}, ps.of(want.code)).Header.Get("Retry-After")
-		if there != (want.after > 0) {
-			t.Errorf("%s: Retry-After %q, want one: %t", want.code, v, want.after > 0)
 		}
 	}
 }

@@ -326,32 +326,6 @@ func (c frameworkContext) Value(key any) any {
 	return nil
 }
 
-// A handler has two contexts in some frameworks, and each of them is the right one.
-func TestR36DecisionsWithTheContextOfAFramework(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	own := frameworkContext{t.Context(), map[string]any{}}
-	if protocol.Keep(own) {
-		t.Error("there is something to decide about outside of an exchange")
-	}
-	b.run("k", func(w *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-		own.values[store.ContextKey] = x.Context()
-		if view, ok := reprise.AttemptFrom(own); !ok || view.Number() != 1 {
-			t.Errorf("attempt %v, %v", view, ok)
-		}
-		if !protocol.Keep(own) {
-			t.Error("the decision found no exchange")
-		}
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	if protocol.Keep(own) {
-		t.Error("a decision came after the response was taken")
-	}
-	if w := b.replay("k"); w.Code != 500 {
-		t.Errorf("replayed %d, want the 500 that was kept", w.Code)
-	}
-}
-
 // R33: a length that the handler declared and did not keep.
 func TestR33BodyOfAnotherLengthThanDeclared(t *testing.T) {
 	t.Parallel()
@@ -538,17 +512,6 @@ func TestR17TrailersAreReplayedAsTrailers(t *testing.T) {
 	}
 	if again.Header.Get("X-Sum")+again.Header.Get("X-Late")+again.Header.Get("Content-Length") != "" {
 		t.Errorf("replayed header %v", again.Header)
-	}
-}
-
-func TestFieldsThatCannotBeSentAgainAreNotKept(t *testing.T) {
-	t.Parallel()
-	b := setup(t, protocol.Config{})
-	a := b.admit("k", "body")
-	a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte("with trailers"), Unkeepable: true})
-	a.Exchange.Close()
-	if again := b.run("k", nil); again.Code != 409 || !strings.Contains(again.Body.String(), "result-unavailable") {
-		t.Errorf("retry: %d %q", again.Code, again.Body)
 	}
 }
 

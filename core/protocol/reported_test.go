@@ -92,25 +92,6 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 	}
 }
 
-// An error beside a response that was cut short is no error beside a complete one.
-func TestR33dErrorBesideAResponseThatWasCutShort(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	b := setupOver(t, memstore.New(), protocol.Config{Engine: reprise.Config{Log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))}})
-	runs := 0
-	for range 2 {
-		b.run("k", func(w *protocol.Recorder, h http.Header, _ *protocol.Exchange) {
-			runs++
-			h.Set("Content-Length", "100")
-			_, _ = w.WriteString("half")
-			w.Report(errors.New("the file ended"))
-		})
-	}
-	if runs != 2 || out.Len() > 0 {
-		t.Errorf("ran %d times, and logged %q", runs, &out)
-	}
-}
-
 // logged returns a guard, its log, and the events that it reports.
 func logged(t *testing.T, cfg protocol.Config) (*protocol.Guard, *strings.Builder, *eventLog) {
 	t.Helper()

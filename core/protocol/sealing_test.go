@@ -171,39 +171,6 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 	}
 }
 
-// A response that is copied into another record is not replayed to its client.
-func TestSealedResponsesDoNotMove(t *testing.T) {
-	t.Parallel()
-	stolen := map[string][]byte{}
-	b, store, _ := setupSealed(t, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}})
-	for _, key := range []string{"alice", "bob"} {
-		b.run(key, answering("answer for "+key))
-		stolen[key] = payloadOf(t, store, key)
-	}
-	swapped := setupOver(t, swapping{store, stolen["alice"]}, b.guard.Config())
-	for key, want := range map[string]int{"alice": 201, "bob": 500} {
-		got := swapped.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("ran again") })
-		if got.Code != want || (strings.Contains(got.Body.String(), "alice") != (key == "alice")) {
-			t.Errorf("%s: %d %q", key, got.Code, got.Body)
-		}
-	}
-}
-
-// swapping is a store whose every result has one payload.
-type swapping struct {
-	*memstore.Store
-
-	payload []byte
-}
-
-func (s swapping) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	res, err := s.Store.Claim(ctx, r)
-	if res.Payload != nil {
-		res.Payload = s.payload
-	}
-	return res, err
-}
-
 // An attempt that finds the response of another one in the record opens it, whether its
 // own policy seals or not.
 func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
