@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -236,4 +237,26 @@ func TestObserverThatEndsTheGoroutineOfTheQueueIsCalledAgain(t *testing.T) {
 			release(t, a)
 		}
 	})
+}
+
+// A renewal that ended its goroutine, as FailNow does in a test double, was the last one
+// of its engine.
+func TestStoreThatEndsTheGoroutineOfARenewalIsAskedAgain(t *testing.T) {
+	for _, executed := range []bool{false, true} {
+		inTimeNamed(t, fmt.Sprint("executed ", executed), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			calls := b.exits(executed)
+			attempts := []*reprise.Attempt{b.claim(t, order("0")), b.claim(t, order("1"))}
+			calls.Store(5)
+			time.Sleep(10 * lease)
+			for i, a := range attempts {
+				wantCause(t, a.Context(), nil)
+				setupOver(t, b.store.Store, reprise.Config{}).want(t, order(strconv.Itoa(i)), reprise.InProgress)
+				complete(t, a, "answer", reprise.EndRecorded)
+			}
+			if n := b.events.count("store-error"); n < 5 {
+				t.Errorf("%d failures were reported, want one for each attempt and renewal", n)
+			}
+		})
+	}
 }

@@ -217,11 +217,12 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 		}
 	}
 	guard := newGuard(t, reprise.Config{}, offload)
-	if _, err := guard.With(func(c *protocol.Config) {
+	other := must(guard.With(func(c *protocol.Config) {
 		if c.Offload.MaxBody != 256<<20 || c.Offload.MaxSpool != 4<<30 {
 			t.Errorf("a change sees %+v, want the defaults", c.Offload)
 		}
-	}); err != nil {
+	}))
+	if err := other.Close(t.Context()); err != nil { // their one engine, which New made
 		t.Error(err)
 	}
 }
