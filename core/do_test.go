@@ -476,22 +476,6 @@ func TestDoNeedsAnEngineAndAFunction(t *testing.T) {
 	}
 }
 
-// brokenError is an error whose methods panic, as those of a nil pointer in an interface
-// do.
-type brokenError struct{ cause error }
-
-func (e *brokenError) Error() string { return "broken: " + e.cause.Error() }
-
-func (e *brokenError) Unwrap() error { return e.cause }
-
-// leavingCodec ends the goroutine of who encodes with it.
-type leavingCodec struct{ reprise.Codec[receipt] }
-
-func (leavingCodec) Encode(receipt) ([]byte, error) {
-	runtime.Goexit()
-	return nil, nil
-}
-
 // It would wait for itself until its patience ends.
 func TestOperationInsideOfItselfIsInProgressAtOnce(t *testing.T) {
 	for name, inside := range map[string]func(ctx context.Context, e *reprise.Engine, again func(context.Context)) error{

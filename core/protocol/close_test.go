@@ -251,3 +251,39 @@ func TestDisconnectDoesNotAffectTheNextRequest(t *testing.T) {
 		finish(run.Exchange, http.StatusOK)
 	}
 }
+
+// A request that waits for another holds its body meanwhile.
+func TestWaiterAndTheRequestsMeanwhileHaveTheirOwnBodies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, protocol.Config{Wait: time.Minute})
+	const waiting = "waits"
+	first := b.admit("k", waiting)
+	if first.Exchange == nil {
+		t.Fatal("no exchange")
+	}
+	var waiters sync.WaitGroup
+	for range 3 {
+		waiters.Go(func() {
+			v := b.admit("k", waiting)
+			if v.Exchange == nil {
+				t.Errorf("answered %d, want a run of its own", v.Response.Status)
+				return
+			}
+			body, err := io.ReadAll(v.Exchange.Body())
+			if string(body) != waiting || err != nil {
+				t.Errorf("read %.20q, %v, want its own body", body, err)
+			}
+			v.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable}) // the next one runs
+			v.Exchange.Close()
+		})
+	}
+	for n := range 100 {
+		b.echo(fmt.Sprint("next-", n), bodyOf(n), func(*protocol.Exchange) {})
+	}
+	first.Exchange.Finish(protocol.Captured{Status: http.StatusServiceUnavailable})
+	first.Exchange.Close()
+	for n := range 100 {
+		b.echo(fmt.Sprint("after-", n), bodyOf(n), func(*protocol.Exchange) {})
+	}
+	waiters.Wait()
+}
