@@ -2,6 +2,7 @@ package reprise_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,6 +45,53 @@ func (o *owners) sameOwner(t *testing.T, n int) {
 	if len(slices.Compact(list)) != 1 {
 		t.Fatal("another owner")
 	}
+}
+
+// The store executes a claim that its caller gave up, at any moment of the next claim
+// budget.
+func TestClaimThatExecutesLateFreesItsKey(t *testing.T) {
+	for _, late := range []time.Duration{0, time.Millisecond, budget / 2, budget - time.Millisecond} {
+		inTimeNamed(t, late.String(), func(t *testing.T) {
+			b := setup(t, reprise.Config{})
+			var executions sync.WaitGroup
+			b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+				<-ctx.Done()
+				executions.Go(func() {
+					time.Sleep(late)
+					_, _ = b.store.Store.Claim(context.WithoutCancel(ctx), r)
+				})
+				return store.ClaimResult{}, fmt.Errorf("%w: gave up", store.ErrUnknown)
+			}
+			_, err := b.Begin(t.Context(), order("k"))
+			wantError(t, "Begin", err, store.ErrUnknown)
+			executions.Wait()
+			b.store.heal()
+			time.Sleep(budget + time.Second - late)
+			release(t, b.claim(t, order("k")))
+		})
+	}
+}
+
+// A waiter asks again after a claim that it gave up is being released. The new claim must
+// not be released with it.
+func TestWaiterKeepsItsClaimWhileAnEarlierOneOfItIsReleased(t *testing.T) {
+	inTime(t, func(t *testing.T) {
+		b := setup(t, reprise.Config{})
+		other := setupOver(t, b.store.Store, reprise.Config{})
+		held := other.claim(t, order("k"))
+		var claims owners
+		b.store.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			if claims.add(r.Owner) == 1 {
+				return store.ClaimResult{}, store.ErrUnknown
+			}
+			return b.store.Store.Claim(ctx, r)
+		}
+		time.AfterFunc(budget/2, func() { _ = held.Release() })
+		a := b.claim(t, wait(order("k"), time.Minute))
+		time.Sleep(2 * budget) // the second release comes in here
+		other.want(t, order("k"), reprise.InProgress)
+		complete(t, a, "answer", reprise.EndRecorded)
+	})
 }
 
 // The first try is on its way while the second is granted, run and released.

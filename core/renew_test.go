@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -149,6 +150,58 @@ func TestMaxRunIsAnHourUnlessThereIsNone(t *testing.T) {
 				wantCause(t, a.Context(), nil)
 			}
 			release(t, a)
+		})
+	}
+}
+
+// slowRenewals answers every renewal, after a while.
+type slowRenewals struct {
+	*memstore.Store
+
+	takes time.Duration
+}
+
+func (s *slowRenewals) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	defer time.Sleep(s.takes)
+	return s.Store.Renew(ctx, rs)
+}
+
+// An attempt that falls due while a batch is out goes with the next batch: renewals that
+// succeed lose no lease, however slow the store is.
+func TestSlowRenewalsLoseNoLease(t *testing.T) {
+	t.Parallel()
+	const attempts = 30
+	for _, takes := range []time.Duration{700 * time.Millisecond, 1200 * time.Millisecond, 2700 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var lost atomic.Int64
+				observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) {
+					if e.Name() == "lease-lost" {
+						lost.Add(1)
+					}
+				})
+				engine := must(reprise.New(&slowRenewals{memstore.New(), takes}, reprise.Config{Observer: observer}))
+				var running []*reprise.Attempt
+				for i := range attempts {
+					r, err := engine.Begin(t.Context(), reprise.Operation{Scope: "s", Key: strconv.Itoa(i)})
+					if err != nil || r.Attempt == nil {
+						t.Fatalf("%+v, %v", r, err)
+					}
+					running = append(running, r.Attempt)
+					time.Sleep(333 * time.Millisecond)
+				}
+				time.Sleep(5 * time.Minute)
+				if n := lost.Load(); n > 0 {
+					t.Errorf("%d of %d leases are lost", n, attempts)
+				}
+				for _, a := range running {
+					_ = a.Release()
+				}
+				if err := engine.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
