@@ -219,7 +219,6 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 		f.exec(t, "TRUNCATE "+f.records()+", "+f.name("effects"))
 		db := labtest.NewDB(t, bouncer.URL(), labtest.ExecMode(mode))
 		pgTxOnce(t, pooled.transactionalSQL(t, db))
-		pgContend(t, pooled.Leased(t), 20)
 		f.exec(t, "TRUNCATE "+f.records())
 	}
 	caching := pgOn(labtest.NewPool(t, bouncer.URL(), labtest.ExecMode(pgx.QueryExecModeCacheStatement)), f.Config)
