@@ -12,7 +12,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/reprise-go/reprise/servers"
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
@@ -184,18 +183,6 @@ func TestPostgresSQLTransactionalKills(t *testing.T) {
 	l.kill(t, labtest.Times(100, 60), "application_name = '"+name+"'")
 }
 
-// TestPostgresTransactionalKillsBehindPgBouncer (G4): the same behind a pooler, which
-// replies in place of a dead server.
-func TestPostgresTransactionalKillsBehindPgBouncer(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "runs of a suite over a further deployment")
-	server := servers.StartPostgres(t)
-	bouncer := server.StartPgBouncer(t, "default_pool_size=8")
-	f := pgSetup(t, server)
-	l := newPgLedger(t, f, bouncer.URL(), 3, labtest.MaxConns(6), labtest.ExecMode(pgx.QueryExecModeExec))
-	l.kill(t, 50, "backend_type = 'client backend' AND pid <> pg_backend_pid()")
-}
-
 // kill ends enough of the sessions that where describes, while operations run, and counts
 // their effects.
 func (l *pgLedger) kill(t *testing.T, enough int, where string) {
@@ -253,50 +240,6 @@ func TestPostgresTransactionalCrash(t *testing.T) {
 	l.work(t, 6, stop)
 	f.Pool.Reset()
 	l.verify(t)
-}
-
-// TestPostgresTransactionalPause (G4): an owner that is cut off for longer than its lease
-// has no effects. Its connection neither answers nor ends, as when its process is stopped
-// or its network is gone.
-func TestPostgresTransactionalPause(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	f.exec(t, "CREATE TABLE "+f.name("effects")+" (owner bytea)")
-	proxy := servers.StartProxy(t, server.Addr())
-	paused := pgOn(labtest.NewPool(t, proxy.URL(server.URL())), f.Config).Transactional(t)
-	st := f.Transactional(t)
-	insertion := "INSERT INTO " + f.name("effects") + " VALUES ($1)"
-
-	for name, resume := range map[string]servers.Mode{"resumed": servers.Forward, "never heard of again": servers.Swallow} {
-		first := pgClaim()
-		first.Lease = time.Second
-		pgMustClaim(t, paused, first, store.Claimed)
-		pgWant(t, "insert", pgExecTx(paused.Bind(t.Context(), first.ID, first.Owner), insertion, first.Owner[:]), nil)
-		proxy.Set(t, servers.Stall)
-		second := pgRival(first)
-		pgMustClaim(t, st, second, store.InProgress)
-		pgEventually(t, "the lease of the paused owner lapses", func() bool {
-			return pgMustNotFail(t, st, second).Outcome == store.Claimed
-		})
-		pgWant(t, "insert", pgExecTx(st.Bind(t.Context(), second.ID, second.Owner), insertion, second.Owner[:]), nil)
-		pgWant(t, "complete of the second", pgComplete(t, st, second, "second"), nil)
-
-		proxy.Set(t, resume)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		err := paused.Complete(ctx, pgCompletion(first, "first"))
-		cancel()
-		if !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrNotApplied) && !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("%s: complete of the paused owner: %v, want it refused", name, err)
-		}
-		proxy.Set(t, servers.Forward)
-		if got := pgMustClaim(t, st, pgRival(first), store.Completed); string(got.Payload) != "second" {
-			t.Errorf("%s: replayed %q, want %q", name, got.Payload, "second")
-		}
-		if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.name("effects")+" WHERE owner = $1", first.Owner[:]); n != 0 {
-			t.Errorf("%s: the paused owner has %d effects", name, n)
-		}
-	}
 }
 
 // TestPostgresHalfOpen: the server ends the transaction of a client that is gone without
