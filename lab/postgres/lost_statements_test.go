@@ -38,7 +38,7 @@ func TestPostgresPreparesAgain(t *testing.T) {
 						statement = pgValue[string](t, pool, `SELECT 'DEALLOCATE ' || quote_ident(name) FROM pg_prepared_statements
 							WHERE name LIKE 'reprise\_%' ORDER BY prepare_time LIMIT 1`, pgx.QueryExecModeExec)
 					}
-					pgExec(t, pool, statement)
+					pgOn(pool, c).exec(t, statement)
 				}
 				life := func() {
 					r := pgClaim()
