@@ -143,18 +143,23 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)
 	}
 
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
-	tx := pgTx(t, st, r)
-	f.insert(t, tx, 1)
-	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
-		t.Fatal("one divided by zero is something")
+	for _, fails := range []string{"SELECT 1/0", "SELECT pg_terminate_backend(pg_backend_pid())"} {
+		r := pgClaim()
+		pgMustClaim(t, st, r, store.Claimed)
+		tx := pgTx(t, st, r)
+		f.insert(t, tx, 1)
+		if _, err := tx.Exec(t.Context(), fails); err == nil {
+			t.Fatalf("%s succeeded", fails)
+		}
+		if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
+			t.Errorf("a savepoint after %s: %v, %v", fails, nested, err)
+		}
+		pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(r, "409")), nil)
+		if n := f.effects(t); n != 0 {
+			t.Errorf("%d effects are left of a kept failure", n)
+		}
+		pgMustClaim(t, st, pgRival(r), store.Completed)
 	}
-	pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(r, "409")), nil)
-	if n := f.effects(t); n != 0 {
-		t.Errorf("%d effects are left of a kept failure", n)
-	}
-	pgMustClaim(t, st, pgRival(r), store.Completed)
 }
 
 // TestPostgresRequestsTakeTwoTransactionIDs (P8): one for the claim and one for the

@@ -56,20 +56,3 @@ func TestPostgresTxIsAWholePgxTx(t *testing.T) {
 	_, err := f.Pool.Exec(ctx, "SELECT lo_unlink($1)", object)
 	pgWant(t, "unlink", err, nil)
 }
-
-// TestPostgresSavepointThatCannotOpen: a handler learns that its transaction failed, and
-// a savepoint that it then asks for is none.
-func TestPostgresSavepointThatCannotOpen(t *testing.T) {
-	t.Parallel()
-	_, st := pgTxSetup(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
-	tx := pgTx(t, st, r)
-	if _, err := tx.Exec(t.Context(), "SELECT 1/0"); err == nil {
-		t.Fatal("one divided by zero is something")
-	}
-	if nested, err := tx.Begin(t.Context()); err == nil || nested != nil {
-		t.Errorf("a savepoint in a failed transaction: %v, %v", nested, err)
-	}
-	pgWant(t, "release", st.Release(t.Context(), r.ID, r.Owner), nil)
-}
