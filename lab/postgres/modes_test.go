@@ -127,7 +127,7 @@ func pgTransactionalLife(t *testing.T, f *pgFixture, st *labtest.TxStore) {
 
 // pgWantValidity demands that a record that was completed just now is valid for its
 // retention.
-func pgWantValidity(tb testing.TB, st pgInspector, completed store.ClaimRequest) {
+func pgWantValidity(tb testing.TB, st store.Inspector, completed store.ClaimRequest) {
 	tb.Helper()
 	ctx, cancel := pgCall(tb)
 	defer cancel()
