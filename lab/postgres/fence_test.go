@@ -14,25 +14,6 @@ import (
 	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
 
-// TestPostgresClaimMeetsRelease: a claim that finds a lapsed record locked by its release
-// waits for it, and takes neither the attempt nor the fence of the record that was.
-func TestPostgresClaimMeetsRelease(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Leased(t)
-	lapsed := pgClaim()
-	first := pgMustClaim(t, st, lapsed, store.Claimed)
-	f.exec(t, f.pgDamage("lease_until = "+pgNow), lapsed.ID[:])
-	release := f.pgHold(t, lapsed.ID, `owner = '\x00000000000000000000000000000000', fingerprint = sha256(''), lease_until = 0, valid_until = 0`)
-	answered := make(chan store.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, st, pgRival(lapsed)) }()
-	f.awaitLock(t)
-	pgWant(t, "commit", release.Commit(t.Context()), nil)
-	if got := <-answered; got.Outcome != store.Claimed || got.Attempt != 1 || got.Fence <= first.Fence {
-		t.Errorf("%+v after a release and fence %d", got, first.Fence)
-	}
-}
-
 // awaitLock waits until a statement of the fixture waits for a lock.
 func (f *pgFixture) awaitLock(t *testing.T) {
 	t.Helper()
@@ -79,24 +60,6 @@ func TestPostgresLeaseCountsFromItsClock(t *testing.T) {
 			valid != claimed+us(r.Retention) || due != claimed+us(r.Retention+time.Hour) {
 			t.Errorf("%s: a claim between %d and %d with fence %d has %d, %d, %d and %d", name, from, to, got.Fence, claimed, lease, valid, due)
 		}
-	}
-}
-
-// TestPostgresClaimAgainMeetsCompletion: a claim that its owner repeats, and that finds
-// the row locked by the completion of the same attempt, returns the completed record.
-func TestPostgresClaimAgainMeetsCompletion(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Leased(t)
-	r := pgClaim()
-	pgMustClaim(t, st, r, store.Claimed)
-	completion := f.pgHold(t, r.ID, "state = 2, payload = 'answer', lease_until = "+pgLate+", replay_until = "+pgLate+" + "+pgHour)
-	answered := make(chan store.ClaimResult, 1)
-	go func() { answered <- pgMustNotFail(t, st, r) }()
-	f.awaitLock(t)
-	pgWant(t, "commit", completion.Commit(t.Context()), nil)
-	if got := <-answered; got.Outcome != store.Completed || string(got.Payload) != "answer" {
-		t.Errorf("a claim again was answered %v with %q", got.Outcome, got.Payload)
 	}
 }
 

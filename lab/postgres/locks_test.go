@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,93 +27,45 @@ func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 	return tx
 }
 
-// TestPostgresPurgeSkipsReclaimedRecords: a record that another statement is writing
-// is skipped, even if its retention had ended before.
-func TestPostgresPurgeSkipsReclaimedRecords(t *testing.T) {
+// TestPostgresUpkeepSkipsLockedRecords: a purge and a renewal skip a row that another
+// statement holds, exclusively or not, and change the others. Two writers that shared a row
+// would wait for each other.
+func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
-	r := pgClaim()
-	r.Lease, r.Retention = time.Millisecond, time.Millisecond
-	pgMustClaim(t, st, r, store.Claimed)
-	pgPass(10 * time.Millisecond)
-	reclaim := f.pgHold(t, r.ID, "lease_until = "+pgInAnHour+", valid_until = "+pgInAnHour)
-	purged := make(chan int, 1)
-	go func() {
-		deleted, err := st.Purge(t.Context(), 10)
-		if err != nil {
-			t.Errorf("purge: %v", err)
+	for _, lock := range []string{"FOR SHARE", "FOR UPDATE"} {
+		var (
+			batch []store.RenewRequest
+			over  [2]store.ClaimRequest
+		)
+		for range 3 {
+			r := pgClaim()
+			pgMustClaim(t, st, r, store.Claimed)
+			batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
 		}
-		purged <- deleted
-	}()
-	select {
-	case deleted := <-purged:
-		if deleted != 0 {
-			t.Errorf("%d records were purged", deleted)
+		for i := range over {
+			over[i] = pgClaim()
+			pgMustClaim(t, st, over[i], store.Claimed)
+			f.exec(t, f.pgDamage(pgEnded), over[i].ID[:])
 		}
-	case <-time.After(time.Minute):
-		t.Error("the purge waits for a claim")
-	}
-	pgWant(t, "commit", reclaim.Commit(t.Context()), nil)
-	if n := pgValue[int](t, f.Pool, "SELECT count(*) FROM "+f.records()); n != 1 {
-		t.Errorf("%d records, want the one that was claimed again", n)
-	}
-}
-
-// TestPostgresRenewSkipsLockedRecords: one record that is locked does not keep the others
-// of the batch from being renewed.
-func TestPostgresRenewSkipsLockedRecords(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Leased(t)
-	var batch []store.RenewRequest
-	for range 3 {
-		r := pgClaim()
-		pgMustClaim(t, st, r, store.Claimed)
-		batch = append(batch, store.RenewRequest{ID: r.ID, Owner: r.Owner, Lease: r.Lease})
-	}
-	completing := f.pgHold(t, batch[1].ID, "state = 2, payload = ''")
-	renew := func() []store.RenewStatus {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		holder := f.pgHold(t, batch[1].ID, "fence = fence")
+		_, err := holder.Exec(t.Context(), "SELECT FROM "+f.records()+" WHERE id = $1 "+lock, over[0].ID[:])
+		pgWant(t, "lock", err, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		statuses, err := st.Renew(ctx, batch)
-		pgWant(t, "renew", err, nil)
-		return statuses
-	}
-	if got := renew(); got[0] != store.Renewed || got[1] != store.RenewBusy || got[2] != store.Renewed {
-		t.Errorf("renew answered %v, want the locked one busy and the others renewed", got)
-	}
-	pgWant(t, "commit", completing.Commit(t.Context()), nil)
-	if got := renew(); got[1] != store.RenewCompleted {
-		t.Errorf("renew answered %v, want the second completed", got)
-	}
-}
-
-// TestPostgresSharesNoRow: a writer locks its row exclusively. A purge and a renewal skip
-// a row with a shared lock: two writers that shared it would wait for each other.
-func TestPostgresSharesNoRow(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t))
-	st := f.Leased(t)
-	running, over := pgClaim(), pgClaim()
-	pgMustClaim(t, st, running, store.Claimed)
-	pgMustClaim(t, st, over, store.Claimed)
-	f.exec(t, f.pgDamage(pgEnded), over.ID[:])
-	sharer, err := f.Pool.Begin(t.Context())
-	pgWant(t, "begin", err, nil)
-	t.Cleanup(func() { _ = sharer.Rollback(context.Background()) }) //nolint:usetesting // the test's own context has ended by then
-	if _, err := sharer.Exec(t.Context(), "SELECT FROM "+f.records()+" FOR SHARE"); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := pgCall(t)
-	defer cancel()
-	if n, err := st.Purge(ctx, 10); n != 0 || err != nil {
-		t.Errorf("%d records were purged, %v; want none", n, err)
-	}
-	statuses, err := st.Renew(ctx, []store.RenewRequest{{ID: running.ID, Owner: running.Owner, Lease: time.Minute}})
-	if err != nil || statuses[0] != store.RenewBusy {
-		t.Errorf("a renewal answers %v, %v; want busy", statuses, err)
+		if n, err := st.Purge(ctx, 10); n != 1 || err != nil {
+			t.Errorf("%s: %d records were purged, %v; want the free one", lock, n, err)
+		}
+		_, err = holder.Exec(t.Context(), f.pgDamage("lease_until = "+pgInAnHour+", valid_until = "+pgInAnHour), over[0].ID[:])
+		pgWant(t, "claim again", err, nil)
+		if got, err := st.Renew(ctx, batch); err != nil || !slices.Equal(got, []store.RenewStatus{store.Renewed, store.RenewBusy, store.Renewed}) {
+			t.Errorf("%s: renew answered %v, %v, want the locked one busy and the others renewed", lock, got, err)
+		}
+		pgWant(t, "commit", holder.Commit(t.Context()), nil)
+		if n, err := st.Purge(ctx, 10); n != 0 || err != nil {
+			t.Errorf("%s: %d records were purged that were claimed again, %v", lock, n, err)
+		}
 	}
 }
 

@@ -102,6 +102,7 @@ func TestPostgresSlowCommits(t *testing.T) {
 				{pgOver, "unknown", took, "rival claims", "lapsed 0"},
 				{pgLapsed, "renew", "[renewed]", "rival claims", runs},
 				{pgLapsed, "complete", took, "rival claims", "completed 0"},
+				{pgLapsed, "complete", took, "claim", "completed 0"},
 				{pgLapsed, "unknown", took, "rival claims", "lapsed 0"},
 				{pgLapsed, "release", took, "rival claims", "claimed 1"},
 			} {
