@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,59 +130,6 @@ func TestPostgresCombinedOutcomes(t *testing.T) {
 // normal leaves the blanks out, which fmt puts where it likes.
 func normal(s string) string { return strings.ReplaceAll(s, " ", "") }
 
-// TestPostgresCombinedRace: of the claims of one ID in batches of two processes one is
-// granted, and completions of a batch are as strict as alone: not by another owner, not
-// twice with another payload, not after the retention.
-func TestPostgresCombinedRace(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(16))
-	stores := []store.Store{f.Leased(t), f.Leased(t)}
-	for range labtest.Times(20, 5) {
-		var keys [16]store.ClaimRequest
-		var granted [16]atomic.Int64
-		for i := range keys {
-			keys[i] = pgClaim()
-		}
-		pgTogether(2*manyCallers, func(i int) {
-			r := pgRival(keys[i%len(keys)])
-			switch got := pgMustNotFail(t, stores[i/manyCallers], r); got.Outcome {
-			case store.Claimed:
-				granted[i%len(keys)].Add(1)
-				if err := pgComplete(t, stores[i/manyCallers], r, string(r.Owner[:])); err != nil {
-					t.Errorf("complete: %v", err)
-				}
-			case store.InProgress, store.Completed:
-				if err := pgComplete(t, stores[i/manyCallers], r, "another"); err == nil {
-					t.Error("completed by another owner")
-				}
-			default:
-				t.Errorf("claim answered %v", got.Outcome)
-			}
-		})
-		for i := range keys {
-			if n := granted[i].Load(); n != 1 {
-				t.Fatalf("%d claims of one key were granted", n)
-			}
-			if got := pgMustClaim(t, stores[0], pgRival(keys[i]), store.Completed); string(got.Payload) == "another" {
-				t.Fatal("another owner's response is in the record")
-			}
-		}
-	}
-
-	expired := make([]store.ClaimRequest, manyCallers)
-	for i := range expired {
-		expired[i] = pgClaim()
-		expired[i].Lease, expired[i].Retention = time.Millisecond, time.Millisecond
-		pgMustClaim(t, stores[0], expired[i], store.Claimed)
-	}
-	pgPass(10 * time.Millisecond)
-	pgTogether(manyCallers, func(i int) {
-		if err := pgComplete(t, stores[0], expired[i], "late"); err == nil {
-			t.Error("completed after the retention")
-		}
-	})
-}
-
 // TestPostgresLockedRowsDelayOnlyTheirCompletions: locked rows delay their own
 // completions and not the others of the batch.
 func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
@@ -235,23 +181,6 @@ func TestPostgresLockedRowsDelayOnlyTheirCompletions(t *testing.T) {
 	}
 	pgWant(t, "rollback", holder.Rollback(t.Context()), nil)
 	waiting.Wait()
-}
-
-// TestPostgresCombinedSmallPool: many callers of a pool of one to four connections all
-// get their results, also while the application uses the pool.
-func TestPostgresCombinedSmallPool(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	for conns := int32(1); conns <= 4; conns++ {
-		f := pgSetup(t, server, labtest.MaxConns(conns))
-		st := f.Leased(t)
-		pgTogether(manyCallers, func(int) {
-			r := pgClaim()
-			pgMustClaim(t, st, r, store.Claimed)
-			pgValue[int](t, f.Pool, "SELECT 1")
-			pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-		})
-	}
 }
 
 // TestPostgresPreparedGivesUp: behind a pooler that lends sessions out without keeping
