@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
@@ -44,57 +43,6 @@ func TestPostgresReplayWritesNothing(t *testing.T) {
 		}
 		t.Logf("%s: %d replays, %d bytes of WAL", name, replays, written)
 	}
-}
-
-// TestPostgresRowsAreSmallAndCheapToLog (P7): a completed record of 256 bytes takes at
-// most 700, indexes included. Nine of ten updates stay on their page and out of the
-// indexes, or a request writes at most a tenth more of the log than the INSERT and the
-// UPDATE of a bare table with the same columns. One by one and combined.
-func TestPostgresRowsAreSmallAndCheapToLog(t *testing.T) {
-	t.Parallel()
-	labtest.Breadth(t, "long runs")
-	for name, alone := range map[string]bool{"alone": true, "combined": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// A private server: the open transactions of other tests would keep dead rows from
-			// being cleaned away.
-			server := servers.StartPostgres(t, "checkpoint_timeout=1d", "max_wal_size=4GB")
-			// A machine that is busy with other tests turns the fixed rate into bursts, so one
-			// table of three has to show the effect of the store.
-			for range 3 {
-				f := pgSetup(t, server, labtest.MaxConns(16))
-				f.Config.NoCombining = alone
-				if pgSmallAndCheap(t, f) {
-					return
-				}
-			}
-			t.Errorf("want at most 700 bytes a row, and 90 %% of the updates HOT or at most 1.1 times the WAL of the floor")
-		})
-	}
-}
-
-// pgSmallAndCheap measures the store beside the floor and reports whether the figures are
-// within their limits.
-func pgSmallAndCheap(t *testing.T, f *pgFixture) bool {
-	t.Helper()
-	st, body := f.Leased(t), []byte(pgBody)
-	f.exec(t, "CREATE TABLE "+f.name("bare")+" (LIKE "+f.records()+" INCLUDING ALL)")
-	insert := "INSERT INTO " + f.name("bare") + ` (fence, revision, claimed_at, lease_until, replay_until, valid_until, due_at, retention, horizon,
-			attempt, version, state, at_most_once, id, owner, fingerprint, label, description, reason)
-		VALUES (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, $1, $2, $3, '', '', '')`
-	update := "UPDATE " + f.name("bare") + " SET state = 2, payload = $2 WHERE id = $1"
-	const rate, seconds = 500, 4
-	floor := pgSustain(t, f, "bare", rate, seconds*time.Second, func(r store.ClaimRequest) {
-		f.exec(t, insert, r.ID[:], r.Owner[:], r.Fingerprint[:])
-		f.exec(t, update, r.ID[:], body)
-	})
-	ours := pgSustain(t, f, reprisepg.DefaultTable, rate, seconds*time.Second, func(r store.ClaimRequest) {
-		pgMustClaim(t, st, r, store.Claimed)
-		pgWant(t, "complete", pgComplete(t, st, r, pgBody), nil)
-	})
-	t.Logf("floor: %v", floor)
-	t.Logf("store: %v; %.2f times the floor's WAL", ours, ours.wal/floor.wal)
-	return ours.row <= 700 && (ours.hot >= 0.9 || ours.wal <= 1.1*floor.wal)
 }
 
 // TestPostgresIdlePurgeUsesTheIndex: with no expired records a purge reads a handful of
