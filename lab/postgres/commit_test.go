@@ -38,13 +38,11 @@ func newPgCut(t *testing.T, server *servers.PostgresServer, options ...labtest.P
 }
 
 // begin claims through the proxy and leaves an effect.
-func (c *pgCut) begin(t *testing.T) store.ClaimRequest {
+func (c *pgCut) begin(t *testing.T, through *labtest.TxStore) store.ClaimRequest {
 	t.Helper()
 	r := pgClaim()
-	pgMustClaim(t, c.cut, r, store.Claimed)
-	if _, err := pgTx(t, c.cut, r).Exec(t.Context(), "INSERT INTO "+c.name("effects")+" VALUES ($1)", r.Owner[:]); err != nil {
-		t.Fatal(err)
-	}
+	pgMustClaim(t, through, r, store.Claimed)
+	pgWant(t, "insert", pgExecTx(through.Bind(t.Context(), r.ID, r.Owner), c.insertion(), r.Owner[:]), nil)
 	return r
 }
 
@@ -76,7 +74,9 @@ func (c *pgCut) judge(t *testing.T, r store.ClaimRequest, err error) {
 // either, the outcome is unknown, and the next read decides.
 func TestPostgresCommitReplyLost(t *testing.T) {
 	t.Parallel()
-	c := newPgCut(t, servers.SharedPostgres(t))
+	server := servers.SharedPostgres(t)
+	c := newPgCut(t, server)
+	overSQL := c.transactionalSQL(t, labtest.NewDB(t, c.proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec)))
 	for _, test := range []struct {
 		name   string
 		action servers.Action
@@ -86,18 +86,20 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		{"reply lost", servers.LoseReply, []error{nil}},
 		{"cut after the request", servers.CutAfter, []error{nil, store.ErrNotApplied}},
 	} {
-		for range 10 {
-			r := c.begin(t)
-			c.proxy.On("COMMIT", test.action)
-			err := pgComplete(t, c.cut, r, "answer")
-			c.judge(t, r, err)
-			if !pgIsOneOf(err, test.want) {
-				t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
+		for _, cut := range []*labtest.TxStore{c.cut, overSQL} {
+			for range 5 {
+				r := c.begin(t, cut)
+				c.proxy.On("COMMIT", test.action)
+				err := pgComplete(t, cut, r, "answer")
+				c.judge(t, r, err)
+				if !pgIsOneOf(err, test.want) {
+					t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
+				}
 			}
 		}
 	}
 	t.Run("and the look at its effect as well", func(t *testing.T) {
-		r := c.begin(t)
+		r := c.begin(t, c.cut)
 		c.proxy.On("COMMIT", servers.LoseReply)
 		c.proxy.On("SET revision = revision + 1", servers.LoseRequest)
 		err := pgComplete(t, c.cut, r, "answer")
@@ -106,7 +108,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		pgMustClaim(t, c.store, pgRival(r), store.Completed) // the retry finds out
 	})
 	t.Run("and the record is not free", func(t *testing.T) {
-		r := c.begin(t)
+		r := c.begin(t, c.cut)
 		holder, err := c.Pool.Begin(t.Context())
 		pgWant(t, "begin", err, nil)
 		c.proxy.On("COMMIT", servers.LoseRequest)
@@ -121,7 +123,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		}
 	})
 	t.Run("and its caller left before the look", func(t *testing.T) {
-		r := c.begin(t)
+		r := c.begin(t, c.cut)
 		c.proxy.Set(t, servers.Swallow)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -133,7 +135,7 @@ func TestPostgresCommitReplyLost(t *testing.T) {
 		}
 	})
 	t.Run("and another attempt has the record", func(t *testing.T) {
-		r := c.begin(t)
+		r := c.begin(t, c.cut)
 		c.exec(t, c.pgDamage("lease_until = "+pgNow), r.ID[:])
 		rival := pgRival(r)
 		pgMustClaim(t, c.store, rival, store.Claimed)
@@ -165,12 +167,12 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	server.Set(t, "synchronous_standby_names=*")
 	standby.AwaitSynchronous(t)
 
-	r := c.begin(t)
+	r := c.begin(t, c.cut)
 	pgWant(t, "complete with the standby there", pgComplete(t, c.cut, r, "answer"), nil)
 
 	// The observer's resources are made before the standby is cut off; from then on no
 	// commit returns.
-	held := []store.ClaimRequest{c.begin(t), c.begin(t)}
+	held := []store.ClaimRequest{c.begin(t, c.cut), c.begin(t, c.cut)}
 	standby.Link.Set(t, servers.Stall)
 	defer c.proxy.Cut() // a silent connection would hold up the pool's end
 	answers := make([]error, len(held))

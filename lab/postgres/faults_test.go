@@ -30,25 +30,18 @@ type pgLedger struct {
 	unknown    atomic.Int64
 }
 
-// newPgLedger makes the table of effects, and as many stores with a separate pool each.
-func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, options ...labtest.PoolOption) *pgLedger {
+// newPgLedger makes the table of effects, and as many stores over a pool or over a *sql.DB
+// each.
+func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, sql bool, options ...labtest.PoolOption) *pgLedger {
 	t.Helper()
 	l := &pgLedger{pgFixture: f}
 	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL, owner bytea NOT NULL)")
 	for range processes {
-		process := pgOn(labtest.NewPool(t, url, options...), f.Config)
-		l.stores = append(l.stores, process.Transactional(t))
-	}
-	return l
-}
-
-// newPgSQLLedger is newPgLedger over a *sql.DB for each process.
-func newPgSQLLedger(t *testing.T, f *pgFixture, url string, processes int, options ...labtest.PoolOption) *pgLedger {
-	t.Helper()
-	l := &pgLedger{pgFixture: f}
-	f.exec(t, "CREATE TABLE "+f.name("effects")+" (id bytea NOT NULL, owner bytea NOT NULL)")
-	for range processes {
-		l.stores = append(l.stores, f.transactionalSQL(t, labtest.NewDB(t, url, options...)))
+		if sql {
+			l.stores = append(l.stores, f.transactionalSQL(t, labtest.NewDB(t, url, options...)))
+		} else {
+			l.stores = append(l.stores, pgOn(labtest.NewPool(t, url, options...), f.Config).Transactional(t))
+		}
 	}
 	return l
 }
@@ -167,20 +160,15 @@ func (l *pgLedger) verify(t *testing.T) {
 func TestPostgresTransactionalKills(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	name := "kills_" + f.Config.Schema
-	l := newPgLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
-	l.kill(t, labtest.Times(200, 60), "application_name = '"+name+"'")
-}
-
-// TestPostgresSQLTransactionalKills (G4): the same over database/sql.
-func TestPostgresSQLTransactionalKills(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	f := pgSetup(t, server)
-	name := "sql_kills_" + f.Config.Schema
-	l := newPgSQLLedger(t, f, server.URL(), 3, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
-	l.kill(t, labtest.Times(100, 60), "application_name = '"+name+"'")
+	for kind, sql := range map[string]bool{"pgx": false, "sql": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			f := pgSetup(t, server)
+			name := kind + "_kills_" + f.Config.Schema
+			l := newPgLedger(t, f, server.URL(), 3, sql, labtest.MaxConns(6), labtest.SessionParam("application_name", name))
+			l.kill(t, labtest.Times(200, 60), "application_name = '"+name+"'")
+		})
+	}
 }
 
 // kill ends enough of the sessions that where describes, while operations run, and counts
@@ -226,7 +214,7 @@ func TestPostgresTransactionalCrash(t *testing.T) {
 	t.Parallel()
 	server := servers.StartPostgres(t)
 	f := pgSetup(t, server)
-	l := newPgLedger(t, f, server.URL(), 2, labtest.MaxConns(6))
+	l := newPgLedger(t, f, server.URL(), 2, false, labtest.MaxConns(6))
 	stop := make(chan struct{})
 	go func() {
 		defer close(stop)

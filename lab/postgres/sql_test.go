@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"testing"
 	"time"
 
@@ -74,47 +73,6 @@ func sqlTx(t *testing.T, st *labtest.TxStore, r store.ClaimRequest) *sql.Tx {
 	return tx
 }
 
-// TestPostgresSQLTx: the rows that a handler writes through its *sql.Tx exist exactly
-// when its response does, and after the attempt database/sql refuses the transaction.
-func TestPostgresSQLTx(t *testing.T) {
-	t.Parallel()
-	f, st, db := pgSQLSetup(t)
-	insert := func(tx *sql.Tx, n int) {
-		t.Helper()
-		if _, err := tx.ExecContext(t.Context(), f.insertion(), n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, undone, failed, released := pgClaim(), pgClaim(), pgClaim(), pgClaim()
-	for i, r := range []store.ClaimRequest{kept, undone, failed, released} {
-		pgMustClaim(t, st, r, store.Claimed)
-		insert(sqlTx(t, st, r), i)
-	}
-	if n := f.effects(t); n != 0 {
-		t.Errorf("%d effects are visible before their attempts ended", n)
-	}
-	tx := sqlTx(t, st, kept)
-	pgWant(t, "complete", pgComplete(t, st, kept, "answer"), nil)
-	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sql.ErrTxDone) {
-		t.Errorf("the transaction of an attempt that ended: %v", err)
-	}
-	pgWant(t, "complete without effects", st.Discard(t.Context(), pgCompletion(undone, "refused")), nil)
-	if _, err := sqlTx(t, st, failed).ExecContext(t.Context(), "SELECT 1/0"); err == nil {
-		t.Fatal("one divided by zero is something")
-	}
-	pgWant(t, "complete without effects after a failed statement", st.Discard(t.Context(), pgCompletion(failed, "refused")), nil)
-	pgWant(t, "release", st.Release(t.Context(), released.ID, released.Owner), nil)
-	if n := f.effects(t); n != 1 {
-		t.Errorf("%d effects, want that of the kept attempt", n)
-	}
-	for _, r := range []store.ClaimRequest{kept, undone, failed} {
-		pgMustClaim(t, st, pgRival(r), store.Completed)
-	}
-	if n := db.Stats().InUse; n != 0 {
-		t.Errorf("%d connections are still out", n)
-	}
-}
-
 // TestPostgresSQLSessionThatEnded: an attempt whose session has ended before its
 // completion is not applied. That is no mistake of the handler.
 func TestPostgresSQLSessionThatEnded(t *testing.T) {
@@ -177,38 +135,6 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 			t.Error("the statement was not ended")
 		}
 		pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
-	}
-}
-
-// TestPostgresSQLCommitReplyLost: the reply to COMMIT is lost over database/sql as over
-// pgx, and the store reports the true result.
-func TestPostgresSQLCommitReplyLost(t *testing.T) {
-	t.Parallel()
-	server := servers.SharedPostgres(t)
-	c := newPgCut(t, server)
-	c.cut = c.transactionalSQL(t, labtest.NewDB(t, c.proxy.URL(server.URL()), labtest.ExecMode(pgx.QueryExecModeExec)))
-	for _, test := range []struct {
-		name   string
-		action servers.Action
-		want   []error
-	}{
-		{"request lost", servers.LoseRequest, []error{store.ErrNotApplied}},
-		{"reply lost", servers.LoseReply, []error{nil}},
-		{"cut after the request", servers.CutAfter, []error{nil, store.ErrNotApplied}},
-	} {
-		for range 10 {
-			r := pgClaim()
-			pgMustClaim(t, c.cut, r, store.Claimed)
-			if _, err := sqlTx(t, c.cut, r).ExecContext(t.Context(), c.insertion(), r.Owner[:]); err != nil {
-				t.Fatal(err)
-			}
-			c.proxy.On("COMMIT", test.action)
-			err := pgComplete(t, c.cut, r, "answer")
-			c.judge(t, r, err)
-			if !pgIsOneOf(err, test.want) {
-				t.Errorf("%s: complete answered %v, want one of %v", test.name, err, test.want)
-			}
-		}
 	}
 }
 

@@ -75,8 +75,11 @@ func NewDB(tb testing.TB, url string, options ...PoolOption) *sql.DB {
 	db.SetMaxOpenConns(int(c.MaxConns))
 	db.SetMaxIdleConns(int(c.MaxConns))
 	tb.Cleanup(func() {
-		if n := db.Stats().InUse; n > 0 {
-			tb.Errorf("%d connections of a *sql.DB are still out", n)
+		for deadline := time.Now().Add(time.Minute); db.Stats().InUse > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // one that is killed takes a moment
+			if time.Now().After(deadline) {
+				tb.Errorf("%d connections of a *sql.DB are still out", db.Stats().InUse)
+				break
+			}
 		}
 		_ = db.Close()
 	})
