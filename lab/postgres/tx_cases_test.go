@@ -167,50 +167,6 @@ func TestPostgresNestedAttemptsHaveTheirOwn(t *testing.T) {
 	})
 }
 
-// TestPostgresStaleOwnersCommitNothing (G3, G4): the effects of an attempt that outlived
-// its lease, and whose operation another one has, are rolled back, at any point of that.
-func TestPostgresStaleOwnersCommitNothing(t *testing.T) {
-	t.Parallel()
-	eachPool(t, reprise.Config{}, 6, func(t *testing.T, h *pgHandlers) {
-		other := h.Leased(t)
-		for name, test := range map[string]struct {
-			between func(r store.ClaimRequest)
-			want    reprise.AttemptEnd
-		}{
-			"taken over": {func(r store.ClaimRequest) { pgMustClaim(t, other, r, store.Claimed) }, reprise.EndContested},
-			"completed": {func(r store.ClaimRequest) {
-				pgMustClaim(t, other, r, store.Claimed)
-				pgWant(t, "complete", pgComplete(t, other, r, "of the other"), nil)
-			}, reprise.EndSuperseded},
-			"lapsed, and still its own": {func(store.ClaimRequest) {}, reprise.EndRecorded},
-			"gone": {func(r store.ClaimRequest) {
-				h.exec(t, "DELETE FROM "+h.records()+" WHERE id = $1", r.ID[:])
-			}, reprise.EndNotApplied},
-			"another request's": {func(r store.ClaimRequest) {
-				h.exec(t, "DELETE FROM "+h.records()+" WHERE id = $1", r.ID[:])
-				r.Fingerprint[0]++
-				pgMustClaim(t, other, r, store.Claimed)
-			}, reprise.EndNotApplied},
-		} {
-			a := h.begin(t, name, reprise.Claimed).Attempt
-			pgWant(t, "insert", h.insert(a.Context(), len(name)), nil)
-			r := pgClaim()
-			r.ID, r.Fingerprint = a.ID(), store.Fingerprint{}
-			h.exec(t, h.pgDamage("lease_until = "+pgNow), r.ID[:])
-			test.between(r)
-			before := h.effects(t)
-			h.complete(t, a, reprise.Completion{Payload: []byte("answer")}, test.want)
-			want := 0
-			if test.want == reprise.EndRecorded {
-				want = 1
-			}
-			if n := h.effects(t) - before; n != want {
-				t.Errorf("%s: %d effects, want %d", name, n, want)
-			}
-		}
-	})
-}
-
 // TestPostgresEndedByTheHandler: SQL text that ends the transaction is misuse, which
 // nothing can undo: the record says that the outcome is unknown, and no retry runs.
 func TestPostgresEndedByTheHandler(t *testing.T) {
@@ -228,22 +184,6 @@ func TestPostgresEndedByTheHandler(t *testing.T) {
 	if n := f.Pool.Stat().AcquiredConns(); n != 0 {
 		t.Errorf("%d connections are still out", n)
 	}
-	engine, err := reprise.New(f.Leased(t), reprise.Config{})
-	pgWant(t, "engine", err, nil)
-	op := reprise.Operation{Scope: "tenant", Key: "key", Transactional: true}
-	got, err := engine.Begin(t.Context(), op)
-	pgWant(t, "begin", err, nil)
-	tx, err := reprisepg.Tx(got.Attempt.Context())
-	pgWant(t, "Tx", err, nil)
-	_, err = tx.Exec(t.Context(), "COMMIT")
-	pgWant(t, "COMMIT", err, nil)
-	if end, err := got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")}); err != nil || end.End != reprise.EndUnknown {
-		t.Errorf("it ended as %+v, %v", end, err)
-	}
-	if got, err := engine.Begin(t.Context(), op); err != nil || got.Outcome != reprise.Lapsed {
-		t.Errorf("a retry is answered %v, %v", got.Outcome, err)
-	}
-	pgWant(t, "close", engine.Close(t.Context()), nil)
 }
 
 // TestPostgresHabitsDoNoHarm: a handler over database/sql that ends its *sql.Tx, or rolls
@@ -328,41 +268,4 @@ func TestPostgresPoolsOfAnySize(t *testing.T) {
 	pgWant(t, "engine", err, nil)
 	pgWant(t, "a pool of one", alone.Transacts(), store.ErrInvalid)
 	pgWant(t, "close", alone.Close(t.Context()), nil)
-}
-
-// TestPostgresWaitForATransaction: handlers beyond the pool wait in line, up to the end
-// of their context, and are counted.
-func TestPostgresWaitForATransaction(t *testing.T) {
-	t.Parallel()
-	eachPool(t, reprise.Config{}, 3, func(t *testing.T, h *pgHandlers) {
-		first, second := h.begin(t, "first", reprise.Claimed).Attempt, h.begin(t, "second", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(first.Context(), 1), nil)
-		ctx, cancel := context.WithTimeout(second.Context(), 50*time.Millisecond)
-		defer cancel()
-		pgWant(t, "a transaction too many", h.insert(ctx, 2), store.ErrBusy)
-		waits := make(chan error, 1)
-		go func() { waits <- h.insert(second.Context(), 2) }()
-		pgEventually(t, "it waits", func() bool {
-			for _, u := range h.engine.Stats().Store {
-				if u.Name == "slots" {
-					return u.Used == 1 && u.Limit == 1 && u.Waiting == 1
-				}
-			}
-			return false
-		})
-		h.complete(t, first, reprise.Completion{Payload: []byte("answer")}, reprise.EndRecorded)
-		pgWant(t, "the next in line", <-waits, nil)
-		pgWant(t, "release", second.Release(), nil)
-		third := h.begin(t, "third", reprise.Claimed).Attempt
-		pgWant(t, "insert", h.insert(third.Context(), 3), nil)
-		fourth := h.begin(t, "fourth", reprise.Claimed).Attempt
-		go func() { waits <- h.insert(fourth.Context(), 4) }()
-		pgEventually(t, "it waits", func() bool { return h.engine.Stats().Store[1].Waiting == 1 })
-		pgWant(t, "release of an attempt whose handler waits", fourth.Release(), nil)
-		if err := <-waits; err == nil {
-			t.Error("a handler got a transaction after its attempt")
-		}
-		pgWant(t, "release", third.Release(), nil)
-		h.want(t, 1)
-	})
 }
