@@ -30,8 +30,8 @@ type pgLedger struct {
 	unknown    atomic.Int64
 }
 
-// newPgLedger makes the table of effects, and as many stores over a pool or over a *sql.DB
-// each.
+// newPgLedger makes the table of effects, and as many stores, each over a pool or a
+// *sql.DB of its own.
 func newPgLedger(t *testing.T, f *pgFixture, url string, processes int, sql bool, options ...labtest.PoolOption) *pgLedger {
 	t.Helper()
 	l := &pgLedger{pgFixture: f}

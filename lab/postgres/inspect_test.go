@@ -39,9 +39,10 @@ func pgPages(t *testing.T, st store.Inspector, q store.Query) (found []store.Rec
 	}
 }
 
-// TestPostgresListsAlongThePrimaryKey: each statement of a listing reads along the primary
-// key, a page takes several of them, and among many completed records an operator finds
-// the one that lapsed. The number of all records is an estimate once there are statistics.
+// TestPostgresListsAlongThePrimaryKey: each statement of a listing reads along the
+// primary key, a page takes several of them, and among many completed records an operator
+// finds the one that lapsed. The number of all records is an estimate once there are
+// statistics.
 func TestPostgresListsAlongThePrimaryKey(t *testing.T) {
 	t.Parallel()
 	const records = 12_000

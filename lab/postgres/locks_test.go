@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,12 +27,14 @@ func (f *pgFixture) pgHold(t *testing.T, id store.ID, change string) pgx.Tx {
 }
 
 // TestPostgresUpkeepSkipsLockedRecords: a purge and a renewal skip a row that another
-// statement holds, exclusively or not, and change the others. Two writers that shared a row
-// would wait for each other.
+// statement holds, exclusively or not, and change the others. Two writers that shared a
+// row would wait for each other.
 func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 	t.Parallel()
 	f := pgSetup(t, servers.SharedPostgres(t))
 	st := f.Leased(t)
+	ctx, cancel := pgCall(t)
+	defer cancel()
 	for _, lock := range []string{"FOR SHARE", "FOR UPDATE"} {
 		var (
 			batch []store.RenewRequest
@@ -52,8 +53,6 @@ func TestPostgresUpkeepSkipsLockedRecords(t *testing.T) {
 		holder := f.pgHold(t, batch[1].ID, "fence = fence")
 		_, err := holder.Exec(t.Context(), "SELECT FROM "+f.records()+" WHERE id = $1 "+lock, over[0].ID[:])
 		pgWant(t, "lock", err, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
 		if n, err := st.Purge(ctx, 10); n != 1 || err != nil {
 			t.Errorf("%s: %d records were purged, %v; want the free one", lock, n, err)
 		}

@@ -11,8 +11,8 @@ import (
 // TestPostgresLogAndRowOfANewKey (P7): how many bytes of the server's log a new key
 // writes, beside a bare INSERT and UPDATE of as much, and how many its row has, indexes
 // included. Nine of ten completions stay on their page and out of the indexes. Whole
-// pages, which the server adds to the log after a checkpoint, do not count: how many there
-// are depends on when it is.
+// pages, which the server adds to the log after a checkpoint, do not count: their number
+// depends on when it is.
 func TestPostgresLogAndRowOfANewKey(t *testing.T) {
 	t.Parallel()
 	const most = 1050
