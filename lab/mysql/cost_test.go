@@ -20,10 +20,10 @@ import (
 // body is a response of 256 bytes, with its content type and the protocol's overhead.
 var body = []byte(strings.Repeat("p", 256+51))
 
-// TestMySQLRoundTrips: a new operation of a policy is four round trips, and a replay one,
-// whether the driver interpolates parameters or the statements are prepared, which they
-// are at their first use on a connection. A handler's transaction prepares a session and
-// restores it.
+// TestMySQLRoundTrips: a new operation is two round trips, and a replay two, or one while
+// replays are common, whether the driver interpolates parameters or the statements are
+// prepared, which they are at their first use on a connection. A handler's transaction
+// prepares a session and restores it.
 func TestMySQLRoundTrips(t *testing.T) {
 	t.Parallel()
 	for name, interpolate := range map[string]bool{"interpolated": true, "prepared": false} {
@@ -55,23 +55,28 @@ func roundTrips(t *testing.T, interpolate bool) {
 	}
 	var r store.ClaimRequest
 	const effect = "INSERT INTO effects (name) VALUES ('one')"
-	count("leased, new", 4, func() {
+	count("leased, new", 2, func() {
 		r = request()
 		complete(t, leased, r, wantClaim(t, leased, r, store.Claimed))
 	})
-	count("leased, replay", 1, func() { wantClaim(t, leased, duplicate(r), store.Completed) })
+	replay := func() { wantClaim(t, leased, duplicate(r), store.Completed) }
+	count("leased, replay", 2, replay)
 	count("a handler's own transaction", 3, func() {
 		tx, err := db.BeginTx(t.Context(), nil)
 		labtest.Must(t, err)
 		labtest.Exec(t, tx, effect)
 		labtest.Must(t, tx.Commit())
 	})
-	count("transactional, new, with the statement of the handler", 11, func() {
+	count("transactional, new, with the statement of the handler", 9, func() {
 		r = request()
 		a := begin(t, effects, r)
 		labtest.Exec(t, a.tx, effect)
 		complete(t, effects, r, store.ClaimResult{Attempt: 1, Fence: 1})
 	})
+	for range 40 {
+		replay()
+	}
+	count("a replay while replays are common", 1, replay)
 }
 
 // TestMySQLBytesOfAKey: how much of its files and of its log a new key takes, beside a

@@ -88,15 +88,21 @@ func TestFewRecordsOfManyWriters(t *testing.T) {
 	})
 }
 
-// TestRowLockedByAnotherIsALostRace: a claim does not outwait its caller.
+// TestRowLockedByAnotherIsALostRace: a claim does not outwait its caller, and a duplicate
+// does not wait at all.
 func TestRowLockedByAnotherIsALostRace(t *testing.T) {
 	t.Parallel()
-	raw := newDatabase(t) + "?innodb_lock_wait_timeout=1"
+	database := newDatabase(t)
+	raw := database + "?innodb_lock_wait_timeout=1"
 	st := mysqlserver.Store(t, raw)
 	r := request()
 	wantClaim(t, st, r, store.Claimed)
 	tx := writing(t, raw, "UPDATE reprise_records SET label = 'locked' WHERE id = ?", r.ID[:])
-	wantClaim(t, st, duplicate(r), store.InProgress) // reads do not wait
+	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a lock is waited for longer
+	defer cancel()
+	if got, err := mysqlserver.Store(t, database).Claim(patient, duplicate(r)); err != nil || got.Outcome != store.InProgress {
+		t.Errorf("%v, %v; want InProgress", got.Outcome, err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	labtest.Want(t, "a release that its context cut short", st.Release(ctx, r.ID, r.Owner), store.ErrUnknown)

@@ -19,7 +19,8 @@ import (
 // SYSDATE are in one time zone, so their difference is the age of the statement.
 var dialect = sqlstore.Dialect{
 	Name:    "mysql",
-	Clock:   "CASE WHEN ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60 THEN " + started + " END",
+	Clock:   started,
+	Timely:  "ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60",
 	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
 	Guard:   guard,
 	Stale:   readOnly,
@@ -52,10 +53,17 @@ var dialect = sqlstore.Dialect{
 	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
 	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
 	DueBytes:  dueBytes,
-	Classify:  classify,
-	Retires:   retires,
-	Lost:      lost,
-	Fits:      fits,
+	Hasty:     "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
+	Told:      "LAST_INSERT_ID",
+	Taken: func(err error) bool {
+		number, ok := numberOf(err)
+		return ok && (number == 1062 || number == 1205 || number == 1048) // 1048: the fence is NULL, and the look says why
+	},
+	Classify: classify,
+	Retires:  retires,
+	ReadOnly: refused,
+	Lost:     lost,
+	Fits:     fits,
 }
 
 // guard is the condition of sessions whose statements commit at once, and see only what
@@ -111,7 +119,7 @@ var classes = map[int64]error{
 	1205: sqlstore.ErrLostRace, // lock wait timeout, and in MariaDB NOWAIT
 	1213: sqlstore.ErrLostRace, // deadlock
 	1020: sqlstore.ErrLostRace, // the row changed since the snapshot (innodb_snapshot_isolation)
-	1062: sqlstore.ErrLostRace, // duplicate key: the first claim of a record inserts it
+	1062: sqlstore.ErrLostRace, // duplicate key
 	3572: sqlstore.ErrLostRace, // NOWAIT in MySQL
 
 	1021: store.ErrFull, // disk full
@@ -168,8 +176,14 @@ func classify(err error, committing bool) error {
 // retires reports whether the server closed a connection or became read-only, as a
 // primary does in a failover: a new connection may reach the new primary.
 func retires(err error) bool {
-	number, ok := numberOf(err)
-	return number == 1290 || number == 1792 || number == 1836 || !ok && err.Error() == "invalid connection"
+	_, ok := numberOf(err)
+	return refused(err) || !ok && err.Error() == "invalid connection"
+}
+
+// refused reports whether the server refused a write because it is read-only.
+func refused(err error) bool {
+	number, _ := numberOf(err)
+	return number == 1290 || number == 1792 || number == 1836
 }
 
 // lost reports whether the server lost a prepared statement, as it does when a session is

@@ -75,23 +75,51 @@ func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (stor
 // Complete ends an attempt whose record is in the table. The caller has validated the
 // request.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
-	var ( // copies: the caller may return before they are written, and reuse its memory
-		id, owner = r.ID, r.Owner
-		end       = ending{payload: append([]byte{}, r.Payload...), retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
-	)
-	end.owner, end.replay = owner, end.retention
+	request, tried := *r, false // copies: the caller may return before they are written, and reuse its memory
+	if t.Dialect.Embedded {
+		request.Payload = bytes.Clone(r.Payload)
+	}
 	return t.Write(ctx, "complete", func(ctx context.Context, on Conn) error {
-		found, err := t.lookFor(ctx, on, "complete", id)
+		if !tried {
+			tried = true
+			if done, err := t.completeOwn(ctx, on, &request, t.statements.completeOwn); done || err != nil {
+				return err
+			}
+		}
+		found, err := t.lookFor(ctx, on, "complete", request.ID)
 		switch {
 		case err != nil:
 			return err
-		case found == nil || !bytes.Equal(found.Owner, owner[:]):
+		case found == nil || !bytes.Equal(found.Owner, request.Owner[:]):
 			return t.lost("complete")
 		case found.State == record.Completed: // by an earlier call, whose payload stays
 			return t.change(ctx, on, found, t.statements.touch)
 		}
-		return t.complete(ctx, on, found, &end)
+		return t.complete(ctx, on, found, endingOf(&request))
 	})
+}
+
+// completeOwn completes a record of its owner that is in progress, by the clock of the
+// moment in which the statement holds it, and reports whether it did.
+func (t *Table) completeOwn(ctx context.Context, on Conn, r *store.CompleteRequest, statement string) (done bool, err error) {
+	if t.Own != nil {
+		return t.Own.Complete(ctx, on, r)
+	}
+	e := endingOf(r)
+	if err := t.fits(ctx, on, e.payload); err != nil {
+		return false, err
+	}
+	now := t.Dialect.now()
+	replayed := now + e.replay
+	n, err := on.Exec(ctx, statement, e.payload, now, replayed, replayed+e.horizon, replayed, e.retention, e.horizon, r.ID[:], r.Owner[:], now, now)
+	return n == 1, err
+}
+
+func (t *Table) fits(ctx context.Context, on Conn, payload []byte) error {
+	if t.Dialect.Fits == nil {
+		return nil
+	}
+	return t.Dialect.Fits(ctx, on, payload)
 }
 
 // ending is the completion of a record.
@@ -103,11 +131,19 @@ type ending struct {
 	valid              int64 // the record is valid at least until then
 }
 
+// endingOf returns what r writes. The empty payload is a value, because NULL is how a row
+// says that it has none.
+func endingOf(r *store.CompleteRequest) *ending {
+	e := &ending{owner: r.Owner, payload: r.Payload, retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
+	if e.replay = e.retention; e.payload == nil {
+		e.payload = []byte{}
+	}
+	return e
+}
+
 func (t *Table) complete(ctx context.Context, on Conn, found *row, e *ending) error {
-	if t.Dialect.Fits != nil {
-		if err := t.Dialect.Fits(ctx, on, e.payload); err != nil {
-			return err
-		}
+	if err := t.fits(ctx, on, e.payload); err != nil {
+		return err
 	}
 	now := found.Clock
 	replayed := now + e.replay

@@ -8,6 +8,20 @@ import (
 	"github.com/reprise-go/reprise/store/internal/record"
 )
 
+// Own are the statements of most requests that a database has in its own way.
+type Own interface {
+	// Insert inserts the record of a claim where there is no row, and reports whether it
+	// did.
+	Insert(ctx context.Context, on Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error)
+
+	// Look reads the record of a claim as far as its decision needs it.
+	Look(ctx context.Context, on Conn, id store.ID) (record.Seen, error)
+
+	// Complete completes a record of its owner that is in progress, and reports whether it
+	// did.
+	Complete(ctx context.Context, on Conn, r *store.CompleteRequest) (done bool, err error)
+}
+
 // Answer answers a claim that needs no write, while commits remain unconfirmed: a replay
 // then waits for none of the claims that wait for a standby or a disk.
 func (t *Table) Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error) {
@@ -32,9 +46,14 @@ func (t *Table) Confirmed() {
 	}
 }
 
-// Claim answers a claim from the record if that needs no write, and otherwise writes the
-// record. The caller has validated the request.
+// Claim inserts the record of r, or answers from the one that is there. While replays are
+// common, and where a read waits for no writer, it looks first. The caller has validated
+// the request.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+	var (
+		result store.ClaimResult
+		first  = !t.Recent.ReplaysCommon()
+	)
 	if t.Dialect.Embedded {
 		found, err := t.lookAlone(ctx, "claim", r.ID)
 		if err != nil {
@@ -43,32 +62,85 @@ func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 		if d := found.Decide(r); !d.Rewrites() {
 			return d.Result(t.Dialect.Name)
 		}
+		request := *r // the caller may return before it is executed
+		r, first = &request, !found.Found
 	}
-	var (
-		result  store.ClaimResult
-		request = *r // the caller may return before it is executed
-	)
-	err := t.Write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
-		result, err = t.claimOn(ctx, on, &request)
+	if err := t.Write(ctx, "claim", func(ctx context.Context, on Conn) (err error) {
+		result, err = t.claimOn(ctx, on, r, first)
+		first = false
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return store.ClaimResult{}, err // not result: the writer may still write to it
 	}
+	t.Recent.Count(result.Outcome == store.Completed)
 	return result, nil
 }
 
-// claimOn claims r once.
-func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest) (store.ClaimResult, error) {
-	found, err := t.look(ctx, on, r.ID)
-	if err != nil {
+// claimOn claims r once. If first is true, it inserts before it looks.
+func (t *Table) claimOn(ctx context.Context, on Conn, r *store.ClaimRequest, first bool) (store.ClaimResult, error) {
+	if first {
+		if result, done, err := t.insert(ctx, on, r, t.statements.insertHastily); done || err != nil {
+			return result, err
+		}
+	}
+	found, d, err := t.decide(ctx, on, r)
+	switch {
+	case err != nil:
 		return store.ClaimResult{}, err
-	}
-	d := found.Decide(r)
-	if !d.Rewrites() {
+	case !d.Rewrites():
 		return d.Result(t.Dialect.Name)
+	case found.Found:
+		return t.put(ctx, on, r, found, &d)
 	}
-	return t.put(ctx, on, r, found, &d)
+	result, done, err := t.insert(ctx, on, r, t.statements.insert)
+	if !done && err == nil {
+		err = ErrLostRace
+	}
+	return result, err
+}
+
+// decide returns the decision about r, and the row that it was made by.
+func (t *Table) decide(ctx context.Context, on Conn, r *store.ClaimRequest) (found *row, d record.Decision, err error) {
+	if t.Own != nil {
+		found = &row{}
+		found.Seen, err = t.Own.Look(ctx, on, r.ID)
+		if d = found.Decide(r); err != nil || !found.Found || !d.Rewrites() {
+			return found, d, err
+		}
+	}
+	if found, err = t.look(ctx, on, r.ID); err == nil {
+		d = found.Decide(r)
+	}
+	return found, d, err
+}
+
+// insert inserts the record of r if there is no row, and reports whether it did.
+func (t *Table) insert(ctx context.Context, on Conn, r *store.ClaimRequest, statement string) (result store.ClaimResult, inserted bool, err error) {
+	if t.Own != nil {
+		return t.Own.Insert(ctx, on, r)
+	}
+	now := t.Dialect.now()
+	valid := now + r.Remembered().Microseconds()
+	fence, inserted, err := Underlying(on).(connection).Insert(ctx, statement, //nolint:forcetypeassert // another database has its own
+		now, now, now+r.Lease.Microseconds(), valid, valid,
+		r.ID[:], r.Owner[:], r.Fingerprint[:], integer(r.AtMostOnce), r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds())
+	switch {
+	case err != nil && t.Dialect.Taken != nil && t.Dialect.Taken(err):
+		return store.ClaimResult{}, false, nil
+	case err != nil || !inserted:
+		return store.ClaimResult{}, false, t.Dialect.Executed(err)
+	case t.Dialect.Clock == "":
+		fence = now
+	}
+	return granted(1, fence, r.Lease), true, nil
+}
+
+// granted is the answer to a claim that wrote the record.
+func granted(attempt int, fence int64, lease time.Duration) store.ClaimResult {
+	return store.ClaimResult{
+		Outcome: store.Claimed, Attempt: attempt, Fence: uint64(fence), //nolint:gosec // fences are positive
+		Remaining: lease.Truncate(time.Microsecond),
+	}
 }
 
 // put writes the decision d about the record that was found.
@@ -83,19 +155,10 @@ func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *
 		d.Attempt, d.Fence, r.Owner[:], r.Fingerprint[:], claimed, now + r.Lease.Microseconds(), valid, valid,
 		integer(r.AtMostOnce), r.Label, r.Description, r.Retention.Microseconds(), r.Horizon.Microseconds(),
 	}
-	if found.Found {
-		if err := t.change(ctx, on, found, t.statements.claim, values...); err != nil {
-			return store.ClaimResult{}, err
-		}
-	} else if n, err := on.Exec(ctx, t.statements.insert, append(values, r.ID[:])...); err != nil {
+	if err := t.change(ctx, on, found, t.statements.claim, values...); err != nil {
 		return store.ClaimResult{}, err
-	} else if n != 1 {
-		return store.ClaimResult{}, ErrLostRace
 	}
-	return store.ClaimResult{
-		Outcome: store.Claimed, Attempt: d.Attempt, Fence: uint64(d.Fence), //nolint:gosec // fences are positive
-		Remaining: r.Lease.Truncate(time.Microsecond),
-	}, nil
+	return granted(d.Attempt, d.Fence, r.Lease), nil
 }
 
 // integer returns a condition as a number, which every database has.

@@ -3,13 +3,14 @@
 //
 // # Algorithm
 //
-// Each operation reads the row of a record together with the store's clock, decides what
-// to do, and writes the row back on the condition that it is still the one that was read:
-// its fence and its revision, which every write raises, are the same, and no instant in
-// it has passed since. A write that finds another row has lost a race, and the operation
-// starts again. So the statements are correct at every isolation level, inside and
-// outside of a transaction. A claim first reads without a transaction, because the record
-// may answer it without a write.
+// A claim inserts its record, and a completion updates the one of its owner, each in one
+// statement that reads the store's clock. Where such a statement changes nothing, and in
+// all other operations, the row is read together with the clock, and written back on the
+// condition that it is still the one that was read: its fence and its revision, which
+// every write raises, are the same, and no instant in it has passed since. A write that
+// finds another row has lost a race, and the operation starts again. So the statements
+// are correct at every isolation level, inside and outside of a transaction. A claim
+// reads first while replays are common, and always where a read waits for no writer.
 //
 // An operation that is refused because a record has ended makes no write that could lose
 // a race. So if the database has many writers, it first reads the record again, after
@@ -39,9 +40,10 @@ type Dialect struct {
 	Embedded bool
 
 	// Clock is the SQL expression of the server's clock, in microseconds since 1970. It is
-	// evaluated before the statement reads rows, and is NULL in a session whose time is not
-	// that of the server. Empty means the clock of this host.
-	Clock string
+	// evaluated before the statement reads rows. Timely is the condition that is true in
+	// sessions whose time is that of the server; empty means in all. An empty Clock means
+	// the clock of this host.
+	Clock, Timely string
 
 	// Guard is the SQL condition that is true in sessions in which a statement outside of a
 	// transaction commits at once. Empty means in all sessions.
@@ -89,9 +91,19 @@ type Dialect struct {
 	// size. 0 means that there is no bound.
 	DueBytes int64
 
-	// Unique is the suffix of an INSERT of a row, which then inserts none if there is one.
-	// Empty means that the INSERT fails.
-	Unique string
+	// Insert begins the INSERT of a row, up to the name of the table, and Unique ends it.
+	// Where there is a row, it inserts none, or it fails with an error that Taken reports.
+	// Taken is nil where it never fails.
+	Insert, Unique string
+	Taken          func(err error) bool
+
+	// Hasty is the prefix of an INSERT that fails instead of waiting for a transaction that
+	// holds the row. Taken reports that error as well. Empty means that it waits.
+	Hasty string
+
+	// Told is the function that returns its argument, and makes it the number that the
+	// result of an INSERT has (driver.Result.LastInsertId). Empty if Clock is.
+	Told string
 
 	// Numbered says that the parameters of a statement are $1 and so on, and not ?.
 	Numbered bool
@@ -123,8 +135,9 @@ type Dialect struct {
 	// Classify gets no error of a context.
 	Classify func(err error, committing bool) error
 
-	// Retires reports whether a connection must be closed after err. Nil means never.
-	Retires func(err error) bool
+	// Retires reports whether a connection must be closed after err, and ReadOnly whether
+	// err is the refusal of a write by a server that has become read-only. Nil means never.
+	Retires, ReadOnly func(err error) bool
 
 	// Lost reports whether the server did not execute a prepared statement because it does
 	// not have it any more. Nil means that it never loses one.
@@ -133,6 +146,14 @@ type Dialect struct {
 	// Fits returns ErrFull for a payload that the server would not accept. Nil means that it
 	// accepts all.
 	Fits func(ctx context.Context, on Conn, payload []byte) error
+}
+
+// now returns the clock of this host, or 0 for a database with a clock.
+func (d *Dialect) now() int64 {
+	if d.Clock != "" {
+		return 0
+	}
+	return time.Now().UnixMicro()
 }
 
 func (d *Dialect) retires(err error) bool {

@@ -33,7 +33,7 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 			broken bool
 		)
 		if err := w.With(ctx, op, func(on Conn) bool {
-			result = f(ctx, direct{on})
+			result = f(ctx, direct{on, w.Dialect})
 			broken = w.Dialect.isBroken(result)
 			return broken
 		}); err != nil {
@@ -53,14 +53,15 @@ func (w *Direct) Write(ctx context.Context, op string, f func(context.Context, C
 
 // direct is a connection whose writes commit at once. If a write fails, it may have
 // committed.
-type direct struct{ Conn }
+type direct struct {
+	Conn
+
+	dialect *Dialect
+}
 
 func (c direct) Exec(ctx context.Context, statement string, args ...any) (int, error) {
 	changed, err := c.Conn.Exec(ctx, statement, args...)
-	if err != nil {
-		err = execError{err}
-	}
-	return changed, err
+	return changed, c.dialect.Executed(err)
 }
 
 // Underlying returns the connection that a [Direct] hands to an operation.
@@ -72,9 +73,10 @@ func Underlying(on Conn) Conn {
 }
 
 // Executed marks the failure of a statement that writes and was not executed by
-// [Conn.Exec].
-func Executed(err error) error {
-	if err != nil {
+// [Conn.Exec], unless the server refused it as read-only, so that another connection may
+// try.
+func (d *Dialect) Executed(err error) error {
+	if err != nil && (d.ReadOnly == nil || !d.ReadOnly(err)) {
 		err = execError{err}
 	}
 	return err

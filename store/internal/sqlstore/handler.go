@@ -135,6 +135,11 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	case err != nil:
 		return notApplied(err.Error())
 	}
+	if done, err := s.completeOwn(ctx, s.on, r, s.statements.completeHeld); err != nil {
+		return notApplied(err.Error())
+	} else if done {
+		return nil
+	}
 	found, err := s.hold(ctx, s.on, s.id)
 	switch {
 	case err != nil:
@@ -142,10 +147,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	case !found.runs(s.owner) || !found.seen():
 		return lazytx.LeaseLost(s.Dialect.Name)
 	}
-	retention := r.Retention.Microseconds()
-	if err := s.complete(ctx, s.on, found, &ending{
-		owner: r.Owner, payload: append([]byte{}, r.Payload...), replay: retention, retention: retention, horizon: r.Horizon.Microseconds(), // nil is no payload
-	}); err != nil {
+	if err := s.complete(ctx, s.on, found, endingOf(r)); err != nil {
 		return notApplied(err.Error())
 	}
 	return nil

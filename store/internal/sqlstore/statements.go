@@ -10,30 +10,38 @@ import (
 // parameters, the id, the fence and the revision of the row that was read and, if the
 // dialect has [Dialect.Late], its until.
 type statements struct {
-	look, wait, free, hold, now             string
-	inspect, list                           string
-	insert, claim, renew, complete, unknown string
-	touch, remove, empty, purge, trim       string
-	await, estimate                         string
-	dueToPurge, dueToTrim                   string
+	look, wait, free, hold, now       string
+	inspect, list                     string
+	insert, insertHastily             string
+	claim, renew, complete, unknown   string
+	completeOwn, completeHeld         string
+	touch, remove, empty, purge, trim string
+	await, estimate                   string
+	dueToPurge, dueToTrim             string
 }
 
 // load replaces the placeholders of a statement by the names of a table, and by the parts
 // that databases write differently.
 func (d *Dialect) load(table, text string) string {
-	clock := cmp.Or(d.Clock, "0")
-	guarded := clock
-	if d.Guard != "" {
-		guarded = "CASE WHEN " + d.Guard + " THEN " + clock + " END"
+	only := func(condition, value string) string {
+		if condition == "" {
+			return value
+		}
+		return "CASE WHEN " + condition + " THEN " + value + " END"
 	}
-	current := func(clock string) string {
+	fresh := func(clock, stale string) string {
 		if d.Stale == "" {
 			return clock
 		}
-		return "CASE WHEN " + d.Stale + " THEN -1 ELSE " + clock + " END"
+		return "CASE WHEN " + d.Stale + " THEN " + stale + " ELSE " + clock + " END"
 	}
+	clock := cmp.Or(d.Clock, "0")
+	timely := only(d.Timely, clock)
+	guarded := only(d.Guard, timely)
 	text = strings.NewReplacer(
-		"{current}", current(guarded), "{held}", current(clock), "{clock}", clock, "{guarded}", guarded, "{columns}", columns, "{details}", details,
+		"{clock}", clock, "{guarded}", guarded, "{current}", fresh(guarded, "-1"), "{held}", fresh(timely, "-1"),
+		"{fence}", d.Told+"("+fresh(guarded, "NULL")+" + ?)", "{late}", cmp.Or(d.Late, "0"),
+		"{columns}", columns, "{details}", details,
 		"{records}", d.Quote(table), "{due}", d.Quote(table+"_due"), "{migrations}", d.Quote(table+"_migrations"),
 	).Replace(text)
 	if !d.Numbered {
@@ -77,6 +85,16 @@ func (d *Dialect) statements(table string) statements {
 		look  = "SELECT {current}, {columns}, r.payload" + from
 		found = ", {columns}, r.payload FROM {records} AS r WHERE r.id = ?"
 	)
+	insert := cmp.Or(d.Insert, "INSERT INTO") + " {records} (fence, claimed_at, lease_until, valid_until, due_at, " +
+		"id, owner, fingerprint, at_most_once, label, description, retention, horizon, version, attempt, state, revision, replay_until, reason) " +
+		"VALUES ({fence}, {clock} + ?, {clock} + ?, {clock} + ?, {clock} + ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 1, 0, '')" + d.Unique
+	number := func(column string) string { return "CAST(" + column + " AS CHAR) < 'a'" } // not a text, which a damaged row may have
+	own := func(clock string) string {
+		return load("UPDATE {records} SET state = 2, revision = revision + 1, payload = ?, lease_until = {clock} + ?, replay_until = {clock} + ?, " +
+			"valid_until = {clock} + ?, due_at = {clock} + ?, retention = ?, horizon = ?, reason = '' " +
+			"WHERE id = ? AND owner = ? AND " + clock + " >= 0 AND version = 1 AND state = 1 AND LENGTH(fingerprint) = 32 AND payload IS NULL AND " +
+			number("lease_until") + " AND " + number("valid_until") + " AND (lease_until > {late} + ? OR valid_until > {late} + ?)")
+	}
 	return statements{
 		look: load(look),
 		wait: load("SELECT {current}" + found + d.Wait),
@@ -88,15 +106,16 @@ func (d *Dialect) statements(table string) statements {
 
 		now: load("SELECT {guarded}"),
 
-		insert: load("INSERT INTO {records} (attempt, fence, owner, fingerprint, claimed_at, lease_until, valid_until, due_at, at_most_once, " +
-			"label, description, retention, horizon, id, version, state, revision, replay_until, reason) " +
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1, 1, 0, '')" + d.Unique),
+		insert:        load(insert),
+		insertHastily: load(d.Hasty + insert),
 		claim: load("UPDATE {records} SET attempt = ?, fence = ?, owner = ?, fingerprint = ?, claimed_at = ?, lease_until = ?, valid_until = ?, " +
 			"due_at = ?, at_most_once = ?, label = ?, description = ?, retention = ?, horizon = ?, " +
 			"version = 1, state = 1, revision = revision + 1, replay_until = 0, reason = '', payload = NULL" + same),
 		renew: load("UPDATE {records} SET lease_until = ?, revision = revision + 1" + same),
 		complete: load("UPDATE {records} SET state = 2, revision = revision + 1, owner = ?, payload = ?, lease_until = ?, replay_until = ?, " +
 			"valid_until = ?, due_at = ?, retention = ?, horizon = ?, reason = ''" + same),
+		completeOwn:  own("{current}"),
+		completeHeld: own("{held}"),
 		unknown: load("UPDATE {records} SET revision = revision + 1, owner = ?, reason = ?, at_most_once = 1, lease_until = ?, " +
 			"valid_until = ? + retention + horizon, due_at = ? + retention + horizon" + same),
 		touch:  load("UPDATE {records} SET revision = revision + 1" + same),

@@ -30,6 +30,8 @@ type Table struct {
 	Dialect *Dialect
 	Writer  Writer
 	Options Options
+	Own     Own         // nil: none
+	Recent  ReplayRatio // the share of replays among claims
 
 	statements  statements
 	turns       *slots.Slots // of writes for a connection; nil: they need none
@@ -110,10 +112,11 @@ func (t *Table) read(ctx context.Context, op string, f func(context.Context, Con
 	return t.Writer.Write(ctx, op, f)
 }
 
-// lookAlone is look outside of a write.
+// lookAlone is look outside of a write. It finds no fault of the session where there is
+// no row.
 func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *row, err error) {
 	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
-		found, err = t.look(ctx, on, id)
+		found, err = t.query(ctx, on, t.statements.wait, id, false)
 		return err
 	})
 	return found, err

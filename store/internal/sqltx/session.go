@@ -23,24 +23,42 @@ type Session struct {
 // Exec executes a statement, and returns how many rows it changed.
 func (s *Session) Exec(ctx context.Context, statement string, args ...any) (changed int, err error) {
 	defer s.guard(&err)
-	var (
-		result driver.Result
-		direct func([]driver.NamedValue) error
-	)
+	result, err := s.execute(ctx, statement, args)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// Insert executes the INSERT of a row, and reports whether it inserted it. number is the
+// LastInsertId of its result.
+func (s *Session) Insert(ctx context.Context, statement string, args ...any) (number int64, inserted bool, err error) {
+	defer s.guard(&err)
+	result, err := s.execute(ctx, statement, args)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := result.RowsAffected()
+	if err == nil {
+		number, err = result.LastInsertId()
+	}
+	return number, n == 1, err
+}
+
+func (s *Session) execute(ctx context.Context, statement string, args []any) (result driver.Result, err error) {
+	var direct func([]driver.NamedValue) error
 	if e, ok := s.conn.(driver.ExecerContext); ok {
 		direct = func(values []driver.NamedValue) (err error) {
 			result, err = e.ExecContext(ctx, statement, values)
 			return err
 		}
 	}
-	if err := s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
+	err = s.run(ctx, statement, args, direct, func(on driver.Stmt, values []driver.NamedValue) (err error) {
 		result, err = execute(ctx, on, values)
 		return err
-	}); err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
+	})
+	return result, err
 }
 
 // Query executes a query, and calls read for each row until that fails. The values are

@@ -81,7 +81,7 @@ func newQueue(t *Table) *batching.Queue[queuedCall] {
 func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	defer t.active.Add(-1)
 	if t.active.Add(1) <= t.maxUncombined {
-		return t.claimAlone(ctx, r)
+		return t.Table.Claim(ctx, r)
 	}
 	call := t.queue.Call()
 	defer call.Release()
@@ -89,7 +89,7 @@ func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store
 	err := t.queue.Do(ctx, call)
 	switch {
 	case errors.Is(err, errAlone):
-		return t.claimAlone(ctx, r)
+		return t.Table.Claim(ctx, r)
 	case err != nil:
 		return store.ClaimResult{}, t.Dialect.QueueError("claim", err)
 	}
@@ -102,7 +102,7 @@ func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store
 func (t *Table) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
 	defer t.active.Add(-1)
 	if t.active.Add(1) <= t.maxUncombined || len(r.Payload) > largestCombined {
-		return t.completeAlone(ctx, r)
+		return t.Table.Complete(ctx, r)
 	}
 	call := t.queue.Call()
 	defer call.Release()
@@ -112,7 +112,7 @@ func (t *Table) completeCombined(ctx context.Context, r *store.CompleteRequest) 
 	v.complete.Payload = v.payload
 	err := t.queue.Do(ctx, call)
 	if errors.Is(err, errAlone) {
-		return t.completeAlone(ctx, r)
+		return t.Table.Complete(ctx, r)
 	}
 	return t.Dialect.QueueError("complete", err)
 }
@@ -124,9 +124,9 @@ func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 		v := batch[0].Value()
 		var err error
 		if v.completes {
-			err = t.completeAlone(ctx, &v.complete)
+			err = t.Table.Complete(ctx, &v.complete)
 		} else {
-			v.result, err = t.claimAlone(ctx, &v.claim)
+			v.result, err = t.Table.Claim(ctx, &v.claim)
 		}
 		batch[0].Finish(err)
 		return
@@ -140,11 +140,11 @@ func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 // separate statement.
 func (t *Table) sendBatch(ctx context.Context, b *callBatch) error {
 	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
-		err := c.send(ctx, func() []wire.Call { return b.statements(&t.Statements, t.recent.ReplaysCommon()) })
+		err := c.send(ctx, func() []wire.Call { return b.statements(&t.Statements, t.Recent.ReplaysCommon()) })
 		var serverErr *pgconn.PgError
 		if errors.As(err, &serverErr) && wire.Undone(serverErr) && serverErr.Code != wire.CodeReadOnly { // one of them may have caused it
 			return errAlone
 		}
-		return executed(err)
+		return t.Dialect.Executed(err)
 	})
 }

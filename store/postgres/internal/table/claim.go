@@ -14,68 +14,38 @@ import (
 // Claim claims r alone or in a batch. The caller has validated the request.
 func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if t.queue == nil {
-		return t.claimAlone(ctx, r)
+		return t.Table.Claim(ctx, r)
 	}
 	return t.claimCombined(ctx, r)
 }
 
-// claimAlone claims r in statements of its own. A record that is rewritten is claimed as
-// in every database.
-func (t *Table) claimAlone(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, err error) {
-	rewrites := false
-	err = t.Use(ctx, "claim", func(ctx context.Context, c *connection) (err error) {
-		result, rewrites, err = t.claimOn(ctx, c, r)
-		return err
-	})
-	if err == nil && rewrites {
-		result, err = t.Table.Claim(ctx, r)
-	}
-	if err != nil {
-		return store.ClaimResult{}, err
-	}
-	t.recent.Count(result.Outcome == store.Completed)
-	return result, nil
-}
+// own has the statements of single claims and completions.
+type own struct{ *Table }
 
-// claimOn inserts the record of r, or answers from the one that is there. It looks first
-// while replays are common.
-func (t *Table) claimOn(ctx context.Context, c *connection, r *store.ClaimRequest) (result store.ClaimResult, rewrites bool, err error) {
-	look := t.recent.ReplaysCommon()
-	for range 2 {
-		if look {
-			found, err := t.look(ctx, c, r.ID)
-			if err != nil {
-				return result, false, err
-			}
-			if d := found.Decide(r); found.Found {
-				if rewrites = d.Rewrites(); !rewrites {
-					result, err = d.Result(Name)
-				}
-				return result, rewrites, err
-			}
-		} else if done, err := t.insert(ctx, c, r, &result); done || err != nil {
-			return result, false, err
-		}
-		look = !look
-	}
-	return result, false, sqlstore.ErrLostRace
-}
-
-// insert inserts the record of r if there is no row, and reports whether it did.
-func (t *Table) insert(ctx context.Context, c *connection, r *store.ClaimRequest, result *store.ClaimResult) (done bool, err error) {
+// Insert implements [sqlstore.Own].
+func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
 	read := func(row *wire.Row) {
-		done = true
-		*result = granted(1, row.Bigint(), row.Bigint())
+		inserted = true
+		result = granted(1, row.Bigint(), row.Bigint())
 	}
-	err = c.send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimInsert.Call(read, claimValues(r)...)} })
-	return done, executed(err)
+	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimInsert.Call(read, claimValues(r)...)} })
+	return result, inserted, t.Dialect.Executed(err)
 }
 
-// look reads the record of id as far as a claim needs it.
-func (t *Table) look(ctx context.Context, c *connection, id store.ID) (found record.Seen, err error) {
+// Look implements [sqlstore.Own].
+func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found record.Seen, err error) {
 	read := func(row *wire.Row) { readSeen(row, &found) }
-	err = c.send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimLook.Call(read, id[:])} })
+	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimLook.Call(read, id[:])} })
 	return found, err
+}
+
+// Complete implements [sqlstore.Own].
+func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
+	values := append([][]byte{r.ID[:], r.Owner[:]}, CompletionValues(r)...)
+	err = connectionOf(on).send(ctx, func() []wire.Call {
+		return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, values...)}
+	})
+	return done, t.Dialect.Executed(err)
 }
 
 // readSeen reads a row of claim_look.sql.

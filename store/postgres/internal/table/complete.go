@@ -10,25 +10,9 @@ import (
 // Complete completes r alone or in a batch. The caller has validated the request.
 func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	if t.queue == nil {
-		return t.completeAlone(ctx, r)
+		return t.Table.Complete(ctx, r)
 	}
 	return t.completeCombined(ctx, r)
-}
-
-// completeAlone completes a record of the owner that is in progress. Where it completes
-// none, it goes on as in every database.
-func (t *Table) completeAlone(ctx context.Context, r *store.CompleteRequest) error {
-	done := false
-	values := append([][]byte{r.ID[:], r.Owner[:]}, CompletionValues(r)...)
-	err := t.Use(ctx, "complete", func(ctx context.Context, c *connection) error {
-		return executed(c.send(ctx, func() []wire.Call {
-			return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, values...)}
-		}))
-	})
-	if err != nil || done {
-		return err
-	}
-	return t.Table.Complete(ctx, r)
 }
 
 // CompletionValues are the parameters of completion.sql. The empty payload is a value,

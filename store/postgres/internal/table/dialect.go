@@ -37,6 +37,7 @@ func newDialect(n *Names) *sqlstore.Dialect {
 		Quote:    func(string) string { return n.records },
 		Classify: classify,
 		Retires:  retires,
+		ReadOnly: func(err error) bool { return wire.HasCode(err, wire.CodeReadOnly) },
 	}
 }
 

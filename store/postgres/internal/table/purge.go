@@ -24,7 +24,7 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	}
 	from, last := t.purgeFrom.Load(), int64(0)
 	err = t.Use(ctx, "purge", func(ctx context.Context, c *connection) error {
-		return executed(c.Query(ctx, t.Statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
+		return t.Dialect.Executed(c.Query(ctx, t.Statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
 	})
 	if err != nil {
 		return 0, err

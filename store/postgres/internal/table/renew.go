@@ -23,7 +23,7 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	statuses := make([]store.RenewStatus, 0, len(rs))
 	err := t.Use(ctx, "renew", func(ctx context.Context, c *connection) error {
 		statuses = statuses[:0]
-		return executed(c.Query(ctx, t.Statements.renew, func(row sqlstore.Row) error {
+		return t.Dialect.Executed(c.Query(ctx, t.Statements.renew, func(row sqlstore.Row) error {
 			var word string
 			err := row.Scan(&word)
 			statuses = append(statuses, renewStatus(word))

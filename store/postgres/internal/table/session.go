@@ -75,19 +75,14 @@ func (c *connection) end(ctx context.Context, err error) error {
 	return wire.Advised(err)
 }
 
-// executed marks the failure of a statement that writes, unless the server refused it as
-// read-only, so that another connection may try.
-func executed(err error) error {
-	if wire.HasCode(err, wire.CodeReadOnly) {
-		return err
-	}
-	return sqlstore.Executed(err)
-}
-
 // Use calls f with a connection for an operation that writes, and again while it loses
 // races.
 func (t *Table) Use(ctx context.Context, op string, f func(ctx context.Context, c *connection) error) error {
 	return t.Write(ctx, op, func(ctx context.Context, on sqlstore.Conn) error {
-		return f(ctx, sqlstore.Underlying(on).(*connection)) //nolint:forcetypeassert // as with lends it
+		return f(ctx, connectionOf(on))
 	})
+}
+
+func connectionOf(on sqlstore.Conn) *connection {
+	return sqlstore.Underlying(on).(*connection) //nolint:forcetypeassert // as with lends it
 }

@@ -40,7 +40,6 @@ type Table struct {
 	Sender  wire.Sender
 
 	Statements    statements
-	recent        ReplayRatio                 // the share of replays among claims
 	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
 	active        atomic.Int64                // claims and completions on their way
 	maxUncombined int64                       // how many may be on their way before they are combined
@@ -59,6 +58,7 @@ func New(db wire.Database, o Options) (*Table, error) {
 	t.Table = sqlstore.NewTable(nil, d, sqlstore.Options{Table: o.Schema + "." + o.Table, Purge: o.Purge, Logger: o.Logger},
 		&sqlstore.Direct{With: t.with, Dialect: d})
 	t.Spare(t.Db.Use().Limit)
+	t.Own = own{t}
 	t.queue = newQueue(t)
 	return t, nil
 }
