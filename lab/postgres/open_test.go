@@ -33,7 +33,7 @@ func TestPostgresOpens(t *testing.T) {
 	for name, constructor := range open {
 		_, err := constructor(c)
 		pgWant(t, name+" without a schema", err, store.ErrMisconfigured)
-		if !strings.Contains(err.Error(), "the tables do not exist") {
+		if !strings.Contains(err.Error(), "does not exist or has no version; run Migrate") {
 			t.Errorf("%s without a schema: %v", name, err)
 		}
 		_, err = constructor(reprisepg.Config{Schema: "a b"})

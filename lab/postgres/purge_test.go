@@ -33,7 +33,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	reads := func() int {
 		f.Pool.Reset() // a session reports its reads when it ends
 		return pgValue[int](t, f.Pool, `SELECT pg_stat_force_next_flush()::text::integer FROM (SELECT 1) AS x WHERE false
-			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_due_at"))
+			UNION ALL SELECT idx_tup_read::integer FROM pg_stat_user_indexes WHERE indexrelid = $1::regclass`, f.name("reprise_records_due_at_idx"))
 	}
 	before := reads()
 	deleted := 0

@@ -23,7 +23,7 @@ func TestPostgresForgottenMigrate(t *testing.T) {
 	_, claim := nowhere.Leased(t).Claim(t.Context(), pgClaim())
 	for what, err := range map[string]error{"Open": leased, "claim": claim} {
 		pgWant(t, what, err, store.ErrMisconfigured)
-		if !strings.Contains(err.Error(), "run reprisepg.Migrate") {
+		if !strings.Contains(err.Error(), "Migrate, or apply what ") {
 			t.Errorf("%s does not say what to do: %v", what, err)
 		}
 	}
@@ -59,26 +59,4 @@ func TestPostgresTableAsMigrated(t *testing.T) {
 	if _, err := f.Pool.Exec(t.Context(), "INSERT INTO "+f.name("reprise_records_migrations")+" VALUES (1)"); err == nil {
 		t.Error("a migration is recorded twice")
 	}
-}
-
-// TestPostgresVersionOfTheSchema: 0 without one, and the last migration after Migrate,
-// which creates the schema only where it is missing.
-func TestPostgresVersionOfTheSchema(t *testing.T) {
-	t.Parallel()
-	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(2))
-	list, err := reprisepg.Migrations(f.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := func(c reprisepg.Config, want int) {
-		t.Helper()
-		if got, err := reprisepg.SchemaVersion(t.Context(), f.Pool, c); err != nil || got != want {
-			t.Errorf("SchemaVersion is %d, %v; want %d", got, err, want)
-		}
-	}
-	version(f.Config, len(list))
-	another := reprisepg.Config{Schema: f.Config.Schema, Table: "another"}
-	version(another, 0)
-	pgWant(t, "migrate in a schema that is there", reprisepg.Migrate(t.Context(), f.Pool, another), nil)
-	version(another, len(list))
 }

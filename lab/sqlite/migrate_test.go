@@ -21,8 +21,8 @@ func (d driver) schema(t *testing.T) *schematest.Schema {
 	file := filepath.Join(t.TempDir(), "records.db")
 	list, err := reprisesqlite.Migrations(reprisesqlite.Config{})
 	labtest.Must(t, err)
-	s := &schematest.Schema{
-		Pool: func() *sql.DB { return d.open(t, file) }, Dialect: goose.DialectSQLite3,
+	return &schematest.Schema{
+		Pool: func() *sql.DB { return d.open(t, file) }, Dialect: goose.DialectSQLite3, Migrations: list,
 		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
 			return reprisesqlite.New(db, reprisesqlite.Config{Logger: logger})
 		},
@@ -37,10 +37,13 @@ func (d driver) schema(t *testing.T) *schematest.Schema {
 			return reprisesqlite.SchemaVersion(ctx, db, reprisesqlite.Config{})
 		},
 	}
-	for _, m := range list {
-		s.Goose = append(s.Goose, m.Goose())
-	}
-	return s
+}
+
+func TestMigrationsNeverChange(t *testing.T) {
+	t.Parallel()
+	list, err := reprisesqlite.Migrations(reprisesqlite.Config{})
+	labtest.Must(t, err)
+	schematest.NeverChange(t, list, "a7fce8c35f7f52d14e1aaa98437956c51a21b9a9ad42c65c06dba43de3f3ca5d")
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
@@ -71,7 +74,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		st, err := s.New(s.Pool(), nil)
 		labtest.Must(t, err)
 		add := "ALTER TABLE {records} ADD COLUMN later INTEGER"
-		err = schematest.NextRelease(st, []string{add, add}, nil)(t.Context())
+		err = schematest.NextRelease(st, add, add)(t.Context())
 		labtest.Want(t, "a column twice", err, store.ErrMisconfigured)
 		if v, err := s.Version(t.Context(), s.Pool()); v != 0 || err != nil {
 			t.Errorf("version %d, %v; want none", v, err)
@@ -79,7 +82,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		labtest.Must(t, s.Migrate(t.Context(), s.Pool(), nil))
 		fixed, err := s.New(s.Pool(), nil)
 		labtest.Must(t, err)
-		labtest.Must(t, schematest.NextRelease(fixed, []string{add}, nil)(t.Context()))
+		labtest.Must(t, schematest.NextRelease(fixed, add)(t.Context()))
 	})
 }
 

@@ -4,7 +4,9 @@ package schematest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,13 +22,17 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
 )
+
+// Migration is a step of the schema, of any of the stores.
+type Migration = reprisepg.Migration
 
 // Schema is the schema of a store in a database of SQL.
 type Schema struct {
-	Pool    func() *sql.DB // over a database without the tables
-	Dialect goose.Dialect
-	Goose   []string // the files of each step, of this release
+	Pool       func() *sql.DB // over a database without the tables
+	Dialect    goose.Dialect
+	Migrations []Migration // of this release
 
 	New     func(*sql.DB, *slog.Logger) (labtest.TransactorStore, error)
 	Open    func(context.Context, *sql.DB, *slog.Logger) error
@@ -34,8 +40,25 @@ type Schema struct {
 	Version func(context.Context, *sql.DB) (int, error)
 }
 
+// NeverChange is a test: an applied migration stays unchanged; a change is another
+// migration.
+func NeverChange(t *testing.T, list []Migration, digests ...string) {
+	t.Helper()
+	if len(list) != len(digests) {
+		t.Fatalf("%d migrations and %d digests", len(list), len(digests))
+	}
+	for i, m := range list {
+		if sum := sha256.Sum256([]byte(m.SQL + m.Down)); hex.EncodeToString(sum[:]) != digests[i] {
+			t.Errorf("migration %s has the digest %x", m.Name, sum)
+		}
+		if strings.ContainsAny(m.SQL+m.Down, "{}") {
+			t.Errorf("migration %s has a placeholder that is not filled", m.Name)
+		}
+	}
+}
+
 // NextRelease makes st a store of a release with another step, and returns its Migrate.
-func NextRelease(st any, up, down []string) (migrate func(context.Context) error) {
+func NextRelease(st any, statements ...string) (migrate func(context.Context) error) {
 	field := reflect.ValueOf(st).Elem().FieldByName("table")
 	table := reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 	dialect := table.Elem().FieldByName("Dialect")
@@ -44,19 +67,10 @@ func NextRelease(st any, up, down []string) (migrate func(context.Context) error
 	steps := next.Elem().FieldByName("Steps")
 	step := reflect.New(steps.Type().Elem()).Elem()
 	step.FieldByName("Name").SetString("next")
-	step.FieldByName("Up").Set(reflect.ValueOf(up))
-	step.FieldByName("Down").Set(reflect.ValueOf(down))
+	step.FieldByName("Up").Set(reflect.ValueOf(statements))
 	steps.Set(reflect.Append(steps.Slice3(0, steps.Len(), steps.Len()), step))
 	dialect.Set(next)
 	return table.MethodByName("Migrate").Interface().(func(context.Context) error) //nolint:forcetypeassert // it is
-}
-
-// next returns a store of the next release, whose table has another column.
-func (s *Schema) next(t *testing.T) (st labtest.TransactorStore, migrate func(context.Context) error) {
-	t.Helper()
-	st, err := s.New(s.Pool(), nil)
-	labtest.Must(t, err)
-	return st, NextRelease(st, []string{"ALTER TABLE {records} ADD COLUMN later INTEGER NOT NULL DEFAULT 7"}, []string{"ALTER TABLE {records} DROP COLUMN later"})
 }
 
 // WantFinding demands that Check finds the schema to be of a severity, and says so; an
@@ -93,37 +107,37 @@ func (s *Schema) AtOnce(t *testing.T) {
 	all.Wait()
 	db := s.Pool()
 	labtest.Must(t, s.Open(t.Context(), db, nil))
-	if v, err := s.Version(t.Context(), db); v != len(s.Goose) || err != nil {
-		t.Errorf("version %d, %v; want %d", v, err, len(s.Goose))
+	s.wantVersion(t, db, len(s.Migrations))
+}
+
+func (s *Schema) wantVersion(t *testing.T, db *sql.DB, want int) {
+	t.Helper()
+	if v, err := s.Version(t.Context(), db); v != want || err != nil {
+		t.Errorf("version %d, %v; want %d", v, err, want)
 	}
 }
 
 // Rollout is a test: the next release adds a column while this one is in use, which goes
-// on, may restart, and leaves the schema as it is.
+// on, may restart, and leaves the schema as it is; and the column is taken back.
 func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)) {
 	t.Helper()
-	db := s.Pool()
+	db, known := s.Pool(), len(s.Migrations)
 	old, err := s.New(db, nil)
 	labtest.Must(t, err)
 	WantFinding(t, "no table", old, store.Unsafe, "run Migrate")
 	labtest.Must(t, s.Migrate(t.Context(), db, nil))
 	WantFinding(t, "this release", old, 0, "")
-	next, migrate := s.next(t)
-	WantFinding(t, "an older table", next, store.Unsafe, fmt.Sprintf("has version %d and this release needs %d; run Migrate", len(s.Goose), len(s.Goose)+1))
+	next, err := s.New(s.Pool(), nil)
+	labtest.Must(t, err)
+	migrate := NextRelease(next, "ALTER TABLE {records} ADD COLUMN later INTEGER NOT NULL DEFAULT 7")
+	WantFinding(t, "an older table", next, store.Unsafe, fmt.Sprintf("has version %d and this release needs %d; run Migrate", known, known+1))
 
-	// A handler that began before is completed on the newer table, and other calls go on.
-	handler, r := labtest.NewTxStore(old), newClaim()
-	_, err = handler.Claim(t.Context(), r)
-	labtest.Must(t, err)
-	_, err = tx(handler.Bind(t.Context(), r.ID, r.Owner))
-	labtest.Must(t, err)
 	var (
 		workers sync.WaitGroup
 		served  atomic.Int64
 		stop    = make(chan struct{})
-		done    = make(chan error, 1)
 	)
-	for range 4 {
+	for range 12 { // so many that a store combines their calls
 		workers.Go(func() {
 			for {
 				select {
@@ -139,21 +153,26 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 			}
 		})
 	}
-	go func() { done <- migrate(t.Context()) }()
-	more := func(what string) {
+	// A handler that began before a change is completed after it, and other calls go on.
+	during := func(what string, change func() error) {
 		t.Helper()
+		handler, r := labtest.NewTxStore(old), newClaim()
+		_, err := handler.Claim(t.Context(), r)
+		labtest.Must(t, err)
+		_, err = tx(handler.Bind(t.Context(), r.ID, r.Owner))
+		labtest.Must(t, err)
+		done := make(chan error, 1)
+		go func() { done <- change() }()
+		if s.Dialect != goose.DialectSQLite3 { // whose one writer is the handler
+			labtest.Must(t, <-done)
+			done <- nil
+		}
+		labtest.Must(t, handler.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")}))
+		labtest.Must(t, <-done)
 		before := served.Load()
 		labtest.Eventually(t, what, func() bool { return t.Failed() || served.Load() > before+20 })
 	}
-	if s.Dialect != goose.DialectSQLite3 { // whose one writer is the handler
-		labtest.Must(t, <-done)
-		done <- nil
-	}
-	labtest.Must(t, handler.Complete(t.Context(), store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")}))
-	labtest.Must(t, <-done)
-	more("operations of this release on the newer table")
-	close(stop)
-	workers.Wait()
+	during("operations of this release on the newer table", func() error { return migrate(t.Context()) })
 
 	WantFinding(t, "the next release", next, 0, "")
 	labtest.Must(t, life(t.Context(), next))
@@ -161,7 +180,7 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 	if err := db.QueryRowContext(t.Context(), "SELECT MIN(later) FROM reprise_records").Scan(&later); err != nil || later != 7 {
 		t.Errorf("the new column is %d, %v", later, err)
 	}
-	newer := fmt.Sprintf("version %d, newer than the %d", len(s.Goose)+1, len(s.Goose))
+	newer := fmt.Sprintf("version %d, newer than the %d", known+1, known)
 	WantFinding(t, "a newer table", old, store.Warning, newer)
 	for what, call := range map[string]func(context.Context, *sql.DB, *slog.Logger) error{"Migrate": s.Migrate, "Open": s.Open} {
 		var log bytes.Buffer
@@ -169,11 +188,20 @@ func (s *Schema) Rollout(t *testing.T, tx func(context.Context) (*sql.Tx, error)
 			t.Errorf("%s over a newer table: %v, logged %s", what, err, &log)
 		}
 	}
-	if v, err := s.Version(t.Context(), db); v != len(s.Goose)+1 || err != nil {
-		t.Errorf("version %d, %v", v, err)
-	}
+	s.wantVersion(t, db, known+1)
 
-	// A newer table that this release cannot use.
+	during("operations of this release on its own table again", func() error {
+		_, err := db.ExecContext(t.Context(), "ALTER TABLE reprise_records DROP COLUMN later")
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), fmt.Sprintf("DELETE FROM reprise_records_migrations WHERE version = %d", known+1))
+		}
+		return err
+	})
+	close(stop)
+	workers.Wait()
+	WantFinding(t, "this release again", old, 0, "")
+	s.wantVersion(t, db, known)
+
 	labtest.Exec(t, db, "ALTER TABLE reprise_records DROP COLUMN payload")
 	WantFinding(t, "without a column", old, store.Unsafe, "which Migrate does not mend")
 	labtest.Want(t, "Migrate without a column", s.Migrate(t.Context(), db, nil), store.ErrMisconfigured)
@@ -186,21 +214,28 @@ func newClaim() store.ClaimRequest {
 	return r
 }
 
-// life claims, completes and replays an operation.
+// life claims, releases, claims again, completes and replays an operation.
 func life(ctx context.Context, st store.Store) error {
 	r := newClaim()
-	got, err := st.Claim(ctx, r)
-	if err == nil && got.Outcome == store.Claimed {
-		err = st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer"), Attempt: got.Attempt, Fence: got.Fence})
-	}
-	if err == nil {
+	for _, ends := range []func() error{
+		func() error { return st.Release(ctx, r.ID, r.Owner) },
+		func() error {
+			return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Policy: r.Policy, Payload: []byte("answer")})
+		},
+	} {
 		r.Owner = store.NewOwner()
-		got, err = st.Claim(ctx, r)
+		if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Claimed {
+			return fmt.Errorf("claim: %v, %w", got.Outcome, err)
+		}
+		if err := ends(); err != nil {
+			return err
+		}
 	}
-	if err == nil && got.Outcome != store.Completed {
-		err = errors.New(got.Outcome.String())
+	r.Owner = store.NewOwner()
+	if got, err := st.Claim(ctx, r); err != nil || got.Outcome != store.Completed || string(got.Payload) != "answer" {
+		return fmt.Errorf("replay: %v %q, %w", got.Outcome, got.Payload, err)
 	}
-	return err
+	return nil
 }
 
 // AnotherTool is a test: goose applies the files in both directions, and Migrate knows
@@ -209,8 +244,8 @@ func (s *Schema) AnotherTool(t *testing.T) {
 	t.Helper()
 	db := s.Pool()
 	files := fstest.MapFS{}
-	for i, file := range s.Goose {
-		files[fmt.Sprintf("%04d_step.sql", i+1)] = &fstest.MapFile{Data: []byte(file)}
+	for _, m := range s.Migrations {
+		files[m.Name+".sql"] = &fstest.MapFile{Data: []byte(m.Goose())}
 	}
 	provider, err := goose.NewProvider(s.Dialect, db, files)
 	labtest.Must(t, err)
@@ -226,9 +261,7 @@ func (s *Schema) AnotherTool(t *testing.T) {
 				t.Errorf("a table is left: %s", query)
 			}
 		}
-		if v, err := s.Version(t.Context(), db); v != 0 || err != nil {
-			t.Errorf("version %d, %v; want 0", v, err)
-		}
+		s.wantVersion(t, db, 0)
 	}
 }
 
@@ -240,7 +273,7 @@ func (s *Schema) Foreign(t *testing.T) {
 	labtest.Exec(t, db, "CREATE TABLE reprise_records (id INTEGER, due_at INTEGER)")
 	for range 2 {
 		err := s.Migrate(t.Context(), db, nil)
-		if !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(err.Error(), "does not mend") || !strings.Contains(err.Error(), "rename it, drop reprise_records_migrations and run Migrate") {
+		if !errors.Is(err, store.ErrMisconfigured) || !strings.Contains(err.Error(), "does not mend") || !strings.Contains(err.Error(), "rename it, drop ") || !strings.Contains(err.Error(), "reprise_records_migrations and run Migrate") {
 			t.Errorf("Migrate: %v", err)
 		}
 	}
@@ -248,4 +281,37 @@ func (s *Schema) Foreign(t *testing.T) {
 	labtest.Exec(t, db, "DROP TABLE IF EXISTS reprise_records_migrations")
 	labtest.Must(t, s.Migrate(t.Context(), db, nil))
 	labtest.Must(t, s.Open(t.Context(), db, nil))
+}
+
+// LetsOthersGoOn is a test: others use the table while a transaction that has read it,
+// such as that of a backup, keeps a migration waiting, of which the query waits counts
+// the statements that wait.
+func (s *Schema) LetsOthersGoOn(t *testing.T, waits string) {
+	t.Helper()
+	db := s.Pool()
+	labtest.Must(t, s.Migrate(t.Context(), db, nil))
+	st, err := s.New(db, nil)
+	labtest.Must(t, err)
+	next, err := s.New(s.Pool(), nil)
+	labtest.Must(t, err)
+	migrate := NextRelease(next, "ALTER TABLE {records} ADD COLUMN later INTEGER NOT NULL DEFAULT 7")
+	backup, err := db.BeginTx(t.Context(), nil)
+	labtest.Must(t, err)
+	t.Cleanup(func() { _ = backup.Rollback() })
+	labtest.Exec(t, backup, "SELECT COUNT(*) FROM reprise_records")
+	done := make(chan error, 1)
+	go func() { done <- migrate(t.Context()) }()
+	for range 2 {
+		labtest.Eventually(t, "the migration waits", func() bool {
+			n := 0
+			labtest.Must(t, db.QueryRowContext(t.Context(), waits).Scan(&n))
+			return n == 1
+		})
+		for range 4 {
+			labtest.Must(t, life(t.Context(), st))
+		}
+	}
+	labtest.Must(t, backup.Rollback())
+	labtest.Must(t, <-done)
+	WantFinding(t, "the next release", next, 0, "")
 }

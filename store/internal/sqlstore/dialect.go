@@ -121,19 +121,27 @@ type Dialect struct {
 	Steps    []Step
 	Versions string
 
+	// Calls is a query that fails if a function is missing that statements of this release
+	// call. Empty means that they call none.
+	Calls string
+
 	// Alone begins the transaction, or makes the session, in which one process migrates a
 	// table. It fails with a busy error while there is another one.
 	Alone func(ctx context.Context, on Conn, table string) error
 
 	// Missing reports whether an error says that a table does not exist, and Done whether it
 	// says that a statement of a step has had its effect already. A nil Done means never:
-	// a step is executed as a whole or not at all.
+	// the steps are executed as a whole or not at all.
 	Missing, Done func(err error) bool
 
 	// Classify returns the sentinel for a driver's error, or [ErrLostRace]. committing says
 	// that a commit failed. When another statement fails, its transaction is rolled back.
 	// Classify gets no error of a context.
 	Classify func(err error, committing bool) error
+
+	// Advice returns the remedy for the failure of an operation, as the end of its text, or
+	// an empty text if none is known. Nil means never.
+	Advice func(op string, err error) string
 
 	// Retires reports whether a connection must be closed after err, and ReadOnly whether
 	// err is the refusal of a write by a server that has become read-only. Nil means never.
@@ -188,4 +196,8 @@ type Writer interface {
 	// operation, which must not have written anything, but no other operation in the same
 	// transaction. Write returns errors that wrap a sentinel of package store.
 	Write(ctx context.Context, op string, f func(context.Context, Conn) error) error
+
+	// Lend calls f with a connection, and closes it if f says that it is broken. It returns
+	// an error if it did not call f.
+	Lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error
 }

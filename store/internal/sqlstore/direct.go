@@ -12,17 +12,18 @@ import (
 // an operation commits at once, so an operation must be repeatable after each of its
 // statements.
 type Direct struct {
-	// With calls f with a connection, and closes it if f says that it is broken. It returns
-	// an error if it did not call f.
-	With    func(ctx context.Context, op string, f func(on Conn) (broken bool)) error
+	With    func(ctx context.Context, op string, f func(on Conn) (broken bool)) error // see Lend
 	Dialect *Dialect
 }
 
 // NewDirect returns the writer over a pool.
 func NewDirect(db *Pool, d *Dialect) *Direct {
-	return &Direct{Dialect: d, With: func(ctx context.Context, _ string, f func(Conn) bool) error {
-		return db.with(ctx, func(on connection) bool { return f(on) })
-	}}
+	return &Direct{Dialect: d, With: db.lend}
+}
+
+// Lend implements [Writer].
+func (w *Direct) Lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error {
+	return w.With(ctx, op, f)
 }
 
 // Write implements [Writer].

@@ -67,7 +67,11 @@ func (d *Dialect) fail(op string, err error, committing bool) error {
 	if errors.Is(sentinel, ErrLostRace) {
 		return fmt.Errorf("%w: %s: %s: %w: %s", store.ErrBusy, d.Name, op, ErrLostRace, err.Error())
 	}
-	return fmt.Errorf("%w: %s: %s: %s", sentinel, d.Name, op, err.Error())
+	advice := ""
+	if d.Advice != nil {
+		advice = d.Advice(op, err)
+	}
+	return fmt.Errorf("%w: %s: %s: %s%s", sentinel, d.Name, op, err.Error(), advice)
 }
 
 func isContext(err error) bool {

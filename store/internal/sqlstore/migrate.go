@@ -40,8 +40,19 @@ func (t *Table) Migrate(ctx context.Context) error {
 	case applied >= len(list):
 		return t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
 	}
+	for {
+		// A statement that waits for the transactions on the table gives up, because later users
+		// of the table wait behind it. They go on between two tries.
+		if err := t.migrateAlone(ctx, list); !errors.Is(err, store.ErrBusy) || !sleep(ctx, time.Second) {
+			return err
+		}
+	}
+}
+
+// migrateAlone applies the missing steps once no other process migrates the table.
+func (t *Table) migrateAlone(ctx context.Context, list []Migration) error {
 	var result error
-	err = t.DB.with(ctx, func(on connection) (broken bool) {
+	err := t.Writer.Lend(ctx, "migrate", func(on Conn) (broken bool) {
 		if result = t.Dialect.alone(ctx, on, t.Options.Table); result == nil {
 			result = t.migrate(ctx, on, list)
 		}
@@ -49,13 +60,13 @@ func (t *Table) Migrate(ctx context.Context) error {
 		if result != nil {
 			end = "ROLLBACK"
 		}
-		ended := on.execute(context.WithoutCancel(ctx), end)
+		_, ended := on.Exec(t.Dialect.rest(ctx), end)
 		if result == nil {
 			result = t.Dialect.FailCommit("migrate", ended)
 		}
-		// The end of the session frees its lock, whatever became of the statements, and its
-		// limits go with it. The session of an embedded database may be the database.
-		return ended != nil || !t.Dialect.Embedded
+		// Where each statement commits, the session has the lock and its limits, and its end
+		// frees both, whatever became of the statements.
+		return ended != nil || t.Dialect.Done != nil
 	})
 	return t.Dialect.Fail("migrate", errors.Join(err, result))
 }
@@ -88,18 +99,13 @@ func (t *Table) migrate(ctx context.Context, on Conn, list []Migration) error {
 	return t.accept(ctx, on, max(applied, len(list)))
 }
 
-// apply executes a statement of a step, which waits for those who use the table. It lets
-// the others go on between two tries.
+// apply executes a statement of a step.
 func (t *Table) apply(ctx context.Context, on Conn, statement string) error {
-	for {
-		_, err := on.Exec(ctx, statement)
-		if err != nil && t.Dialect.Done != nil && t.Dialect.Done(err) {
-			return nil
-		}
-		if err = t.Dialect.Fail("migrate", err); !errors.Is(err, store.ErrBusy) || !sleep(ctx, time.Second) {
-			return err
-		}
+	_, err := on.Exec(ctx, statement)
+	if err != nil && t.Dialect.Done != nil && t.Dialect.Done(err) {
+		return nil
 	}
+	return t.Dialect.Fail("migrate", err)
 }
 
 // accept returns an error for a schema that this release cannot use, and logs a warning
@@ -149,11 +155,14 @@ func (t *Table) judgeSchema(ctx context.Context, on Conn, applied int) (f store.
 	case applied < known:
 		return t.schemaFinding(store.Unsafe, "it has version %d and this release needs %d; "+advice, applied, known), true, nil
 	}
-	_, err = t.look(ctx, on, store.ID{})
+	if _, err = t.look(ctx, on, store.ID{}); err == nil && t.Dialect.Calls != "" {
+		err = on.Query(ctx, t.Dialect.Calls, func(Row) error { return nil })
+	}
+	cause := err
 	switch err = t.Dialect.Fail("read", err); {
 	case errors.Is(err, store.ErrMisconfigured):
-		return t.schemaFinding(store.Unsafe, "it has version %d and this release needs %d, but it cannot be read, which Migrate does not mend: "+
-			"%v; if it is missing or of another program, rename it, drop %s_migrations and run Migrate", applied, known, err, t.Options.Table), true, nil
+		return t.schemaFinding(store.Unsafe, "it has version %d and this release needs %d, but it cannot be used, which Migrate does not mend: "+
+			"%v; if it is missing or of another program, rename it, drop %s_migrations and run Migrate", applied, known, cause, t.Options.Table), true, nil
 	case err != nil:
 		return f, false, err
 	case applied > known:

@@ -150,6 +150,8 @@ func TestEntryThatWasBegunOutlastsTheOtherRenewers(t *testing.T) {
 // failing is a Writer whose calls begin an entry and then fail, each with the next error,
 // and from then on with the last.
 type failing struct {
+	Writer
+
 	calls atomic.Int64
 	errs  []error
 }

@@ -86,10 +86,10 @@ func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 		"full-page-writes":   `ALTER SYSTEM SET full_page_writes = on;`,
 		"in-recovery":        `target_session_attrs=read-write in the URL`,
 		"unlogged":           `ALTER TABLE "billing"."reprise_records" SET LOGGED;`,
-		"schema-version":     `reprise migrate apply --schema billing`,
+		"schema":             `reprise migrate apply --schema billing`,
 		"privileges":         `GRANT USAGE ON SCHEMA "billing" TO "odd ""role";`,
 	} {
-		if got := remedy(st, &store.Finding{Code: code}); len(got) == 0 || got[0] != want {
+		if got := remedy(st, &store.Finding{Code: code, Detail: "run Migrate, or apply what Migrations returns"}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}

@@ -79,8 +79,14 @@ func postgresRemedy(store *connect.Store, f *store.Finding) []string {
 		return []string{"target_session_attrs=read-write in the URL"}
 	case "unlogged":
 		return []string{"ALTER TABLE " + pgx.Identifier{orDefault(store.Config.Schema, reprisepg.DefaultSchema), orDefault(store.Config.Table, reprisepg.DefaultTable)}.Sanitize() + " SET LOGGED;"}
-	case "schema-version":
-		return []string{tableLine("migrate apply", store)}
+	case "schema":
+		switch {
+		case containsAny(f.Detail, "SQLSTATE 42501"):
+			return grants(store)
+		case containsAny(f.Detail, "run Migrate, or"):
+			return []string{tableLine("migrate apply", store)}
+		}
+		return nil
 	case "privileges":
 		return grants(store)
 	case "other-grants":

@@ -2,75 +2,58 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // oldestServer is the oldest major version that this package is tested with.
 const oldestServer = 15
 
-// FindingCodes are the codes of every finding, of both stores.
+// FindingCodes are the codes of every finding.
 var FindingCodes = []string{
 	"server-version", "in-recovery", "read-only", "synchronous-commit", "fsync", "full-page-writes", "isolation", "notices",
-	"statement-cache", "schema-version", "privileges", "unlogged", "other-grants", "unpurged", "pool-size",
+	"statement-cache", "schema", "privileges", "unlogged", "other-grants", "unpurged",
 }
 
 // Check checks the settings of the server as a connection of this pool sees them, the
 // schema, the privileges of the role, and whether the settings of pgx suit a pooler.
 func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
-	session, err := t.Db.Acquire(ctx, "check")
+	server, err := t.readSettings(ctx)
 	if err != nil {
 		return nil, err
-	}
-	defer session.Release()
-	var list []store.Finding
-	err = session.Do(func(conn *pgx.Conn) error {
-		var err error
-		list, err = t.checkOn(ctx, conn)
-		return err
-	})
-	return list, err
-}
-
-func (t *Table) checkOn(ctx context.Context, conn *pgx.Conn) ([]store.Finding, error) {
-	server, err := readSettings(ctx, conn)
-	if err != nil {
-		return nil, wire.Fail("check", err)
 	}
 	list := server.findings()
-	known, err := Migrations(t.Options)
+	if server.recovery { // the store does not read the table of a standby
+		return list, nil
+	}
+	schema, found, err := t.CheckSchema(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := readSchema(ctx, conn, &t.Names, len(known))
-	switch {
-	case wire.HasCode(err, wire.CodeNoPrivilege):
-		return append(list, privilegeFinding("SELECT on "+t.Names.migrations)), nil
-	case err != nil:
-		return nil, wire.Fail("check", err)
-	}
-	if finding, noticed := found.finding(); noticed {
-		list = append(list, finding)
-		if finding.Severity == store.Unsafe {
-			return list, nil // the tables or functions that the next checks need are missing
+	if found {
+		list = append(list, schema)
+		if schema.Severity == store.Unsafe {
+			return list, nil // the table or functions that the next checks need are missing
 		}
 	}
-	table, err := t.readTable(ctx, conn)
+	table, err := t.readTable(ctx)
 	if err != nil {
-		return nil, wire.Fail("check", err)
+		return nil, err
 	}
 	return append(list, table.findings()...), nil
 }
 
-func logWarning(ctx context.Context, logger *slog.Logger, f store.Finding) {
-	logger.LogAttrs(ctx, slog.LevelWarn, "reprisepg: "+f.Detail, slog.String("code", f.Code))
+// query reads the one row of a query of Check.
+func (t *Table) query(ctx context.Context, statement string, args []any, to ...any) error {
+	return t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
+		return c.Query(ctx, statement, func(row sqlstore.Row) error { return row.Scan(to...) }, args...)
+	})
 }
 
 // settings are the settings of the server and the session, as a connection of the pool
@@ -88,23 +71,25 @@ type settings struct {
 	observed bool
 }
 
-func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
-	var (
-		s   settings
-		pid uint32
-	)
-	err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
-		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync'),
-		current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
-		pgx.QueryExecModeExec).Scan(&s.version, &s.recovery, &pid,
-		&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
-	s.pooled = pid != conn.PgConn().PID() // a pooler invents process IDs
-	s.observed = wire.Observed(conn)
-	switch conn.Config().DefaultQueryExecMode {
-	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
-	default:
-		s.caches = true
-	}
+func (t *Table) readSettings(ctx context.Context) (s settings, err error) {
+	err = t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
+		var pid uint32
+		err := c.Query(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
+			current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync'),
+			current_setting('full_page_writes'), current_setting('default_transaction_read_only'), current_setting('default_transaction_isolation')`,
+			func(row sqlstore.Row) error {
+				return row.Scan(&s.version, &s.recovery, &pid,
+					&s.synchronousCommit, &s.standbys, &s.fsync, &s.fullPages, &s.readOnly, &s.isolation)
+			})
+		s.pooled = pid != c.conn.PgConn().PID() // a pooler invents process IDs
+		s.observed = wire.Observed(c.conn)
+		switch c.conn.Config().DefaultQueryExecMode {
+		case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+		default:
+			s.caches = true
+		}
+		return err
+	})
 	return s, err
 }
 
@@ -143,18 +128,17 @@ type tableState struct {
 	overdue  int64    // days since the oldest record should have been purged
 }
 
-func (t *Table) readTable(ctx context.Context, conn *pgx.Conn) (tableState, error) {
+func (t *Table) readTable(ctx context.Context) (tableState, error) {
 	var (
 		n                                 = &t.Names
 		state                             = tableState{name: n.records}
 		read, write, update, remove, call bool
 	)
-	err := conn.QueryRow(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::regclass),
-		has_table_privilege($1::regclass, 'SELECT'), has_table_privilege($1::regclass, 'INSERT'),
-		has_table_privilege($1::regclass, 'UPDATE'), has_table_privilege($1::regclass, 'DELETE'),
-		(SELECT bool_and(has_function_privilege(f::regprocedure, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
-		pgx.QueryExecModeExec, n.records, n.signatures).
-		Scan(&state.unlogged, &read, &write, &update, &remove, &call)
+	err := t.query(ctx, `SELECT (SELECT relpersistence <> 'p' FROM pg_class WHERE oid = $1::text::regclass),
+		has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'INSERT'),
+		has_table_privilege($1, 'UPDATE'), has_table_privilege($1, 'DELETE'),
+		(SELECT bool_and(has_function_privilege(f, 'EXECUTE')) FROM unnest($2::text[]) AS f)`,
+		[]any{n.records, n.signatures}, &state.unlogged, &read, &write, &update, &remove, &call)
 	for _, p := range []struct {
 		granted bool
 		name    string
@@ -169,16 +153,11 @@ func (t *Table) readTable(ctx context.Context, conn *pgx.Conn) (tableState, erro
 			state.missing = append(state.missing, p.name)
 		}
 	}
-	if err != nil || len(state.missing) > 0 {
-		return state, err
+	if err == nil && len(state.missing) == 0 {
+		err = t.query(ctx, t.Statements.others, []any{n.migrations}, &state.others)
 	}
-	err = conn.QueryRow(ctx, t.Statements.others, pgx.QueryExecModeExec, n.migrations).Scan(&state.others)
-	if err != nil {
-		return state, err
-	}
-	err = conn.QueryRow(ctx, t.Statements.unpurged, pgx.QueryExecModeExec).Scan(&state.overdue)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+	if err == nil && len(state.missing) == 0 {
+		err = t.query(ctx, t.Statements.unpurged, nil, &state.overdue) // no row means that nothing is due
 	}
 	return state, err
 }
@@ -192,14 +171,8 @@ func (t *tableState) findings() []store.Finding {
 		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
 	list.add(t.overdue > 0, store.Warning, "unpurged",
 		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.Purge turns them off, and delete what is due with reprise purge", t.overdue)
-	if len(t.missing) > 0 {
-		list = append(list, privilegeFinding(strings.Join(t.missing, ", ")))
-	}
+	list.add(len(t.missing) > 0, store.Unsafe, "privileges", "the role lacks %s; give it what reprisepg.Grants returns", strings.Join(t.missing, ", "))
 	return list
-}
-
-func privilegeFinding(missing string) store.Finding {
-	return store.Finding{Code: "privileges", Severity: store.Unsafe, Detail: "the role lacks " + missing + "; give it what reprisepg.Grants returns"}
 }
 
 // findings collects the findings of a check.

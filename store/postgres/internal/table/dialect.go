@@ -3,7 +3,9 @@ package table
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -34,16 +36,37 @@ func newDialect(n *Names) *sqlstore.Dialect {
 		Numbered: true,
 		Estimate: "SELECT CASE WHEN reltuples > 0 AND relpages > 0 THEN reltuples / relpages * (pg_relation_size(oid) / current_setting('block_size')::bigint) " +
 			"ELSE 0 END::bigint FROM pg_class WHERE oid = " + n.literal() + "::regclass",
-		Quote:    func(string) string { return n.records },
+		Quote: func(name string) string {
+			schema, table, _ := strings.Cut(name, ".")
+			return pgx.Identifier{schema, table}.Sanitize()
+		},
+		Steps:    n.steps(),
+		Versions: versions,
+		Calls:    "SELECT '" + strings.Join(n.signatures, "'::regprocedure, '") + "'::regprocedure",
+		Alone:    n.alone,
+		Missing:  func(err error) bool { return wire.HasCode(err, wire.CodeNoTable) },
 		Classify: classify,
 		Retires:  retires,
 		ReadOnly: func(err error) bool { return wire.HasCode(err, wire.CodeReadOnly) },
+		Advice:   advice,
 	}
+}
+
+// advice returns the remedy for a failure. That of a migration may be to use another
+// role.
+func advice(op string, err error) string {
+	switch {
+	case op != "migrate":
+		return wire.Advice(err)
+	case wire.HasCode(err, wire.CodeNoPrivilege):
+		return "; migrate as the owner of the tables, or with a role that has CREATE on the schema, and on the database if the schema is missing"
+	}
+	return ""
 }
 
 // classify returns the sentinel for a failure of the server or of a connection.
 func classify(err error, committing bool) error {
-	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock) {
+	if wire.HasCode(err, wire.CodeSerialization, wire.CodeDeadlock, wire.CodeLockTimeout) {
 		return sqlstore.ErrLostRace
 	}
 	class := wire.Class(err)

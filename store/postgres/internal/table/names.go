@@ -1,7 +1,6 @@
 package table
 
 import (
-	"hash/fnv"
 	"io/fs"
 	"strings"
 
@@ -19,10 +18,11 @@ const (
 
 // Names are the objects of the schema of one table, quoted.
 type Names struct {
-	schema, table            string // not quoted
-	records, migrations, due string
-	functions                []string // in the order of the variable functions
-	signatures               []string // the same, with the types of their parameters
+	schema              string // not quoted
+	table               string // not quoted, with the schema
+	records, migrations string
+	functions           []string // in the order of the variable functions
+	signatures          []string // the same, with the types of their parameters
 }
 
 // functions are the functions that this release calls: the placeholder, the suffix with
@@ -35,24 +35,12 @@ var functions = []struct{ placeholder, suffix, parameters string }{
 // NewNames returns the names of the table that o names.
 func NewNames(o Options) Names {
 	quote := func(suffix string) string { return pgx.Identifier{o.Schema, o.Table + suffix}.Sanitize() }
-	n := Names{
-		schema: o.Schema, table: o.Table,
-		records:    quote(""),
-		migrations: quote("_migrations"),
-		due:        pgx.Identifier{o.Table + "_due_at"}.Sanitize(),
-	}
+	n := Names{schema: o.Schema, table: o.Schema + "." + o.Table, records: quote(""), migrations: quote("_migrations")}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
 		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")
 	}
 	return n
-}
-
-// lock returns the key of the advisory lock on the whole table for a kind of work.
-func (n *Names) lock(work string) int64 {
-	key := fnv.New64a()
-	_, _ = key.Write([]byte("reprise " + work + " " + n.schema + "." + n.table))
-	return int64(key.Sum64()) //nolint:gosec // any 64 bits do
 }
 
 // Load returns a statement of this table: the text of sql/file.sql, without its comments.
@@ -76,8 +64,6 @@ func (n *Names) fill(text string) string {
 		"{late}", late,
 		"{records}", n.records,
 		"{records_literal}", n.literal(),
-		"{migrations}", n.migrations,
-		"{due_index}", n.due,
 	}
 	for i, f := range functions {
 		pairs = append(pairs, "{"+f.placeholder+"}", n.functions[i])
@@ -86,7 +72,7 @@ func (n *Names) fill(text string) string {
 }
 
 // literal is the name of the table as a text of SQL.
-func (n *Names) literal() string { return "'" + strings.ReplaceAll(n.records, "'", "''") + "'" }
+func (n *Names) literal() string { return "'" + n.records + "'" }
 
 // readSQL returns an embedded file. It panics if the file is missing, which is a bug in
 // this package.

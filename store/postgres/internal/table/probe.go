@@ -24,10 +24,8 @@ func (t *Table) rowSecurityAdvice(ctx context.Context) string {
 		active bool
 		role   string
 	)
-	if err := t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
-		return c.Query(ctx, "SELECT row_security_active($1::text::regclass), current_user::text",
-			func(row sqlstore.Row) error { return row.Scan(&active, &role) }, t.Names.records)
-	}); err != nil || !active {
+	err := t.query(ctx, "SELECT row_security_active($1::text::regclass), current_user::text", []any{t.Names.records}, &active, &role)
+	if err != nil || !active {
 		return ""
 	}
 	return fmt.Sprintf("; row-level security applies to this role: CREATE POLICY reprise ON %s TO %s USING (true) WITH CHECK (true)",

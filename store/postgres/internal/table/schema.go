@@ -2,64 +2,77 @@ package table
 
 import (
 	"context"
-	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// querier is the common interface of a connection and a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+// Migrations returns every step of the schema, in order.
+func Migrations(o Options) []sqlstore.Migration {
+	n := NewNames(o)
+	return newDialect(&n).Migrations(n.table)
 }
 
-// schema is the state of the schema of a table in a database.
-type schema struct {
-	applied, known int
-	lacking        bool // a function that this release calls is missing, although applied ≥ known
+// Grants returns the GRANT statements for a role that runs the stores.
+func Grants(o Options, role string) string {
+	n, to := NewNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{n.schema}.Sanitize() + to +
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + n.records + to +
+		"GRANT EXECUTE ON FUNCTION " + strings.Join(n.functions, ", ") + to +
+		"GRANT SELECT ON " + n.migrations + to
 }
 
-func readSchema(ctx context.Context, q querier, n *Names, known int) (schema, error) {
-	found := schema{known: known}
-	var err error
-	if found.applied, err = appliedVersion(ctx, q, n); err != nil || found.applied < known {
-		return found, err
+// The statements of a step are apart by an empty line, and those within a function are
+// not.
+const betweenStatements = ";\n\n"
+
+// steps returns the steps of the schema: the files of sql/migrations. If a condition that
+// a step shares with the statements changes, the step gets a copy of the old one.
+func (n *Names) steps() []sqlstore.Step {
+	const folder = "sql/migrations/"
+	files, err := fs.Glob(sqlFiles, folder+"*.sql")
+	if err != nil {
+		panic(err) // a bug in this package
 	}
-	err = q.QueryRow(ctx, "SELECT bool_or(to_regprocedure(f) IS NULL) FROM unnest($1::text[]) AS f",
-		pgx.QueryExecModeExec, n.signatures).Scan(&found.lacking)
-	return found, err
+	statements := func(file string) []string {
+		return strings.Split(strings.TrimSuffix(n.fill(readSQL(sqlFiles, folder+file)), ";\n"), betweenStatements)
+	}
+	list := make([]sqlstore.Step, len(files))
+	for i, file := range files {
+		base := strings.TrimPrefix(file, folder)
+		_, name, _ := strings.Cut(strings.TrimSuffix(base, ".sql"), "_")
+		list[i] = sqlstore.Step{Name: name, Up: statements(base), Down: statements("down/" + base)}
+	}
+	return list
 }
 
-// finding returns the fault of the schema, and false if it is that of this release.
-func (s schema) finding() (store.Finding, bool) {
-	f := store.Finding{Code: "schema-version", Severity: store.Unsafe}
-	switch {
-	case s.applied == 0:
-		f.Detail = "the tables do not exist, or this role cannot see them; run reprisepg.Migrate, or apply what reprisepg.Migrations returns"
-	case s.applied < s.known:
-		f.Detail = fmt.Sprintf("the schema has version %d and this release needs %d; run reprisepg.Migrate, or apply what reprisepg.Migrations returns", s.applied, s.known)
-	case s.lacking:
-		f.Detail = fmt.Sprintf("the schema has version %d and lacks a function that this release calls; unless another release uses it, drop its tables and functions and run reprisepg.Migrate", s.applied)
-	case s.applied > s.known:
-		f.Severity = store.Warning
-		f.Detail = fmt.Sprintf("the schema has version %d, newer than the %d that this release knows", s.applied, s.known)
-	default:
-		return f, false
-	}
-	return f, true
-}
+// versions creates the table of the steps that were applied.
+const versions = "CREATE TABLE IF NOT EXISTS {migrations} (version integer NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
 
-// appliedVersion reads which version the schema has; 0 means that there is none.
-func appliedVersion(ctx context.Context, q querier, n *Names) (int, error) {
-	var exists bool
-	err := q.QueryRow(ctx,
-		"SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2)",
-		pgx.QueryExecModeExec, n.schema, n.table+"_migrations").Scan(&exists)
-	if err != nil || !exists {
-		return 0, err
+// alone begins a transaction, waits for the others that migrate a table of the schema,
+// and creates the schema if it is missing. At a stricter level, the snapshot would be
+// older than the lock, and miss what another process has just migrated. The server ends
+// the transaction of a machine that vanished. A statement that waits for the transactions
+// that use the table gives up after a second.
+func (n *Names) alone(ctx context.Context, on sqlstore.Conn, _ string) error {
+	if _, err := on.Exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
+		return err
 	}
-	var version int
-	err = q.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+n.migrations, pgx.QueryExecModeExec).Scan(&version)
-	return version, err
+	ignore := func(sqlstore.Row) error { return nil }
+	err := on.Query(ctx, "SELECT set_config('lock_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '10s', true)", ignore)
+	if err == nil {
+		err = on.Query(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))", ignore, "reprise migrate "+n.schema)
+	}
+	exists := false
+	if err == nil {
+		err = on.Query(ctx, "SELECT set_config('lock_timeout', '1s', true), EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text)",
+			func(row sqlstore.Row) error { return row.Scan(nil, &exists) }, n.schema)
+	}
+	if err == nil && !exists { // IF NOT EXISTS would need the privilege even if the schema exists
+		_, err = on.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{n.schema}.Sanitize())
+	}
+	return err
 }

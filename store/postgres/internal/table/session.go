@@ -71,8 +71,12 @@ func (c *connection) end(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	c.table.ReportMissing(ctx, err)
-	return wire.Advised(err)
+	switch c.op {
+	case "version", "check", "migrate": // whose callers find out
+	default:
+		c.table.ReportMissing(ctx, err)
+	}
+	return err
 }
 
 // Use calls f with a connection for an operation that writes, and again while it loses

@@ -55,7 +55,7 @@ func New(db wire.Database, o Options) (*Table, error) {
 	t := &Table{Db: db, Options: o, Names: NewNames(o), Sender: wire.Sender{Logger: o.Logger}}
 	t.Statements = newStatements(&t.Names)
 	d := newDialect(&t.Names)
-	t.Table = sqlstore.NewTable(nil, d, sqlstore.Options{Table: o.Schema + "." + o.Table, Purge: o.Purge, Logger: o.Logger},
+	t.Table = sqlstore.NewTable(nil, d, sqlstore.Options{Table: t.Names.table, Purge: o.Purge, Logger: o.Logger},
 		&sqlstore.Direct{With: t.with, Dialect: d})
 	t.Spare(t.Db.Use().Limit)
 	t.Own = own{t}

@@ -17,6 +17,7 @@ const (
 	CodeSerialization   = "40001"
 	CodeDeadlock        = "40P01"
 	CodeDiskFull        = "53100"
+	CodeLockTimeout     = "55P03"
 	CodeDivisionByZero  = "22012" // a condition of same.sql or complete.sql does not hold
 	CodeReadOnly        = "25006"
 	CodeUnsupported     = "0A000"
@@ -43,19 +44,11 @@ var misconfigured = []string{"26", "28", "3D", "3F", "42"}
 // Fail wraps the failure of a statement in the sentinel of its class. It keeps the text
 // of err but not err itself, because its detail can quote a row.
 func Fail(op string, err error) error {
-	return fmt.Errorf("%w: postgres: %s: %s%s", Class(err), op, err.Error(), advice(err))
+	return fmt.Errorf("%w: postgres: %s: %s%s", Class(err), op, err.Error(), Advice(err))
 }
 
-// Advised adds the remedy for a failure to its text, if one is known.
-func Advised(err error) error {
-	if text := advice(err); text != "" {
-		return fmt.Errorf("%w%s", err, text)
-	}
-	return err
-}
-
-// advice returns the remedy for a failure, or an empty text if none is known.
-func advice(err error) string {
+// Advice returns the remedy for a failure, or an empty text if none is known.
+func Advice(err error) string {
 	switch {
 	case HasCode(err, CodeNoTable, CodeNoColumn, CodeNoFunction, CodeNoSchema):
 		return "; the schema is missing or older than this release: run reprisepg.Migrate, or apply what reprisepg.Migrations returns"

@@ -80,7 +80,7 @@ func TestAdviceNamesTheRemedy(t *testing.T) {
 		CodeNoTable: "run reprisepg.Migrate", CodeNoColumn: "run reprisepg.Migrate", CodeNoFunction: "run reprisepg.Migrate",
 		CodeNoSchema: "run reprisepg.Migrate", CodeNoPrivilege: "what reprisepg.Grants returns", CodeDiskFull: "",
 	} {
-		if got := advice(pgtest.ServerError("ERROR", code)); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := Advice(pgtest.ServerError("ERROR", code)); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}

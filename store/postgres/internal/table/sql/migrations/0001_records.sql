@@ -7,7 +7,7 @@
 --
 -- The fill factor reserves 2 % of a page for updates. The server removes dead row versions from a page once less than 10 % of it are free;
 -- with a larger reserve it would leave each page with a dead version for every record.
-CREATE TABLE {records} (
+CREATE TABLE IF NOT EXISTS {records} (
 	fence        bigint   NOT NULL, -- from the server's clock
 	claimed_at   bigint   NOT NULL, -- the claim of the attempt that the record shows
 	lease_until  bigint   NOT NULL, -- of a completed record: when it was completed
@@ -30,7 +30,7 @@ CREATE TABLE {records} (
 	payload      bytea              -- NULL once its replay has ended
 ) WITH (fillfactor = 98, autovacuum_vacuum_scale_factor = 0.02);
 
-CREATE INDEX {due_index} ON {records} (due_at);
+CREATE INDEX ON {records} (due_at);
 
 -- The names of the functions have a version. A release that needs other functions creates them beside these, so that a rolling deploy
 -- runs both releases.
@@ -45,7 +45,7 @@ CREATE INDEX {due_index} ON {records} (due_at);
 --
 -- Another transaction that is creating one of the records must not hold up the other calls: hence lock_timeout. Without the other settings
 -- the server would plan anew for each number of IDs, or keep a plan that reads the whole table because it was small once.
-CREATE FUNCTION {claims}(bytea[], bytea[], bytea[], bigint[], bigint[], bigint[], text[], smallint[], text[], boolean)
+CREATE OR REPLACE FUNCTION {claims}(bytea[], bytea[], bytea[], bigint[], bigint[], bigint[], text[], smallint[], text[], boolean)
 RETURNS TABLE (id bytea, version smallint, state smallint, owner bytea, fingerprint bytea, attempt integer, fence bigint,
 	lease_until bigint, valid_until bigint, clock bigint, at_most_once smallint, size integer, payload bytea)
 LANGUAGE plpgsql
@@ -90,7 +90,7 @@ $function$;
 
 -- The completions of several attempts. Parameters, all of one length and in the order of the IDs, which differ: $1 ids, $2 owners, $3
 -- payloads, $4 retentions, $5 horizons. It returns the records that it completed; each of the others is completed alone.
-CREATE FUNCTION {completes}(bytea[], bytea[], bytea[], bigint[], bigint[]) RETURNS TABLE (id bytea, owner bytea)
+CREATE OR REPLACE FUNCTION {completes}(bytea[], bytea[], bytea[], bigint[], bigint[]) RETURNS TABLE (id bytea, owner bytea)
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '50ms'
 AS $function$
@@ -114,11 +114,3 @@ BEGIN
 		RETURNING r.id, r.owner;
 END
 $function$;
-
--- The versions of this schema that were applied.
-CREATE TABLE {migrations} (
-	version    integer     NOT NULL PRIMARY KEY,
-	applied_at timestamptz NOT NULL DEFAULT now()
-);
-
-INSERT INTO {migrations} (version) VALUES (1);

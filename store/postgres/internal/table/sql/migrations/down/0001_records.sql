@@ -1,4 +1,4 @@
 -- Every record goes with it.
 DROP FUNCTION {claims}, {completes};
 
-DROP TABLE {records}, {migrations};
+DROP TABLE {records};

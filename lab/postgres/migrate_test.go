@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/pressly/goose/v3"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/lab/internal/schematest"
+	"github.com/reprise-go/reprise/servers"
+	reprisepg "github.com/reprise-go/reprise/store/postgres"
+)
+
+func TestPostgresMigrationsNeverChange(t *testing.T) {
+	t.Parallel()
+	list, err := reprisepg.Migrations(reprisepg.Config{})
+	labtest.Must(t, err)
+	schematest.NeverChange(t, list, "39ea3b35fc358b975be5749c459db60f43977afcb2389dfad5249db8ab59bd6e")
+}
+
+// pgBare returns a new schema without the tables.
+func pgBare(t *testing.T) *pgFixture {
+	t.Helper()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(4))
+	f.exec(t, "DROP SCHEMA "+f.Config.Schema+" CASCADE; CREATE SCHEMA "+f.Config.Schema)
+	return f
+}
+
+// schema is that of the fixture.
+func (f *pgFixture) schema(t *testing.T) *schematest.Schema {
+	t.Helper()
+	list, err := reprisepg.Migrations(f.Config)
+	labtest.Must(t, err)
+	config := func(logger *slog.Logger) reprisepg.Config {
+		return reprisepg.Config{Schema: f.Config.Schema, Logger: logger, Accept: []string{"fsync"}} // which test servers run without
+	}
+	return &schematest.Schema{
+		Pool: func() *sql.DB {
+			return labtest.NewDB(t, f.Pool.Config().ConnString(), labtest.SessionParam("search_path", f.Config.Schema))
+		},
+		Dialect: goose.DialectPostgres, Migrations: list,
+		New: func(db *sql.DB, logger *slog.Logger) (labtest.TransactorStore, error) {
+			return reprisepg.NewSQL(db, config(logger))
+		},
+		Open: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			_, err := reprisepg.OpenSQL(ctx, db, config(logger))
+			return err
+		},
+		Migrate: func(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+			return reprisepg.MigrateSQL(ctx, db, config(logger))
+		},
+		Version: func(ctx context.Context, db *sql.DB) (int, error) {
+			return reprisepg.SchemaVersionSQL(ctx, db, config(nil))
+		},
+	}
+}
+
+func TestPostgresNextReleaseMigratesWhileThisOneRuns(t *testing.T) {
+	t.Parallel()
+	pgBare(t).schema(t).Rollout(t, reprisepg.SQLTx)
+}
+
+func TestPostgresTableOfAnotherProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	pgBare(t).schema(t).Foreign(t)
+}
+
+func TestPostgresMigrationLetsOthersGoOn(t *testing.T) {
+	t.Parallel()
+	pgBare(t).schema(t).LetsOthersGoOn(t, "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE%' || current_schema || '%'")
+}
+
+// TestPostgresAnotherToolMigrates: with goose, or with the texts; each direction is
+// complete.
+func TestPostgresAnotherToolMigrates(t *testing.T) {
+	t.Parallel()
+	f := pgBare(t)
+	schema := f.schema(t)
+	schema.AnotherTool(t)
+	for _, m := range schema.Migrations {
+		f.exec(t, m.SQL)
+	}
+	if codes := pgFindings(t, f.Leased(t)); len(codes) != 0 {
+		t.Errorf("check of a fresh schema finds %v", codes)
+	}
+	pgLeasedLife(t, f.Leased(t))
+	for _, m := range slices.Backward(schema.Migrations) {
+		f.exec(t, m.Down)
+	}
+	if left := pgValue[int](t, f.Pool, `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = $1::regnamespace AND relname LIKE 'reprise%')
+		+ (SELECT count(*) FROM pg_proc WHERE pronamespace = $1::regnamespace)`, f.Config.Schema); left != 0 {
+		t.Errorf("%d relations and functions are left", left)
+	}
+}
+
+// TestPostgresMigrateAtOnce: many processes may bring two tables of a schema up at the
+// same time, whatever isolation the role has by default, over a pool and over a *sql.DB,
+// also where the schema itself is missing.
+func TestPostgresMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	schema := "Migrate$" + pgSetup(t, server).Config.Schema
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+		option := labtest.SessionParam("default_transaction_isolation", string(level))
+		pool := labtest.NewPool(t, server.URL(), option, labtest.MaxConns(10))
+		db := labtest.NewDB(t, server.URL(), option, labtest.MaxConns(10))
+		c := [2]reprisepg.Config{}
+		for i := range c {
+			c[i] = reprisepg.Config{Schema: schema + strings.ReplaceAll(string(level), " ", "_"), Table: []string{"reprise_records", "Orders"}[i]}
+		}
+		pgTogether(20, func(i int) {
+			pgCheck(t, "Migrate, "+string(level), reprisepg.Migrate(t.Context(), pool, c[i%2]))
+			pgCheck(t, "MigrateSQL, "+string(level), reprisepg.MigrateSQL(t.Context(), db, c[1-i%2]))
+		})
+		for _, c := range c {
+			pgLeasedLife(t, pgOn(pool, c).Leased(t))
+			if v, err := reprisepg.SchemaVersion(t.Context(), pool, c); v != 1 || err != nil {
+				t.Errorf("version %d, %v", v, err)
+			}
+		}
+		if after := pgValue[string](t, pool, "SHOW transaction_isolation"); after != string(level) {
+			t.Errorf("Migrate made the session %s", after)
+		}
+	}
+}
+
+func pgCheck(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// TestPostgresMigrateNamesTheRightItLacks: a role that may run the stores and not create
+// tables learns which right a migration needs.
+func TestPostgresMigrateNamesTheRightItLacks(t *testing.T) {
+	t.Parallel()
+	server := servers.SharedPostgres(t)
+	f := pgSetup(t, server)
+	role := "role_" + f.Config.Schema
+	f.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA "+f.Config.Schema+" TO "+role)
+	t.Cleanup(func() { f.exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	u, err := url.Parse(server.URL())
+	pgWant(t, "url", err, nil)
+	u.User = url.UserPassword(role, "secret")
+	pool := labtest.NewPool(t, u.String())
+	const asOwner = "migrate as the owner of the tables, or with a role that has CREATE on the schema"
+	for _, test := range []struct {
+		c      reprisepg.Config
+		denied string
+		advice string
+	}{
+		{reprisepg.Config{Schema: f.Config.Schema, Table: "another"}, "for schema " + f.Config.Schema, asOwner},
+		{reprisepg.Config{Schema: f.Config.Schema + "_x"}, "for database", asOwner},
+		{f.Config, "for table reprise_records_migrations", "give the role what reprisepg.Grants returns"},
+	} {
+		err := reprisepg.Migrate(t.Context(), pool, test.c)
+		pgWant(t, "Migrate", err, store.ErrMisconfigured)
+		if !strings.Contains(err.Error(), "permission denied "+test.denied) || !strings.Contains(err.Error(), test.advice) {
+			t.Errorf("%v: want %q and %q", err, test.denied, test.advice)
+		}
+	}
+}
+
+// pgVanishes is a tracer that holds up a process once it is alone, until resume is
+// closed.
+type pgVanishes struct {
+	asked  atomic.Bool
+	alone  chan struct{}
+	resume chan struct{}
+}
+
+func (v *pgVanishes) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(data.SQL, "CREATE TABLE") && v.asked.CompareAndSwap(false, true) {
+		close(v.alone)
+		<-v.resume
+	}
+	return ctx
+}
+
+func (*pgVanishes) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestPostgresVanishedMigrationHoldsUpNoOther: for long, although the server does not see
+// that the one which has the lock is gone.
+func TestPostgresVanishedMigrationHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	f := pgBare(t)
+	v := &pgVanishes{alone: make(chan struct{}), resume: make(chan struct{})}
+	slow := labtest.NewPool(t, f.Pool.Config().ConnString(), func(c *pgxpool.Config) { c.ConnConfig.Tracer = v })
+	done := make(chan error, 1)
+	go func() { done <- reprisepg.Migrate(t.Context(), slow, f.Config) }()
+	<-v.alone
+	err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
+	close(v.resume)
+	pgWant(t, "Migrate", err, nil)
+	if err := <-done; err == nil {
+		t.Error("a migration went on behind another one")
+	}
+	pgLeasedLife(t, f.Leased(t))
+}
+
+// TestPostgresSessionsOutliveMigrations: statements that sessions prepared go on after
+// the schema changed and changed back, alone, in batches and in transactions.
+func TestPostgresSessionsOutliveMigrations(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t), labtest.MaxConns(8))
+	f.exec(t, "CREATE TABLE "+f.name("effects")+" (n integer)")
+	leased, transactional := f.Leased(t), f.Transactional(t)
+	for _, change := range []string{"SELECT", "ALTER TABLE " + f.records() + " ADD COLUMN note text NOT NULL DEFAULT ''", "ALTER TABLE " + f.records() + " DROP COLUMN note"} {
+		f.exec(t, change)
+		pgTogether(manyCallers, func(int) {
+			r := pgClaim()
+			pgMustClaim(t, leased, r, store.Claimed)
+			pgWant(t, "complete", pgComplete(t, leased, r, pgBody), nil)
+			pgMustClaim(t, leased, pgRival(r), store.Completed)
+		})
+		f.exec(t, "TRUNCATE "+f.name("effects"))
+		pgTransactionalLife(t, f, transactional)
+		f.exec(t, "DELETE FROM "+f.records())
+		pgLeasedLife(t, leased)
+	}
+}
+
+// TestPostgresFunctionIsMissing: a schema without a function that this release calls, or
+// with another one in its place, is refused with a remedy that helps.
+func TestPostgresFunctionIsMissing(t *testing.T) {
+	t.Parallel()
+	f := pgSetup(t, servers.SharedPostgres(t))
+	f.Config.Accept = []string{"fsync"}
+	for _, change := range []string{"SELECT", "CREATE FUNCTION " + f.name("reprise_records_claims_v1") + "(bytea, bytea) RETURNS text LANGUAGE sql AS 'SELECT 1::text'"} {
+		f.exec(t, "DROP FUNCTION "+f.name("reprise_records_claims_v1")+"; "+change)
+		err := reprisepg.Migrate(t.Context(), f.Pool, f.Config)
+		_, opened := reprisepg.Open(t.Context(), f.Pool, f.Config)
+		for what, err := range map[string]error{"Migrate": err, "Open": opened} {
+			pgWant(t, what, err, store.ErrMisconfigured)
+			if !strings.Contains(err.Error(), "which Migrate does not mend: ERROR: function ") || !strings.Contains(err.Error(), "rename it, drop "+f.Config.Schema+".reprise_records_migrations and run Migrate") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO renamed; DROP TABLE "+f.name("reprise_records_migrations"))
+		pgWant(t, "Migrate", reprisepg.Migrate(t.Context(), f.Pool, f.Config), nil)
+		_, err = reprisepg.Open(t.Context(), f.Pool, f.Config)
+		pgWant(t, "Open", err, nil)
+		f.exec(t, "DROP TABLE "+f.name("renamed"))
+	}
+}
