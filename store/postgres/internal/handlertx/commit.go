@@ -28,21 +28,20 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	}
 	s, conn := t.all, t.conn
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
-	var batch steps
-	batch.add(s.statements.same, nil, wire.AppendInt8(nil, t.beganAt))
-	batch.add(s.statements.complete, nil, append([][]byte{r.ID[:], r.Owner[:]}, table.CompletionValues(r)...)...)
-	batch.add(s.statements.commit, nil)
-	err = batch.send(ctx, conn, t.prepared)
+	sent, err := wire.Send(ctx, conn, t.prepared,
+		s.statements.same.Call(nil, wire.AppendInt8(nil, t.beganAt)),
+		s.statements.complete.Call(nil, append([][]byte{r.ID[:], r.Owner[:]}, table.CompletionValues(r)...)...),
+		s.statements.commit.Call(nil))
 	if wire.Unconfirmed(conn) {
 		return table.NotReplicated("complete")
 	}
 	if t.prepared && wire.NotPrepared(err) {
 		s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 	}
-	if err == nil && batch.tag.String() != "COMMIT" {
-		return lazytx.NotApplied(table.Name, "the server answered COMMIT with "+batch.tag.String())
+	if err == nil && sent.Tag.String() != "COMMIT" {
+		return lazytx.NotApplied(table.Name, "the server answered COMMIT with "+sent.Tag.String())
 	}
-	return failCommit(err, batch.done)
+	return failCommit(err, sent.Done)
 }
 
 // ready returns an error if there is no transaction to commit.
@@ -63,17 +62,17 @@ func (t *Session) ready(ctx context.Context) error {
 	return nil
 }
 
-// failCommit classifies the failure of the batch, of which so many steps succeeded. The
+// failCommit classifies the failure of the batch, of which so many calls succeeded. The
 // first finds out whether the transaction is still the one that began, and the second
 // completes the record.
-func failCommit(err error, steps int) error {
+func failCommit(err error, done int) error {
 	var serverErr *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
-	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 0:
+	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 0:
 		return lazytx.EndedByHandler(table.Name)
-	case wire.HasCode(err, wire.CodeDivisionByZero) && steps == 1:
+	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 1:
 		return lazytx.LeaseLost(table.Name)
 	case wire.HasCode(err, wire.CodeIdleTimeout):
 		return lazytx.NotApplied(table.Name, "the server ended the session of an idle owner")
@@ -101,21 +100,20 @@ func (t *Session) Find(ctx context.Context) error {
 	}
 	defer held.Release()
 	s, conn := t.all, held.Conn
-	var batch steps
 	state := int16(-1)
-	batch.add(s.statements.begin, nil)
-	batch.add(s.statements.waitForLock, nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms"))
-	batch.add(s.statements.again, func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:])
-	batch.add(s.statements.forget, nil, t.id[:], t.owner[:])
-	batch.add(s.statements.commit, nil)
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
-	err = batch.send(ctx, conn, false)
+	sent, err := wire.Send(ctx, conn, false,
+		s.statements.begin.Call(nil),
+		s.statements.waitForLock.Call(nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms")),
+		s.statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
+		s.statements.forget.Call(nil, t.id[:], t.owner[:]),
+		s.statements.commit.Call(nil))
 	switch {
 	case wire.Unconfirmed(conn):
 		return table.NotReplicated("complete")
 	case err != nil:
 		return undecided(err.Error())
-	case batch.tag.String() != "COMMIT":
+	case sent.Tag.String() != "COMMIT":
 		return undecided("the transaction that looked for the record was rolled back")
 	case state == record.Completed:
 		return nil

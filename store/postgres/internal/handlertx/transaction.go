@@ -76,14 +76,11 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 				}
 			}
 		}
-		var batch steps
 		var process uint32
-		batch.add(s.statements.begin, nil)
-		batch.add(s.statements.limits, func(row *wire.Row) {
+		_, err := wire.Send(ctx, conn, t.prepared, s.statements.begin.Call(nil), s.statements.limits.Call(func(row *wire.Row) {
 			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
-		}, []byte(s.timeout))
-		err := batch.send(ctx, conn, t.prepared)
+		}, []byte(s.timeout)))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process

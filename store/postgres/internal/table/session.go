@@ -55,10 +55,10 @@ func (c *connection) Query(ctx context.Context, statement string, read func(sqls
 // if they have to be sent again, because the session lacked the prepared statements.
 func (c *connection) send(ctx context.Context, calls func() []wire.Call) error {
 	prepared := c.table.Sender.On(c.conn)
-	err := wire.Send(ctx, c.conn, prepared, calls()...)
+	_, err := wire.Send(ctx, c.conn, prepared, calls()...)
 	if prepared && wire.NotPrepared(err) {
 		c.table.Sender.Lost(ctx, c.conn, err)
-		err = wire.Send(ctx, c.conn, false, calls()...)
+		_, err = wire.Send(ctx, c.conn, false, calls()...)
 	}
 	return c.end(ctx, err)
 }

@@ -117,7 +117,7 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 	return description, nil
 }
 
-// Call is a statement with its parameters, and the reader of its rows. A
+// Call is a statement with its parameters, and the reader of its rows; nil reads none. A
 // row and its columns are valid only during the call.
 type Call struct {
 	Statement *Statement
@@ -130,14 +130,15 @@ func (st *Statement) Call(read func(*Row), values ...[]byte) Call {
 	return Call{Statement: st, Values: values, Read: read}
 }
 
-// Send sends the calls in one round trip and one transaction. It reads the answers to the
-// end, because only then has the server committed.
-func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) error {
-	return SendAll(ctx, conn, prepared, calls, func(pgconn.CommandTag) {})
+// Sent says how many calls succeeded, and has the tag of the last of them.
+type Sent struct {
+	Done int
+	Tag  pgconn.CommandTag
 }
 
-// SendAll is [Send], and calls ended after each call that succeeded.
-func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, ended func(pgconn.CommandTag)) (err error) {
+// Send sends the calls in one round trip and one transaction. It reads the answers to the
+// end, because only then has the server committed.
+func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (sent Sent, err error) {
 	if tracer := stateOf(conn).tracer; tracer != nil {
 		texts := make([]string, len(calls))
 		for i := range calls {
@@ -146,7 +147,8 @@ func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, e
 		defer trace(ctx, conn, tracer, texts, &err)()
 	}
 	if len(calls) == 1 {
-		return sendOne(ctx, conn, prepared, &calls[0], ended)
+		err = sent.sendOne(ctx, conn, prepared, &calls[0])
+		return sent, err
 	}
 	var batch pgconn.Batch
 	for i := range calls {
@@ -157,21 +159,21 @@ func SendAll(ctx context.Context, conn *pgx.Conn, prepared bool, calls []Call, e
 		}
 		description, err := Prepare(ctx, conn, c.Statement)
 		if err != nil {
-			return err
+			return sent, err
 		}
 		batch.ExecStatement(description, c.Values, binaryFormat, binaryFormat)
 	}
 	results := conn.PgConn().ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult(); i++ {
-		readErr := readAll(results.ResultReader(), calls[i].Read, ended)
+		readErr := sent.read(results.ResultReader(), calls[i].Read)
 		if err == nil {
 			err = readErr
 		}
 	}
 	if closeErr := results.Close(); closeErr != nil {
-		return closeErr
+		return sent, closeErr
 	}
-	return err
+	return sent, err
 }
 
 // Query executes a statement in one round trip that leaves no state in the session, and
@@ -211,21 +213,24 @@ func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statemen
 }
 
 // sendOne sends one call.
-func sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call, ended func(pgconn.CommandTag)) error {
+func (s *Sent) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call) error {
 	if !prepared {
-		return readAll(conn.PgConn().ExecParams(ctx, c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat), c.Read, ended)
+		return s.read(conn.PgConn().ExecParams(ctx, c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat), c.Read)
 	}
 	description, err := Prepare(ctx, conn, c.Statement)
 	if err != nil {
 		return err
 	}
-	return readAll(conn.PgConn().ExecStatement(ctx, description, c.Values, binaryFormat, binaryFormat), c.Read, ended)
+	return s.read(conn.PgConn().ExecStatement(ctx, description, c.Values, binaryFormat, binaryFormat), c.Read)
 }
 
-// readAll hands every row of an answer to read, and calls ended when it succeeded.
-func readAll(results *pgconn.ResultReader, read func(*Row), ended func(pgconn.CommandTag)) error {
+// read hands every row of an answer to read, and counts the call if it succeeded.
+func (s *Sent) read(results *pgconn.ResultReader, read func(*Row)) error {
 	var failed error
 	for results.NextRow() {
+		if read == nil {
+			continue
+		}
 		r := Row{Columns: results.Values()}
 		read(&r)
 		if r.Err != nil {
@@ -236,6 +241,7 @@ func readAll(results *pgconn.ResultReader, read func(*Row), ended func(pgconn.Co
 	if err != nil {
 		return err
 	}
-	ended(tag)
+	s.Done++
+	s.Tag = tag
 	return failed
 }
