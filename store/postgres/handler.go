@@ -10,7 +10,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
-	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
@@ -55,12 +54,12 @@ func SQLTx(ctx context.Context) (*sql.Tx, error) {
 	return t.SQLTx(), nil
 }
 
-func begin(ctx context.Context, overSQL bool) (*handlertx.Session, error) {
+func begin(ctx context.Context, overSQL bool) (*table.Session, error) {
 	began, err := lazytx.Begin(ctx, table.Name)
 	if err != nil {
 		return nil, err
 	}
-	s := began.(*handlertx.Session) //nolint:forcetypeassert // there is no other of this name
+	s := began.(*table.Session) //nolint:forcetypeassert // there is no other of this name
 	switch {
 	case s.OverSQL() && !overSQL:
 		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)

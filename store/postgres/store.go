@@ -8,7 +8,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/handlertx"
 	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
@@ -79,7 +78,7 @@ func newStore(db wire.Database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{sqlstore.NewStore(t, handlertx.New(t)), t}, nil
+	return &Store{sqlstore.NewStore(t, t.Transactions()), t}, nil
 }
 
 func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) {

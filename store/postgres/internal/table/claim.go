@@ -41,7 +41,7 @@ func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found rec
 
 // Complete implements [sqlstore.Own].
 func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
-	values := append([][]byte{r.ID[:], r.Owner[:]}, CompletionValues(r)...)
+	values := append([][]byte{r.ID[:], r.Owner[:]}, completionValues(r)...)
 	err = connectionOf(on).send(ctx, func() []wire.Call {
 		return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, values...)}
 	})

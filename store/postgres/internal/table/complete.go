@@ -15,9 +15,9 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	return t.completeCombined(ctx, r)
 }
 
-// CompletionValues are the parameters of completion.sql. The empty payload is a value,
+// completionValues are the parameters of completion.sql. The empty payload is a value,
 // because NULL is how a row says that it has none.
-func CompletionValues(r *store.CompleteRequest) [][]byte {
+func completionValues(r *store.CompleteRequest) [][]byte {
 	payload := r.Payload
 	if payload == nil {
 		payload = []byte{}

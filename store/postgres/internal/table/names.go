@@ -1,12 +1,9 @@
 package table
 
 import (
-	"io/fs"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
@@ -43,21 +40,14 @@ func NewNames(o Options) Names {
 	return n
 }
 
-// Load returns a statement of this table: the text of sql/file.sql, without its comments.
-func (n *Names) Load(files fs.FS, file string) string {
-	return n.fill(withoutComments(readSQL(files, "sql/"+file+".sql")))
-}
-
-// Prepared is [Names.Load] for a statement that is prepared.
-func (n *Names) Prepared(files fs.FS, file string) *wire.Statement {
-	return wire.NewStatement(n.Load(files, file))
-}
+// load returns a statement of this table: the text of sql/file.sql, without its comments.
+func (n *Names) load(file string) string { return n.fill(withoutComments(readSQL(file + ".sql"))) }
 
 // fill replaces the placeholders of a text by names, and by conditions that several
 // statements share.
 func (n *Names) fill(text string) string {
 	for _, part := range []string{"completion", "readable", "replayed", "purgeable"} {
-		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(sqlFiles, "sql/"+part+".sql")))
+		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(part+".sql")))
 	}
 	pairs := []string{
 		"{clock}", clock,
@@ -74,10 +64,10 @@ func (n *Names) fill(text string) string {
 // literal is the name of the table as a text of SQL.
 func (n *Names) literal() string { return "'" + n.records + "'" }
 
-// readSQL returns an embedded file. It panics if the file is missing, which is a bug in
-// this package.
-func readSQL(files fs.FS, path string) string {
-	text, err := fs.ReadFile(files, path)
+// readSQL returns a file of sql. It panics if the file is missing, which is a bug in this
+// package.
+func readSQL(file string) string {
+	text, err := sqlFiles.ReadFile("sql/" + file)
 	if err != nil {
 		panic(err)
 	}

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -32,19 +33,18 @@ const betweenStatements = ";\n\n"
 // steps returns the steps of the schema: the files of sql/migrations. If a condition that
 // a step shares with the statements changes, the step gets a copy of the old one.
 func (n *Names) steps() []sqlstore.Step {
-	const folder = "sql/migrations/"
-	files, err := fs.Glob(sqlFiles, folder+"*.sql")
+	files, err := fs.Glob(sqlFiles, "sql/migrations/*.sql")
 	if err != nil {
 		panic(err) // a bug in this package
 	}
 	statements := func(file string) []string {
-		return strings.Split(strings.TrimSuffix(n.fill(readSQL(sqlFiles, folder+file)), ";\n"), betweenStatements)
+		return strings.Split(strings.TrimSuffix(n.fill(readSQL(file)), ";\n"), betweenStatements)
 	}
 	list := make([]sqlstore.Step, len(files))
 	for i, file := range files {
-		base := strings.TrimPrefix(file, folder)
+		base := path.Base(file)
 		_, name, _ := strings.Cut(strings.TrimSuffix(base, ".sql"), "_")
-		list[i] = sqlstore.Step{Name: name, Up: statements(base), Down: statements("down/" + base)}
+		list[i] = sqlstore.Step{Name: name, Up: statements("migrations/" + base), Down: statements("migrations/down/" + base)}
 	}
 	return list
 }

@@ -66,7 +66,7 @@ func (c *connection) send(ctx context.Context, calls func() []wire.Call) error {
 // end completes the error of a statement, or finds that no standby confirmed its commit.
 func (c *connection) end(ctx context.Context, err error) error {
 	if wire.Unconfirmed(c.conn) {
-		return NotReplicated(c.op)
+		return notReplicated(c.op)
 	}
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func (c *connection) end(ctx context.Context, err error) error {
 	switch c.op {
 	case "version", "check", "migrate": // whose callers find out
 	default:
-		c.table.ReportMissing(ctx, err)
+		c.table.reportMissing(ctx, err)
 	}
 	return err
 }

@@ -63,9 +63,9 @@ func New(db wire.Database, o Options) (*Table, error) {
 	return t, nil
 }
 
-// ReportMissing logs, at most once a minute, an error that says that the tables do not
+// reportMissing logs, at most once a minute, an error that says that the tables do not
 // exist: every request fails then, and the log has to say why.
-func (t *Table) ReportMissing(ctx context.Context, err error) {
+func (t *Table) reportMissing(ctx context.Context, err error) {
 	if !wire.HasCode(err, wire.CodeNoTable, wire.CodeNoColumn, wire.CodeNoFunction, wire.CodeNoSchema) {
 		return
 	}
@@ -80,7 +80,7 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// NotReplicated is the error for a commit that no synchronous standby confirmed.
-func NotReplicated(op string) error {
+// notReplicated is the error for a commit that no synchronous standby confirmed.
+func notReplicated(op string) error {
 	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", store.ErrNotReplicated, op)
 }

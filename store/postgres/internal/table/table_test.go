@@ -19,15 +19,15 @@ func TestMissingSchemaIsLoggedOnceAMinute(t *testing.T) {
 		var log strings.Builder
 		r := newTestTable(t, new(sql.DB), slog.New(slog.NewTextHandler(&log, nil)))
 		lines := func() int { return strings.Count(log.String(), "\n") }
-		r.ReportMissing(t.Context(), pgtest.ServerError("ERROR", wire.CodeDiskFull))
-		r.ReportMissing(t.Context(), nil)
+		r.reportMissing(t.Context(), pgtest.ServerError("ERROR", wire.CodeDiskFull))
+		r.reportMissing(t.Context(), nil)
 		if n := lines(); n != 0 {
 			t.Errorf("%d lines about something else", n)
 		}
 		missing := pgtest.ServerError("ERROR", wire.CodeNoTable)
 		for i, after := range []time.Duration{0, time.Minute - 1, 1} {
 			time.Sleep(after) //nolint:forbidigo // in a bubble
-			r.ReportMissing(t.Context(), missing)
+			r.reportMissing(t.Context(), missing)
 			if n, want := lines(), []int{1, 1, 2}[i]; n != want {
 				t.Errorf("%v later: %d lines, want %d", after, n, want)
 			}

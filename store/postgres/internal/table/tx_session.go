@@ -1,22 +1,42 @@
-package handlertx
+package table
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
+	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
+// spareConns is how many connections of the pool transactions never take: claims,
+// renewals and replays always find one.
+const spareConns = 2
+
+// Transactions returns those of handlers. A completion and its COMMIT are one batch: if
+// the UPDATE of the record finds no row, it fails, and the transaction with it.
+func (t *Table) Transactions() *lazytx.Transactions {
+	all := &lazytx.Transactions{Name: Name, Timeout: t.Options.TxTimeout, Open: t.begin}
+	if limit := t.Db.Use().Limit; limit > 0 {
+		all.Slots = &slots.Slots{Limit: max(1, limit-spareConns)}
+	}
+	return all
+}
+
+// milliseconds is a duration as a setting of the server.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
+
 // Session is the connection of one transaction. It implements [lazytx.Session].
 type Session struct {
-	all   *Transactions
+	table *Table
 	id    store.ID
 	owner store.Owner
 
@@ -33,54 +53,54 @@ type Session struct {
 
 var _ lazytx.Session = (*Session)(nil)
 
-// open takes a connection, and begins the transaction on it, in one round trip.
-func (s *Transactions) open(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	held, err := s.table.Db.Hold(ctx, "begin")
+// begin takes a connection, and begins the transaction on it, in one round trip.
+func (t *Table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
+	held, err := t.Db.Hold(ctx, "begin")
 	if err != nil {
 		return nil, err
 	}
-	t := &Session{all: s, id: id, owner: owner, held: held, conn: held.Conn, prepared: s.table.Sender.On(held.Conn)}
+	s := &Session{table: t, id: id, owner: owner, held: held, conn: held.Conn, prepared: t.Sender.On(held.Conn)}
 	begun := false
 	defer func() { // also when a tracer of the application panics
 		if !begun {
-			t.close()
+			s.close()
 		}
 	}()
-	if err := t.beginOn(ctx, held.Conn); err != nil {
-		s.table.ReportMissing(ctx, err)
+	if err := s.beginOn(ctx, held.Conn); err != nil {
+		t.reportMissing(ctx, err)
 		if wire.HasCode(err, wire.CodeReadOnly, wire.CodeUnsupported) { // a standby refuses READ WRITE
 			held.Kill()
 		}
 		return nil, wire.Fail("begin", err)
 	}
 	if held.Driver != nil {
-		t.lent = sqltx.Lend(held.Driver)
-		if err := t.lent.Begin(nil); err != nil { //nolint:contextcheck // it outlives this call
+		s.lent = sqltx.Lend(held.Driver)
+		if err := s.lent.Begin(nil); err != nil { //nolint:contextcheck // it outlives this call
 			return nil, wire.Fail("begin", err)
 		}
-		t.tx = t.lent.Tx
+		s.tx = s.lent.Tx
 	}
 	begun = true
-	return t, nil
+	return s, nil
 }
 
 // beginOn sends BEGIN and the limits. Where the session lacks the prepared statements, it
 // sends them once more without.
 func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
-	s := t.all
+	s := t.table
 	send := func() error {
 		if t.prepared {
-			for _, st := range []*wire.Statement{s.statements.begin, s.statements.limits, s.statements.same, s.statements.complete, s.statements.commit} {
+			for _, st := range []*wire.Statement{s.Statements.begin, s.Statements.limits, s.Statements.same, s.Statements.completeInTx, s.Statements.commit} {
 				if _, err := wire.Prepare(ctx, conn, st); err != nil {
 					return err
 				}
 			}
 		}
 		var process uint32
-		_, err := wire.Send(ctx, conn, t.prepared, s.statements.begin.Call(nil), s.statements.limits.Call(func(row *wire.Row) {
+		_, err := wire.Send(ctx, conn, t.prepared, s.Statements.begin.Call(nil), s.Statements.limits.Call(func(row *wire.Row) {
 			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
-		}, []byte(s.timeout)))
+		}, []byte(milliseconds(s.Options.TxTimeout))))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process
@@ -89,7 +109,7 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	prepared := t.prepared
 	err := send()
 	if prepared && wire.NotPrepared(err) {
-		s.table.Sender.Lost(ctx, conn, err)
+		s.Sender.Lost(ctx, conn, err)
 		t.prepared = false
 		if conn.PgConn().TxStatus() != txIdle {
 			if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {

@@ -1,10 +1,9 @@
-package handlertx
+package table
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,7 +11,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/record"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -26,20 +24,20 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	s, conn := t.all, t.conn
+	s, conn := t.table, t.conn
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, t.prepared,
-		s.statements.same.Call(nil, wire.AppendInt8(nil, t.beganAt)),
-		s.statements.complete.Call(nil, append([][]byte{r.ID[:], r.Owner[:]}, table.CompletionValues(r)...)...),
-		s.statements.commit.Call(nil))
+		s.Statements.same.Call(nil, wire.AppendInt8(nil, t.beganAt)),
+		s.Statements.completeInTx.Call(nil, append([][]byte{r.ID[:], r.Owner[:]}, completionValues(r)...)...),
+		s.Statements.commit.Call(nil))
 	if wire.Unconfirmed(conn) {
-		return table.NotReplicated("complete")
+		return notReplicated("complete")
 	}
 	if t.prepared && wire.NotPrepared(err) {
-		s.table.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
+		s.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 	}
 	if err == nil && sent.Tag.String() != "COMMIT" {
-		return lazytx.NotApplied(table.Name, "the server answered COMMIT with "+sent.Tag.String())
+		return lazytx.NotApplied(Name, "the server answered COMMIT with "+sent.Tag.String())
 	}
 	return failCommit(err, sent.Done)
 }
@@ -51,13 +49,13 @@ func (t *Session) ready(ctx context.Context) error {
 	status := t.conn.PgConn().TxStatus()
 	switch {
 	case busy:
-		return lazytx.NotApplied(table.Name, "the handler left a result open; read or close it before the handler returns")
+		return lazytx.NotApplied(Name, "the handler left a result open; read or close it before the handler returns")
 	case t.conn.IsClosed():
-		return lazytx.NotApplied(table.Name, "the connection ended before COMMIT was sent")
+		return lazytx.NotApplied(Name, "the connection ended before COMMIT was sent")
 	case status == txIdle:
-		return lazytx.EndedByHandler(table.Name)
+		return lazytx.EndedByHandler(Name)
 	case status == txFailed:
-		return lazytx.NotApplied(table.Name, "a statement of the handler failed, and with it its transaction")
+		return lazytx.NotApplied(Name, "a statement of the handler failed, and with it its transaction")
 	}
 	return nil
 }
@@ -71,13 +69,13 @@ func failCommit(err error, done int) error {
 	case err == nil:
 		return nil
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 0:
-		return lazytx.EndedByHandler(table.Name)
+		return lazytx.EndedByHandler(Name)
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 1:
-		return lazytx.LeaseLost(table.Name)
+		return lazytx.LeaseLost(Name)
 	case wire.HasCode(err, wire.CodeIdleTimeout):
-		return lazytx.NotApplied(table.Name, "the server ended the session of an idle owner")
+		return lazytx.NotApplied(Name, "the server ended the session of an idle owner")
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
-		return lazytx.NotApplied(table.Name, err.Error())
+		return lazytx.NotApplied(Name, err.Error())
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
@@ -94,23 +92,23 @@ const (
 // under the same lock, because the server may not have begun the batch of the COMMIT yet:
 // now that finds no record, and rolls back.
 func (t *Session) Find(ctx context.Context) error {
-	held, err := t.all.table.Db.Hold(ctx, "complete")
+	held, err := t.table.Db.Hold(ctx, "complete")
 	if err != nil {
 		return undecided(err.Error())
 	}
 	defer held.Release()
-	s, conn := t.all, held.Conn
+	s, conn := t.table, held.Conn
 	state := int16(-1)
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, false,
-		s.statements.begin.Call(nil),
-		s.statements.waitForLock.Call(nil, []byte(strconv.FormatInt(lockWait(ctx).Milliseconds(), 10)+"ms")),
-		s.statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
-		s.statements.forget.Call(nil, t.id[:], t.owner[:]),
-		s.statements.commit.Call(nil))
+		s.Statements.begin.Call(nil),
+		s.Statements.waitForLock.Call(nil, []byte(milliseconds(lockWait(ctx)))),
+		s.Statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
+		s.Statements.forget.Call(nil, t.id[:], t.owner[:]),
+		s.Statements.commit.Call(nil))
 	switch {
 	case wire.Unconfirmed(conn):
-		return table.NotReplicated("complete")
+		return notReplicated("complete")
 	case err != nil:
 		return undecided(err.Error())
 	case sent.Tag.String() != "COMMIT":
@@ -118,7 +116,7 @@ func (t *Session) Find(ctx context.Context) error {
 	case state == record.Completed:
 		return nil
 	case state == record.Running:
-		return lazytx.NotApplied(table.Name, "the connection was lost, and the server rolled back")
+		return lazytx.NotApplied(Name, "the connection was lost, and the server rolled back")
 	}
 	return undecided("the record is not this owner's any more")
 }

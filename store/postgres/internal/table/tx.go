@@ -1,4 +1,4 @@
-package handlertx
+package table
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (t *Session) Tx() pgx.Tx { return &handlerTx{attempt: t} }
 func (t *Session) SQLTx() *sql.Tx { return t.tx }
 
 // OverSQL reports whether the store is one over a *sql.DB.
-func (t *Session) OverSQL() bool { return t.all.table.Db.SQL != nil }
+func (t *Session) OverSQL() bool { return t.table.Db.SQL != nil }
 
 // handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
 // it. Once the attempt has ended, it refuses every call that needs the server, because

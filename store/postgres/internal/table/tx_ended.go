@@ -1,4 +1,4 @@
-package handlertx
+package table
 
 import (
 	"github.com/jackc/pgx/v5"
