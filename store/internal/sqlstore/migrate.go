@@ -41,8 +41,8 @@ func (t *Table) Migrate(ctx context.Context) error {
 		return t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
 	}
 	for {
-		// A statement that waits for the transactions on the table gives up, because later users
-		// of the table wait behind it. They go on between two tries.
+		// A statement that waits for the transactions on the table gives up, because later
+		// users of the table wait behind it. They go on between two tries.
 		if err := t.migrateAlone(ctx, list); !errors.Is(err, store.ErrBusy) || !sleep(ctx, time.Second) {
 			return err
 		}
