@@ -46,7 +46,7 @@ func TestPostgresConformanceOfPartitions(t *testing.T) {
 		r := pgClaim()
 		pgMustClaim(t, limited.Leased(t), r, store.Claimed)
 		f.partition(t)
-		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"privileges"}) {
+		if codes := pgFindings(t, limited.Leased(t)); !slices.Equal(codes, []string{"schema"}) {
 			t.Errorf("check of the new table finds %v", codes)
 		}
 		f.exec(t, grants)
