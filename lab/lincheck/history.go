@@ -23,7 +23,7 @@ type deployment struct {
 	stores    []store.Store // one a process
 	exclusive bool          // an attempt is one client's, which ends it before it begins another
 	engines   bool          // the engine renews, and releases claims whose handler may not run
-	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm on another connection
+	repeats   bool          // calls are repeated inside: by a cluster's client until it knows the nodes, by Acked to confirm a claim
 	asksAgain bool          // a claim whose result came when most of its lease was over is repeated
 	clock     clock
 	pace      pace

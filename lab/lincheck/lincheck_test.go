@@ -97,14 +97,15 @@ func redisDeployment(tb testing.TB, c repriseredis.Config, connect func() redis.
 	c.Prefix = labtest.RedisPrefix()
 	return &deployment{
 		stores: []store.Store{labtest.RedisStore(tb, connect(), c), labtest.RedisStore(tb, connect(), c)},
-		clock:  redisClock, asksAgain: true,
+		clock:  redisClock, asksAgain: true, repeats: c.Durability != repriseredis.Async(),
 	}
 }
 
 // further is left to make nightly.
 const further = "histories of a further deployment"
 
-// acked is a configuration that confirms each write, and so repeats some.
+// acked is a configuration that confirms each write, and so repeats each claim that was
+// granted.
 var acked = repriseredis.Config{Durability: repriseredis.Acked(1)}
 
 // inBoth checks a deployment without confirmations, and one that waits for a replica.

@@ -24,22 +24,20 @@ func TestRedisAnExhaustedPoolIsBusy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool.Addr, pool.PoolSize = server.Addr(), 1
+			pool.Addr, pool.PoolSize = server.Addr(), 2
 			client := redis.NewClient(redisOnePool(&pool))
 			t.Cleanup(func() { _ = client.Close() })
 			st := labtest.RedisStore(t, client, repriseredis.Config{})
 			r := redisClaim()
-			held := client.Conn()
-			if err := held.Ping(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			held, other := client.Conn(), client.Conn()
+			redisWant(t, "hold a connection", held.Ping(t.Context()).Err(), nil)
+			redisWant(t, "hold the other", other.Ping(t.Context()).Err(), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			_, err := st.Claim(ctx, r)
 			redisWant(t, "claim", err, store.ErrBusy)
-			if err := held.Close(); err != nil {
-				t.Fatal(err)
-			}
+			redisWant(t, "return a connection", held.Close(), nil)
+			redisWant(t, "return the other", other.Close(), nil)
 			redisMustClaim(t, st, r, store.Claimed)
 		})
 	}

@@ -18,10 +18,10 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// BenchmarkRedisCallers compares the store with one that has no pipeline, over a client
-// with a connection for every caller: 1 to 64 callers, behind networks of several round
-// trips. Both take turns of a fifth of a second, so -benchtime=12x is twelve shuffled
-// rounds, of which the ratios are the medians.
+// BenchmarkRedisCallers compares the store with one that sends every call alone, over a
+// client with a connection for every caller: 1 to 256 callers, behind networks of several
+// round trips. Both take turns of a fifth of a second, so -benchtime=12x is twelve
+// shuffled rounds, of which the ratios are the medians.
 func BenchmarkRedisCallers(b *testing.B) {
 	server := servers.Redis.Start(b)
 	for _, delay := range []time.Duration{0, 200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond, 30 * time.Millisecond} {
@@ -29,7 +29,7 @@ func BenchmarkRedisCallers(b *testing.B) {
 		if delay > 0 {
 			addr = servers.StartDelayLine(b, addr, delay).Addr()
 		}
-		for _, callers := range []int{1, 2, 4, 8, 16, 64} {
+		for _, callers := range []int{1, 2, 4, 8, 16, 64, 256} {
 			for _, kind := range []string{"new", "replay"} {
 				b.Run(fmt.Sprintf("delay=%v/callers=%d/%s", delay, callers, kind), func(b *testing.B) {
 					redisCompareCallers(b, server, addr, callers, kind == "replay")

@@ -89,7 +89,7 @@ func redisExpectCalls(t *testing.T, what string, before, after, want map[string]
 	t.Helper()
 	for name := range after {
 		if name == "info" || name == "hello" || name == "ping" || strings.HasPrefix(name, "client") {
-			continue // a pipeline that connects at the same time greets the server
+			continue // a connection that is made at the same time greets the server
 		}
 		if n := after[name] - before[name]; n != want[name] {
 			t.Errorf("%s: %d calls of %s, want %d", what, n, name, want[name])

@@ -116,14 +116,10 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	proxy := servers.StartProxy(t, server.Addr())
 	config := repriseredis.Config{Prefix: labtest.RedisPrefix()}
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
-	var together atomic.Int64
-	hooked := config
-	hooked.Hook = func(_ context.Context, p repriseredis.Pipelined) {
-		if p.Batch > 1 {
-			together.Add(1)
-		}
-	}
-	common := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), hooked)
+	sent := new(redisSent)
+	client := labtest.RedisClient(t, proxy.Addr())
+	client.AddHook(sent)
+	common := labtest.RedisStore(t, client, config)
 	var claimed, unknown, unavailable, faults atomic.Int64
 
 	done := make(chan struct{})
@@ -182,7 +178,7 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	if faults.Load() == 0 {
 		t.Error("nothing went wrong, so nothing was shown")
 	}
-	if shared && together.Load() == 0 {
+	if shared && sent.together.Load() == 0 {
 		t.Error("no two commands travelled together, so nothing was shown")
 	}
 }

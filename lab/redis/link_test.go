@@ -23,16 +23,16 @@ const redisLinkWidth = 100_000_000 / 8
 func TestRedisLargeReplaysLeaveRoomForClaims(t *testing.T) {
 	t.Parallel()
 	const replays = 48
-	alone, pipelined := &redisLink{}, &redisLink{}
+	alone, together := &redisLink{}, &redisLink{}
 	var measuring sync.WaitGroup
 	over := func() bool {
-		return t.Failed() || min(alone.replays.Load(), pipelined.replays.Load()) >= replays
+		return t.Failed() || min(alone.replays.Load(), together.replays.Load()) >= replays
 	}
 	measuring.Go(func() { alone.replayAndClaim(t, repriseredis.Config{NoCombining: true}, over) })
-	measuring.Go(func() { pipelined.replayAndClaim(t, repriseredis.Config{}, over) })
+	measuring.Go(func() { together.replayAndClaim(t, repriseredis.Config{}, over) })
 	measuring.Wait()
-	t.Logf("one by one: %d claims, %d replays; in a pipeline: %d claims, %d replays", alone.claims.Load(), alone.replays.Load(), pipelined.claims.Load(), pipelined.replays.Load())
-	if one, other := alone.claims.Load(), pipelined.claims.Load(); 4*other < one {
+	t.Logf("one by one: %d claims, %d replays; together: %d claims, %d replays", alone.claims.Load(), alone.replays.Load(), together.claims.Load(), together.replays.Load())
+	if one, other := alone.claims.Load(), together.claims.Load(); 4*other < one {
 		t.Errorf("%d claims beside large replays, and %d one by one", other, one)
 	}
 }

@@ -177,7 +177,7 @@ func TestRedisCloseEndsEveryWatch(t *testing.T) {
 // redisListens reports whether a goroutine of any listener runs.
 func redisListens() bool {
 	stacks := make([]byte, 1<<20)
-	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis/internal/listener.(*listener)")
+	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis.(*listener)")
 }
 
 func TestRedisAWatchEndsWithItsContext(t *testing.T) {

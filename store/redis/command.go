@@ -12,43 +12,48 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// command is one call and its answer: of a script, or a native claim, which is two
-// commands of Redis. It is the only allocation of a call besides its key and its reply,
-// so its arguments live in it and are passed by address.
+// command is one call and its answer: of a script, or a native claim, which is two or
+// three commands of Redis. It is the only allocation of a call besides its key and its
+// reply, so its arguments live in it and are passed by address.
+//
+// A batch may use a command after its caller has left. It only uses what make uses, and
+// the result of the attempt.
 type command struct {
-	*redis.StringCmd
 	script *record.Script
 	key    string
-
-	// A native claim: its request and, as a second command of Redis, the question for the
-	// expiry, which follows on the same connection in the same write. Both are nil for the
-	// call of a script.
-	claim *nativeClaim
-	tail  *redis.IntCmd
+	claim  *nativeClaim // its request, where it is a native claim
 
 	args    [maxArgs]any // the arguments, with the ones below by address
+	n       int          // how many there are
 	tailing [2]any       // those of tail
 	fixed   blob
 	head    blob
 	payload blob
 	span    int64
 
-	sendErr  error    // how the last attempt failed, nil when it was answered
-	first    *command // the first command of its pipeline, nil outside of one
-	redirect string   // the node that a cluster named for the next attempt
-	ackErr   error    // why the write does not count as durable, nil when it does
-	err      error    // the failure, of a class of the package reprise
+	// The result of the last attempt. The commands of Redis are made for each attempt; tail
+	// and found are those of a native claim, see there.
+	*redis.StringCmd
+	tail    *redis.IntCmd
+	found   *redis.StringCmd
+	sendErr error    // how the attempt failed, nil when it was answered
+	first   *command // the first command of its pipeline, nil outside of one
+	ackErr  error    // why the write does not count as durable, nil when it does
+
+	ask string // the node that a cluster named for the next attempt only
+	err error  // the failure, of a class of the package reprise
 
 	// The flags stand together, so that a native claim fits into an allocation of 768 bytes.
-	buf         [record.MaxFixed]byte // backs fixed and head
-	wait        bool                  // the durability level applies
-	bothKeys    bool                  // the call also names the key of the payload: see lua/record.lua
-	granted     bool                  // a native claim wrote its record
-	asking      bool                  // the node of redirect needs ASKING first
-	uncertain   bool                  // an earlier attempt may have been executed
-	unconfirmed bool                  // answered, and the confirmation of its write is still missing
-	viaClient   bool                  // an attempt of a pipeline failed: leave the next ones to the client
-	partial     bool                  // the reply to a native claim may not be the whole record
+	buf       [record.MaxFixed]byte // backs fixed and head
+	wait      bool                  // the durability level applies
+	confirm   bool                  // the attempt waits for the confirmation that the level asks for
+	bothKeys  bool                  // the call also names the key of the payload: see lua/record.lua
+	answered  bool                  // the attempt has an answer that is not an error
+	null      bool                  // the first command of a native claim was answered by nil
+	whole     bool                  // read the record that a native claim found as a whole, and so alone
+	moved     bool                  // a cluster named another node for the next attempt
+	uncertain bool                  // an earlier attempt may have been executed
+	owned     bool                  // the payload is not memory of the caller
 
 	alone [1]*command // the command itself, for a batch of one
 }
@@ -58,31 +63,49 @@ const maxArgs = 4 + 1 + 4
 
 // call makes c a call of a script on the record of id. The arguments are pointers into c,
 // so that they cost no allocation.
-func (s *Store) call(ctx context.Context, c *command, id store.ID, args ...any) {
+func (s *Store) call(c *command, id store.ID, args ...any) {
 	c.key = s.key(id)
-	c.callScript(ctx, args...)
+	c.callScript(args...)
 }
 
 // callScript makes c a call of its script on its keys.
-func (c *command) callScript(ctx context.Context, args ...any) {
+func (c *command) callScript(args ...any) {
 	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.Digest, 1, &c.key
-	n := 4
-	if c.bothKeys {
-		n++
-	}
-	n += copy(c.args[n:], args)
+	c.n = 4
 	if c.bothKeys {
 		c.args[2], c.args[4] = 2, payloadKey(c.key)
+		c.n++
 	}
-	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
-	c.SetFirstKeyPos(3)
+	c.n += copy(c.args[c.n:], args)
 }
 
 // withSource makes the next attempt send the source of the script instead of its digest.
 func (c *command) withSource() { c.args[0], c.args[1] = "eval", c.script.Source }
 
+// make makes the commands of Redis for an attempt. If limit is positive, a native claim
+// reads only so many bytes of the record that it finds.
+func (c *command) make(ctx context.Context, limit int) {
+	c.tail, c.found, c.first = nil, nil, nil
+	c.sendErr, c.ackErr, c.null, c.answered = nil, nil, false, false
+	if c.claim == nil {
+		c.StringCmd = redis.NewStringCmd(ctx, c.args[:c.n]...)
+		c.SetFirstKeyPos(3)
+		return
+	}
+	n := c.n
+	if limit > 0 {
+		n-- // without GET
+		c.found = redis.NewStringCmd(ctx, argRange, &c.key, 0, limit-1)
+		c.found.SetFirstKeyPos(1)
+	}
+	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
+	c.SetFirstKeyPos(1)
+	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
+	c.tail.SetFirstKeyPos(1)
+}
+
 // NoRetry tells go-redis to leave repetitions to [Store.run], which has to know the
-// result of each attempt.
+// result of each attempt. It holds for all commands of a pipeline.
 func (c *command) NoRetry() bool { return true }
 
 // SetErr is called by go-redis with the error of an attempt. go-redis decides by the
@@ -90,30 +113,29 @@ func (c *command) NoRetry() bool { return true }
 // was demoted may have answered the first command and refused this one, so the first gets
 // the error too.
 //
-// A native claim succeeds with the answer nil. SetErr hides it from go-redis, which would
-// spend time on finding out whether the connection failed.
+// go-redis passes the error of a connection also on to commands that had an answer
+// before: SetErr ignores it. And it hides from go-redis that the first command of a
+// native claim was answered by nil, because go-redis would spend time on finding out
+// whether the connection failed.
 func (c *command) SetErr(err error) {
-	if c.claim != nil && errors.Is(err, redis.Nil) {
-		c.granted, err = true, nil
+	if c.answered {
+		return
 	}
-	c.sendErr = err
+	if c.claim != nil && errors.Is(err, redis.Nil) {
+		c.null, err = true, nil
+	}
+	c.sendErr, c.answered = err, err == nil
 	c.StringCmd.SetErr(err)
 	if c.first != nil && c.first != c && redis.IsReadOnlyError(err) {
 		c.first.StringCmd.SetErr(err)
 	}
 }
 
-// hasWritten reports whether the server executed c and wrote.
-func (c *command) hasWritten() bool {
-	if c.claim != nil {
-		return c.granted
-	}
-	answer := c.reply()
-	return c.sendErr == nil && len(answer) > 0 && record.Wrote(answer[0])
-}
-
 // reply returns the answer of the script, never empty when the command succeeded.
 func (c *command) reply() []byte {
+	if c.StringCmd == nil {
+		return nil // no attempt got that far
+	}
 	b, _ := c.StringCmd.Bytes()
 	return b
 }

@@ -1,7 +1,6 @@
 package repriseredis
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/prefix"
-	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
 // DefaultAckTimeout is the default of Config.AckTimeout.
@@ -39,16 +37,10 @@ type Config struct {
 	// client's ReadTimeout. A context with an earlier deadline shortens it.
 	AckTimeout time.Duration
 
-	// NoCombining sends every command alone, through the client. The default, false, sends
-	// concurrent calls together as soon as more than three are on their way to a server, on
-	// a connection of the store's own, which hooks of the client do not see: use Hook. Where
-	// Durability asks for confirmations, writes stay on connections of the client.
+	// NoCombining sends every call alone. The default, false, sends concurrent calls
+	// together, as a pipeline of the client, when more than four are on their way to a
+	// server.
 	NoCombining bool
-
-	// Hook is called after each call that the store sent on its own connection, in the
-	// goroutine and with the context of the call. The store does not recover a panic of
-	// Hook. It must be safe for concurrent use.
-	Hook func(ctx context.Context, p Pipelined)
 
 	// Logger receives the warnings of [Open]; nil means [slog.Default].
 	Logger *slog.Logger
@@ -133,12 +125,16 @@ type options struct {
 	clusterClient bool
 }
 
+// answerWithin is how long the answers to a batch may take where the client has no
+// ReadTimeout.
+const answerWithin = 3 * time.Second
+
 // batchTimeout is how long the answers to a batch may take.
 func (o options) batchTimeout() time.Duration {
 	if o.readTimeout > 0 {
 		return o.readTimeout
 	}
-	return pipeline.AnswerWithin
+	return answerWithin
 }
 
 // optionsOf returns the options of client, or an error for a client of a type that the

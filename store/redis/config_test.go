@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 )
 
 func TestNewRefusesUnusableOptions(t *testing.T) {
@@ -74,24 +73,5 @@ func TestNewRefusesUnusableOptions(t *testing.T) {
 				t.Errorf("open: store %v, error %v; want %v", s != nil, err, c.want)
 			}
 		})
-	}
-}
-
-// A batch that waits for replicas may take as long as its answers and its confirmation.
-func TestBatchTimeFollowsTheReadTimeout(t *testing.T) {
-	t.Parallel()
-	for readTimeout, want := range map[time.Duration]time.Duration{
-		2 * time.Second: 3 * time.Second,
-		-1:              pipeline.AnswerWithin + time.Second,
-	} {
-		client := redis.NewClient(&redis.Options{ReadTimeout: readTimeout, ContextTimeoutEnabled: true})
-		t.Cleanup(func() { _ = client.Close() })
-		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.combiner.timeout; got != want {
-			t.Errorf("with a read timeout of %v: %v, want %v", readTimeout, got, want)
-		}
 	}
 }

@@ -19,8 +19,8 @@
 // write before a replica has it and before it is on disk: a failover or a crash may lose
 // the last claims and completions, and the operations that they protected then run again.
 // [Durability] says how much a write must survive before it counts: with [Acked], a
-// failover to a replica that confirmed the write keeps its record, at the price of two
-// more round trips for each new key. Effects outside of Redis are never part of the
+// failover to a replica that confirmed the write keeps its record, at the price of one
+// more round trip for each new key. Effects outside of Redis are never part of the
 // record: see the guarantees of the package reprise.
 //
 // A server that evicts keys breaks exclusion silently. [Store.Check] reports this and

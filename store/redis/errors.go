@@ -127,14 +127,6 @@ type exhausted struct{ error }
 
 func (e exhausted) Unwrap() error { return e.error }
 
-// neverSent marks the error of a call that a queue of the store did not send.
-func neverSent(err error) error {
-	if contextEnded(err) {
-		return exhausted{err}
-	}
-	return unsent{err}
-}
-
 func contextEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

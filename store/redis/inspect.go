@@ -16,7 +16,7 @@ var errChangedBefore = errors.New("the record has changed, perhaps by this call,
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
 	c := &command{script: record.InspectScript}
 	c.fixed = append(c.buf[:0], "payload"...)
-	s.call(ctx, c, id, &c.fixed)
+	s.call(c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return store.Record{}, err
@@ -41,7 +41,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	}
 	c := &command{script: record.ResolveScript, wait: true, payload: r.Payload}
 	c.fixed = record.AppendResolution(c.buf[:0], &r)
-	s.call(ctx, c, id, &c.fixed, &c.payload)
+	s.call(c, id, &c.fixed, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:

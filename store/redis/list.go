@@ -185,7 +185,7 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 		c := &commands[i]
 		c.script = record.InspectScript
 		c.fixed = append(c.buf[:0], "record"...)
-		l.store.call(ctx, c, id, &c.fixed)
+		l.store.call(c, id, &c.fixed)
 		open[i] = c
 	}
 	l.store.run(ctx, open)

@@ -1,7 +1,6 @@
 package repriseredis
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
@@ -18,8 +17,12 @@ import (
 //
 // The first writes the record of a first attempt if there is none, and otherwise returns
 // the record. From the second follows the instant of the claim by the server's clock.
-// Where these two do not decide, claim.lua does. A pipeline replaces the GET, because its
-// reply may be large: see AppendTo.
+// Where these two do not decide, claim.lua does. In a batch, a third command reads the
+// start of the record in place of GET, so that its reply is bounded:
+//
+//	GETRANGE key 0 limit
+//
+// It may read a record that has replaced the one that the first command found.
 type nativeClaim struct {
 	command
 	request store.ClaimRequest
@@ -28,36 +31,51 @@ type nativeClaim struct {
 }
 
 // The arguments that are the same for every claim.
-var argSet, argNX, argPX, argGet, argExpiry any = "set", "nx", "px", "get", "pexpiretime"
+var argSet, argNX, argPX, argGet, argExpiry, argRange any = "set", "nx", "px", "get", "pexpiretime", "getrange"
 
 // prepare makes n a native claim. For a caller that waits, it is a call of the script,
 // because the caller expects an attempt in progress, and only the script can mark that as
 // watched.
-func (n *nativeClaim) prepare(ctx context.Context) {
+func (n *nativeClaim) prepare() {
 	c := &n.command
 	c.claim = n
 	if n.request.Waiting {
-		c.useScript(ctx)
+		c.useScript()
 		return
 	}
 	c.fixed = record.AppendClaimed(c.buf[:0], &n.request)
 	c.span = record.ClaimSpan(n.request.Lease, n.request.Remembered())
 	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argPX, &c.span, argGet}
-	c.StringCmd = redis.NewStringCmd(ctx, c.args[:7]...)
-	c.SetFirstKeyPos(1)
+	c.n = 7
 	c.tailing = [2]any{argExpiry, &c.key}
-	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
-	c.tail.SetFirstKeyPos(1)
 }
 
 // useScript makes c a call of claim.lua if it is a native claim.
-func (c *command) useScript(ctx context.Context) {
+func (c *command) useScript() {
 	if c.claim == nil {
 		return
 	}
 	c.fixed = record.AppendClaim(c.buf[:0], &c.claim.request)
-	c.claim, c.tail = nil, nil
-	c.callScript(ctx, &c.fixed)
+	c.claim = nil
+	c.callScript(&c.fixed)
+}
+
+// granted reports whether a native claim wrote its record.
+func (c *command) granted() bool {
+	return c.sendErr == nil && c.null == (c.found == nil) // GET answers nil where there was no record
+}
+
+// record returns the record that a native claim found, or its start.
+func (c *command) record() []byte {
+	switch {
+	case c.granted():
+		return nil
+	case c.found != nil:
+		b, _ := c.found.Bytes()
+		return b
+	default:
+		return c.reply()
+	}
 }
 
 // stamp notes for native claims when they were sent.
@@ -75,14 +93,17 @@ type decision uint8
 const (
 	decided   decision = iota // the result is in c.err or in the result of the claim
 	undecided                 // the script has to decide
-	unread                    // a pipeline read at most the start of the record: ask again through the client
+	unread                    // a batch read at most the start of the record: claim again, alone
 	failed                    // there was no answer
 )
 
 // decide reads the answer to a native claim.
 func (c *command) decide() decision {
+	if c.sendErr == nil && !c.granted() && c.found != nil {
+		c.sendErr = c.found.Err()
+	}
 	switch {
-	case c.granted:
+	case c.granted():
 		return c.decideClaimed()
 	case c.sendErr == nil:
 		return c.decideFound()
@@ -102,7 +123,7 @@ func (c *command) decideClaimed() decision {
 	expires, err := c.tail.Result()
 	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
 		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
-		c.err = c.ackErr
+		c.err = nil
 		return decided
 	}
 	c.uncertain = true // the claim is held, and the script finds it
@@ -124,9 +145,9 @@ func tooLong(lease, monotonic, wall time.Duration) bool {
 // decideFound decides about a claim that found a record and did not write.
 func (c *command) decideFound() decision {
 	n := c.claim
-	r, ok := record.Parse(c.reply())
+	r, ok := record.Parse(c.record())
 	switch {
-	case !ok && c.partial:
+	case !ok && c.found != nil: // deleted meanwhile, or longer, or damaged
 		return unread
 	case !ok:
 		c.err = errUnreadable

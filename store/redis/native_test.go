@@ -17,8 +17,9 @@ func nativeOf(t *testing.T) *nativeClaim {
 	t.Helper()
 	n := &nativeClaim{request: store.ClaimRequest{Owner: store.Owner{1}, Lease: time.Second, Policy: store.Policy{Retention: time.Hour}}}
 	n.script, n.key = record.ClaimScript, "key"
-	n.prepare(t.Context())
+	n.prepare()
 	stamp([]*command{&n.command})
+	n.make(t.Context(), 0)
 	return n
 }
 
@@ -44,7 +45,7 @@ func TestLateGrantIsDecidedByTheScript(t *testing.T) {
 		{"no answer", 0, 0, errors.New("cut"), undecided},
 	} {
 		n := nativeOf(t)
-		n.granted = true
+		n.SetErr(redis.Nil)
 		n.sent = time.Now().Add(-c.took)
 		n.tail.SetVal(c.tail)
 		n.tail.SetErr(c.err)

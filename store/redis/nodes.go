@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,98 +14,140 @@ import (
 	"github.com/reprise-go/reprise/store/internal/parallel"
 )
 
-// sendByNode makes one attempt on commands, in one pipeline for each node. It returns a
-// function that waits for the confirmation of the unconfirmed ones, or nil when there are
-// none.
-//
-// It does not leave that to the cluster client, which gives up on all commands when one
-// of them times out, and sends WAIT to any node.
-func (s *Store) sendByNode(ctx context.Context, batch []*command) (confirm func()) {
+// nodes has the servers of a store, by their addresses.
+type nodes struct {
+	mu     sync.RWMutex
+	byAddr map[string]*node
+}
+
+// node returns the node of a server. A new client of the same server gets a new node: a
+// cluster client may drop a server, and make another client for it later.
+func (s *Store) node(server *redis.Client) *node {
+	addr := server.Options().Addr
+	s.nodes.mu.RLock()
+	n := s.nodes.byAddr[addr]
+	s.nodes.mu.RUnlock()
+	if n != nil && n.server == server {
+		return n
+	}
+	s.nodes.mu.Lock()
+	defer s.nodes.mu.Unlock()
+	if n = s.nodes.byAddr[addr]; n == nil || n.server != server {
+		n = s.newNode(server)
+		if s.nodes.byAddr == nil {
+			s.nodes.byAddr = make(map[string]*node, 1)
+		}
+		s.nodes.byAddr[addr] = n
+	}
+	return n
+}
+
+// nodeOf returns the node for the next attempt on c. A cluster client follows redirects
+// itself. It cannot send WAIT to a chosen node, so writes that have to be confirmed are
+// sent to the node that the cluster named.
+func (s *Store) nodeOf(ctx context.Context, c *command) (*node, error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
-	if !ok {
-		node, _ := s.client.(*redis.Client)
-		return s.sendTo(ctx, node, false, batch)
-	}
-	var redirected redirectClients
-	defer func() {
-		if confirm == nil {
-			redirected.close()
-		}
-	}()
-	groups := make(map[*redis.Client][]*command, 1)
-	for _, c := range batch {
-		node, err := cluster.MasterForKey(ctx, c.key)
+	switch {
+	case ok && c.moved && !c.confirm:
+		return &node{client: cluster}, nil
+	case ok && c.ask != "":
+		server, err := knownServer(ctx, cluster, c.ask)
 		if err != nil {
-			c.SetErr(unsent{err})
-			continue
+			return nil, err
 		}
-		if c.redirect != "" && c.redirect != node.Options().Addr {
-			node = redirected.to(ctx, c.redirect, cluster, node)
-		}
-		groups[node] = append(groups[node], c)
+		return s.node(server), nil
 	}
-	var mu sync.Mutex
-	var confirms []func()
+	server, err := s.serverFor(ctx, c.key)
+	if err != nil {
+		return nil, err
+	}
+	return s.node(server), nil
+}
+
+// knownServer returns the cluster client's client of the server at addr, in whatever role
+// it knows that server.
+func knownServer(ctx context.Context, cluster *redis.ClusterClient, addr string) (*redis.Client, error) {
+	var known atomic.Pointer[redis.Client]
+	_ = cluster.ForEachShard(ctx, func(_ context.Context, server *redis.Client) error {
+		if server.Options().Addr == addr {
+			known.Store(server)
+		}
+		return nil
+	})
+	if server := known.Load(); server != nil {
+		return server, nil
+	}
+	return nil, fmt.Errorf("the cluster moves the key to %s, which has no slots yet", addr)
+}
+
+// sendByNode makes one attempt on commands, in one pipeline for each node. It does not
+// leave that to the cluster client, which gives up on all commands when one of them times
+// out.
+func (s *Store) sendByNode(ctx context.Context, batch []*command) {
+	groups := make(map[*node][]*command, 1)
+	for _, c := range batch {
+		if n, err := s.nodeOf(ctx, c); err != nil {
+			c.sendErr = unsent{err}
+		} else {
+			groups[n] = append(groups[n], c)
+		}
+	}
 	var sending parallel.Group
-	for node, group := range groups {
-		sending.Go(func() {
-			once := redirected[node.Options().Addr] == node
-			if confirm := s.sendTo(ctx, node, once, group); confirm != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				confirms = append(confirms, confirm)
-			}
-		})
+	for n, group := range groups {
+		sending.Go(func() { n.send(ctx, group...) })
 	}
 	sending.Wait()
-	if len(confirms) == 0 {
-		return nil
+}
+
+// send sends commands through one connection. Each command carries its error.
+func (n *node) send(ctx context.Context, batch ...*command) {
+	limit := 0
+	if len(batch) > 1 {
+		limit = min(maxFound, maxReplies/len(batch))
 	}
-	return func() {
-		defer redirected.close()
-		var waiting parallel.Group
-		for _, confirm := range confirms {
-			waiting.Go(confirm)
+	for _, c := range batch {
+		c.make(ctx, limit)
+	}
+	if c := batch[0]; len(batch) == 1 && c.tail == nil && !c.confirm {
+		_ = n.client.Process(ctx, c)
+	} else {
+		n.sendPipeline(ctx, batch)
+	}
+	for _, c := range batch {
+		if n.lacksConnection(c.sendErr) {
+			c.sendErr = exhausted{c.sendErr}
 		}
-		waiting.Wait()
 	}
 }
 
-// sendTo sends commands to one node. If once is true, node is a client for this attempt
-// only. It returns what sendByNode returns.
-func (s *Store) sendTo(ctx context.Context, node *redis.Client, once bool, group []*command) (confirm func()) {
-	if s.durable(group) {
-		return s.sendDurable(ctx, node, once, group)
-	}
-	sendThrough(ctx, node.Pipeline(), group)
-	return nil
-}
-
-// sendThrough sends commands through one connection. Each command carries its error.
-func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
-	var first *command
-	add := func(c *command) {
-		if first == nil {
-			first = c
+// sendPipeline sends commands as a pipeline. WAIT follows on the connection that writes.
+func (n *node) sendPipeline(ctx context.Context, batch []*command) {
+	pipe := n.client.Pipeline()
+	for _, c := range batch {
+		if c.ask != "" {
+			_ = pipe.Process(ctx, redis.NewCmd(ctx, "asking"))
 		}
-		c.first, c.sendErr = first, errUnanswered
+		c.first, c.sendErr = batch[0], errUnanswered
 		_ = pipe.Process(ctx, c) // queues
-	}
-	ask := func(c *command) {
-		if c.asking {
-			add(&command{StringCmd: redis.NewStringCmd(ctx, "asking")})
-		}
-	}
-	for _, c := range group {
-		ask(c)
-		add(c)
 		if c.tail != nil {
-			ask(c)
 			_ = pipe.Process(ctx, c.tail)
 		}
+		if c.found != nil {
+			_ = pipe.Process(ctx, c.found)
+		}
+	}
+	var wait *redis.Cmd
+	if batch[0].confirm {
+		wait = n.durability.command(ctx, n.ackTimeout)
+		_ = pipe.Process(ctx, wait)
 	}
 	_, err := pipe.Exec(ctx)
-	for _, c := range group {
+	var unconfirmed error
+	if wait != nil {
+		unconfirmed = n.durability.met(wait)
+	}
+	for _, c := range batch {
+		c.ackErr = unconfirmed
 		// A server that refuses the connection, for example because of a wrong password,
 		// answers no command, and go-redis sets the error of none.
 		if errors.Is(c.sendErr, errUnanswered) {
@@ -116,80 +159,58 @@ func sendThrough(ctx context.Context, pipe redis.Pipeliner, group []*command) {
 // errUnanswered is the error of a command in a pipeline before it has an answer.
 var errUnanswered = errors.New("no answer")
 
-// redirectClients are clients, for one attempt, of nodes that a cluster named in a
-// redirect and that its client does not know yet, such as a node that imports its first
-// slots.
-type redirectClients map[string]*redis.Client
-
-// to returns the cluster client's own client of the node at addr, or else a new one with
-// the options of like. The cluster client may know the node in another role, for example
-// as the replica that has since been promoted.
-func (r *redirectClients) to(ctx context.Context, addr string, cluster *redis.ClusterClient, like *redis.Client) *redis.Client {
-	var known atomic.Pointer[redis.Client]
-	_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
-		if node.Options().Addr == addr {
-			known.Store(node)
-		}
-		return nil
-	})
-	if node := known.Load(); node != nil {
-		return node
+// lacksConnection reports whether the context of a call ended while the call waited for a
+// connection of the client's pool. The client then returns the bare error of the context;
+// for a command that was sent, and for a failed dial, it returns the error of the
+// connection. It also returns the bare error when a new connection takes too long, but
+// then the pool is not full.
+func (n *node) lacksConnection(err error) bool {
+	if err != context.DeadlineExceeded && err != context.Canceled || n.server == nil { //nolint:errorlint // a wrapped one may be of a connection
+		return false
 	}
-	if *r == nil {
-		*r = make(redirectClients, 1)
-	}
-	node, ok := (*r)[addr]
-	if !ok {
-		o := *like.Options()
-		o.Addr, o.PoolSize, o.MinIdleConns = addr, 1, 0
-		node = redis.NewClient(&o)
-		(*r)[addr] = node
-	}
-	return node
-}
-
-func (r *redirectClients) close() {
-	for _, node := range *r {
-		_ = node.Close()
-	}
+	pool := n.server.PoolStats()
+	return int64(pool.TotalConns)-int64(pool.IdleConns) >= int64(n.server.Options().PoolSize)
 }
 
 // noteRedirect notes which node a cluster named for the next attempt of c.
 func (c *command) noteRedirect(err error) {
-	if c.redirect, c.asking = redis.IsAskError(err); !c.asking {
-		c.redirect, _ = redis.IsMovedError(err)
+	addr, asking := redis.IsAskError(err)
+	if !asking {
+		addr, _ = redis.IsMovedError(err)
 	}
-	if strings.HasPrefix(c.redirect, ":") {
-		c.redirect = "" // a node that does not know its own address
+	// A node that does not know its own address names only a port.
+	c.moved, c.ask = addr != "" && !strings.HasPrefix(addr, ":"), ""
+	if c.moved && asking {
+		c.ask = addr
 	}
 }
 
-// nodeFor returns the client of the server that has key.
-func (s *Store) nodeFor(ctx context.Context, key string) (*redis.Client, error) {
+// serverFor returns the client of the server that has key.
+func (s *Store) serverFor(ctx context.Context, key string) (*redis.Client, error) {
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
 	}
-	node, _ := s.client.(*redis.Client)
-	return node, nil
+	server, _ := s.client.(*redis.Client)
+	return server, nil
 }
 
 // primaries returns a client for each primary server.
 func (s *Store) primaries(ctx context.Context) ([]*redis.Client, error) {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
-		node, _ := s.client.(*redis.Client)
-		return []*redis.Client{node}, nil
+		server, _ := s.client.(*redis.Client)
+		return []*redis.Client{server}, nil
 	}
 	var mu sync.Mutex
-	var nodes []*redis.Client
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+	var servers []*redis.Client
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, server *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
-		nodes = append(nodes, node)
+		servers = append(servers, server)
 		return nil
 	})
 	if err != nil {
 		return nil, fail(classify(err).class, err)
 	}
-	return nodes, nil
+	return servers, nil
 }

@@ -58,15 +58,18 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 		return try(waiter, store.InProgress)
 	}
 	replay := func() error { return try(r, store.Completed) }
-	read := func() error { // before any claim: one whose second command is refused has written already
+	read := func() error { // before any claim: one that is refused halfway has written already
 		err := node.PExpireTime(ctx, s.key(id)).Err()
-		if err == nil && s.pipelines != nil {
+		if err == nil && !s.noCombining {
 			err = node.GetRange(ctx, s.key(id), 0, 0).Err()
 		}
 		if err != nil {
 			return fail(classify(err).class, err)
 		}
-		return nil
+		if _, err = s.Inspect(ctx, id); errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
 	}
 	renew := func() error {
 		got, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
@@ -136,7 +139,7 @@ func (s *Store) idAt(ctx context.Context, node *redis.Client) (id store.ID, err 
 	const tries = 1 << 20 // one of many nodes may have few slots
 	for range tries {
 		_, _ = rand.Read(id[:]) // never returns an error
-		at, err := s.nodeFor(ctx, s.key(id))
+		at, err := s.serverFor(ctx, s.key(id))
 		if err != nil {
 			return id, fail(classify(err).class, err)
 		}

@@ -27,7 +27,7 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 		c := &commands[i]
 		c.script, c.wait = record.RenewScript, true
 		c.fixed = record.AppendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
-		s.call(ctx, c, rs[i].ID, &c.fixed)
+		s.call(c, rs[i].ID, &c.fixed)
 		open[i] = c
 	}
 	s.run(ctx, open)

@@ -31,11 +31,17 @@ func (s *Store) run(ctx context.Context, open []*command) {
 		}
 		return
 	}
+	for _, c := range open {
+		c.confirm = s.confirmsAtOnce(c)
+	}
 	for attempt := 0; ; {
 		stamp(open)
-		s.send(ctx, open)
+		if err := s.send(ctx, open); err != nil {
+			open[0].err = fail(store.ErrUnknown, err)
+			return
+		}
 		var transient bool
-		open, transient = s.evaluateAll(ctx, open)
+		open, transient = s.evaluateAll(open)
 		if len(open) == 0 {
 			return
 		}
@@ -53,72 +59,34 @@ func (s *Store) run(ctx context.Context, open []*command) {
 // runOne is run for one command. It returns the answer, which is never empty.
 func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 	c.alone[0] = c
-	s.run(ctx, c.alone[:])
-	return c.reply(), c.err
+	if s.run(ctx, c.alone[:]); c.err != nil {
+		return nil, c.err // a batch may still use the answer
+	}
+	return c.reply(), nil
 }
 
-// send makes one attempt. Each command carries its error.
-func (s *Store) send(ctx context.Context, open []*command) {
-	if len(open) == 1 && s.mayPipeline(open[0]) {
-		if node, err := s.nodeFor(ctx, open[0].key); err == nil {
-			s.sendPipelined(ctx, node, open)
-			return
-		}
-	}
-	s.sendByClient(ctx, open)
-}
-
-// sendByClient makes one attempt through the client.
-func (s *Store) sendByClient(ctx context.Context, open []*command) {
-	if len(open) == 1 && s.combiner.combines(open[0]) {
-		s.combiner.send(ctx, open[0])
-		return
-	}
-	if confirm := s.transmit(ctx, open); confirm != nil {
-		confirm()
-	}
-	for _, c := range open {
-		if s.lacksConnection(c.sendErr) {
-			c.sendErr = exhausted{c.sendErr}
-		}
-	}
-}
-
-// transmit sends commands together, in one pipeline for each node. It returns what
-// sendByNode returns.
-func (s *Store) transmit(ctx context.Context, open []*command) (confirm func()) {
-	if len(open) == 1 && open[0].tail == nil && !s.durable(open) {
-		_ = s.client.Process(ctx, open[0])
+// send makes one attempt. Each command carries its error. If there is only one, it may be
+// sent in a batch of others. An error means that the batch may still use it.
+func (s *Store) send(ctx context.Context, open []*command) error {
+	if len(open) > 1 {
+		s.sendByNode(ctx, open)
 		return nil
 	}
-	return s.sendByNode(ctx, open)
-}
-
-// lacksConnection reports whether the context of a call ended while the call waited for a
-// connection of the client's pool. The client then returns the bare error of the context;
-// for a command that was sent, and for a failed dial, it returns the error of the
-// connection. It also returns the bare error when a new connection takes too long, but
-// then the pool is not full.
-func (s *Store) lacksConnection(err error) bool {
-	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // a wrapped one may be of a connection
-		return false
+	c := open[0]
+	n, err := s.nodeOf(ctx, c)
+	if err != nil {
+		c.sendErr = unsent{err}
+		return nil //nolint:nilerr // c has it
 	}
-	size := 0
-	switch client := s.client.(type) {
-	case *redis.Client:
-		size = client.Options().PoolSize
-	case *redis.ClusterClient:
-		size = client.Options().PoolSize // of each node
-	}
-	return size > 0 && s.Usage()[0].Used >= int64(size)
+	return n.do(ctx, c)
 }
 
 // evaluateAll evaluates the last attempt of each command, and returns the commands to
 // send again and whether one of them needs a pause before.
-func (s *Store) evaluateAll(ctx context.Context, open []*command) (rest []*command, transient bool) {
+func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
 	rest = open[:0]
 	for _, c := range open {
-		again, wait := s.evaluate(ctx, c)
+		again, wait := s.evaluate(c)
 		if again {
 			rest = append(rest, c)
 			transient = transient || wait
@@ -129,32 +97,29 @@ func (s *Store) evaluateAll(ctx context.Context, open []*command) (rest []*comma
 
 // evaluate returns the meaning of the last attempt of c, whether to make another one, and
 // whether that needs a pause.
-func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
+func (s *Store) evaluate(c *command) (again, wait bool) {
 	if c.claim != nil {
 		switch c.decide() {
 		case decided:
-			return false, false
+			return c.claim.result.Outcome == store.Claimed && s.repeatConfirmed(c), false
 		case undecided:
-			c.rewind()
-			c.useScript(ctx)
+			c.useScript()
 			return true, false
 		case unread:
-			c.rewind()
-			c.viaClient = true
+			c.whole = true
 			return true, false
 		case failed:
 		}
 	}
 	if c.sendErr == nil {
 		if answer := c.reply(); !c.bothKeys && len(answer) == 1 && answer[0] == record.TagBothKeys {
+			args := c.args
 			c.bothKeys = true
-			args := c.Args()[4:]
-			c.rewind()
-			c.callScript(ctx, args...)
+			c.callScript(args[4:c.n]...)
 			return true, false
 		}
 		c.err = c.refusal()
-		return false, false
+		return c.err == nil && c.reply()[0] == record.TagClaimed && s.repeatConfirmed(c), false
 	}
 	f := classify(c.sendErr)
 	if f.unknownScript && c.args[0] == "eval" {
@@ -169,9 +134,6 @@ func (s *Store) evaluate(ctx context.Context, c *command) (again, wait bool) {
 	c.uncertain = errors.Is(f.class, store.ErrUnknown)
 	c.err = fail(f.class, c.sendErr)
 	c.noteRedirect(c.sendErr)
-	if f.again {
-		c.rewind()
-	}
 	if f.unknownScript {
 		c.withSource()
 	}
@@ -190,18 +152,6 @@ func (c *command) refusal() error {
 		return c.ackErr
 	default:
 		return nil
-	}
-}
-
-// rewind prepares c for another attempt. c.err stays until there is an answer.
-func (c *command) rewind() {
-	c.first, c.granted, c.partial = nil, false, false
-	c.SetErr(nil)
-	c.SetVal("")
-	c.ackErr = nil
-	if c.tail != nil {
-		c.tail.SetErr(nil)
-		c.tail.SetVal(0)
 	}
 }
 

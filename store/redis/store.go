@@ -8,8 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/listener"
-	"github.com/reprise-go/reprise/store/redis/internal/pipeline"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
@@ -18,17 +16,15 @@ import (
 // has ended. All methods are safe for concurrent use. The caller owns the client: the
 // store never closes it. [New] and [Open] make stores; the zero value is not usable.
 type Store struct {
-	client       redis.UniversalClient
-	prefix       string
-	durability   Durability
-	ackTimeout   time.Duration
-	options      options
-	combiner     *combiner // nil: confirmed writes are sent alone
-	hook         func(context.Context, Pipelined)
-	pipelines    *pipeline.Pipelines // nil: every command is sent through the client
-	confirmSlots confirmSlots
+	client      redis.UniversalClient
+	prefix      string
+	durability  Durability
+	ackTimeout  time.Duration
+	options     options
+	noCombining bool
 
-	watches listener.Set
+	nodes   nodes
+	watches listeners
 }
 
 var (
@@ -55,14 +51,10 @@ func New(client redis.UniversalClient, c Config) (*Store, error) {
 	if err := o.validate(c); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout, options: o}
-	if !c.NoCombining {
-		s.pipelines, s.hook = pipeline.New(client), c.Hook
-		if !o.clusterClient && c.Durability.level != async {
-			s.combiner = newCombiner(s.transmit, o.batchTimeout()+c.AckTimeout)
-		}
-	}
-	return s, nil
+	return &Store{
+		client: client, prefix: c.Prefix, durability: c.Durability, ackTimeout: c.AckTimeout,
+		options: o, noCombining: c.NoCombining,
+	}, nil
 }
 
 // Open is [New] followed by [Store.Check] and a trial of every operation on short-lived
@@ -99,12 +91,12 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	n := &nativeClaim{request: r}
 	c := &n.command
 	c.script, c.wait, c.key = record.ClaimScript, true, s.key(r.ID)
-	n.prepare(ctx)
+	n.prepare()
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
 		return store.ClaimResult{}, err
-	case c.claim != nil:
+	case c.claim != nil: // no script was needed
 		return n.result, nil
 	}
 	result, ok := record.ParseClaim(answer)
@@ -123,7 +115,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	c := &command{script: record.CompleteScript, wait: true, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
-	s.call(ctx, c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
+	s.call(c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	if err != nil {
 		return err
@@ -143,7 +135,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
 	c := &command{script: record.ReleaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
-	s.call(ctx, c, id, &c.fixed)
+	s.call(c, id, &c.fixed)
 	answer, err := s.runOne(ctx, c)
 	if err == nil && answer[0] != record.TagChanged && answer[0] != record.TagNone {
 		err = fail(store.ErrUnknown, errUnexpected)
@@ -159,7 +151,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	}
 	c := &command{script: record.UnknownScript, wait: true, payload: blob(r.Reason)}
 	c.fixed = append(c.buf[:0], r.Owner[:]...)
-	s.call(ctx, c, r.ID, &c.fixed, &c.payload)
+	s.call(c, r.ID, &c.fixed, &c.payload)
 	answer, err := s.runOne(ctx, c)
 	switch {
 	case err != nil:
@@ -179,24 +171,23 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 // of that server then fail at once.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
 	key := s.key(id)
-	node, err := s.nodeFor(ctx, key)
+	node, err := s.serverFor(ctx, key)
 	if err != nil {
 		return nil, nil, fail(classify(err).class, err)
 	}
-	return s.watches.Watch(ctx, node, key)
+	return s.watches.watch(ctx, node, key)
 }
 
 // Close ends all watches, which are notified, and waits until their goroutines have
 // ended; later watches fail with [store.ErrClosed]. The client stays open, and all
 // other methods keep working. Close may be called more than once.
 func (s *Store) Close() error {
-	s.watches.Close()
-	s.pipelines.Close()
+	s.watches.close()
 	return nil
 }
 
 // Usage implements [store.Meter]: it counts the connections of the client that are in
-// use. A connection that carries the pipeline of a server counts all the time.
+// use.
 func (s *Store) Usage() []store.Usage {
 	pool := s.client.PoolStats()
 	return []store.Usage{{Name: "connections", Used: max(0, int64(pool.TotalConns)-int64(pool.IdleConns))}}

@@ -1,4 +1,4 @@
-package listener
+package repriseredis
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Set has one listener for each server that is watched. The zero value is empty.
-type Set struct {
-	mu        sync.Mutex
-	closed    bool
-	listeners map[*redis.Client]*listener
-	ending    sync.WaitGroup // of listeners that were replaced
+// listeners has one listener for each server that is watched. The zero value is empty.
+type listeners struct {
+	mu       sync.Mutex
+	closed   bool
+	byServer map[*redis.Client]*listener
+	ending   sync.WaitGroup // of listeners that were replaced
 }
 
-// Watch listens to a channel of a server until stop is called. The error is
+// watch listens to a channel of a server until stop is called. The error is
 // [store.ErrUnavailable] when the server does not confirm the subscription within 100 ms;
-// for the next ten seconds, watches of that server then fail at once. After Close, it is
+// for the next ten seconds, watches of that server then fail at once. After close, it is
 // [store.ErrClosed].
-func (s *Set) Watch(ctx context.Context, node *redis.Client, name string) (changed <-chan struct{}, stop func(), err error) {
+func (s *listeners) watch(ctx context.Context, node *redis.Client, name string) (changed <-chan struct{}, stop func(), err error) {
 	l, err := s.listener(node) //nolint:contextcheck // a listener outlives the watch that made it
 	if err != nil {
 		return nil, nil, err
@@ -29,13 +29,13 @@ func (s *Set) Watch(ctx context.Context, node *redis.Client, name string) (chang
 	return l.watch(ctx, name)
 }
 
-func (s *Set) listener(node *redis.Client) (*listener, error) {
+func (s *listeners) listener(node *redis.Client) (*listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	if l, ok := s.listeners[node]; ok && !l.isOver() {
+	if l, ok := s.byServer[node]; ok && !l.isOver() {
 		switch silent := l.silentFor(); {
 		case silent == 0:
 			return l, nil
@@ -45,19 +45,19 @@ func (s *Set) listener(node *redis.Client) (*listener, error) {
 		s.ending.Go(l.close) // close may wait for the network
 	}
 	l := newListener(node)
-	if s.listeners == nil {
-		s.listeners = make(map[*redis.Client]*listener, 1)
+	if s.byServer == nil {
+		s.byServer = make(map[*redis.Client]*listener, 1)
 	}
-	s.listeners[node] = l
+	s.byServer[node] = l
 	return l, nil
 }
 
-// Close wakes all watchers, and waits until the goroutines of the listeners have ended.
-func (s *Set) Close() {
+// close wakes all watchers, and waits until the goroutines of the listeners have ended.
+func (s *listeners) close() {
 	s.mu.Lock()
 	s.closed = true
-	listeners := s.listeners
-	s.listeners = nil
+	listeners := s.byServer
+	s.byServer = nil
 	s.mu.Unlock()
 	for _, l := range listeners {
 		l.close()

@@ -1,6 +1,4 @@
-// Package listener wakes the requests that wait for a record to change, by sharded
-// pub/sub. All channels of a server share one connection.
-package listener
+package repriseredis
 
 import (
 	"context"
@@ -28,7 +26,8 @@ const (
 // errSilent is the failure of a watch on a server that confirms no subscription.
 var errSilent = errors.New("the server confirms no subscription: it may lack SSUBSCRIBE, or its user the permission for the channel")
 
-// listener shares one subscribed connection between all watches of one server. Two
+// listener wakes the requests that wait for a record to change, by sharded pub/sub. All
+// watches of one server share one subscribed connection. Two
 // goroutines run from its creation to its end: receive passes on the messages that the
 // server publishes, and keepUp subscribes and unsubscribes, so that ending a watch does
 // not wait for the network. It ends by close, or when its client is closed.

@@ -1,4 +1,4 @@
-package listener
+package repriseredis
 
 import (
 	"errors"
@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
 // When the silence is over, or a confirmation came late, watches work again.
 func TestAWatchIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	confirmation := func() string {
-		return "*3\r\n" + fakeserver.Bulk("ssubscribe") + fakeserver.Bulk("a") + ":1\r\n"
+		return "*3\r\n" + bulk("ssubscribe") + bulk("a") + ":1\r\n"
 	}
 	client, s := denying(t, func(call int) string {
 		if call == 1 {
@@ -21,17 +20,17 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 		}
 		return confirmation()
 	})
-	if _, _, err := s.Watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := s.watch(t.Context(), client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("watch: %v, want ErrUnavailable", err)
 	}
 	var first *listener
-	for _, l := range s.listeners {
+	for _, l := range s.byServer {
 		first = l
 		l.mu.Lock()
 		l.silentAt = time.Now().Add(-silence)
 		l.mu.Unlock()
 	}
-	_, stop, err := s.Watch(t.Context(), client, "a")
+	_, stop, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatalf("watch after the silence: %v", err)
 	}
@@ -39,11 +38,11 @@ func TestAWatchIsTriedAgain(t *testing.T) {
 	if !first.isOver() {
 		t.Error("the listener that was not confirmed is still there")
 	}
-	for _, l := range s.listeners {
+	for _, l := range s.byServer {
 		l.missConfirmation()
 		l.confirm("any")
 	}
-	if _, stop, err := s.Watch(t.Context(), client, "a"); err != nil {
+	if _, stop, err := s.watch(t.Context(), client, "a"); err != nil {
 		t.Errorf("watch after a late confirmation: %v", err)
 	} else {
 		stop()

@@ -1,4 +1,4 @@
-package listener
+package repriseredis
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/redis/internal/fakeserver"
 )
 
 // A request that waits without a watch polls, so a subscription that never comes must not
@@ -20,13 +19,13 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no permission": "-NOPERM No permissions to access a channel\r\n",
 		"no command":    "-ERR unknown command 'ssubscribe'\r\n",
-		"no answer":     fakeserver.Mute,
+		"no answer":     mute,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			subscribed := map[string]bool{}
-			client, s := listening(t, fakeserver.Start(t, func(_ int, command []string) string {
+			client, s := listening(t, newFake(t, func(_, _ int, command []string) string {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, channel := range command[1:] {
@@ -36,7 +35,7 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			}))
 			start := time.Now()
 			for i := range 1000 {
-				if _, _, err := s.Watch(t.Context(), client, strconv.Itoa(i)); !errors.Is(err, store.ErrUnavailable) {
+				if _, _, err := s.watch(t.Context(), client, strconv.Itoa(i)); !errors.Is(err, store.ErrUnavailable) {
 					t.Fatalf("watch %d: %v, want ErrUnavailable", i, err)
 				}
 			}
@@ -45,7 +44,7 @@ func TestAWatchThatIsNotConfirmedIsGivenUp(t *testing.T) {
 			if n, most := len(subscribed), 1+int(time.Since(start)/silence); n > most {
 				t.Errorf("%d of 1000 watches subscribed, and waited; want at most %d", n, most)
 			}
-			for _, l := range s.listeners {
+			for _, l := range s.byServer {
 				l.mu.Lock()
 				if n := len(l.channels); n > 1 {
 					t.Errorf("%d channels are left", n)
@@ -99,18 +98,18 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 		defer mu.Unlock()
 		return strings.Join(log, ", ")
 	}
-	client, s := listening(t, fakeserver.Start(t, func(_ int, command []string) string {
+	client, s := listening(t, newFake(t, func(_, _ int, command []string) string {
 		name := strings.ToLower(command[0])
 		mu.Lock()
 		defer mu.Unlock()
 		log = append(log, strings.ToLower(strings.Join(command, " ")))
-		out := "*3\r\n" + fakeserver.Bulk(name) + fakeserver.Bulk(channel) + ":1\r\n"
+		out := "*3\r\n" + bulk(name) + bulk(channel) + ":1\r\n"
 		if name == "ssubscribe" {
-			out += "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk("another") + fakeserver.Bulk("") + "*3\r\n" + fakeserver.Bulk("smessage") + fakeserver.Bulk(channel) + fakeserver.Bulk("")
+			out += "*3\r\n" + bulk("smessage") + bulk("another") + bulk("") + "*3\r\n" + bulk("smessage") + bulk(channel) + bulk("")
 		}
 		return out
 	}))
-	changed, stop, err := s.Watch(t.Context(), client, "a")
+	changed, stop, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +118,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the watcher is not woken")
 	}
-	again, stopAgain, err := s.Watch(t.Context(), client, "a")
+	again, stopAgain, err := s.watch(t.Context(), client, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func TestAWatchIsOneSubscription(t *testing.T) {
 			t.Fatalf("sent %q, want %q", seen(), want)
 		}
 	}
-	s.Close()
+	s.close()
 	if len(again) > 0 {
 		t.Error("a watch that has ended is woken")
 	}
@@ -145,8 +144,8 @@ func TestAWatchEndsBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	client, s := denying(t, func(int) string { return fakeserver.Mute })
-	if _, _, err := s.Watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
+	client, s := denying(t, func(int) string { return mute })
+	if _, _, err := s.watch(ended, client, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("watch of one that left: %v, want ErrUnavailable", err)
 	}
 	l, err := s.listener(client)

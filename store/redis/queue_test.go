@@ -1,0 +1,385 @@
+package repriseredis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/redis/internal/record"
+)
+
+// nodeFor returns the node of a store over one server.
+func nodeFor(t *testing.T, s *Store) *node {
+	t.Helper()
+	n, err := s.nodeOf(t.Context(), &command{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// newBatching returns a store over f whose client has one connection, so that all calls
+// share a lane.
+func newBatching(t *testing.T, f *fake, c Config) *Store {
+	t.Helper()
+	c.Prefix = servicePrefix
+	s, err := New(newClient(t, f, func(o *redis.Options) { o.PoolSize = 1 }), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// pipelines is a hook of a client that notes how many calls each pipeline has.
+type pipelines struct {
+	mu    sync.Mutex
+	calls []int
+}
+
+func (*pipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*pipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		calls := 0
+		for _, c := range commands {
+			if name := c.Name(); name == "set" || name == "evalsha" {
+				calls++
+			}
+		}
+		p.mu.Lock()
+		p.calls = append(p.calls, calls)
+		p.mu.Unlock()
+		return next(ctx, commands)
+	}
+}
+
+// The fifth call on its way to a server starts batches, which keep the calls until 64 in
+// a row were few. Half of a small pool is fewer.
+func TestFewCallsAreSentAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ pool, few int }{{100, 4}, {8, 4}, {7, 3}, {4, 2}, {2, 1}, {1, 0}} {
+		s := &Store{}
+		client := redis.NewClient(&redis.Options{PoolSize: c.pool})
+		t.Cleanup(func() { _ = client.Close() })
+		n := s.newNode(client)
+		for depth := range c.few {
+			if !n.begin() {
+				t.Errorf("a pool of %d: call %d is not one of few", c.pool, depth+1)
+			}
+		}
+		if n.begin() {
+			t.Errorf("a pool of %d: %d calls are few", c.pool, c.few+1)
+		}
+		for range c.few + 1 {
+			n.end()
+		}
+		if c.few == 0 {
+			continue
+		}
+		for i := range staysBusy + 2 {
+			if got := n.begin(); got != (i >= staysBusy) {
+				t.Errorf("a pool of %d: call %d after the busy time is one of few: %v", c.pool, i+1, got)
+			}
+			n.end()
+		}
+	}
+}
+
+// Only calls whose payloads and replies are bounded share a batch.
+func TestCallsInABatchAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		c    command
+		want bool
+	}{
+		{"a native claim", command{script: record.ClaimScript, claim: &nativeClaim{}}, true},
+		{"a native claim of a long record", command{script: record.ClaimScript, claim: &nativeClaim{}, whole: true}, false},
+		{"the script of a claim", command{script: record.ClaimScript}, false},
+		{"a release", command{script: record.ReleaseScript}, true},
+		{"a small completion", command{script: record.CompleteScript, payload: make(blob, maxPayload)}, true},
+		{"a large completion", command{script: record.CompleteScript, payload: make(blob, maxPayload+1)}, false},
+		{"a large resolution", command{script: record.ResolveScript, payload: make(blob, maxPayload+1)}, false},
+		{"an inspection", command{script: record.InspectScript}, false},
+	} {
+		if got := c.c.isBounded(); got != c.want {
+			t.Errorf("%s: bounded %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// The claims of a batch read at most 64 KiB each and 1 MiB together, and where records
+// are long, batches have few claims.
+func TestTheRepliesToABatchAreBounded(t *testing.T) {
+	t.Parallel()
+	const size = 100 << 10
+	long := bulk(string(replayable(strings.Repeat("x", size))))
+	f := newFake(t, func(_, _ int, _ []string) string { return long })
+	n := nodeFor(t, newBatching(t, f, Config{}))
+	for _, calls := range []int{2, 16, 17, batching.DefaultMaxCalls} {
+		batch := make([]*command, calls)
+		for i := range batch {
+			batch[i] = &nativeOf(t).command
+		}
+		n.send(t.Context(), batch...)
+		sum := 0
+		for _, c := range batch {
+			read := len(c.record())
+			if sum += read; read == 0 || read > maxFound {
+				t.Fatalf("a claim beside %d others read %d bytes", calls-1, read)
+			}
+			if c.decide() != unread {
+				t.Error("a record that was read in part is decided")
+			}
+		}
+		if sum > maxReplies {
+			t.Errorf("%d claims read %d bytes", calls, sum)
+		}
+		n.noteFound(batch)
+	}
+	one := nativeOf(t)
+	if n.send(t.Context(), &one.command); one.decide() != decided || one.result.Outcome != store.Completed || len(one.result.Payload) != size {
+		t.Errorf("a claim alone: %v, a payload of %d bytes", one.result.Outcome, len(one.result.Payload))
+	}
+	before := n.size(&one.command)
+	for range 50 {
+		n.noteFound([]*command{&one.command})
+	}
+	if after := n.size(&one.command); before > maxFound || after < size*9/10 || after > size*11/10 {
+		t.Errorf("a claim adds %d bytes to a batch, %d after long replays", before, after)
+	}
+}
+
+// A claim in a batch decides like one that is alone, by its own replies.
+func TestClaimsInABatchDecideLikeOthers(t *testing.T) {
+	t.Parallel()
+	completed := string(replayable("payload"))
+	for _, c := range []struct {
+		name, found string
+		want        decision
+		outcome     store.Outcome
+	}{
+		{"a new one", claimed, decided, store.Claimed},
+		{"a replay", bulk(completed), decided, store.Completed},
+		{"another request", bulk(string(recordOfClaim(store.Fingerprint{31: 1}))), decided, store.Mismatch},
+		{"one in progress", bulk(string(recordOfClaim(store.Fingerprint{}))), undecided, 0},
+		{"one that is gone when it is read", bulk(""), unread, 0},
+		{"a cut record", bulk(completed[:len(completed)-1]), unread, 0},
+		{"memory is full", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", undecided, 0},
+		{"not a string", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", failed, 0},
+	} {
+		call := 0
+		f := newFake(t, func(_, _ int, _ []string) string {
+			if call++; call == 1 {
+				return claimed
+			}
+			return c.found
+		})
+		other, n := nativeOf(t), nativeOf(t)
+		nodeFor(t, newBatching(t, f, Config{})).send(t.Context(), &other.command, &n.command)
+		if got := n.decide(); got != c.want || n.result.Outcome != c.outcome {
+			t.Errorf("%s: decided %v, %v; want %v, %v", c.name, got, n.result.Outcome, c.want, c.outcome)
+		}
+		if other.decide() != decided || other.result.Outcome != store.Claimed || other.result.Fence != 1999 {
+			t.Errorf("%s: the claim beside it: %+v, %v", c.name, other.result, other.sendErr)
+		}
+	}
+}
+
+// Calls that arrive while a lane is busy share the next batch, except where every call is
+// sent alone.
+func TestCallsThatWaitShareABatch(t *testing.T) {
+	t.Parallel()
+	for _, config := range []Config{{}, {Durability: Acked(1)}, {NoCombining: true}, {NoCombining: true, Durability: Acked(1)}} {
+		asked, free := make(chan struct{}, 1), make(chan struct{})
+		var first atomic.Bool
+		f := newFake(t, func(_, _ int, command []string) string {
+			if command[0] == "wait" {
+				return ":1\r\n"
+			}
+			if first.CompareAndSwap(false, true) {
+				asked <- struct{}{}
+				<-free
+			}
+			return bulk("D")
+		})
+		s := newBatching(t, f, config)
+		sent := new(pipelines)
+		s.client.AddHook(sent)
+		complete := func() {
+			err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}})
+			if err != nil {
+				t.Errorf("%+v: complete: %v", config, err)
+			}
+		}
+		var calling sync.WaitGroup
+		calling.Go(complete)
+		<-asked
+		n := nodeFor(t, s)
+		queue := n.calls
+		if config.Durability.level != async {
+			queue = n.confirmed
+		}
+		for range 8 {
+			calling.Go(complete)
+		}
+		if queue != nil {
+			eventually(t, "the others wait", func() bool { return queue.Waiting() == 8 })
+		}
+		close(free)
+		calling.Wait()
+		most := 0
+		for _, n := range sent.calls {
+			most = max(most, n)
+		}
+		if want := map[bool]int{false: 8}[config.NoCombining]; want == 8 && most != 8 || want == 0 && most > 1 {
+			t.Errorf("%+v: the pipelines have %v calls", config, sent.calls)
+		}
+	}
+}
+
+// A caller may leave, and use the memory of its payload again, while its call is on its
+// way. A call that was not sent by then is withdrawn.
+func TestACallThatIsLeftIsTheSenders(t *testing.T) {
+	t.Parallel()
+	asked, free := make(chan struct{}, 9), make(chan struct{})
+	f := newFake(t, func(_, call int, command []string) string {
+		asked <- struct{}{}
+		<-free
+		if payload := command[len(command)-1]; command[1] == record.CompleteScript.Digest && payload != "payload" {
+			t.Errorf("call %d has the payload %q", call, payload)
+		}
+		return bulk("D")
+	})
+	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ContextTimeoutEnabled = 1, false })
+	s, err := New(client, Config{Prefix: servicePrefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	complete := func() error {
+		payload := []byte("payload")
+		err := s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Payload: payload, Policy: store.Policy{Retention: time.Hour}})
+		copy(payload, bytes.Repeat([]byte{'x'}, len(payload)))
+		return err
+	}
+	onItsWay, waiting := make(chan error, 1), make(chan error, 1)
+	go func() { onItsWay <- complete() }()
+	<-asked
+	go func() { waiting <- complete() }()
+	queue := nodeFor(t, s).calls
+	eventually(t, "one waits", func() bool { return queue.Waiting() == 1 })
+	cancel()
+	if err := <-onItsWay; !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("left on its way: %v, want ErrUnknown", err)
+	}
+	if err := <-waiting; !errors.Is(err, store.ErrBusy) {
+		t.Errorf("left in the queue: %v, want ErrBusy", err)
+	}
+	close(free)
+	if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err == nil {
+		t.Error("a release was answered D")
+	}
+	if f.seen() != "1 evalsha, 1 evalsha" {
+		t.Errorf("sent %q, want no call that was withdrawn", f.seen())
+	}
+}
+
+// A server that hangs holds a lane no longer than a batch may take, also where the client
+// has no ReadTimeout and its callers no deadlines.
+func TestABatchHoldsItsLaneNoLongerThanItMay(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(_, _ int, _ []string) string { return mute })
+	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, -1 })
+	s, err := New(client, Config{Prefix: servicePrefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := nodeFor(t, s)
+	if n.timeout != answerWithin {
+		t.Errorf("a batch may take %v, want %v", n.timeout, answerWithin)
+	}
+	n.timeout = 50 * time.Millisecond
+	for range 2 {
+		if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("release: %v, want ErrUnknown", err)
+		}
+	}
+}
+
+// An answer stays the answer of its call when the connection breaks behind it.
+func TestAnAnswerOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(conn, call int, _ []string) string {
+		if conn == 1 && call == 3 {
+			return cut
+		}
+		return bulk("W")
+	})
+	batch := make([]store.RenewRequest, 3)
+	for i := range batch {
+		batch[i] = store.RenewRequest{ID: store.ID{byte(i)}, Owner: store.Owner{1}, Lease: time.Second}
+	}
+	if _, err := newStore(t, f, Config{}).Renew(t.Context(), batch); err != nil {
+		t.Error(err)
+	}
+	if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha, 2 evalsha" {
+		t.Errorf("sent %q, want only the third again", f.seen())
+	}
+}
+
+// A confirmed write follows a redirect of its cluster, ASK included, to a server that the
+// cluster's client knows.
+func TestAConfirmedWriteFollowsARedirect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ redirect, there string }{
+		{"ASK", "1 asking, 1 evalsha, 1 wait 1 1000"},
+		{"MOVED", ""},
+	} {
+		there := confirming(t, bulk("D"), ":1\r\n")
+		var moved atomic.Bool
+		here := newFake(t, func(_, _ int, command []string) string {
+			if command[0] == "wait" {
+				return ":1\r\n"
+			}
+			moved.Store(true)
+			return "-" + c.redirect + " 1 " + byName(there) + "\r\n"
+		})
+		client := redis.NewClusterClient(&redis.ClusterOptions{
+			Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				first, second := byName(here), byName(there)
+				if moved.Load() && c.redirect == "MOVED" {
+					first = second
+				}
+				return []redis.ClusterSlot{
+					{Start: 0, End: 16382, Nodes: []redis.ClusterNode{{Addr: first}}},
+					{Start: 16383, End: 16383, Nodes: []redis.ClusterNode{{Addr: second}}},
+				}, nil
+			},
+		})
+		t.Cleanup(func() { _ = client.Close() })
+		s, err := New(client, Config{Prefix: servicePrefix, Durability: Acked(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Complete(t.Context(), store.CompleteRequest{Owner: store.Owner{1}, Policy: store.Policy{Retention: time.Hour}}); err != nil {
+			t.Errorf("%s: %v", c.redirect, err)
+		}
+		if got := there.seen(); c.there != "" && got != c.there || !strings.Contains(got, "evalsha, 1 wait") {
+			t.Errorf("%s: sent %q", c.redirect, got)
+		}
+	}
+}
+
+// byName returns the address of f as a cluster client leaves it.
+func byName(f *fake) string { return strings.Replace(f.Addr, "127.0.0.1", "localhost", 1) }
