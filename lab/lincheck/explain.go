@@ -78,7 +78,7 @@ func (r record) explain(in input, out output, lapsed bool) []any {
 		}
 		now = out.began
 		if out.fence == r.highest+1 || r.blind { // it need not be the clock that the claim read: that may be earlier than the last claim
-			now.from = out.at.from
+			now.from = min(now.from, out.at.from)
 		}
 	}
 	next, want := r.apply(in, now, lapsed)
