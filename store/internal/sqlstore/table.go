@@ -112,11 +112,15 @@ func (t *Table) read(ctx context.Context, op string, f func(context.Context, Con
 	return t.Writer.Write(ctx, op, f)
 }
 
-// lookAlone is look outside of a write. It finds no fault of the session where there is
-// no row.
+// lookAlone is look outside of a write. Where it locks no row, it finds no fault of the
+// session if there is none.
 func (t *Table) lookAlone(ctx context.Context, op string, id store.ID) (found *row, err error) {
+	statement := t.statements.look
+	if t.Dialect.Embedded { // without the row that stands in for none
+		statement = t.statements.wait
+	}
 	err = t.read(ctx, op, func(ctx context.Context, on Conn) (err error) {
-		found, err = t.query(ctx, on, t.statements.wait, id, false)
+		found, err = t.query(ctx, on, statement, id, false)
 		return err
 	})
 	return found, err
