@@ -308,8 +308,13 @@ func (p actor) wakes(action step) step {
 // does.
 func (c *caller) watch() (changed <-chan struct{}, stop func(), err error) {
 	c.Helper()
-	changed, stop, err = ability[store.Waiter](c.two).Watch(c.Context(), c.ID)
-	c.checkError("watch", err)
+	for until := time.Now().Add(callLimit); ; time.Sleep(time.Second / 10) { //nolint:forbidigo // a store has clocks of its own
+		changed, stop, err = ability[store.Waiter](c.two).Watch(c.Context(), c.ID)
+		c.checkError("watch", err)
+		if !errors.Is(err, store.ErrUnavailable) || time.Now().After(until) { // a watch is a hint, and may take too long
+			break
+		}
+	}
 	if err != nil {
 		return nil, nil, wantError("watch", err, nil)
 	}

@@ -152,6 +152,8 @@ func TestRedisWaitersInAnotherProcessAreNotified(t *testing.T) {
 	dead := redisEngine(t, st, reprise.Config{})
 	st, _ = process()
 	waiter := redisEngine(t, st, reprise.Config{})
+	_, stop := redisWatch(t, st.Store, redisClaim().ID) // it has subscribed
+	defer stop()
 	op := func(i int) reprise.Operation {
 		return reprise.Operation{Scope: "s", Key: strconv.Itoa(i), Wait: time.Minute}
 	}
@@ -187,16 +189,20 @@ func TestRedisWaitersInAnotherProcessAreNotified(t *testing.T) {
 		redisWant(t, "complete", err, nil)
 	}
 	waiting.Wait()
-	redisEventually(t, "every waiter is notified", func() bool { return st.count(&st.heard) == keys })
+	watched := st.count(&st.watched)
+	redisEventually(t, "every waiter that watches is notified", func() bool { return st.count(&st.heard) == watched })
+	if watched == 0 {
+		t.Error("no waiter watched, so nothing was shown")
+	}
 }
 
-// redisHeard notes the records of which a waiter asked in vain, and of whose end one was
-// notified. It keeps watches until the test ends.
+// redisHeard notes the records of which a waiter asked in vain, that one watches, and of
+// whose end one was notified. It keeps watches until the test ends.
 type redisHeard struct {
 	*repriseredis.Store
 
-	t            *testing.T
-	asked, heard sync.Map
+	t                     *testing.T
+	asked, watched, heard sync.Map
 }
 
 func (*redisHeard) count(ids *sync.Map) (n int) {
@@ -219,6 +225,7 @@ func (s *redisHeard) Watch(ctx context.Context, id store.ID) (<-chan struct{}, f
 	if err != nil {
 		return nil, nil, err
 	}
+	s.watched.Store(id, true)
 	passed := make(chan struct{}, 1)
 	go func() {
 		defer stop()

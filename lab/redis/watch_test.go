@@ -22,6 +22,20 @@ func TestRedisWatchersAreNotifiedOfTheEnd(t *testing.T) {
 	redisWatchers(t, func(tb testing.TB) redis.UniversalClient { return labtest.RedisClient(tb, server.Addr()) })
 }
 
+// redisWatch watches a record, again where a busy machine took longer to subscribe than
+// the store waits.
+func redisWatch(tb testing.TB, st *repriseredis.Store, id store.ID) (changed <-chan struct{}, stop func()) {
+	tb.Helper()
+	redisEventually(tb, "a watch", func() (granted bool) {
+		var err error
+		if changed, stop, err = st.Watch(tb.Context(), id); err != nil {
+			redisWant(tb, "watch", err, store.ErrUnavailable)
+		}
+		return err == nil
+	})
+	return changed, stop
+}
+
 // redisWatchers watches keys in one process while another ends them in each way there is.
 func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient) {
 	t.Helper()
@@ -33,8 +47,7 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 	}
 	watch := func(id store.ID) <-chan struct{} {
 		t.Helper()
-		changed, stop, err := here.Watch(t.Context(), id)
-		redisWant(t, "watch", err, nil)
+		changed, stop := redisWatch(t, here, id)
 		t.Cleanup(stop)
 		return changed
 	}
@@ -89,8 +102,7 @@ func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 	witness := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), config)
 	r := redisClaim()
 	redisMustClaim(t, st, r, store.Claimed)
-	changed, stop, err := st.Watch(t.Context(), r.ID)
-	redisWant(t, "watch", err, nil)
+	changed, stop := redisWatch(t, st, r.ID)
 	defer stop()
 	redisWaits(t, witness, r)
 	proxy.Cut()
@@ -110,12 +122,9 @@ func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 		return len(channels)
 	}
 	id := redisClaim().ID
-	_, stop1, err := st.Watch(t.Context(), id)
-	redisWant(t, "watch", err, nil)
-	_, stop2, err := st.Watch(t.Context(), id)
-	redisWant(t, "watch", err, nil)
-	_, stop3, err := st.Watch(t.Context(), redisClaim().ID)
-	redisWant(t, "watch", err, nil)
+	_, stop1 := redisWatch(t, st, id)
+	_, stop2 := redisWatch(t, st, id)
+	_, stop3 := redisWatch(t, st, redisClaim().ID)
 	if n := subscriptions(); n != 2 {
 		t.Errorf("%d channels are watched, want 2", n)
 	}
@@ -123,8 +132,7 @@ func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
 	stop1()
 	stop3()
 	redisEventually(t, "one channel is left", func() bool { return subscriptions() == 1 })
-	changed, stop4, err := st.Watch(t.Context(), id)
-	redisWant(t, "watch", err, nil)
+	changed, stop4 := redisWatch(t, st, id)
 	stop2()
 	r := redisClaim()
 	r.ID = id
@@ -142,12 +150,10 @@ func TestRedisWatchingAgainIsHeard(t *testing.T) {
 	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
 	r := redisClaim()
 	for range 200 {
-		_, stop, err := st.Watch(t.Context(), r.ID)
-		redisWant(t, "watch", err, nil)
+		_, stop := redisWatch(t, st, r.ID)
 		stop()
 	}
-	changed, stop, err := st.Watch(t.Context(), r.ID)
-	redisWant(t, "watch", err, nil)
+	changed, stop := redisWatch(t, st, r.ID)
 	defer stop()
 	redisMustClaim(t, st, r, store.Claimed)
 	redisWaits(t, st, r)
@@ -159,8 +165,7 @@ func TestRedisWatchingAgainIsHeard(t *testing.T) {
 // test is not parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
 	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	changed, stop, err := st.Watch(t.Context(), redisClaim().ID)
-	redisWant(t, "watch", err, nil)
+	changed, stop := redisWatch(t, st, redisClaim().ID)
 	if !redisListens() {
 		t.Fatal("no goroutine of a listener is there, so the test shows nothing")
 	}
@@ -170,7 +175,7 @@ func TestRedisCloseEndsEveryWatch(t *testing.T) {
 	}
 	redisHears(t, "close", changed)
 	stop()
-	_, _, err = st.Watch(t.Context(), redisClaim().ID)
+	_, _, err := st.Watch(t.Context(), redisClaim().ID)
 	redisWant(t, "watch after close", err, store.ErrClosed)
 }
 
