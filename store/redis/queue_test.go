@@ -1,7 +1,6 @@
 package repriseredis
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -40,8 +39,9 @@ func newBatching(t *testing.T, f *fake, c Config) *Store {
 
 // pipelines is a hook of a client that notes how many calls each pipeline has.
 type pipelines struct {
-	mu    sync.Mutex
-	calls []int
+	before func(calls int) // may be nil
+	mu     sync.Mutex
+	calls  []int
 }
 
 func (*pipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -58,6 +58,9 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 		p.mu.Lock()
 		p.calls = append(p.calls, calls)
 		p.mu.Unlock()
+		if p.before != nil {
+			p.before(calls)
+		}
 		return next(ctx, commands)
 	}
 }
@@ -247,50 +250,74 @@ func TestCallsThatWaitShareABatch(t *testing.T) {
 	}
 }
 
-// A caller may leave, and use the memory of its payload again, while its call is on its
-// way. A call that was not sent by then is withdrawn.
+// A caller may leave, and use the memory of its payload again, before its call is written
+// with those of others. A call that no sender had by then is withdrawn.
 func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}, 9), make(chan struct{})
-	f := newFake(t, func(_, call int, command []string) string {
+	answer := sync.OnceFunc(func() { close(free) })
+	defer answer()
+	f := newFake(t, func(_, _ int, command []string) string {
 		asked <- struct{}{}
 		<-free
-		if payload := command[len(command)-1]; command[1] == record.CompleteScript.Digest && payload != "payload" {
-			t.Errorf("call %d has the payload %q", call, payload)
+		if payload := command[len(command)-1]; payload != "payload" {
+			t.Errorf("sent the payload %q", payload)
 		}
 		return bulk("D")
 	})
-	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ContextTimeoutEnabled = 1, false })
+	// Callers of a client that ignores the deadlines of contexts send nothing themselves.
+	client := newClient(t, f, func(o *redis.Options) {
+		o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled = 1, time.Hour, false
+	})
+	taken, write := make(chan struct{}), make(chan struct{})
+	client.AddHook(&pipelines{before: func(int) { close(taken); <-write }})
 	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	complete := func() error {
-		payload := []byte("payload")
-		err := s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Payload: payload, Policy: store.Policy{Retention: time.Hour}})
-		copy(payload, bytes.Repeat([]byte{'x'}, len(payload)))
-		return err
-	}
-	onItsWay, waiting := make(chan error, 1), make(chan error, 1)
-	go func() { onItsWay <- complete() }()
-	<-asked
-	go func() { waiting <- complete() }()
 	queue := nodeFor(t, s).calls
-	eventually(t, "one waits", func() bool { return queue.Waiting() == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	complete := func(ctx context.Context) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			payload := []byte("payload")
+			err := s.Complete(ctx, store.CompleteRequest{Owner: store.Owner{1}, Payload: payload, Policy: store.Policy{Retention: time.Hour}})
+			copy(payload, "another")
+			done <- err
+		}()
+		return done
+	}
+	alone, leave := context.WithCancel(t.Context())
+	first := complete(alone)
+	<-asked
+	leave()
+	select {
+	case err := <-first:
+		if !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("left alone: %v, want ErrUnknown", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("a caller waits for the reply after its context has ended")
+	}
+	leaves, stays := complete(ctx), complete(t.Context())
+	eventually(t, "both wait", func() bool { return queue.Waiting() == 2 })
+	answer()
+	<-taken
+	withdrawn := complete(ctx)
+	eventually(t, "another waits", func() bool { return queue.Waiting() == 1 })
 	cancel()
-	if err := <-onItsWay; !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("left on its way: %v, want ErrUnknown", err)
+	if err := <-leaves; !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("left its batch: %v, want ErrUnknown", err)
 	}
-	if err := <-waiting; !errors.Is(err, store.ErrBusy) {
-		t.Errorf("left in the queue: %v, want ErrBusy", err)
+	if err := <-withdrawn; !errors.Is(err, store.ErrBusy) {
+		t.Errorf("left the queue: %v, want ErrBusy", err)
 	}
-	close(free)
-	if err := s.Release(t.Context(), store.ID{}, store.Owner{1}); err == nil {
-		t.Error("a release was answered D")
+	close(write)
+	if err := <-stays; err != nil {
+		t.Error(err)
 	}
-	if f.seen() != "1 evalsha, 1 evalsha" {
-		t.Errorf("sent %q, want no call that was withdrawn", f.seen())
+	if f.seen() != "1 evalsha, 1 evalsha, 1 evalsha" {
+		t.Errorf("sent %q, want the call that its caller left, and not the withdrawn one", f.seen())
 	}
 }
 
