@@ -325,17 +325,18 @@ func TestRedisAContextEndsAtEveryStage(t *testing.T) {
 	proxy.Set(t, servers.Stall)
 	before := proxy.Counts().Held
 	returned := make(chan error, 1)
+	first, leave := context.WithCancel(t.Context())
+	defer leave()
 	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := st.Claim(ctx, r)
+		_, err := st.Claim(first, r)
 		returned <- err
 	}()
 	redisEventually(t, "it is on its way", func() bool { return proxy.Counts().Held > before })
-	waits, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	waits, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err = st.Claim(waits, redisClaim())
 	redisWant(t, "in the queue", err, store.ErrBusy)
+	leave()
 	redisWant(t, "on its way", <-returned, store.ErrUnknown)
 	proxy.Set(t, servers.Forward)
 	redisMustClaim(t, st, redisClaim(), store.Claimed) // with its own result, although another's was on its way
