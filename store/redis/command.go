@@ -16,8 +16,8 @@ import (
 // three commands of Redis. It is the only allocation of a call besides its key and its
 // reply, so its arguments live in it and are passed by address.
 //
-// A batch may use a command after its caller has left. It only uses what make uses, and
-// the result of the attempt.
+// A batch may use a command after its caller has left. It only uses the fields of make,
+// and the result of the attempt.
 type command struct {
 	script *record.Script
 	key    string

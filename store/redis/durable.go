@@ -16,7 +16,7 @@ func (s *Store) confirms(c *command) bool { return s.durability.level != async &
 // confirmsAtOnce reports whether the first attempt on c waits for the confirmation of its
 // write. A claim may not write at all, and a replay must not wait for a replica that is
 // away. So a claim asks for the confirmation only when it has been granted, by a
-// repetition: WAIT confirms only what its own connection wrote.
+// repetition: WAIT confirms only the writes of its connection.
 func (s *Store) confirmsAtOnce(c *command) bool {
 	return s.confirms(c) && c.script != record.ClaimScript
 }

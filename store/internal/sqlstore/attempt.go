@@ -131,8 +131,8 @@ type ending struct {
 	valid              int64 // the record is valid at least until then
 }
 
-// endingOf returns what r writes. The empty payload is a value, because NULL is how a row
-// says that it has none.
+// endingOf returns the completion of r. The empty payload is a value, because NULL is how
+// a row says that it has none.
 func endingOf(r *store.CompleteRequest) *ending {
 	e := &ending{owner: r.Owner, payload: r.Payload, retention: r.Retention.Microseconds(), horizon: r.Horizon.Microseconds()}
 	if e.replay = e.retention; e.payload == nil {
