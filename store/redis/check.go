@@ -36,6 +36,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 		r.replication(info, s.durability)
 		r.cluster(info, s.options.clusterClient)
 		r.regions(info)
+		r.payloads(payloadLimitOf(ctx, node))
 		if s.durability.level == fsynced {
 			r.fsync(setting(ctx, node, "appendfsync"))
 		}
@@ -168,6 +169,14 @@ func (r *report) cluster(info serverInfo, clusterClient bool) {
 func (r *report) regions(info serverInfo) {
 	if _, ok := info["crdt_config_version"]; ok {
 		r.add("active-active", store.Unsafe, "the database is Active-Active: each region takes writes, so two regions may claim one key, and both run its operation; use a database of one region")
+	}
+}
+
+// payloads checks whether the server lets the largest payload pass. A limit that it does
+// not show is no finding: by default each is far above that.
+func (r *report) payloads(limit payloadLimit) {
+	if limit.size < store.MaxPayload {
+		r.add("payload-limit", store.Warning, "%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", limit.name, limit.size)
 	}
 }
 

@@ -50,6 +50,7 @@ var plainReplies = []struct {
 	text string
 	failure
 }{
+	{"ERR Protocol error: invalid bulk length", failure{class: store.ErrFull}}, // proto-max-bulk-len
 	{"ERR max number of clients reached", failure{class: store.ErrUnavailable, again: true}},
 	{"ERR unknown command", failure{class: store.ErrMisconfigured}},
 	{"ERR Error compiling script", failure{class: store.ErrMisconfigured}},
@@ -68,6 +69,9 @@ func classify(err error) failure {
 	}
 	if errors.As(err, new(unsent)) {
 		return failure{class: store.ErrUnavailable, again: true}
+	}
+	if errors.As(err, new(tooLarge)) {
+		return failure{class: store.ErrFull}
 	}
 	if v, ok := classifyReply(err); ok {
 		return v
@@ -88,8 +92,11 @@ func classify(err error) failure {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return failure{class: store.ErrUnknown}
 	}
-	return failure{class: store.ErrUnknown, again: true} // a connection that broke
+	return broken
 }
+
+// broken is the failure of a command whose connection broke.
+var broken = failure{class: store.ErrUnknown, again: true}
 
 // classifyReply classifies an error that the server answered, and reports whether err is
 // one.

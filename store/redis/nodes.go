@@ -114,10 +114,25 @@ func (n *node) send(ctx context.Context, batch ...*command) {
 		n.sendPipeline(ctx, batch)
 	}
 	for _, c := range batch {
-		if n.lacksConnection(c.sendErr) {
-			c.sendErr = exhausted{c.sendErr}
+		c.sendErr = n.explain(ctx, c)
+	}
+}
+
+// explain returns the error of the last attempt on c, or what is known about it: that the
+// pool had no connection, or that the server closes the connection for a command of this
+// size. A server need not say that before it does, so it is asked for its limits. Calls
+// of a batch are smaller than any of them.
+func (n *node) explain(ctx context.Context, c *command) error {
+	switch {
+	case c.sendErr == nil || n.server == nil:
+	case n.lacksConnection(c.sendErr):
+		return exhausted{c.sendErr}
+	case len(c.payload) > maxPayload && classify(c.sendErr) == broken:
+		if err := payloadLimitOf(ctx, n.server).refuse(len(c.payload)); err != nil {
+			return err
 		}
 	}
+	return c.sendErr
 }
 
 // sendPipeline sends commands as a pipeline. WAIT follows on the connection that writes.
@@ -165,7 +180,7 @@ var errUnanswered = errors.New("no answer")
 // connection. It also returns the bare error when a new connection takes too long, but
 // then the pool is not full.
 func (n *node) lacksConnection(err error) bool {
-	if err != context.DeadlineExceeded && err != context.Canceled || n.server == nil { //nolint:errorlint // a wrapped one may be of a connection
+	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // a wrapped one may be of a connection
 		return false
 	}
 	pool := n.server.PoolStats()

@@ -107,7 +107,8 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 }
 
 // Complete implements [store.Store] in one command. It succeeds also while memory is
-// full.
+// full. The error is [store.ErrFull] for a payload that a limit of the server never lets
+// pass: see the finding payload-limit of [Store.Check].
 func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err

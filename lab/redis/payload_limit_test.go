@@ -1,0 +1,111 @@
+package redis
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
+	"github.com/reprise-go/reprise/servers"
+	repriseredis "github.com/reprise-go/reprise/store/redis"
+)
+
+// A completion that a limit of the server never lets pass was not executed, and is found
+// out before it happens. When the limit is raised, the same completion succeeds.
+func TestRedisALimitOfTheServerRefusesLongCompletions(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
+		for _, c := range []struct {
+			name, limit, raised string
+			passes, refused     int // sizes of payloads
+			level               repriseredis.Durability
+		}{
+			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, mib - 1, repriseredis.Async()},
+			{"client-query-buffer-limit", "1mb", "1gb", mib - 2, 8 * mib, repriseredis.Acked(1)},
+			{"proto-max-bulk-len", "1mb", "512mb", mib, mib + 1, repriseredis.Acked(1)},
+			{"proto-max-bulk-len", "1mb", "512mb", mib, 8 * mib, repriseredis.Async()},
+			{"maxmemory-clients", "1mb", "0", mib / 4, mib + 1, repriseredis.Async()},
+			{"maxmemory-clients", "1%", "0", mib / 4, 8 * mib, repriseredis.Async()},
+		} {
+			t.Run(c.name+" "+strconv.Itoa(c.refused), func(t *testing.T) {
+				t.Parallel()
+				testRedisPayloadLimit(t, flavor, c.level, c.name, c.limit, c.raised, c.passes, c.refused)
+			})
+		}
+	})
+}
+
+func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level repriseredis.Durability, name, limit, raised string, passes, refused int) {
+	t.Helper()
+	settings := []string{"maxmemory=100mb", "maxmemory-policy=noeviction", "appendonly=yes"}
+	var addr string
+	if level == repriseredis.Async() {
+		addr = flavor.Start(t, settings...).Addr()
+	} else {
+		addr = flavor.StartReplicated(t, 1, settings...).Primary.Addr()
+	}
+	client := labtest.RedisClient(t, addr)
+	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
+	var fits, longer store.ClaimRequest
+	redisEventually(t, "the replica confirms", func() bool {
+		fits, longer = redisClaim(), redisClaim()
+		_, err := st.Claim(t.Context(), fits)
+		return err == nil
+	})
+	redisMustClaim(t, st, longer, store.Claimed)
+	check := func() (found string) {
+		t.Helper()
+		findings, err := st.Check(t.Context())
+		redisWant(t, "check", err, nil)
+		for _, f := range findings {
+			if found += f.Code + " " + f.Severity.String(); !strings.Contains(f.Detail, name) {
+				t.Errorf("the finding does not name %s: %s", name, f.Detail)
+			}
+		}
+		return found
+	}
+
+	redisWant(t, "set the limit", client.ConfigSet(t.Context(), name, limit).Err(), nil)
+	if found := check(); found != "payload-limit warning" {
+		t.Errorf("found %q", found)
+	}
+	redisWant(t, "complete", redisComplete(t, st, fits, strings.Repeat("a", passes)), nil)
+	answer := strings.Repeat("b", refused)
+	redisWant(t, "complete above the limit", redisComplete(t, st, longer, answer), store.ErrFull)
+	redisMustClaim(t, st, redisRival(longer), store.InProgress)
+	if got := redisMustClaim(t, st, fits, store.Completed); len(got.Payload) != passes {
+		t.Errorf("replayed %d bytes, want %d", len(got.Payload), passes)
+	}
+
+	redisWant(t, "raise the limit", client.ConfigSet(t.Context(), name, raised).Err(), nil)
+	if found := check(); found != "" {
+		t.Errorf("found %q above a raised limit", found)
+	}
+	redisWant(t, "complete below the raised limit", redisComplete(t, st, longer, answer), nil)
+	if got := redisMustClaim(t, st, longer, store.Completed); string(got.Payload) != answer {
+		t.Errorf("replayed %d bytes, want %d", len(got.Payload), refused)
+	}
+}
+
+// A connection that breaks says nothing: without the permission to ask for the limit, a
+// completion above it may have been executed, for all that the store knows.
+func TestRedisALimitThatIsNotShownIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := servers.Redis.Start(t, "client-query-buffer-limit=1mb", "appendonly=yes")
+	if _, err := server.Do(t.Context(), "ACL", "SETUSER", "service", "on", ">pw", "~*", "&*", "+@all", "-config"); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "service", Password: "pw", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	st := labtest.RedisStore(t, client, repriseredis.Config{})
+	findings, err := st.Check(t.Context())
+	if err != nil || len(findings) > 0 {
+		t.Errorf("found %v, %v; want none", findings, err)
+	}
+	r := redisClaim()
+	redisMustClaim(t, st, r, store.Claimed)
+	redisWant(t, "complete", redisComplete(t, st, r, strings.Repeat("a", 2<<20)), store.ErrUnknown)
+}
