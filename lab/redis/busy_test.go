@@ -55,5 +55,5 @@ func TestRedisADialThatHangsIsNotBusy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := st.Claim(ctx, redisClaim())
-	redisWant(t, "claim", err, store.ErrUnknown)
+	redisWant(t, "claim", err, store.ErrUnavailable)
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/prefix"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
@@ -23,9 +25,7 @@ type command struct {
 	key    string
 	claim  *nativeClaim // its request, where it is a native claim
 
-	args    [maxArgs]any // the arguments, with the ones below by address
-	n       int          // how many there are
-	tailing [2]any       // those of tail
+	args    [maxArgs]any // the arguments, with the ones below by address; last, those of tail
 	fixed   blob
 	head    blob
 	payload blob
@@ -40,12 +40,14 @@ type command struct {
 	first   *command // the first command of its pipeline, nil outside of one
 	ackErr  error    // why the write does not count as durable, nil when it does
 
+	sent batching.Sent[*command] // while a batch has it: the call of its caller
+
 	ask string // the node that a cluster named for the next attempt only
 	err error  // the failure, of a class of the package reprise
 
 	// The flags stand together, so that a native claim fits into an allocation of 768 bytes.
 	buf       [record.MaxFixed]byte // backs fixed and head
-	wait      bool                  // the durability level applies
+	n         uint8                 // the number of arguments
 	confirm   bool                  // the attempt waits for the confirmation that the level asks for
 	bothKeys  bool                  // the call also names the key of the payload: see lua/record.lua
 	answered  bool                  // the attempt has an answer that is not an error
@@ -53,7 +55,7 @@ type command struct {
 	whole     bool                  // read the record that a native claim found as a whole, and so alone
 	moved     bool                  // a cluster named another node for the next attempt
 	uncertain bool                  // an earlier attempt may have been executed
-	owned     bool                  // the payload is not memory of the caller
+	taken     atomic.Bool           // the attempt is in a batch
 
 	alone [1]*command // the command itself, for a batch of one
 }
@@ -76,7 +78,7 @@ func (c *command) callScript(args ...any) {
 		c.args[2], c.args[4] = 2, payloadKey(c.key)
 		c.n++
 	}
-	c.n += copy(c.args[c.n:], args)
+	c.n += uint8(copy(c.args[c.n:], args)) //nolint:gosec // at most maxArgs
 }
 
 // withSource makes the next attempt send the source of the script instead of its digest.
@@ -100,9 +102,20 @@ func (c *command) make(ctx context.Context, limit int) {
 	}
 	c.StringCmd = redis.NewStringCmd(ctx, c.args[:n]...)
 	c.SetFirstKeyPos(1)
-	c.tail = redis.NewIntCmd(ctx, c.tailing[:]...)
+	c.tail = redis.NewIntCmd(ctx, c.args[maxArgs-2:]...)
 	c.tail.SetFirstKeyPos(1)
 }
+
+// Args returns the arguments for go-redis, which writes them when it has a connection. A
+// call that was withdrawn before is not sent: a PING takes its place.
+func (c *command) Args() []any {
+	if c.sent != (batching.Sent[*command]{}) && !c.sent.Begin() {
+		return argsPing
+	}
+	return c.StringCmd.Args()
+}
+
+var argsPing = []any{"ping"}
 
 // NoRetry tells go-redis to leave repetitions to [Store.run], which has to know the
 // result of each attempt. It holds for all commands of a pipeline.

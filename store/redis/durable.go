@@ -10,8 +10,11 @@ import (
 	"github.com/reprise-go/reprise/store/redis/internal/record"
 )
 
-// confirms reports whether the writes of c have to be confirmed.
-func (s *Store) confirms(c *command) bool { return s.durability.level != async && c.wait }
+// confirms reports whether the writes of c have to be confirmed. A release that is lost
+// is a claim that lapses.
+func (s *Store) confirms(c *command) bool {
+	return s.durability.level != async && c.script != record.ReleaseScript && c.script != record.InspectScript
+}
 
 // confirmsAtOnce reports whether the first attempt on c waits for the confirmation of its
 // write. A claim may not write at all, and a replay must not wait for a replica that is

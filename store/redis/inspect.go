@@ -39,7 +39,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.ResolveScript, wait: true, payload: r.Payload}
+	c := &command{script: record.ResolveScript, payload: r.Payload}
 	c.fixed = record.AppendResolution(c.buf[:0], &r)
 	s.call(c, id, &c.fixed, &c.payload)
 	answer, err := s.runOne(ctx, c)

@@ -45,9 +45,8 @@ func (n *nativeClaim) prepare() {
 	}
 	c.fixed = record.AppendClaimed(c.buf[:0], &n.request)
 	c.span = record.ClaimSpan(n.request.Lease, n.request.Remembered())
-	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argPX, &c.span, argGet}
+	c.args = [maxArgs]any{argSet, &c.key, &c.fixed, argNX, argPX, &c.span, argGet, argExpiry, &c.key}
 	c.n = 7
-	c.tailing = [2]any{argExpiry, &c.key}
 }
 
 // useScript makes c a call of claim.lua if it is a native claim.

@@ -180,9 +180,11 @@ var errUnanswered = errors.New("no answer")
 // connection. It also returns the bare error when a new connection takes too long, but
 // then the pool is not full.
 func (n *node) lacksConnection(err error) bool {
-	if err != context.DeadlineExceeded && err != context.Canceled { //nolint:errorlint // a wrapped one may be of a connection
-		return false
-	}
+	return (err == context.DeadlineExceeded || err == context.Canceled) && n.isExhausted() //nolint:errorlint // a wrapped one may be of a connection
+}
+
+// isExhausted reports whether all connections of the client's pool are in use.
+func (n *node) isExhausted() bool {
 	pool := n.server.PoolStats()
 	return int64(pool.TotalConns)-int64(pool.IdleConns) >= int64(n.server.Options().PoolSize)
 }

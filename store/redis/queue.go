@@ -73,7 +73,7 @@ func (s *Store) newNode(server *redis.Client) *node {
 	half := server.Options().PoolSize / 2
 	n.few = int64(min(fewCalls, half))
 	c := batching.Config[*command]{
-		Send: n.sendBatch, Lanes: min(mostLanes, half), Yields: yields,
+		Send: n.sendBatch, Begins: true, Lanes: min(mostLanes, half), Yields: yields,
 		// A client that ignores the deadlines of contexts would block its caller.
 		Inline: func(**command) bool { return s.options.ctxTimeouts },
 		Large:  math.MaxInt, // decided before a call is queued
@@ -105,9 +105,9 @@ func (n *node) begin() (few bool) {
 // end undoes the count of begin.
 func (n *node) end() { n.active.Add(-1) }
 
-// do makes an attempt on c, alone or in a batch. It returns an error if a batch may still
-// use c, which then belongs to its sender: because ctx has ended, or because the sender
-// has panicked.
+// do makes an attempt on c, alone or in a batch. It returns an error if c has no result,
+// because ctx has ended or because the sender of a batch has panicked. Then c belongs to
+// that sender.
 func (n *node) do(ctx context.Context, c *command) error {
 	queue := n.calls
 	switch {
@@ -124,7 +124,8 @@ func (n *node) do(ctx context.Context, c *command) error {
 			return nil
 		}
 	}
-	c.own()
+	c.payload = bytes.Clone(c.payload) // its caller may leave, and reuse it
+	c.taken.Store(false)
 	call := queue.Call()
 	defer call.Release()
 	call.Value, call.Size = c, n.size(c)
@@ -133,11 +134,15 @@ func (n *node) do(ctx context.Context, c *command) error {
 		call.Value = nil
 		return nil
 	}
-	if left := (*batching.Error)(nil); errors.As(err, &left) && !left.Sent {
-		c.sendErr = exhausted{left.Err}
-		return nil
+	var left *batching.Error
+	switch {
+	case !errors.As(err, &left) || left.Sent || !contextEnded(err):
+		return err
+	case c.taken.Load() && !n.isExhausted(): // its batch waits for a dial
+		return unsent{err}
+	default:
+		return exhausted{err}
 	}
-	return err
 }
 
 // size returns how much c adds to a batch, in bytes: to its writes, or to its replies.
@@ -154,7 +159,10 @@ func (n *node) sendBatch(ctx context.Context, batch []batching.Sent[*command]) {
 	commands := make([]*command, len(batch))
 	timeout := n.timeout
 	for i, s := range batch {
-		if commands[i] = *s.Value(); commands[i].confirm {
+		c := *s.Value()
+		commands[i], c.sent = c, s
+		c.taken.Store(true)
+		if c.confirm {
 			timeout = n.timeout + n.ackTimeout
 		}
 	}
@@ -162,7 +170,8 @@ func (n *node) sendBatch(ctx context.Context, batch []batching.Sent[*command]) {
 	defer cancel()
 	n.send(ctx, commands...)
 	n.noteFound(commands)
-	for _, s := range batch {
+	for i, s := range batch {
+		commands[i].sent = batching.Sent[*command]{}
 		s.Finish(nil)
 	}
 }
@@ -180,13 +189,6 @@ func (n *node) noteFound(batch []*command) {
 	if claims > 0 {
 		mean := n.found.Load()
 		n.found.Store(mean + (int64(sum/claims)-mean)/8)
-	}
-}
-
-// own gives c its own memory, because its caller may leave and reuse the payload.
-func (c *command) own() {
-	if !c.owned {
-		c.payload, c.owned = bytes.Clone(c.payload), true
 	}
 }
 

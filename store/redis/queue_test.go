@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,17 +103,17 @@ func TestCallsInABatchAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		c    command
+		c    *command
 		want bool
 	}{
-		{"a native claim", command{script: record.ClaimScript, claim: &nativeClaim{}}, true},
-		{"a native claim of a long record", command{script: record.ClaimScript, claim: &nativeClaim{}, whole: true}, false},
-		{"the script of a claim", command{script: record.ClaimScript}, false},
-		{"a release", command{script: record.ReleaseScript}, true},
-		{"a small completion", command{script: record.CompleteScript, payload: make(blob, maxPayload)}, true},
-		{"a large completion", command{script: record.CompleteScript, payload: make(blob, maxPayload+1)}, false},
-		{"a large resolution", command{script: record.ResolveScript, payload: make(blob, maxPayload+1)}, false},
-		{"an inspection", command{script: record.InspectScript}, false},
+		{"a native claim", &command{script: record.ClaimScript, claim: &nativeClaim{}}, true},
+		{"a native claim of a long record", &command{script: record.ClaimScript, claim: &nativeClaim{}, whole: true}, false},
+		{"the script of a claim", &command{script: record.ClaimScript}, false},
+		{"a release", &command{script: record.ReleaseScript}, true},
+		{"a small completion", &command{script: record.CompleteScript, payload: make(blob, maxPayload)}, true},
+		{"a large completion", &command{script: record.CompleteScript, payload: make(blob, maxPayload+1)}, false},
+		{"a large resolution", &command{script: record.ResolveScript, payload: make(blob, maxPayload+1)}, false},
+		{"an inspection", &command{script: record.InspectScript}, false},
 	} {
 		if got := c.c.isBounded(); got != c.want {
 			t.Errorf("%s: bounded %v, want %v", c.name, got, c.want)
@@ -251,7 +252,7 @@ func TestCallsThatWaitShareABatch(t *testing.T) {
 }
 
 // A caller may leave, and use the memory of its payload again, before its call is written
-// with those of others. A call that no sender had by then is withdrawn.
+// with those of others: it is withdrawn then.
 func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}, 9), make(chan struct{})
@@ -306,8 +307,8 @@ func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	withdrawn := complete(ctx)
 	eventually(t, "another waits", func() bool { return queue.Waiting() == 1 })
 	cancel()
-	if err := <-leaves; !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("left its batch: %v, want ErrUnknown", err)
+	if err := <-leaves; !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("left its batch before it was written: %v, want ErrUnavailable", err)
 	}
 	if err := <-withdrawn; !errors.Is(err, store.ErrBusy) {
 		t.Errorf("left the queue: %v, want ErrBusy", err)
@@ -316,8 +317,68 @@ func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	if err := <-stays; err != nil {
 		t.Error(err)
 	}
-	if f.sent() != "evalsha, evalsha, evalsha" {
-		t.Errorf("sent %q, want the call that its caller left, and not the withdrawn one", f.sent())
+	if f.sent() != "evalsha, evalsha" {
+		t.Errorf("sent %q, want no call that its caller left before", f.sent())
+	}
+}
+
+// A call that is withdrawn while its batch waits for a connection is not executed. It is
+// busy, and no reason to fail open, because the pool was exhausted.
+func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
+	t.Parallel()
+	asked, free := make(chan struct{}, 9), make(chan struct{})
+	f := newFake(t, func(_, _ int, _ []string) string {
+		asked <- struct{}{}
+		<-free
+		return claimed
+	})
+	client := newClient(t, f, func(o *redis.Options) {
+		o.PoolSize, o.ReadTimeout = 1, time.Hour
+		if size := reflect.ValueOf(o).Elem().FieldByName("PipelinePoolSize"); size.IsValid() {
+			size.SetInt(-1) // newer releases of go-redis have another pool for pipelines
+		}
+	})
+	held := client.Conn()
+	taken := make(chan struct{})
+	client.AddHook(&pipelines{before: func(calls int) {
+		if calls > 1 {
+			if err := held.Ping(t.Context()).Err(); err != nil {
+				t.Errorf("hold the connection: %v", err)
+			}
+			close(taken)
+		}
+	}})
+	s, err := New(client, Config{Prefix: servicePrefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := func(ctx context.Context, id byte) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Claim(ctx, store.ClaimRequest{ID: store.ID{id}, Owner: store.Owner{1}, Lease: time.Hour, Policy: store.Policy{Retention: time.Hour}})
+			done <- err
+		}()
+		return done
+	}
+	first := claim(t.Context(), 1)
+	<-asked
+	ctx, leave := context.WithCancel(t.Context())
+	leaves, stays := claim(ctx, 2), claim(t.Context(), 3)
+	eventually(t, "both wait", func() bool { return nodeFor(t, s).calls.Waiting() == 2 })
+	close(free)
+	<-taken
+	leave()
+	if err := <-leaves; !errors.Is(err, store.ErrBusy) {
+		t.Errorf("left: %v, want ErrBusy", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(<-first, <-stays); err != nil {
+		t.Error(err)
+	}
+	if f.sent() != "set, set" {
+		t.Errorf("sent %q, want no call that was withdrawn", f.sent())
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	open := make([]*command, len(rs))
 	for i := range rs {
 		c := &commands[i]
-		c.script, c.wait = record.RenewScript, true
+		c.script = record.RenewScript
 		c.fixed = record.AppendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
 		s.call(c, rs[i].ID, &c.fixed)
 		open[i] = c

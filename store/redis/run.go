@@ -37,7 +37,11 @@ func (s *Store) run(ctx context.Context, open []*command) {
 	for attempt := 0; ; {
 		stamp(open)
 		if err := s.send(ctx, open); err != nil {
-			open[0].err = fail(store.ErrUnknown, err)
+			class := classify(err).class
+			if open[0].uncertain {
+				class = store.ErrUnknown // an earlier attempt may have been executed
+			}
+			open[0].err = fail(class, err)
 			return
 		}
 		var transient bool

@@ -90,7 +90,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	}
 	n := &nativeClaim{request: r}
 	c := &n.command
-	c.script, c.wait, c.key = record.ClaimScript, true, s.key(r.ID)
+	c.script, c.key = record.ClaimScript, s.key(r.ID)
 	n.prepare()
 	answer, err := s.runOne(ctx, c)
 	switch {
@@ -113,7 +113,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.CompleteScript, wait: true, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
+	c := &command{script: record.CompleteScript, bothKeys: r.Horizon > 0, payload: r.Payload, span: record.CompletedSpan(r.Remembered())}
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
 	s.call(c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
@@ -150,7 +150,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	c := &command{script: record.UnknownScript, wait: true, payload: blob(r.Reason)}
+	c := &command{script: record.UnknownScript, payload: blob(r.Reason)}
 	c.fixed = append(c.buf[:0], r.Owner[:]...)
 	s.call(c, r.ID, &c.fixed, &c.payload)
 	answer, err := s.runOne(ctx, c)
