@@ -20,18 +20,6 @@ import (
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
 
-// A slot moves from one primary to another while clients with the old map use it: ASK for
-// keys that moved already, MOVED at the end.
-func TestRedisClusterFollowsAMovingSlot(t *testing.T) {
-	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-		t.Run(level.String(), func(t *testing.T) { // one after the other: they move the same cluster
-			redisMoveSlot(t, cluster, level)
-		})
-	}
-}
-
 func redisMoveSlot(t *testing.T, cluster *servers.RedisCluster, level repriseredis.Durability) {
 	t.Helper()
 	client := redisClusterClient(t, cluster)
@@ -209,22 +197,6 @@ func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 			redisWant(t, "claim", err, store.ErrMisconfigured)
 		}
 		return err != nil
-	})
-}
-
-// A cluster that serves no slots refuses everything, and Check says why.
-func TestRedisClusterWithoutANodeIsFound(t *testing.T) {
-	t.Parallel()
-	cluster := servers.Redis.StartCluster(t)
-	client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs()[1:3]})
-	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	redisRunOnce(t, st)
-	redisDo(t, cluster.Nodes[1], "CLUSTER", "DELSLOTS", redisSlot("any"))
-	redisDo(t, cluster.Nodes[2], "CLUSTER", "DELSLOTS", redisSlot("any"))
-	redisDo(t, cluster.Nodes[0], "CLUSTER", "DELSLOTS", redisSlot("any"))
-	redisEventually(t, "the cluster is found to be down", func() bool {
-		findings, err := st.Check(t.Context())
-		return err == nil && redisHas(findings, store.Unsafe)
 	})
 }
 

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -181,40 +180,4 @@ func redisDisturb(t *testing.T, workers, rounds int, shared bool) {
 	if shared && sent.together.Load() == 0 {
 		t.Error("no two commands travelled together, so nothing was shown")
 	}
-}
-
-func TestRedisAServerThatIsGoneDidNotExecute(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-	redisMustClaim(t, st, redisClaim(), store.Claimed)
-	server.Kill(t)
-	redisEventually(t, "the dead connections are noticed", func() bool {
-		_, err := st.Claim(t.Context(), redisClaim())
-		return errors.Is(err, store.ErrUnavailable)
-	})
-	server.Restart(t)
-	redisEventually(t, "the server is back", func() bool {
-		_, err := st.Claim(t.Context(), redisClaim())
-		return err == nil
-	})
-}
-
-func TestRedisAServerThatHangsIsUnknownInTime(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-	r := redisClaim()
-	redisMustClaim(t, st, r, store.Claimed)
-	server.Pause(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	err := st.Release(ctx, r.ID, r.Owner)
-	redisWant(t, "release on a server that hangs", err, store.ErrUnknown)
-	server.Resume(t)
-	redisEventually(t, "the release is repeated", func() bool {
-		return st.Release(t.Context(), r.ID, r.Owner) == nil
-	})
-	r.Owner = store.NewOwner()
-	redisMustClaim(t, st, r, store.Claimed)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/reprise-go/reprise/servers"
 	repriseredis "github.com/reprise-go/reprise/store/redis"
 )
@@ -205,22 +204,4 @@ func TestRedisADemotedServerDidNotExecute(t *testing.T) {
 		demote("NO", "ONE")
 		redisWant(t, "complete after all", redisComplete(t, st, r, "answer"), nil)
 	})
-}
-
-// Errors that a person must fix differ from those that may pass with time.
-func TestRedisWithoutPermissionsIsMisconfigured(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	if _, err := server.Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+info"); err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "pw", ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	_, err := labtest.RedisStore(t, client, repriseredis.Config{}).Claim(t.Context(), redisClaim())
-	redisWant(t, "claim", err, store.ErrMisconfigured)
-
-	wrong := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "reader", Password: "wrong", ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = wrong.Close() })
-	_, err = labtest.RedisStore(t, wrong, repriseredis.Config{}).Claim(t.Context(), redisClaim())
-	redisWant(t, "claim with a wrong password", err, store.ErrMisconfigured)
 }

@@ -232,36 +232,6 @@ type redisQuiet struct{}
 
 func (redisQuiet) Observe(context.Context, reprise.Event) {}
 
-// A duplicate that waits on a server without its channels polls, and gets the result of
-// the first.
-func TestRedisWithoutChannelsADuplicatePolls(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	rules, _ := redisACL(t)
-	client := redisUser(t, server, "app", append(rules, "resetchannels")...)
-	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	first := redisEngine(t, labtest.RedisStore(t, client, repriseredis.Config{}), reprise.Config{})
-	second := redisEngine(t, st, reprise.Config{})
-
-	op := reprise.Operation{Scope: "s", Key: "k", Wait: 30 * time.Second}
-	got, err := first.Begin(t.Context(), op)
-	redisWant(t, "begin", err, nil)
-	answers := make(chan string, 1)
-	go func() {
-		got, err := second.Begin(t.Context(), op)
-		if err != nil || got.Outcome != reprise.Replayed {
-			t.Errorf("the duplicate: %v, %v", got.Outcome, err)
-		}
-		answers <- string(got.Payload)
-	}()
-	redisEventually(t, "the duplicate waits", func() bool { return redisCalls(t, labtest.RedisClient(t, server.Addr()))["evalsha"] >= 2 })
-	_, err = got.Attempt.Complete(reprise.Completion{Payload: []byte("answer")})
-	redisWant(t, "complete", err, nil)
-	if answer := <-answers; answer != "answer" {
-		t.Errorf("the duplicate got %q", answer)
-	}
-}
-
 func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {

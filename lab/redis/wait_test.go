@@ -148,47 +148,6 @@ func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 	})
 }
 
-// An unreachable replica delays only writes, until the AckTimeout: the connections of the
-// client are not all waiting.
-func TestRedisReplaysDoNotWaitForAReplicaThatIsAway(t *testing.T) {
-	t.Parallel()
-	pair := servers.Redis.StartReplicated(t, 1)
-	client := redis.NewClient(&redis.Options{Addr: pair.Primary.Addr(), PoolSize: 4, ContextTimeoutEnabled: true, ReadTimeout: 30 * time.Second})
-	t.Cleanup(func() { _ = client.Close() })
-	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), AckTimeout: 10 * time.Second})
-	done := redisClaim()
-	redisEventually(t, "the replica confirms", func() bool {
-		_, err := st.Claim(t.Context(), done)
-		return err == nil
-	})
-	redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
-
-	pair.Replicas[0].Pause(t)
-	var writing sync.WaitGroup
-	var over atomic.Int64
-	before := redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["set"]
-	for range 40 {
-		writing.Go(func() {
-			_, err := st.Claim(t.Context(), redisClaim())
-			over.Add(1)
-			if err != nil && !errors.Is(err, store.ErrNotReplicated) {
-				t.Errorf("claim: %v, want none or ErrNotReplicated", err)
-			}
-		})
-	}
-	redisEventually(t, "the claims were executed", func() bool {
-		return redisCalls(t, labtest.RedisClient(t, pair.Primary.Addr()))["set"]-before >= 40
-	})
-	for range 200 {
-		redisMustClaim(t, st, done, store.Completed)
-	}
-	if n := over.Load(); n > 0 {
-		t.Errorf("%d claims were over before 200 replays were", n)
-	}
-	pair.Replicas[0].Resume(t)
-	writing.Wait()
-}
-
 // Servers from 7.2 on confirm only writes of the same connection, so a repetition without
 // a write would be confirmed by that connection's earlier writes.
 func TestRedisARepetitionWritesAgain(t *testing.T) {

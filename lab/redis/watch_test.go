@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"context"
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -111,56 +109,6 @@ func TestRedisWatchersReadAfterALostConnection(t *testing.T) {
 	redisHears(t, "complete", changed)
 }
 
-// Ending a watch ends its subscription, and is not undone by ending it twice.
-func TestRedisAnEndedWatchIsUnsubscribed(t *testing.T) {
-	t.Parallel()
-	client := labtest.RedisClient(t, servers.Redis.Start(t).Addr())
-	st := labtest.RedisStore(t, client, repriseredis.Config{})
-	subscriptions := func() int {
-		channels, err := client.PubSubShardChannels(t.Context(), "*").Result()
-		redisWant(t, "list channels", err, nil)
-		return len(channels)
-	}
-	id := redisClaim().ID
-	_, stop1 := redisWatch(t, st, id)
-	_, stop2 := redisWatch(t, st, id)
-	_, stop3 := redisWatch(t, st, redisClaim().ID)
-	if n := subscriptions(); n != 2 {
-		t.Errorf("%d channels are watched, want 2", n)
-	}
-	stop1()
-	stop1()
-	stop3()
-	redisEventually(t, "one channel is left", func() bool { return subscriptions() == 1 })
-	changed, stop4 := redisWatch(t, st, id)
-	stop2()
-	r := redisClaim()
-	r.ID = id
-	redisMustClaim(t, st, r, store.Claimed)
-	redisWaits(t, st, r)
-	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
-	redisHears(t, "complete", changed)
-	stop4()
-	redisEventually(t, "no channel is left", func() bool { return subscriptions() == 0 })
-}
-
-// A key is watched, left and watched again at once, many times.
-func TestRedisWatchingAgainIsHeard(t *testing.T) {
-	t.Parallel()
-	st := labtest.RedisStore(t, labtest.RedisClient(t, servers.Redis.Shared(t).Addr()), repriseredis.Config{Prefix: labtest.RedisPrefix()})
-	r := redisClaim()
-	for range 200 {
-		_, stop := redisWatch(t, st, r.ID)
-		stop()
-	}
-	changed, stop := redisWatch(t, st, r.ID)
-	defer stop()
-	redisMustClaim(t, st, r, store.Claimed)
-	redisWaits(t, st, r)
-	redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil)
-	redisHears(t, "complete", changed)
-}
-
 // Close ends the work that a watch started; running watches are notified at once. The
 // test is not parallel: no other store has a listener while it looks.
 func TestRedisCloseEndsEveryWatch(t *testing.T) {
@@ -183,17 +131,4 @@ func TestRedisCloseEndsEveryWatch(t *testing.T) {
 func redisListens() bool {
 	stacks := make([]byte, 1<<20)
 	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "store/redis.(*listener)")
-}
-
-func TestRedisAWatchEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	server := servers.Redis.Start(t)
-	st := labtest.RedisStore(t, labtest.RedisClient(t, server.Addr()), repriseredis.Config{})
-	server.Pause(t)
-	defer server.Resume(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, _, err := st.Watch(ctx, redisClaim().ID); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("watch: %v, want ErrUnavailable", err)
-	}
 }
