@@ -143,7 +143,7 @@ func TestPostgresTracerPanics(t *testing.T) {
 				}
 			}
 		}
-		pgEventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
+		labtest.Eventually(t, "every connection is back", func() bool { return pool.Stat().AcquiredConns() == 0 && (db == nil || db.Stats().InUse == 0) })
 		r := pgClaim()
 		pgMustClaim(t, st, r, store.Claimed)
 		pgWant(t, "complete", pgComplete(t, st, r, "answer"), nil)

@@ -186,7 +186,7 @@ func TestPostgresCommitHeldByStandby(t *testing.T) {
 	standby.Link.Set(t, servers.Forward)
 	standby.AwaitSynchronous(t)
 	for i, r := range held {
-		pgEventually(t, "the record is visible", func() bool { return c.applied(t, r) })
+		labtest.Eventually(t, "the record is visible", func() bool { return c.applied(t, r) })
 		c.judge(t, r, answers[i])
 		pgMustClaim(t, c.store, pgRival(r), store.Completed)
 	}
@@ -276,7 +276,7 @@ func TestPostgresPromotion(t *testing.T) {
 	pgTx(t, st, open)
 
 	after := pgOn(labtest.NewPool(t, standby.URL()), f.Config)
-	pgEventually(t, "the standby has the record", func() bool {
+	labtest.Eventually(t, "the standby has the record", func() bool {
 		return pgValue[int](t, after.Pool, "SELECT count(*) FROM "+f.records()) == 2
 	})
 	_, err := after.Transactional(t).Claim(t.Context(), pgRival(done))

@@ -220,7 +220,7 @@ func TestPostgresTransactionalCrash(t *testing.T) {
 		defer close(stop)
 		for range 3 {
 			before := l.operations.Load()
-			pgEventually(t, "some operations", func() bool { return l.operations.Load() > before+50 })
+			labtest.Eventually(t, "some operations", func() bool { return l.operations.Load() > before+50 })
 			server.Crash(t)
 			server.Restart(t)
 		}
@@ -251,7 +251,7 @@ func TestPostgresHalfOpen(t *testing.T) {
 		_, err := tx.Exec(t.Context(), sleep)
 		statement <- err
 	}()
-	pgEventually(t, "the statement runs", func() bool {
+	labtest.Eventually(t, "the statement runs", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query = $1", sleep) == 1
 	})
 	proxy.Set(t, servers.Swallow)

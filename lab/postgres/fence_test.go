@@ -17,7 +17,7 @@ import (
 // awaitLock waits until a statement of the fixture waits for a lock.
 func (f *pgFixture) awaitLock(t *testing.T) {
 	t.Helper()
-	pgEventually(t, "the claim waits", func() bool {
+	labtest.Eventually(t, "the claim waits", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'", f.Config.Schema) == 1
 	})
 }
@@ -122,7 +122,7 @@ func TestPostgresLookOfAStandby(t *testing.T) {
 	}
 	standby := server.StartStandby(t)
 	reader := labtest.NewPool(t, standby.URL())
-	pgEventually(t, "the standby has the record", func() bool {
+	labtest.Eventually(t, "the standby has the record", func() bool {
 		var n int
 		err := reader.QueryRow(t.Context(), "SELECT count(*) FROM "+f.records()+" WHERE state = 2").Scan(&n)
 		return err == nil && n == 1

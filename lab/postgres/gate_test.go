@@ -109,16 +109,16 @@ func (s *pgSlow) once(t *testing.T, m *pgMeeting, r store.ClaimRequest) (first, 
 	}
 	did := call(m.first)
 	var holder int
-	pgEventually(t, "the first call waits for its commit", func() bool {
+	labtest.Eventually(t, "the first call waits for its commit", func() bool {
 		holder = pgValue[int](t, s.Pool, "SELECT coalesce(min(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"+
 			" AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = $1", key)
 		return holder != 0 || len(did) > 0
 	})
-	pgEventually(t, "the record has ended", func() bool {
+	labtest.Eventually(t, "the record has ended", func() bool {
 		return pgValue[int](t, s.Pool, "SELECT count(*) FROM "+s.records()+" WHERE id = $1 AND NOT ("+m.until+")", r.ID[:]) == 0
 	})
 	answer := call(m.second)
-	pgEventually(t, "the second call answers, or waits for the first", func() bool {
+	labtest.Eventually(t, "the second call answers, or waits for the first", func() bool {
 		return len(answer) > 0 || !m.impatient && pgValue[bool](t, s.Pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))", holder)
 	})
 	open()

@@ -134,17 +134,6 @@ func pgCall(tb testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
 }
 
-// pgEventually polls until done reports true, and fails the test when it does not within
-// a minute.
-func pgEventually(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); pgPass(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // pgPass lets time pass: the servers have their own clocks.
 func pgPass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the one sleep of these tests
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -48,7 +49,7 @@ func TestPostgresPurgeUnderOldSnapshot(t *testing.T) {
 	if deleted != records {
 		t.Errorf("%d records deleted, want %d", deleted, records)
 	}
-	pgEventually(t, "the statistics are there", func() bool { return reads()-before >= records })
+	labtest.Eventually(t, "the statistics are there", func() bool { return reads()-before >= records })
 	if read := reads() - before; read > 3*records {
 		t.Errorf("a purge of %d records in batches of %d read %d index entries, want about as many as records", records, batch, read)
 	} else {

@@ -64,14 +64,14 @@ func TestPostgresPurgesWhileAnEngineUsesIt(t *testing.T) {
 			}
 			engine := pgUse(t, st)
 			empty := func() bool { return f.left(t) == 0 }
-			pgEventually(t, "the first purge", empty)
+			labtest.Eventually(t, "the first purge", empty)
 			f.pgExpired(t, 5)
-			pgEventually(t, "a later purge", empty)
+			labtest.Eventually(t, "a later purge", empty)
 			f.exec(t, "ALTER TABLE "+f.records()+" RENAME TO away")
-			pgEventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
+			labtest.Eventually(t, "a failure is logged", func() bool { return log.contains("purge failed") })
 			f.exec(t, "ALTER TABLE "+f.name("away")+" RENAME TO reprise_records")
 			f.pgExpired(t, 5)
-			pgEventually(t, "a purge after the failure", empty)
+			labtest.Eventually(t, "a purge after the failure", empty)
 			if n := log.count("purge failed"); n != 1 {
 				t.Errorf("%d failures are logged, want one a minute", n)
 			}

@@ -39,7 +39,7 @@ func TestPostgresLostReplies(t *testing.T) {
 				if !errors.Is(err, store.ErrUnknown) {
 					t.Errorf("%v: %s: %v, want ErrUnknown", mode, what, err)
 				}
-				pgEventually(t, what+" repeated", func() bool {
+				labtest.Eventually(t, what+" repeated", func() bool {
 					err := operation(ctx)
 					if err != nil && !errors.Is(err, store.ErrUnknown) {
 						t.Fatalf("%v: %s repeated: %v", mode, what, err)

@@ -102,7 +102,7 @@ func TestPostgresSQLRowsLeftOpen(t *testing.T) {
 		t.Fatal("no rows", err)
 	}
 	pgWant(t, "complete", pgComplete(t, st, r, "answer"), store.ErrNotApplied)
-	pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
+	labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
 	again := pgRival(r)
 	pgMustClaim(t, st, again, store.Claimed)
 	pgWant(t, "complete", pgComplete(t, st, again, "answer"), nil)
@@ -120,7 +120,7 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		tx, left := sqlTx(t, st, r), make(chan error, 1)
 		statement := "SELECT pg_sleep(600), '" + f.Config.Schema + "'" //nolint:gosec // tells it from those of other tests
 		go func() { _, err := tx.ExecContext(context.WithoutCancel(t.Context()), statement); left <- err }()
-		pgEventually(t, "the statement runs", func() bool {
+		labtest.Eventually(t, "the statement runs", func() bool {
 			return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = $1", statement) == 1
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -134,7 +134,7 @@ func TestPostgresSQLStatementLeftRunning(t *testing.T) {
 		if err := <-left; err == nil {
 			t.Error("the statement was not ended")
 		}
-		pgEventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
+		labtest.Eventually(t, "the connection is back", func() bool { return db.Stats().InUse == 0 })
 	}
 }
 

@@ -117,7 +117,7 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 
 	for name, st := range map[string]*reprisepg.Store{"combined": combined, "one by one": single} {
 		standby.Link.Set(t, servers.Stall)
-		pgEventually(t, name+": a claim is sent, and not confirmed", func() bool {
+		labtest.Eventually(t, name+": a claim is sent, and not confirmed", func() bool {
 			brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, err := st.Claim(brief, pgClaim())
@@ -131,7 +131,7 @@ func TestPostgresReplaysDuringAnOutageOfItsStandby(t *testing.T) {
 				}
 			})
 		}
-		pgEventually(t, "claims wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
+		labtest.Eventually(t, "claims wait for the standby", func() bool { return st.Usage()[0].Used >= conns/2 })
 		for range claims {
 			pgMustClaim(t, st, pgRival(replayed), store.Completed)
 		}

@@ -227,7 +227,7 @@ func TestPostgresTransactionTimesOut(t *testing.T) {
 				t.Errorf("%s: it was not stopped", name)
 			}
 		}
-		pgEventually(t, name+": the connection is closed", func() bool {
+		labtest.Eventually(t, name+": the connection is closed", func() bool {
 			_, err := tx.Exec(t.Context(), "SELECT 1")
 			return err != nil
 		})

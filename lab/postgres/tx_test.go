@@ -137,7 +137,7 @@ func TestPostgresTxThatCannotCommit(t *testing.T) {
 			t.Errorf("%s: %d effects are left", name, n)
 		}
 		again := pgRival(r)
-		pgEventually(t, name+": the key can be claimed again", func() bool {
+		labtest.Eventually(t, name+": the key can be claimed again", func() bool {
 			return pgMustNotFail(t, st, again).Outcome == store.Claimed
 		})
 		pgWant(t, "release", st.Release(t.Context(), again.ID, again.Owner), nil)

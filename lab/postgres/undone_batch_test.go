@@ -151,7 +151,7 @@ func TestPostgresBatchRecreatesADeletedRecord(t *testing.T) {
 		defer close(ended)
 		pgTogether(manyCallers, func(i int) { outcomes[i] = pgMustNotFail(t, st, claims[i]).Outcome })
 	}()
-	pgEventually(t, "a batch waits", func() bool {
+	labtest.Eventually(t, "a batch waits", func() bool {
 		return pgValue[int](t, f.Pool, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'", f.Config.Schema) > 0
 	})
 	for i := 1; i < manyCallers; i += 2 {
@@ -204,7 +204,7 @@ func TestPostgresBatchWhoseSessionEnds(t *testing.T) {
 			outcomes[i], failures[i] = got.Outcome, err
 		})
 	}()
-	pgEventually(t, "a batch waits", func() bool {
+	labtest.Eventually(t, "a batch waits", func() bool {
 		return pgValue[int](t, f.Pool, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%claims_v1%'`, f.Config.Schema) > 0
 	})

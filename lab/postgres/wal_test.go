@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
 )
 
@@ -31,7 +32,7 @@ func TestPostgresLogAndRowOfANewKey(t *testing.T) {
 	}
 	leased := pgLogOf(t, f, run(f.Leased(t)))
 	hot := -1.0
-	pgEventually(t, "the statistics arrive", func() bool {
+	labtest.Eventually(t, "the statistics arrive", func() bool {
 		f.Pool.Reset() // a session reports them when it ends
 		hot = pgValue[float64](t, f.Pool, "SELECT coalesce(max(n_tup_hot_upd::float8 / n_tup_upd), -1) FROM pg_stat_user_tables WHERE relid = $1::regclass AND n_tup_upd > 500", f.records())
 		return hot >= 0

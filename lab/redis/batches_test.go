@@ -80,7 +80,7 @@ func TestRedisBatchesDialNothing(t *testing.T) {
 	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
 		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
 		before := sent.together.Load()
-		redisEventually(t, "calls are sent together", func() bool {
+		labtest.Eventually(t, "calls are sent together", func() bool {
 			redisClaimTogether(t, st, callers)
 			return sent.together.Load() > before
 		})

@@ -130,15 +130,15 @@ func TestRedisClusterRedirectsShareConnections(t *testing.T) {
 			}
 		})
 	}
-	redisEventually(t, "claims are made", func() bool { return claimed.Load() > 10*callers })
+	labtest.Eventually(t, "claims are made", func() bool { return claimed.Load() > 10*callers })
 	redisDo(t, promoted, "CLUSTER", "FAILOVER")
-	redisEventually(t, "the replica is promoted", func() bool {
+	labtest.Eventually(t, "the replica is promoted", func() bool {
 		reply, err := promoted.Do(t.Context(), "ROLE")
 		role, _ := reply.([]any)
 		return err == nil && len(role) > 0 && role[0] == "master"
 	})
 	before := claimed.Load()
-	redisEventually(t, "claims are made after it", func() bool { return claimed.Load() > before+100*callers })
+	labtest.Eventually(t, "claims are made after it", func() bool { return claimed.Load() > before+100*callers })
 	over.Store(true)
 	claiming.Wait()
 	t.Logf("%d claims, %d connections to the promoted node", claimed.Load(), dialled.Load())
@@ -191,7 +191,7 @@ func redisRightClient(t *testing.T, cluster *servers.RedisCluster) {
 	if err != nil || !redisHas(findings, store.Unsafe) {
 		t.Errorf("a client that knows of no cluster has the findings %v, %v", findings, err)
 	}
-	redisEventually(t, "a key of another node is refused", func() bool {
+	labtest.Eventually(t, "a key of another node is refused", func() bool {
 		_, err := single.Claim(t.Context(), redisClaim())
 		if err != nil {
 			redisWant(t, "claim", err, store.ErrMisconfigured)

@@ -38,7 +38,7 @@ func redisHolds(t *testing.T, client *redis.Client, text string) (places []strin
 	}
 	redisWant(t, "save", client.Save(ctx).Err(), nil)
 	redisWant(t, "rewrite the log", client.BgRewriteAOF(ctx).Err(), nil)
-	redisEventually(t, "the log is rewritten", func() bool {
+	labtest.Eventually(t, "the log is rewritten", func() bool {
 		info, err := client.Info(ctx, "persistence").Result()
 		redisWant(t, "info", err, nil)
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") &&
@@ -87,7 +87,7 @@ func TestRedisAPayloadIsGoneAfterItsRetention(t *testing.T) {
 			asked := r.Retention
 			r.Retention, r.Lease = r.Horizon, time.Millisecond
 			granted := redisMustClaim(t, st, r, store.Claimed)
-			redisEventually(t, "the lease ends", func() bool {
+			labtest.Eventually(t, "the lease ends", func() bool {
 				return st.Resolve(t.Context(), r.ID, store.Resolution{Fence: granted.Fence, Payload: []byte(payload), Retention: asked}) == nil
 			})
 		},
@@ -101,7 +101,7 @@ func TestRedisAPayloadIsGoneAfterItsRetention(t *testing.T) {
 			brief.Retention, brief.Horizon, long.Horizon = 100*time.Millisecond, time.Hour, time.Hour
 			write(t, st, brief, gone)
 			write(t, st, long, kept)
-			redisEventually(t, "the payload is deleted", func() bool { return client.DBSize(t.Context()).Val() == 3 }) // counts what expired, too
+			labtest.Eventually(t, "the payload is deleted", func() bool { return client.DBSize(t.Context()).Val() == 3 }) // counts what expired, too
 			for text, want := range map[string]string{gone: "", kept: "value dump .aof .rdb"} {
 				places := redisHolds(t, client, text)
 				if got := strings.Join(places, " "); got != want {

@@ -67,7 +67,7 @@ func redisPromotion(t *testing.T, level repriseredis.Durability) (granted, lost 
 			}
 		})
 	}
-	redisEventually(t, "claims are granted", func() bool {
+	labtest.Eventually(t, "claims are granted", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(claims) >= 100
@@ -128,7 +128,7 @@ func redisOutlive(t *testing.T, client redis.UniversalClient, level repriseredis
 		batch[i] = store.RenewRequest{ID: claims[i].ID, Owner: claims[i].Owner, Lease: time.Minute}
 	}
 	kill()
-	redisEventually(t, "all attempts are renewed", func() bool {
+	labtest.Eventually(t, "all attempts are renewed", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		statuses, err := st.Renew(ctx, batch)

@@ -112,17 +112,6 @@ func redisComplete(tb testing.TB, st store.Store, r store.ClaimRequest, payload 
 	return st.Complete(ctx, store.CompleteRequest{ID: r.ID, Owner: r.Owner, Payload: []byte(payload), Policy: store.Policy{Retention: r.Retention, Horizon: r.Horizon}})
 }
 
-// redisEventually polls until done reports true, and fails the test when it does not
-// within a minute.
-func redisEventually(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the one poll of these tests
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // redisCalls returns how often the server ran each command, those inside of scripts too.
 func redisCalls(tb testing.TB, client *redis.Client) map[string]int {
 	tb.Helper()

@@ -121,7 +121,7 @@ func TestRedisScriptFlushIsNotNoticed(t *testing.T) {
 				client = labtest.RedisClient(t, flavor.StartReplicated(t, 1).Primary.Addr())
 			}
 			store := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
-			redisEventually(t, "the replica confirms", func() bool {
+			labtest.Eventually(t, "the replica confirms", func() bool {
 				_, err := store.Claim(t.Context(), redisClaim())
 				return err == nil
 			})

@@ -169,7 +169,7 @@ func TestRedisAListingSurvivesAFailover(t *testing.T) {
 	redisWant(t, "list", err, nil)
 
 	promoted := labtest.RedisClient(t, pair.Replicas[0].Addr())
-	redisEventually(t, "the replica has everything", func() bool {
+	labtest.Eventually(t, "the replica has everything", func() bool {
 		n, err := promoted.DBSize(t.Context()).Result()
 		return err == nil && n == int64(len(want))
 	})

@@ -196,7 +196,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				if result.End != reprise.EndUnrecorded {
 					t.Errorf("completed as %v, %v; want unrecorded", result.End, result.Err)
 				}
-				redisEventually(t, "a new key is refused as misconfigured", func() bool {
+				labtest.Eventually(t, "a new key is refused as misconfigured", func() bool {
 					_, err := st.Claim(t.Context(), redisClaim())
 					if err == nil {
 						t.Fatal("a new key was claimed meanwhile")
@@ -205,7 +205,7 @@ func TestRedisCompletesAfterARepairWithinTheLease(t *testing.T) {
 				})
 
 				redisAdmin(t, server, append([]string{"ACL", "SETUSER", "app"}, c.way...)...)
-				redisEventually(t, "the completion is repeated", func() bool {
+				labtest.Eventually(t, "the completion is repeated", func() bool {
 					record, err := witness.Inspect(t.Context(), got.Attempt.ID())
 					return err == nil && record.State == store.StateCompleted && string(record.Payload) == "answer"
 				})
@@ -243,7 +243,7 @@ func TestRedisTheDocumentedPermissionsSufficeInACluster(t *testing.T) {
 		}
 		client := labtest.RedisCluster(t, &redis.ClusterOptions{Addrs: cluster.Addrs(), Username: "app", Password: "pw"})
 		var st *repriseredis.Store
-		redisEventually(t, "the replicas confirm", func() (ok bool) {
+		labtest.Eventually(t, "the replicas confirm", func() (ok bool) {
 			var err error
 			st, err = repriseredis.Open(t.Context(), client, repriseredis.Config{Prefix: labtest.ServicePrefix, Durability: repriseredis.Acked(1)})
 			if err != nil && !errors.Is(err, store.ErrNotReplicated) {

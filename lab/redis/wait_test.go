@@ -59,7 +59,7 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	}
 
 	before := next()
-	redisEventually(t, "the replica confirms", func() bool {
+	labtest.Eventually(t, "the replica confirms", func() bool {
 		_, err := st.Claim(t.Context(), before)
 		return err == nil
 	})
@@ -88,15 +88,15 @@ func redisFrozen(t *testing.T, connect func() redis.UniversalClient, replica *se
 	redisMustClaim(t, st, before, store.Completed) // an executed call returns, and needs no confirmation
 
 	replica.Resume(t)
-	redisEventually(t, "the completion is confirmed", func() bool {
+	labtest.Eventually(t, "the completion is confirmed", func() bool {
 		return redisComplete(t, st, before, "answer") == nil
 	})
 	after := next() // each may miss the short AckTimeout on a busy machine
-	redisEventually(t, "a claim is confirmed", func() bool {
+	labtest.Eventually(t, "a claim is confirmed", func() bool {
 		got, err := st.Claim(t.Context(), after)
 		return err == nil && got.Outcome == store.Claimed
 	})
-	redisEventually(t, "its completion is confirmed", func() bool {
+	labtest.Eventually(t, "its completion is confirmed", func() bool {
 		return redisComplete(t, st, after, "answer") == nil
 	})
 }
@@ -125,7 +125,7 @@ func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
 		for _, alone := range []bool{false, true} {
 			st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
 			done, running := redisClaim(), redisClaim()
-			redisEventually(t, "the replica confirms", func() bool {
+			labtest.Eventually(t, "the replica confirms", func() bool {
 				_, err := st.Claim(t.Context(), done)
 				return err == nil
 			})

@@ -24,7 +24,7 @@ func TestRedisWatchersAreNotifiedOfTheEnd(t *testing.T) {
 // the store waits.
 func redisWatch(tb testing.TB, st *repriseredis.Store, id store.ID) (changed <-chan struct{}, stop func()) {
 	tb.Helper()
-	redisEventually(tb, "a watch", func() (granted bool) {
+	labtest.Eventually(tb, "a watch", func() (granted bool) {
 		var err error
 		if changed, stop, err = st.Watch(tb.Context(), id); err != nil {
 			redisWant(tb, "watch", err, store.ErrUnavailable)
@@ -71,7 +71,7 @@ func redisWatchers(t *testing.T, connect func(testing.TB) redis.UniversalClient)
 	lapsed := redisClaim()
 	lapsed.Lease = time.Millisecond
 	fence := redisMustClaim(t, there, lapsed, store.Claimed).Fence
-	redisEventually(t, "the lease lapses", func() bool {
+	labtest.Eventually(t, "the lease lapses", func() bool {
 		record, err := there.Inspect(t.Context(), lapsed.ID)
 		return err == nil && record.Lease <= 0
 	})
