@@ -93,7 +93,7 @@ func StartPostgresWithClock(tb testing.TB, settings ...string) (*PostgresServer,
 	must(tb, err)
 	clock, program, err := newClock(tb, p.path("postgres"))
 	must(tb, err)
-	s, err := startPostgresAs(tb, program, settings)
+	s, err := startPostgres(tb, program, settings)
 	must(tb, err)
 	return s, clock
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"testing"
 	"time"
 )
 
@@ -71,7 +72,8 @@ func peerName(member int) string { return fmt.Sprintf("m%d.invalid:2380", member
 
 // startEtcdLinks starts the proxies of the members, which lead nowhere until
 // [EtcdLinks.to].
-func startEtcdLinks(c cleaner, members int) (*EtcdLinks, error) {
+func startEtcdLinks(tb testing.TB, members int) *EtcdLinks {
+	tb.Helper()
 	l := &EtcdLinks{dialed: make([][]*Proxy, members), cut: make([][]bool, members)}
 	for from := range members {
 		l.dialed[from], l.cut[from] = make([]*Proxy, members), make([]bool, members)
@@ -80,27 +82,19 @@ func startEtcdLinks(c cleaner, members int) (*EtcdLinks, error) {
 			if from == to {
 				continue
 			}
-			p, err := startProxy(c, "")
-			if err != nil {
-				return nil, err
-			}
+			p := StartProxy(tb, "")
 			l.dialed[from][to], targets[peerName(to)] = p, p.addr
 		}
-		addr, err := serveHTTPProxy(c, targets)
-		if err != nil {
-			return nil, err
-		}
-		l.proxies = append(l.proxies, addr)
+		l.proxies = append(l.proxies, serveHTTPProxy(tb, targets))
 	}
-	return l, nil
+	return l
 }
 
 // serveHTTPProxy serves an HTTP proxy that knows the addresses of some hosts.
-func serveHTTPProxy(c cleaner, targets map[string]string) (string, error) {
+func serveHTTPProxy(tb testing.TB, targets map[string]string) string {
+	tb.Helper()
 	ln, err := net.Listen("tcp", address(0)) //nolint:noctx // does not block
-	if err != nil {
-		return "", err
-	}
+	must(tb, err)
 	links := &http.Transport{MaxIdleConnsPerHost: -1} // no two requests share a connection, which may be kept back
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server := &http.Server{ErrorLog: quiet, ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
@@ -110,11 +104,11 @@ func serveHTTPProxy(c cleaner, targets map[string]string) (string, error) {
 		Transport: links, FlushInterval: -1, ErrorLog: quiet,
 	}}
 	go func() { _ = server.Serve(ln) }()
-	c.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = server.Close()
 		links.CloseIdleConnections()
 	})
-	return ln.Addr().String(), nil
+	return ln.Addr().String()
 }
 
 // to sets the address of a member.

@@ -3,7 +3,6 @@ package servers
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -62,14 +60,6 @@ func (s *MariaDBServer) URL() string { return s.url }
 // Addr returns the host:port of a server that was started here.
 func (s *MariaDBServer) Addr() string { return s.addr }
 
-// Restart kills the server if it runs, starts it on the same port, and waits until it has
-// recovered and answers.
-func (s *MariaDBServer) Restart(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().kill())
-	must(tb, s.launch())
-}
-
 // mariadbPrograms are the programs of one installation, and the account that runs them.
 type mariadbPrograms struct {
 	server, install string
@@ -114,25 +104,20 @@ func findMariaDB(ctx context.Context) (*mariadbPrograms, error) {
 
 // mariadbTemplate is an initialised data directory that the servers of this process are
 // copies of.
-var mariadbTemplate struct {
-	once sync.Once
-	data string
-	err  error
-}
+var mariadbTemplate shared[string]
 
 // initialise returns the template.
 func (p *mariadbPrograms) initialise(ctx context.Context) (string, error) {
-	t := &mariadbTemplate
-	t.once.Do(func() {
-		var dir string
-		if dir, t.err = scratch(&sharedCleanups, p.as); t.err != nil {
-			return
+	return mariadbTemplate.get(func(c cleaner) (string, error) {
+		dir, err := scratch(c, p.as)
+		if err != nil {
+			return "", err
 		}
-		t.data = filepath.Join(dir, "data")
-		_, t.err = run(ctx, p.as, p.install, "--no-defaults", "--datadir="+t.data, mariadbTemporary+dir, "--auth-root-authentication-method=normal",
+		data := filepath.Join(dir, "data")
+		_, err = run(ctx, p.as, p.install, "--no-defaults", "--datadir="+data, mariadbTemporary+dir, "--auth-root-authentication-method=normal",
 			"--skip-test-db", "--skip-name-resolve", mariadbLogSize)
+		return data, err
 	})
-	return t.data, t.err
 }
 
 const mariadbLogSize = "--innodb-log-file-size=16M"
@@ -172,35 +157,24 @@ func startMariaDB(c cleaner, settings []string) (*MariaDBServer, error) {
 		}
 		s := &MariaDBServer{
 			addr: address(port), url: "mysql://root@" + address(port), data: data,
-			control: control{&process{path: p.server, args: args, dir: dir, as: p.as, shutdown: sigKill}},
+			control: control{process: &process{path: p.server, args: args, dir: dir, as: p.as}},
 		}
-		c.Cleanup(func() { _ = s.process.stop() })
-		if err := s.launch(); err != nil {
-			return nil, err
-		}
-		return s, nil
+		err := s.serve(c, s.answers)
+		return s, err
 	})
 }
 
-// launch starts the process and waits until it answers: it has written its process id by
-// then, which another server that took the port has not.
-func (s *MariaDBServer) launch() error {
-	pid := filepath.Join(s.data, "pid")
-	if err := os.Remove(pid); err != nil && !errors.Is(err, os.ErrNotExist) {
+// answers returns nil when the server answers: it has written its process id by then,
+// which another server that took the port has not.
+func (s *MariaDBServer) answers(context.Context) error {
+	b, err := os.ReadFile(filepath.Join(s.data, "pid"))
+	if err != nil {
 		return err
 	}
-	if err := s.process.start(); err != nil {
-		return err
+	if pid := strconv.Itoa(s.process.pid()); strings.TrimSpace(string(b)) != pid {
+		return fmt.Errorf("process %q wrote the file of %s", b, pid)
 	}
-	return poll(startTimeout, func() error {
-		if err := s.process.alive(); err != nil {
-			return err
-		}
-		if _, err := os.Stat(pid); err != nil {
-			return err
-		}
-		return mariadbGreets(s.addr)
-	})
+	return mariadbGreets(s.addr)
 }
 
 // mariadbGreets reads the packet with which a server begins: its length in three bytes,

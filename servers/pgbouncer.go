@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // PgBouncer is a connection pool in front of a PostgreSQL server.
@@ -26,7 +24,24 @@ type PgBouncer struct {
 func (s *PostgresServer) StartPgBouncer(tb testing.TB, settings ...string) *PgBouncer {
 	tb.Helper()
 	s.own()
-	b, err := startPgBouncer(tb, s, settings)
+	path, err := findPgBouncer()
+	must(tb, err)
+	as, err := unprivileged()
+	must(tb, err)
+	dir, err := scratch(tb, as)
+	must(tb, err)
+	file := filepath.Join(dir, "pgbouncer.ini")
+	b, err := onFreePort(func(port int) (*PgBouncer, error) {
+		if err := writeFile(file, pgBouncerConfig(s.addr, port, settings), as); err != nil {
+			return nil, err
+		}
+		b := &PgBouncer{
+			addr: address(port), url: pgURL(port),
+			control: control{process: &process{path: path, args: []string{file}, dir: dir, as: as}},
+		}
+		err := b.serve(tb, b.answers)
+		return b, err
+	})
 	must(tb, err)
 	return b
 }
@@ -40,37 +55,6 @@ func findPgBouncer() (string, error) {
 		}
 	}
 	return "", &missingError{namePgBouncer, "no pgbouncer on PATH or in /usr/sbin: install the package pgbouncer"}
-}
-
-func startPgBouncer(c cleaner, s *PostgresServer, settings []string) (*PgBouncer, error) {
-	path, err := findPgBouncer()
-	if err != nil {
-		return nil, err
-	}
-	as, err := unprivileged()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := scratch(c, as)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "pgbouncer.ini")
-	return onFreePort(func(port int) (*PgBouncer, error) {
-		if err := writeFile(file, pgBouncerConfig(s.addr, port, settings), as); err != nil {
-			return nil, err
-		}
-		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
-		b := &PgBouncer{
-			addr: u.Host, url: u.String(),
-			control: control{&process{path: path, args: []string{file}, dir: dir, as: as, shutdown: sigKill}},
-		}
-		c.Cleanup(func() { _ = b.process.stop() })
-		if err := b.launch(); err != nil {
-			return nil, err
-		}
-		return b, nil
-	})
 }
 
 // pgBouncerConfig returns the configuration file. Later lines win, so the settings come
@@ -126,26 +110,8 @@ func (b *PgBouncer) Setting(tb testing.TB, name string) string {
 	return ""
 }
 
-// Restart kills the pool if it runs, starts it on the same port, and waits until queries
-// pass through it.
-func (b *PgBouncer) Restart(tb testing.TB) {
-	tb.Helper()
-	must(tb, b.own().kill())
-	must(tb, b.launch())
-}
-
-// launch starts the process and waits until a query passes through it.
-func (b *PgBouncer) launch() error {
-	if err := b.process.start(); err != nil {
-		return err
-	}
-	return poll(startTimeout, func() error {
-		if err := b.process.alive(); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		_, err := b.Exec(ctx, "SELECT 1")
-		return err
-	})
+// answers returns nil when a query passes through the pool.
+func (b *PgBouncer) answers(ctx context.Context) error {
+	_, err := b.Exec(ctx, "SELECT 1")
+	return err
 }

@@ -37,7 +37,7 @@ func SharedPostgres(tb testing.TB) *PostgresServer {
 		if raw := os.Getenv(postgresURLEnv); raw != "" {
 			return externalPostgres(raw)
 		}
-		return startPostgres(c, nil)
+		return startPostgres(c, "", nil)
 	})
 	must(tb, err)
 	return s
@@ -48,7 +48,7 @@ func SharedPostgres(tb testing.TB) *PostgresServer {
 // not the machine's.
 func StartPostgres(tb testing.TB, settings ...string) *PostgresServer {
 	tb.Helper()
-	s, err := startPostgres(tb, settings)
+	s, err := startPostgres(tb, "", settings)
 	must(tb, err)
 	return s
 }
@@ -138,30 +138,12 @@ func (s *PostgresServer) Crash(tb testing.TB) {
 	must(tb, s.own().end(sigImmediate))
 }
 
-// Restart crashes the server if it runs, starts it on the same port, and waits until it
-// has recovered and answers.
-func (s *PostgresServer) Restart(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().stop())
-	must(tb, s.launch())
-}
-
-// launch starts the process and waits until it answers: it, and not another server that
-// took the port.
-func (s *PostgresServer) launch() error {
-	if err := s.process.start(); err != nil {
-		return err
+// answers returns nil when the server on this data directory answers, and not another on
+// its port.
+func (s *PostgresServer) answers(ctx context.Context) error {
+	data, err := s.value(ctx, "SHOW data_directory")
+	if err == nil && data != s.data {
+		err = fmt.Errorf("the server of %s answers on %s", data, s.addr)
 	}
-	return poll(startTimeout, func() error {
-		if err := s.process.alive(); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		data, err := s.value(ctx, "SHOW data_directory")
-		if err == nil && data != s.data {
-			err = fmt.Errorf("the server of %s answers on %s", data, s.addr)
-		}
-		return err
-	})
+	return err
 }

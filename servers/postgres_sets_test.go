@@ -30,7 +30,6 @@ func TestStandbyStreamsHoldsCommitsAndIsPromoted(t *testing.T) {
 		t.Error("a commit did not wait for the synchronous standby")
 	}
 	standby.Link.Set(t, servers.Forward)
-	standby.AwaitStreaming(t)
 	eventually(t, patient, "the standby has the held row", func() bool { return count(standby.PostgresServer) == "3" })
 
 	primary.Kill(t)

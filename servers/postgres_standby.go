@@ -30,44 +30,25 @@ type PostgresStandby struct {
 func (s *PostgresServer) StartStandby(tb testing.TB, settings ...string) *PostgresStandby {
 	tb.Helper()
 	s.own()
-	standby, err := s.startStandby(tb, settings)
-	must(tb, err)
-	return standby
-}
-
-func (s *PostgresServer) startStandby(c cleaner, settings []string) (*PostgresStandby, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	p := s.programs
-	dir, err := scratch(c, p.as)
-	if err != nil {
-		return nil, err
-	}
+	dir, err := scratch(tb, p.as)
+	must(tb, err)
 	data := filepath.Join(dir, pgData)
-	if err := s.backup(ctx, data); err != nil {
-		return nil, err
-	}
-	if err := writeFile(filepath.Join(data, "standby.signal"), "", p.as); err != nil {
-		return nil, err
-	}
+	must(tb, s.backup(ctx, data))
+	must(tb, writeFile(filepath.Join(data, "standby.signal"), "", p.as))
 
-	link, err := startProxy(c, s.addr)
-	if err != nil {
-		return nil, err
-	}
+	link := StartProxy(tb, s.addr)
 	host, port, _ := net.SplitHostPort(link.Addr())
 	name := filepath.Base(dir)
 	conninfo := fmt.Sprintf("host=%s port=%s user=%s application_name=%s", host, port, pgUser, name)
 	own := append([]string{"primary_conninfo=" + conninfo, "wal_retrieve_retry_interval=100ms"}, settings...)
-	server, err := p.serve(c, dir, own)
-	if err != nil {
-		return nil, err
-	}
+	server, err := p.serve(tb, dir, "", own)
+	must(tb, err)
 	standby := &PostgresStandby{PostgresServer: server, Link: link, primary: s, name: name}
-	if err := standby.await(ctx, "streaming"); err != nil {
-		return nil, err
-	}
-	return standby, nil
+	must(tb, standby.await(ctx, "streaming"))
+	return standby
 }
 
 // backup copies the data directory of the running server, as pg_basebackup does, which
@@ -89,13 +70,6 @@ func writeFile(path, content string, owner *account) error {
 		return err
 	}
 	return give(path, owner)
-}
-
-// AwaitStreaming waits until the standby streams from its primary, as after its link came
-// back.
-func (s *PostgresStandby) AwaitStreaming(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.await(tb.Context(), "streaming"))
 }
 
 // AwaitSynchronous waits until the primary waits for the standby at each commit.

@@ -6,21 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // pgPrograms are the programs of one installation of PostgreSQL, and the account that
 // runs them.
 type pgPrograms struct {
 	bin     string // their directory
-	server  string // the program of the server; empty: postgres
 	version int    // major
 	as      *account
 }
@@ -75,11 +72,7 @@ func pgFolders() []string {
 }
 
 // pgCopy is the directory of a copy that the account may read.
-var pgCopy struct {
-	once sync.Once
-	bin  string
-	err  error
-}
+var pgCopy shared[string]
 
 // readable returns the output of postgres --version. It copies an installation that the
 // account may not read, such as one in root's own checkout, and uses the copy.
@@ -88,17 +81,17 @@ func (p *pgPrograms) readable(ctx context.Context) (string, error) {
 	if !errors.Is(err, fs.ErrPermission) {
 		return out, err
 	}
-	pgCopy.once.Do(func() {
-		var dir string
-		if dir, pgCopy.err = scratch(&sharedCleanups, p.as); pgCopy.err == nil {
-			pgCopy.bin = filepath.Join(dir, "postgres", filepath.Base(p.bin))
-			_, pgCopy.err = run(ctx, nil, "cp", "-R", filepath.Dir(p.bin), filepath.Join(dir, "postgres"))
+	p.bin, err = pgCopy.get(func(c cleaner) (string, error) {
+		dir, err := scratch(c, p.as)
+		if err != nil {
+			return "", err
 		}
+		_, err = run(ctx, nil, "cp", "-R", filepath.Dir(p.bin), filepath.Join(dir, "postgres"))
+		return filepath.Join(dir, "postgres", filepath.Base(p.bin)), err
 	})
-	if pgCopy.err != nil {
-		return "", pgCopy.err
+	if err != nil {
+		return "", err
 	}
-	p.bin = pgCopy.bin
 	return run(ctx, p.as, p.path("postgres"), "--version")
 }
 
@@ -129,38 +122,24 @@ const pgData = "data"
 
 // pgTemplate is an initialised data directory that the servers of this process are copies
 // of: initdb takes longer than a copy.
-var pgTemplate struct {
-	once sync.Once
-	data string
-	err  error
-}
+var pgTemplate shared[string]
 
 // initialise returns the template.
 func (p *pgPrograms) initialise(ctx context.Context) (string, error) {
-	pgTemplate.once.Do(func() {
-		pgTemplate.data, pgTemplate.err = p.initdb(ctx)
+	return pgTemplate.get(func(c cleaner) (string, error) {
+		dir, err := scratch(c, p.as)
+		if err != nil {
+			return "", err
+		}
+		data := filepath.Join(dir, pgData)
+		_, err = run(ctx, p.as, p.path("initdb"), "--pgdata", data, "--username", pgUser, "--auth", "trust",
+			"--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1", "--no-sync", "--no-instructions")
+		return data, err
 	})
-	return pgTemplate.data, pgTemplate.err
 }
 
-func (p *pgPrograms) initdb(ctx context.Context) (string, error) {
-	dir, err := scratch(&sharedCleanups, p.as)
-	if err != nil {
-		return "", err
-	}
-	data := filepath.Join(dir, pgData)
-	_, err = run(ctx, p.as, p.path("initdb"), "--pgdata", data, "--username", pgUser, "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1", "--no-sync", "--no-instructions")
-	return data, err
-}
-
-// startPostgres starts a primary.
-func startPostgres(c cleaner, settings []string) (*PostgresServer, error) {
-	return startPostgresAs(c, "", settings)
-}
-
-// startPostgresAs starts a primary by a program that runs postgres, if there is one.
-func startPostgresAs(c cleaner, program string, settings []string) (*PostgresServer, error) {
+// startPostgres starts a primary, by a program that runs postgres if one is named.
+func startPostgres(c cleaner, program string, settings []string) (*PostgresServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	p, err := findPostgres(ctx)
@@ -171,7 +150,6 @@ func startPostgresAs(c cleaner, program string, settings []string) (*PostgresSer
 	if err != nil {
 		return nil, err
 	}
-	p.server = program
 	dir, err := scratch(c, p.as)
 	if err != nil {
 		return nil, err
@@ -179,27 +157,26 @@ func startPostgresAs(c cleaner, program string, settings []string) (*PostgresSer
 	if _, err := run(ctx, p.as, "cp", "-Rp", template, filepath.Join(dir, pgData)); err != nil {
 		return nil, err
 	}
-	return p.serve(c, dir, settings)
+	return p.serve(c, dir, program, settings)
 }
 
 // serve starts a server on the data directory in dir.
-func (p *pgPrograms) serve(c cleaner, dir string, settings []string) (*PostgresServer, error) {
+func (p *pgPrograms) serve(c cleaner, dir, program string, settings []string) (*PostgresServer, error) {
 	data := filepath.Join(dir, pgData)
 	return onFreePort(func(port int) (*PostgresServer, error) {
-		u := url.URL{Scheme: "postgres", User: url.User(pgUser), Host: address(port), Path: "/" + pgUser, RawQuery: "sslmode=disable"}
 		s := &PostgresServer{
-			addr: u.Host, url: u.String(), programs: p, data: data,
-			control: control{&process{path: cmp.Or(p.server, p.path("postgres")), args: pgArgs(data, port, settings), dir: dir, as: p.as, shutdown: sigImmediate}},
+			addr: address(port), url: pgURL(port), programs: p, data: data,
+			control: control{process: &process{path: cmp.Or(program, p.path("postgres")), args: pgArgs(data, port, settings), dir: dir, as: p.as, shutdown: sigImmediate}},
 		}
-		c.Cleanup(func() {
-			_ = s.process.stop()
-			removeSegment(data)
-		})
-		if err := s.launch(); err != nil {
-			return nil, err
-		}
-		return s, nil
+		c.Cleanup(func() { removeSegment(data) })
+		err := s.serve(c, s.answers)
+		return s, err
 	})
+}
+
+// pgURL returns the URL of the superuser on a port.
+func pgURL(port int) string {
+	return "postgres://" + pgUser + "@" + address(port) + "/" + pgUser + "?sslmode=disable"
 }
 
 // removeSegment removes the System V shared memory segment of a server that was killed

@@ -19,10 +19,10 @@ import (
 type process struct {
 	path     string
 	args     []string
-	dir      string   // its working directory; its output goes to a file in it
-	as       *account // nil: the user of this process
-	env      []string // besides that of command
-	shutdown os.Signal
+	dir      string    // its working directory; its output goes to a file in it
+	as       *account  // nil: the user of this process
+	env      []string  // besides that of command
+	shutdown os.Signal // nil: it is killed
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd     // nil before the first start
@@ -199,24 +199,22 @@ func (p *process) endLocked(sig os.Signal) error {
 
 // stop ends the program as it likes to be ended, also while it is paused.
 func (p *process) stop() error {
+	if p.shutdown == nil {
+		return p.kill()
+	}
 	_ = p.signalAll(sigResume) // fails when it does not run
 	return p.end(p.shutdown)
 }
 
 func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
 
-// output returns the output of the program, over all its starts.
-func (p *process) output() string {
+// lastWords returns the last lines that the program wrote.
+func (p *process) lastWords() string {
 	b, err := os.ReadFile(p.logFile())
 	if err != nil {
 		return err.Error()
 	}
-	return string(b)
-}
-
-// lastWords returns the last lines that the program wrote.
-func (p *process) lastWords() string {
-	lines := strings.Split(strings.TrimSpace(p.output()), "\n")
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 

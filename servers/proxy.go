@@ -67,23 +67,10 @@ type ProxyCounts struct {
 // closes with the test.
 func StartProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
-	p, err := startProxy(tb, target)
-	must(tb, err)
+	p := &Proxy{addr: FreeAddr(tb), target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
+	must(tb, p.listen())
+	tb.Cleanup(p.close)
 	return p
-}
-
-func startProxy(c cleaner, target string) (*Proxy, error) {
-	p := &Proxy{target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	p.addr = address(port)
-	if err := p.listen(); err != nil {
-		return nil, err
-	}
-	c.Cleanup(p.close)
-	return p, nil
 }
 
 // Addr returns the proxy's host:port.

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // RedisServer is one server of the Redis protocol.
@@ -36,14 +35,6 @@ func (s *RedisServer) Do(ctx context.Context, args ...string) (any, error) {
 		return nil, fmt.Errorf("%s to %s: %w", args[0], s.addr, err)
 	}
 	return reply, nil
-}
-
-// Restart kills the server if it runs, starts it on the same port, and waits until it
-// answers. Which data it still has depends on its persistence.
-func (s *RedisServer) Restart(tb testing.TB) {
-	tb.Helper()
-	must(tb, s.own().kill())
-	must(tb, s.launch())
 }
 
 // external returns the server that the environment names.
@@ -114,13 +105,10 @@ func startNode(c cleaner, path string, version Version, settings []string) (*Red
 		u := url.URL{Scheme: "redis", Host: address(port), User: password(settings)}
 		s := &RedisServer{
 			addr: u.Host, url: u.String(), user: u.User, version: version,
-			control: control{&process{path: path, args: redisArgs(port, settings), dir: dir, shutdown: sigKill}},
+			control: control{process: &process{path: path, args: redisArgs(port, settings), dir: dir}},
 		}
-		c.Cleanup(func() { _ = s.process.stop() })
-		if err := s.launch(); err != nil {
-			return nil, err
-		}
-		return s, nil
+		err := s.serve(c, s.answers)
+		return s, err
 	})
 }
 
@@ -148,27 +136,15 @@ func password(settings []string) *url.Userinfo {
 	return nil
 }
 
-// launch starts the process and waits until it answers: it, and not another server that
-// took the port.
-func (s *RedisServer) launch() error {
-	ctx := context.Background()
-	if err := s.process.start(); err != nil {
+// answers returns nil when the server's process answers, and not another on its port.
+func (s *RedisServer) answers(ctx context.Context) error {
+	info, err := s.info(ctx, "server")
+	if err != nil {
 		return err
 	}
-	return poll(startTimeout, func() error {
-		if err := s.process.alive(); err != nil {
-			return err
-		}
-		info, err := s.info(ctx, "server")
-		if err != nil {
-			return err
-		}
-		if pid := strconv.Itoa(s.process.pid()); info["process_id"] != pid {
-			return fmt.Errorf("process %s answers on %s instead of %s", info["process_id"], s.addr, pid)
-		}
-		if _, err := s.Do(ctx, "PING"); err != nil {
-			return err // still loading its data
-		}
-		return nil
-	})
+	if pid := strconv.Itoa(s.process.pid()); info["process_id"] != pid {
+		return fmt.Errorf("process %s answers on %s instead of %s", info["process_id"], s.addr, pid)
+	}
+	_, err = s.Do(ctx, "PING") // fails while it loads its data
+	return err
 }

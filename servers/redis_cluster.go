@@ -24,38 +24,20 @@ const (
 // Nodes that stop answering are replaced after about two seconds.
 func (f *Flavor) StartCluster(tb testing.TB, settings ...string) *RedisCluster {
 	tb.Helper()
-	c, err := f.startCluster(tb, settings)
-	must(tb, err)
-	return c
-}
-
-func (f *Flavor) startCluster(c cleaner, settings []string) (*RedisCluster, error) {
-	ctx := context.Background()
+	ctx := tb.Context()
 	path, version, err := f.find(ctx)
-	if err != nil {
-		return nil, err
-	}
+	must(tb, err)
 	cluster := &RedisCluster{}
 	for range 2 * clusterPrimaries {
-		node, err := startClusterNode(c, path, version, settings)
-		if err != nil {
-			return nil, err
-		}
+		node, err := startClusterNode(tb, path, version, settings)
+		must(tb, err)
 		cluster.Nodes = append(cluster.Nodes, node)
 	}
-	if err := cluster.assign(ctx); err != nil {
-		return nil, err
-	}
-	if err := cluster.meet(ctx); err != nil {
-		return nil, err
-	}
-	if err := poll(startTimeout, func() error { return cluster.replicate(ctx) }); err != nil {
-		return nil, err
-	}
-	if err := poll(startTimeout, func() error { return cluster.healthy(ctx) }); err != nil {
-		return nil, err
-	}
-	return cluster, nil
+	must(tb, cluster.assign(ctx))
+	must(tb, cluster.meet(ctx))
+	must(tb, poll(startTimeout, func() error { return cluster.replicate(ctx) }))
+	must(tb, poll(startTimeout, func() error { return cluster.healthy(ctx) }))
+	return cluster
 }
 
 // startClusterNode starts a node that is alone in its cluster. Its bus has another free

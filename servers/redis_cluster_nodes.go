@@ -16,20 +16,15 @@ func (c *RedisCluster) Addrs() []string { return addrs(c.Nodes) }
 // and are not paused. It waits while they do not agree.
 func (c *RedisCluster) Primary(tb testing.TB, key string) *RedisServer {
 	tb.Helper()
-	return c.await(tb, key, nil)
+	return c.AwaitFailover(tb, key, nil)
 }
 
 // AwaitFailover waits until all nodes other than old agree that another one is the
 // primary for key, and returns that.
-func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) *RedisServer {
-	tb.Helper()
-	return c.await(tb, key, old)
-}
-
-func (c *RedisCluster) await(tb testing.TB, key string, without *RedisServer) (primary *RedisServer) {
+func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer) (primary *RedisServer) {
 	tb.Helper()
 	must(tb, poll(startTimeout, func() (err error) {
-		primary, err = c.owner(tb.Context(), key, without)
+		primary, err = c.owner(tb.Context(), key, old)
 		return err
 	}))
 	return primary

@@ -19,36 +19,19 @@ type RedisReplicated struct {
 // same settings, and waits until the replicas follow.
 func (f *Flavor) StartReplicated(tb testing.TB, replicas int, settings ...string) *RedisReplicated {
 	tb.Helper()
-	r, err := f.startReplicated(tb, replicas, settings)
+	path, version, err := f.find(tb.Context())
 	must(tb, err)
-	return r
-}
-
-func (f *Flavor) startReplicated(c cleaner, replicas int, settings []string) (*RedisReplicated, error) {
-	path, version, err := f.find(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	primary, err := startNode(c, path, version, settings)
-	if err != nil {
-		return nil, err
-	}
+	primary, err := startNode(tb, path, version, settings)
+	must(tb, err)
 	r := &RedisReplicated{Primary: primary}
 	for range replicas {
-		link, err := startProxy(c, primary.Addr())
-		if err != nil {
-			return nil, err
-		}
-		replica, err := startNode(c, path, version, replicaOf(link.Addr(), settings))
-		if err != nil {
-			return nil, err
-		}
+		link := StartProxy(tb, primary.Addr())
+		replica, err := startNode(tb, path, version, replicaOf(link.Addr(), settings))
+		must(tb, err)
 		r.Links, r.Replicas = append(r.Links, link), append(r.Replicas, replica)
 	}
-	if err := r.awaitReplicas(context.Background()); err != nil {
-		return nil, err
-	}
-	return r, nil
+	r.AwaitReplicas(tb)
+	return r
 }
 
 // replicaOf returns the settings of a replica of the server at addr.
@@ -59,18 +42,14 @@ func replicaOf(addr string, settings []string) []string {
 // AwaitReplicas waits until all replicas follow the primary, as after a link came back.
 func (r *RedisReplicated) AwaitReplicas(tb testing.TB) {
 	tb.Helper()
-	must(tb, r.awaitReplicas(tb.Context()))
-}
-
-func (r *RedisReplicated) awaitReplicas(ctx context.Context) error {
-	return poll(startTimeout, func() error {
+	must(tb, poll(startTimeout, func() error {
 		for _, replica := range r.Replicas {
-			if err := replica.follows(ctx); err != nil {
+			if err := replica.follows(tb.Context()); err != nil {
 				return err
 			}
 		}
-		return r.Primary.isFollowedBy(ctx, len(r.Replicas))
-	})
+		return r.Primary.isFollowedBy(tb.Context(), len(r.Replicas))
+	}))
 }
 
 // Promote makes a replica a primary, and waits until it is one. The old primary is not

@@ -30,45 +30,27 @@ const (
 // sentinels take over about a second after the primary stopped answering.
 func (f *Flavor) StartSentinel(tb testing.TB, settings ...string) *RedisSentinel {
 	tb.Helper()
-	s, err := f.startSentinel(tb, settings)
-	must(tb, err)
-	return s
-}
-
-func (f *Flavor) startSentinel(c cleaner, settings []string) (*RedisSentinel, error) {
-	ctx := context.Background()
+	ctx := tb.Context()
 	path, version, err := f.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	primary, err := startNode(c, path, version, settings)
-	if err != nil {
-		return nil, err
-	}
+	must(tb, err)
+	primary, err := startNode(tb, path, version, settings)
+	must(tb, err)
 	set := &RedisSentinel{MasterName: "reprise", Nodes: []*RedisServer{primary}}
 	for range sentinelReplicas {
-		replica, err := startNode(c, path, version, replicaOf(primary.Addr(), settings))
-		if err != nil {
-			return nil, err
-		}
+		replica, err := startNode(tb, path, version, replicaOf(primary.Addr(), settings))
+		must(tb, err)
 		set.Nodes = append(set.Nodes, replica)
 	}
 	// A sentinel that meets a primary without its replicas asks again only after ten
 	// seconds.
-	if err := poll(startTimeout, func() error { return primary.isFollowedBy(ctx, sentinelReplicas) }); err != nil {
-		return nil, err
-	}
+	must(tb, poll(startTimeout, func() error { return primary.isFollowedBy(ctx, sentinelReplicas) }))
 	for range sentinelCount {
-		s, err := set.startOne(c, path, version)
-		if err != nil {
-			return nil, err
-		}
+		s, err := set.startOne(tb, path, version)
+		must(tb, err)
 		set.Sentinels = append(set.Sentinels, s)
 	}
-	if err := poll(startTimeout, func() error { return set.complete(ctx) }); err != nil {
-		return nil, err
-	}
-	return set, nil
+	must(tb, poll(startTimeout, func() error { return set.complete(ctx) }))
+	return set
 }
 
 // startOne starts a sentinel. It keeps its knowledge in its configuration file.
@@ -96,13 +78,10 @@ func (r *RedisSentinel) startOne(c cleaner, path string, version Version) (*Redi
 		}
 		s := &RedisServer{
 			addr: address(own), url: "redis://" + address(own), version: version,
-			control: control{&process{path: path, args: []string{file, "--sentinel"}, dir: dir, shutdown: sigKill}},
+			control: control{process: &process{path: path, args: []string{file, "--sentinel"}, dir: dir}},
 		}
-		c.Cleanup(func() { _ = s.process.stop() })
-		if err := s.launch(); err != nil {
-			return nil, err
-		}
-		return s, nil
+		err := s.serve(c, s.answers)
+		return s, err
 	})
 }
 
@@ -143,23 +122,21 @@ func (r *RedisSentinel) SentinelAddrs() []string {
 // primary, and that agrees. It waits while they do not agree.
 func (r *RedisSentinel) Primary(tb testing.TB) *RedisServer {
 	tb.Helper()
-	primary, err := r.agreed(tb.Context(), nil)
-	must(tb, err)
-	return primary
+	return r.agreed(tb, nil)
 }
 
 // AwaitFailover waits until another node than old is the primary, and returns it.
 func (r *RedisSentinel) AwaitFailover(tb testing.TB, old *RedisServer) *RedisServer {
 	tb.Helper()
-	primary, err := r.agreed(tb.Context(), old)
-	must(tb, err)
-	return primary
+	return r.agreed(tb, old)
 }
 
 // agreed waits until all sentinels that run name the same primary, which is not the node
 // not.
-func (r *RedisSentinel) agreed(ctx context.Context, not *RedisServer) (primary *RedisServer, err error) {
-	err = poll(startTimeout, func() error {
+func (r *RedisSentinel) agreed(tb testing.TB, not *RedisServer) (primary *RedisServer) {
+	tb.Helper()
+	ctx := tb.Context()
+	must(tb, poll(startTimeout, func() error {
 		primary = nil
 		for _, s := range r.Sentinels {
 			if !s.process.responsive() {
@@ -178,8 +155,8 @@ func (r *RedisSentinel) agreed(ctx context.Context, not *RedisServer) (primary *
 			return errors.New("no failover yet")
 		}
 		return primary.hasRole(ctx, "master")
-	})
-	return primary, err
+	}))
+	return primary
 }
 
 // named returns the node that a sentinel calls the primary.

@@ -35,7 +35,7 @@ func UsageOf(pid int) (Usage, error) {
 }
 
 // Usage returns the CPU time of the server, which was started here.
-func (c control) Usage(tb testing.TB) Usage {
+func (c *control) Usage(tb testing.TB) Usage {
 	tb.Helper()
 	u, err := UsageOf(c.own().pid())
 	must(tb, err)
