@@ -93,7 +93,6 @@ func options(c *protocol.Config) [][2]string {
 		{"Fingerprint fields", or(len(c.Fingerprint.Headers) == 0, strings.Join(c.Fingerprint.Headers, ", "), "none")},
 		{"Not compared in JSON", or(len(c.Fingerprint.Omit) == 0, strings.Join(c.Fingerprint.Omit, ", "), "none")},
 		{"Kept fields", or(c.Keep.Headers == nil, strings.Join(c.Keep.Headers, ", "), "all but those of a single response")},
-		{"Marker of replays", c.ControlFields().Replayed},
 		{"Records describe their requests", yes(c.Describe != nil)},
 		{"Records are sealed", sealing(&c.Seal)},
 		{"Runs unprotected while the store is down", yes(c.FailOpen)},

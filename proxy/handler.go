@@ -15,6 +15,7 @@ import (
 
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -183,7 +184,7 @@ func newPolicy(engine *reprise.Engine, c *Config, p *Policy, transport http.Roun
 	if err != nil {
 		return nil, err
 	}
-	replayed, aware := guard.ControlFields().Replayed, ""
+	replayed, aware := protocol.FieldReplayed, ""
 	if p.UpstreamAware {
 		aware = replayed
 	}

@@ -74,11 +74,7 @@ func (a *App) start(cfg protocol.Config) {
 		defer cancel()
 		_ = guard.Close(ctx) // a dead process leaves its work unfinished
 	})
-	h := a.build(guard)
-	if _, named := h.(markedHandler); !named { // build may have changed the policy, and say so
-		h = Marked(h, cfg.ControlFields().Replayed)
-	}
-	a.now = process{engine: guard.Engine(), handler: h, faults: faults}
+	a.now = process{engine: guard.Engine(), handler: a.build(guard), faults: faults}
 }
 
 // Store returns the store, for a test that looks at the records.
@@ -232,9 +228,9 @@ func (a *App) failCompletion(r *http.Request, fault faultstore.Fault, mark strin
 	case !a.counted(reprise.Claimed, claimed+1):
 		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, first)
 		return first, first
-	case first.Panic != nil || first.Header.Get(control.Status) != mark:
+	case first.Panic != nil || first.Header.Get(protocol.FieldStatus) != mark:
 		a.tb.Errorf("the first response has %s %q, want %q; a response that is not kept cannot show it\n\n%v",
-			control.Status, first.Header.Get(control.Status), mark, first)
+			protocol.FieldStatus, first.Header.Get(protocol.FieldStatus), mark, first)
 		return first, first
 	}
 	tick := time.NewTicker(time.Millisecond)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/reprise-go/reprise/core/protocol"
 )
 
 // Replay sends a request twice to a handler with its middleware, and fails the test
@@ -71,8 +73,8 @@ func whyNot(first, again *Response) string {
 		return fmt.Sprintf("a response with status %d is never kept, unless the handler calls protocol.Keep", first.Status)
 	case first.Status >= 500, slices.Contains([]int{307, 308, 408, 499}, first.Status):
 		return fmt.Sprintf("a response with status %d is not kept with the preset Recoverable", first.Status)
-	case first.Header.Get(control.Status) != "":
-		return "the first response says that it is " + first.Header.Get(control.Status)
+	case first.Header.Get(protocol.FieldStatus) != "":
+		return "the first response says that it is " + first.Header.Get(protocol.FieldStatus)
 	default:
 		return "the handler ran again; the route may be without the middleware, the method not keyed, or the request without a key"
 	}

@@ -337,25 +337,3 @@ func TestFunc(t *testing.T) {
 		t.Errorf("a function that fails: %q", got)
 	}
 }
-
-func TestReplayIsFoundByTheMarkerOfThePolicy(t *testing.T) {
-	t.Parallel()
-	var db orders
-	policy := protocol.Config{Announce: protocol.Announcing{ReplayedHeader: "X-Order-Repeated"}}
-	app, _ := newApp(t, policy, &db)
-	app.StoreFailsAfterRun(order())
-	h := guarded(t, policy, db.create)
-	if _, again := reprisetest.Replay(t, reprisetest.Marked(h, "X-Order-Repeated"), order()); !again.Replayed() {
-		t.Errorf("the retry is %v, want a replay", again)
-	}
-	own := reprisetest.New(t, protocol.Config{}, func(guard *protocol.Guard) http.Handler {
-		guard, err := guard.With(func(c *protocol.Config) { *c = policy })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return reprisetest.Marked(once(guard, db.create), "X-Order-Repeated")
-	})
-	if _, again := reprisetest.Replay(t, own.Handler(), order()); !again.Replayed() {
-		t.Errorf("the retry in an App whose handler has a policy of its own is %v, want a replay", again)
-	}
-}

@@ -2,7 +2,6 @@ package reprisetest
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -22,25 +21,10 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 	Panic  any // the panic value of the handler; a server would have cut the connection
-
-	marker string // of replays; empty: the default
 }
-
-// control names the fields by which a guard marks its responses.
-var control = new(protocol.Config).ControlFields()
 
 // Replayed reports whether the response is a replay.
-func (a *Response) Replayed() bool { return a.Header.Get(cmp.Or(a.marker, control.Replayed)) == "true" }
-
-// Marked returns h for a guard whose policy marks replays with the field called name: see
-// protocol.Announcing. An [App] knows the name from its policy.
-func Marked(h http.Handler, name string) http.Handler { return markedHandler{h, name} }
-
-type markedHandler struct {
-	http.Handler
-
-	marker string
-}
+func (a *Response) Replayed() bool { return a.Header.Get(protocol.FieldReplayed) == "true" }
 
 // String returns the status, the header and up to 1,000 bytes of the body, for people.
 func (a *Response) String() string {
@@ -131,6 +115,5 @@ func (m message) send(tb testing.TB, h http.Handler) (a *Response) {
 	h.ServeHTTP(w, r)
 	result := w.Result()
 	defer result.Body.Close()
-	named, _ := h.(markedHandler)
-	return &Response{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes(), marker: named.marker}
+	return &Response{Status: result.StatusCode, Header: result.Header, Body: w.Body.Bytes()}
 }

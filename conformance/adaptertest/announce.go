@@ -29,16 +29,16 @@ var announceCases = []testCase{
 				if at := srv.expiry(again); at.Before(before.Add(retention-time.Second)) || at.After(time.Now().Add(retention)) {
 					srv.Errorf("the replay at %v expires at %v, want %v later", before, at, retention)
 				}
-				want := again.values(srv.control.Expires)
+				want := again.values(protocol.FieldExpires)
 				for _, a := range []answer{first, srv.send(c)} {
-					early := a.value(srv.control.Replayed) == "" && (len(p.Chunks) > 0 || p.BodySize > 0) // as a stream, before it was kept
-					if got := a.values(srv.control.Expires); !slices.Equal(got, want) && (len(got) > 0 || !early) {
+					early := a.value(protocol.FieldReplayed) == "" && (len(p.Chunks) > 0 || p.BodySize > 0) // as a stream, before it was kept
+					if got := a.values(protocol.FieldExpires); !slices.Equal(got, want) && (len(got) > 0 || !early) {
 						srv.Errorf("answered %v\nand     %v", again, a)
 					}
 				}
 			}
 			own := created
-			own.Headers = append(slices.Clip(own.Headers), Pair{srv.control.Expires, "@1"})
+			own.Headers = append(slices.Clip(own.Headers), Pair{protocol.FieldExpires, "@1"})
 			released := created
 			released.Release = true
 			failed := created
@@ -47,14 +47,14 @@ var announceCases = []testCase{
 				does Program
 				want string
 			}{{own, "@1"}, {released, ""}, {failed, ""}} {
-				if a := srv.run(e.post(row.does).freshKey()); a.value(srv.control.Expires) != row.want {
-					srv.Errorf("%s is %q, want %q: %v", srv.control.Expires, a.value(srv.control.Expires), row.want, a)
+				if a := srv.run(e.post(row.does).freshKey()); a.value(protocol.FieldExpires) != row.want {
+					srv.Errorf("%s is %q, want %q: %v", protocol.FieldExpires, a.value(protocol.FieldExpires), row.want, a)
 				}
 			}
-			if a := srv.run(e.post(created).withKeys()); len(a.values(srv.control.Expires)) > 0 {
+			if a := srv.run(e.post(created).withKeys()); len(a.values(protocol.FieldExpires)) > 0 {
 				srv.Errorf("the response to a request without a key is %v", a)
 			}
-			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(srv.control.Expires)) > 0 {
+			if a := srv.refuses(e.post(created).withKeys("not a key"), protocol.CodeKeyInvalid); len(a.values(protocol.FieldExpires)) > 0 {
 				srv.Errorf("a problem is %v", a)
 			}
 		},
@@ -103,10 +103,10 @@ var announceCases = []testCase{
 // expiry returns until when a response says that it is replayed.
 func (srv *server) expiry(a answer) time.Time {
 	srv.Helper()
-	seconds, dated := strings.CutPrefix(a.value(srv.control.Expires), "@")
+	seconds, dated := strings.CutPrefix(a.value(protocol.FieldExpires), "@")
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if !dated || err != nil {
-		srv.Fatalf("%s is %q, want a Date of RFC 9651: %v", srv.control.Expires, a.value(srv.control.Expires), a)
+		srv.Fatalf("%s is %q, want a Date of RFC 9651: %v", protocol.FieldExpires, a.value(protocol.FieldExpires), a)
 	}
 	return time.Unix(at, 0)
 }

@@ -160,7 +160,7 @@ func (l *load) send(n int) {
 var (
 	endOfHead = []byte("\r\n\r\n")
 	statusOf  = []byte(" " + strconv.Itoa(DefaultStatus) + " ")
-	markOf    = []byte("\r\n" + new(protocol.Config).ControlFields().Replayed + ": true\r\n")
+	markOf    = []byte("\r\n" + protocol.FieldReplayed + ": true\r\n")
 )
 
 // one sends a request and reads its response, which ends with the default body.

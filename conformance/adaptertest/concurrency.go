@@ -80,7 +80,7 @@ var concurrencyCases = []testCase{
 				if a.status != 201 || a.body != "second" || a.exec() != 2 {
 					srv.Errorf("a waiter is answered %v", a)
 				}
-				marked += len(a.values(srv.control.Replayed))
+				marked += len(a.values(protocol.FieldReplayed))
 			}
 			if marked != len(others)-1 {
 				srv.Errorf("%d of %d waiters got a replay, want all but one", marked, len(others))
@@ -245,7 +245,7 @@ func (srv *server) sendUntilDone(c call) answer {
 func (srv *server) wantReplayAfterLeaving(c call) answer {
 	srv.Helper()
 	got := srv.sendUntilDone(c)
-	if got.value(srv.control.Replayed) != "true" {
+	if got.value(protocol.FieldReplayed) != "true" {
 		srv.Fatalf("the client that comes back is answered %v", got)
 	}
 	return got

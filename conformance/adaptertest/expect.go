@@ -39,7 +39,7 @@ func (srv *server) wantRun(a answer) {
 	if a.value(ExecHeader) == "" {
 		srv.Fatalf("the handler did not run: %v", a)
 	}
-	for _, mark := range []string{srv.control.Replayed, srv.control.Status, srv.control.Body} {
+	for _, mark := range []string{protocol.FieldReplayed, protocol.FieldStatus, protocol.FieldBody} {
 		if v := a.values(mark); len(v) > 0 {
 			srv.Fatalf("the answer of a run has %s: %q: %v", mark, v, a)
 		}
@@ -58,8 +58,8 @@ func (srv *server) replays(c call, first answer) answer {
 // fields that are never kept.
 func (srv *server) wantReplay(a, first answer) {
 	srv.Helper()
-	if got := a.values(srv.control.Replayed); !slices.Equal(got, []string{"true"}) {
-		srv.Fatalf("%s is %q, want one line with true: %v", srv.control.Replayed, got, a)
+	if got := a.values(protocol.FieldReplayed); !slices.Equal(got, []string{"true"}) {
+		srv.Fatalf("%s is %q, want one line with true: %v", protocol.FieldReplayed, got, a)
 	}
 	if a.status != first.status || a.body != first.body {
 		srv.Fatalf("replayed %v\nof       %v", a, first)
@@ -74,7 +74,7 @@ func (srv *server) kept(a answer) map[string][]string {
 	fields := map[string][]string{}
 	for _, l := range a.fields {
 		name := strings.ToLower(l.name)
-		if _, never := neverRepeated[name]; !never && !strings.EqualFold(name, srv.control.Replayed) {
+		if _, never := neverRepeated[name]; !never && !strings.EqualFold(name, protocol.FieldReplayed) {
 			fields[name] = append(fields[name], l.value)
 		}
 	}

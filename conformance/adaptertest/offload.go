@@ -107,7 +107,7 @@ var offloadCases = []testCase{
 				again = srv.send(c)
 				return again.status == 201
 			})
-			if again.body != string(PatternBody(largeBody)) || again.value(srv.control.Replayed) != "true" {
+			if again.body != string(PatternBody(largeBody)) || again.value(protocol.FieldReplayed) != "true" {
 				srv.Fatalf("the retry is answered %v", again)
 			}
 			srv.ran(1)

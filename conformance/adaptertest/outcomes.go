@@ -64,7 +64,7 @@ var outcomeCases = []testCase{
 			c := e.post(Program{Behaviour: Panics, Headers: []Pair{{"X-Half", "made"}}})
 			srv.dial().wantFailure(c)
 			for range 2 {
-				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(srv.control.Replayed) != "true" || a.value("X-Half") != "" {
+				if a := srv.send(c); a.status != 500 || a.body != "" || a.value(protocol.FieldReplayed) != "true" || a.value("X-Half") != "" {
 					srv.Errorf("the retry is answered %v, want an empty 500 that is marked", a)
 				}
 			}
@@ -299,7 +299,7 @@ func (w *wire) wantFailure(c call) {
 	w.srv.Helper()
 	w.write(c.bytes())
 	a, err := w.tryRead()
-	if err == nil && a.status != 500 || err != nil && !isClosed(err) || a.value(w.srv.control.Replayed) != "" {
+	if err == nil && a.status != 500 || err != nil && !isClosed(err) || a.value(protocol.FieldReplayed) != "" {
 		w.srv.Fatalf("a handler that does not return is answered %v, %v", a, err)
 	}
 }
@@ -310,7 +310,7 @@ func (srv *server) wantSummary(a answer, status int) {
 	if a.status != status || strings.TrimSpace(a.body) != `{"status":"completed"}` || a.value("Content-Type") != "application/json" {
 		srv.Errorf("answered %v, want %d with a summary", a, status)
 	}
-	if a.value(srv.control.Body) != "omitted" || a.value(srv.control.Replayed) != "true" || a.value("Location") != "/orders/1" {
+	if a.value(protocol.FieldBody) != "omitted" || a.value(protocol.FieldReplayed) != "true" || a.value("Location") != "/orders/1" {
 		srv.Errorf("answered %v, want the fields of the first answer and the marks", a)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/conformance/faultstore"
-	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
@@ -20,8 +19,6 @@ type server struct {
 	store  store.Store        // a handle as the server's, without faults
 	faults *faultstore.Faults // the script and the log of the server's calls
 
-	control protocol.ControlFields // of the server's guard
-
 	arrived  chan struct{} // a value for each handler that has an effect
 	released chan struct{} // closed by releaseHandlers
 	once     sync.Once
@@ -32,7 +29,7 @@ type server struct {
 func (e *env) serve(o Options) *server {
 	e.Helper()
 	inner := e.fixture.Open(e)
-	srv := &server{env: e, store: inner, control: o.Guard.ControlFields(), arrived: make(chan struct{}, 1000), released: make(chan struct{})}
+	srv := &server{env: e, store: inner, arrived: make(chan struct{}, 1000), released: make(chan struct{})}
 	o.Store, srv.faults = faultstore.New(inner)
 	if o.Guard.Transactional {
 		o.Store = Transacting(o.Store)

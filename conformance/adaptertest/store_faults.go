@@ -51,7 +51,7 @@ var storeFaultCases = []testCase{
 				for _, c := range []call{c, stream} {
 					a := srv.send(c)
 					runs++
-					if a.exec() != runs || a.value(srv.control.Status) != "unprotected" || a.value(srv.control.Replayed) != "" {
+					if a.exec() != runs || a.value(protocol.FieldStatus) != "unprotected" || a.value(protocol.FieldReplayed) != "" {
 						srv.Errorf("answered %v", a)
 					}
 				}
@@ -67,7 +67,7 @@ var storeFaultCases = []testCase{
 			srv.faults.Always(faultstore.Complete, faultstore.FailBefore(failure(store.ErrUnavailable)))
 			c := e.post(created)
 			a := srv.send(c)
-			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(srv.control.Status) != "unrecorded" {
+			if a.status != 201 || a.body != created.Body || a.value("Location") != "/orders/1" || a.value(protocol.FieldStatus) != "unrecorded" {
 				srv.Errorf("answered %v", a)
 			}
 			srv.refuses(c, protocol.CodeInProgress) // an unknown outcome must not run again
@@ -83,7 +83,7 @@ var storeFaultCases = []testCase{
 			first := srv.send(c)
 			srv.faults.Clear()
 			again := srv.wantReplayAfterLeaving(c)
-			if again.status != first.status || again.body != first.body || again.value(srv.control.Status) != "" {
+			if again.status != first.status || again.body != first.body || again.value(protocol.FieldStatus) != "" {
 				srv.Errorf("replayed %v, of %v", again, first)
 			}
 			srv.ran(1)
@@ -121,7 +121,7 @@ var storeFaultCases = []testCase{
 			c := e.post(created)
 			srv.wantProblem(srv.send(c), c, protocol.CodeStoreUnavailable)
 			again := srv.send(c)
-			if again.status != 201 || again.body != created.Body || again.value(srv.control.Replayed) != "true" {
+			if again.status != 201 || again.body != created.Body || again.value(protocol.FieldReplayed) != "true" {
 				srv.Errorf("the client that comes back is answered %v", again)
 			}
 			srv.ran(1)
@@ -147,7 +147,7 @@ func (srv *server) protects(c call) {
 	var a answer
 	srv.eventually("an answer that is protected", func() bool {
 		a = srv.send(c.freshKey())
-		return a.value(srv.control.Status) != "unprotected"
+		return a.value(protocol.FieldStatus) != "unprotected"
 	})
 	c = c.freshKey()
 	a = srv.send(c)

@@ -100,7 +100,7 @@ var streamingCases = []testCase{
 			srv := e.serve(Options{})
 			c := e.post(hijacked)
 			for _, a := range []answer{srv.dial().ask(c), srv.sendUntilDone(c)} {
-				if a.status != 200 || a.body != "taken" || a.value("X-Own") != "1" || a.value(srv.control.Replayed) != "" {
+				if a.status != 200 || a.body != "taken" || a.value("X-Own") != "1" || a.value(protocol.FieldReplayed) != "" {
 					srv.Errorf("answered %v", a)
 				}
 			}

@@ -98,7 +98,7 @@ var trapCases = []testCase{
 				all.Go(func() {
 					for n := range 8 {
 						a, err := srv.try(c)
-						if err != nil || a.body != word || a.value("X-Word") != word || (a.value(srv.control.Replayed) == "true") != (n > 0) {
+						if err != nil || a.body != word || a.value("X-Word") != word || (a.value(protocol.FieldReplayed) == "true") != (n > 0) {
 							srv.Errorf("request %d of %d is answered %v, %v", n, i, a, err)
 							return
 						}
@@ -113,7 +113,7 @@ var trapCases = []testCase{
 		conformance.Case{ID: "T6", Rule: "The protocol's response fields have no effect in a request.", Source: "trap: a client-sent control header"},
 		func(e *env) {
 			srv := e.serve(Options{})
-			c := e.post(created).with(srv.control.Replayed, "true").with(srv.control.Status, "unprotected").with(srv.control.Body, "omitted")
+			c := e.post(created).with(protocol.FieldReplayed, "true").with(protocol.FieldStatus, "unprotected").with(protocol.FieldBody, "omitted")
 			srv.replays(e.post(created), srv.run(c))
 			srv.run(c.withKeys())
 			srv.ran(2)

@@ -51,7 +51,7 @@ var unknownCases = []testCase{
 			if err != nil {
 				srv.Fatal(err)
 			}
-			if a := srv.send(answered); a.status != 201 || a.body != "paid" || a.value(srv.control.Replayed) != "true" {
+			if a := srv.send(answered); a.status != 201 || a.body != "paid" || a.value(protocol.FieldReplayed) != "true" {
 				srv.Errorf("a retry of the resolved request is answered %v", a)
 			}
 			srv.ran(2)

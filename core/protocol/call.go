@@ -100,7 +100,7 @@ func (g *Guard) PassStream(ctx context.Context, c Call) Field {
 		return Field{}
 	}
 	g.report(ctx, reprise.Event{Outcome: reprise.Unprotected, Err: errStream})
-	return g.marks.unprotected
+	return markUnprotected
 }
 
 // FinishCall is [Exchange.Finish] for a call whose handler returned. The response is kept

@@ -247,7 +247,7 @@ func TestCallsWithoutARecordAreMarked(t *testing.T) {
 	a := g.AdmitCall(t.Context(), callOf("k", "m"), unscoped)
 	defer a.Exchange.Close()
 	reply := a.Exchange.FinishCall(CallResult{Type: "a.B"})
-	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != g.marks.unprotected || reply.Added[1].Name != "Link" {
+	if reply.Replace || len(reply.Added) != 2 || reply.Added[0] != markUnprotected || reply.Added[1].Name != "Link" {
 		t.Errorf("unprotected: %+v", reply)
 	}
 	kept := callGuard(t, Config{Announce: Announcing{PolicyURL: "https://api.example.com/idempotency"}}, nil)

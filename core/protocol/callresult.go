@@ -37,10 +37,9 @@ func (r CallResult) Response() Response {
 	if code != 0 {
 		own = append(own, Field{Name: fieldCode, Value: strconv.Itoa(int(code))})
 	}
-	var control ControlFields
 	header := make([]Field, 0, r.Header.Len()+len(own))
 	for f := range r.Header.All() {
-		if !carriesCalls(f.Name) && !control.reserve(f.Name) {
+		if !carriesCalls(f.Name) && !record.IsControlField(f.Name) {
 			header = append(header, f)
 		}
 	}

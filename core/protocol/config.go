@@ -267,12 +267,6 @@ type Announcing struct {
 	// replays do. A value that the handler set stays.
 	Expires bool
 
-	// ReplayedHeader is the name of the field that marks a replay with the value true. The
-	// default is Idempotent-Replayed. A handler can set neither this field nor
-	// Idempotent-Replayed. Clients have to know the name: a contract has it, and so does
-	// [Guard.ControlFields].
-	ReplayedHeader string
-
 	// PolicyURL is the URI of the page on which the API publishes its policy, such as that
 	// of package contract. Responses to requests with a key, and all problems, then carry
 	// Link: <…>; rel="describedby", beside the links that they have. A kept response is

@@ -46,7 +46,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Problems.Base == "" {
 		c.Problems.Base = defaultProblemBase
 	}
-	c.Announce.ReplayedHeader = c.ControlFields().Replayed
 	orDefault(&c.Limits.Key, defaultKeyLimit)
 	orDefault(&c.Limits.RequestBody, defaultBody)
 	orDefault(&c.Limits.ResponseBody, defaultBody)
@@ -55,9 +54,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	if err := c.prepareWindow(); err != nil {
-		return c, err
-	}
-	if err := c.checkMarker(); err != nil {
 		return c, err
 	}
 	if err := checkMethods(c.Methods); err != nil {

@@ -62,7 +62,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := newFieldPolicy(cfg.Keep.Headers, cfg.ControlFields())
+	fields, err := newFieldPolicy(cfg.Keep.Headers)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func newGuard(engine *reprise.Engine, cfg Config) (*Guard, error) {
 	announce := newAnnouncement(&cfg, tuning.Retention)
 	engine.Declare(cfg.Name)
 	return &Guard{
-		engine: engine, cfg: cfg, given: given, fields: fields, announce: announce, marks: newMarks(cfg.ControlFields()),
+		engine: engine, cfg: cfg, given: given, fields: fields, announce: announce,
 		omit:     omit,
 		grammar:  keyGrammar{mode: cfg.KeyMode, max: cfg.Limits.Key},
 		problems: newProblems(cfg.Problems.Base, cfg.Key, announce.link),

@@ -72,7 +72,7 @@ func (x *Exchange) Buffered() bool { return x.attempt.Transactional() }
 // name is empty if there is none.
 func (x *Exchange) Mark() Field {
 	if x.attempt.Unprotected() {
-		return x.guard.marks.unprotected
+		return markUnprotected
 	}
 	return Field{}
 }
@@ -248,7 +248,7 @@ func (x *Exchange) unknown(handler Decision, meaning int) Reply {
 		reason = "Config.Keep.Decide, for a response with the status " + strconv.Itoa(meaning)
 	}
 	if err := x.attempt.Unknown(reason); err != nil {
-		return Reply{Mark: x.guard.marks.unrecorded, Added: x.Announce()}
+		return Reply{Mark: markUnrecorded, Added: x.Announce()}
 	}
 	return Reply{Added: x.Announce()}
 }
@@ -299,7 +299,7 @@ func (x *Exchange) fill(s *stored, c *Captured, omit bool) (ok bool) {
 	kept = append(kept, x.announced...)
 	fields := len(kept)
 	if !x.trailersLost {
-		kept = g.fields.filterTrailers(kept, m.trailers)
+		kept = filterTrailers(kept, m.trailers)
 	}
 	if fields > own && !record.Fits(kept) { // the handler's own fields come first
 		x.announced = nil
@@ -339,7 +339,7 @@ func (x *Exchange) reply(c Captured, end reprise.CompleteResult) Reply {
 	case end.End == reprise.EndUnknown && errors.Is(end.Err, store.ErrMisconfigured) && !c.Sent && !c.Panicked && !c.Cut:
 		return x.instead(CodeOutcomeUnknown) // the handler ended its transaction
 	case end.End == reprise.EndUnrecorded, end.End == reprise.EndUnknown:
-		return Reply{Mark: g.marks.unrecorded, Added: withoutExpiry(x.announced)}
+		return Reply{Mark: markUnrecorded, Added: withoutExpiry(x.announced)}
 	case c.Sent, c.Panicked, c.Cut:
 		return Reply{} // the client already has the handler's response, or gets none
 	}

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/reprise-go/reprise/core/protocol/internal/record"
@@ -12,16 +10,15 @@ import (
 // fieldPolicy decides which fields of a response are kept for its replays. The zero value
 // keeps all but those that are never kept. It is immutable and safe for concurrent use.
 type fieldPolicy struct {
-	allow   map[string]struct{} // in lower case; nil: no list
-	control ControlFields
+	allow map[string]struct{} // in lower case; nil: no list
 }
 
 // newFieldPolicy returns the policy that keeps the fields called allow, in any case; an
 // empty list keeps none, and nil keeps all. Either way some are never kept. To name one
 // of those is an error, and so is an invalid field name.
-func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) {
+func newFieldPolicy(allow []string) (fieldPolicy, error) {
 	if allow == nil {
-		return fieldPolicy{control: control}, nil
+		return fieldPolicy{}, nil
 	}
 	names := make(map[string]struct{}, len(allow))
 	for _, name := range allow {
@@ -29,12 +26,12 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 		if !syntax.ValidName(name) {
 			return fieldPolicy{}, invalid("Keep.Headers", "%q is not a field name", name)
 		}
-		if record.LowerIsNeverKept(lower) || control.reserve(name) {
+		if record.LowerIsNeverKept(lower) || record.IsControlField(name) {
 			return fieldPolicy{}, invalid("Keep.Headers", "the field %s is never kept", name)
 		}
 		names[string(lower)] = struct{}{}
 	}
-	return fieldPolicy{allow: names, control: control}, nil
+	return fieldPolicy{allow: names}, nil
 }
 
 // keeps reports whether the field called name, in any case, is kept. It does not allocate
@@ -42,7 +39,7 @@ func newFieldPolicy(allow []string, control ControlFields) (fieldPolicy, error) 
 func (p *fieldPolicy) keeps(name string) bool {
 	var stack [64]byte
 	lower := syntax.AppendLower(stack[:0], name)
-	if record.LowerIsNeverKept(lower) || p.control.reserve(name) {
+	if record.LowerIsNeverKept(lower) || record.IsControlField(name) {
 		return false
 	}
 	if p.allow == nil {
@@ -68,7 +65,7 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 	for _, f := range src {
 		switch {
 		case f.Remove:
-			if syntax.ValidName(f.Name) && !p.control.reserve(f.Name) {
+			if syntax.ValidName(f.Name) && !record.IsControlField(f.Name) {
 				dst = append(dst, f)
 			}
 		case !p.keeps(f.Name):
@@ -93,8 +90,8 @@ func (p *fieldPolicy) filter(dst, src []Field) (kept []Field, setCookies int) {
 // filterTrailers appends to dst the trailer fields of src that are kept: all that are not
 // never kept. They belong to the body, so that a list of fields to keep does not concern
 // them.
-func (p *fieldPolicy) filterTrailers(dst, src []Field) []Field {
-	all := fieldPolicy{control: p.control}
+func filterTrailers(dst, src []Field) []Field {
+	var all fieldPolicy
 	dst, _ = all.filter(dst, src)
 	return dst
 }
@@ -128,48 +125,22 @@ func connectionNames(fields []Field, name string) bool {
 
 func isConnection(name string) bool { return strings.EqualFold(name, "Connection") }
 
-// ControlFields has the names of the response fields in which a guard speaks to clients.
-// Everything that sets, removes or names one asks for it. Only Expires may come from a
-// handler: the others are removed from its response.
-type ControlFields struct {
-	Replayed string // "true" on a replay
-	Status   string // "unrecorded" or "unprotected": a retry may run again
-	Body     string // "omitted" on a replay whose body was not kept
-	Expires  string // until when a response is replayed, see Config.Announce.Expires
-}
+// The names of the response fields in which a guard speaks to clients. Only FieldExpires
+// may come from a handler: the others are removed from its response (R11).
+const (
+	FieldReplayed = record.FieldReplayed // "true" on a replay
+	FieldStatus   = record.FieldStatus   // "unrecorded" or "unprotected": a retry may run again
+	FieldBody     = record.FieldBody     // "omitted" on a replay whose body was not kept
+	FieldExpires  = record.FieldExpires  // until when a response is replayed, see Config.Announce.Expires
+)
 
-// ControlFields returns the names that a guard of this policy uses.
-func (c *Config) ControlFields() ControlFields {
-	return ControlFields{
-		Replayed: cmp.Or(c.Announce.ReplayedHeader, record.FieldReplayed), Status: record.FieldStatus, Body: record.FieldBody, Expires: record.FieldExpires,
-	}
-}
-
-// checkMarker returns [store.ErrInvalid] for a ReplayedHeader that has another meaning,
-// or that would not reach every client.
-func (c *Config) checkMarker() error {
-	name := c.Announce.ReplayedHeader
-	lower := string(syntax.AppendLower(nil, name))
-	same := func(other string) bool { return strings.EqualFold(name, other) }
-	switch {
-	case same(record.FieldReplayed):
-		return nil
-	case !syntax.ValidName(name):
-		return invalid("Announce.ReplayedHeader", "%q is not a field name", name)
-	case record.IsControlField(name), same(record.FieldExpires):
-		return invalid("Announce.ReplayedHeader", "%s is another control field", name)
-	case slices.ContainsFunc(c.Key.Headers(), same):
-		return invalid("Announce.ReplayedHeader", "%s is the header of the key", name)
-	case record.IsNeverKept(name), describesBody(name), carriesCalls(name), strings.HasSuffix(lower, "-bin"),
-		slices.Contains([]string{"cache-control", "expires", "link", "location", "retry-after", "vary"}, lower):
-		return invalid("Announce.ReplayedHeader", "%s has a meaning already", name)
-	default:
-		return nil
-	}
-}
-
-// ControlFields returns the names of the guard's control fields.
-func (g *Guard) ControlFields() ControlFields { return g.cfg.ControlFields() }
+// The control fields with their values. They are never modified.
+var (
+	markReplayed    = []Field{{Name: FieldReplayed, Value: "true"}}
+	markUnrecorded  = Field{Name: FieldStatus, Value: "unrecorded"}
+	markUnprotected = Field{Name: FieldStatus, Value: "unprotected"}
+	markOmitted     = Field{Name: FieldBody, Value: "omitted"}
+)
 
 // Tidy returns the value with which a field that the handler set may be sent: without the
 // bytes that would end its line. keep is false for a field that only the protocol sets
@@ -182,42 +153,4 @@ func (x *Exchange) Tidy(name, value string) (tidied string, keep bool) {
 // IsControlField reports whether name, in any case, is a field that only the protocol
 // sets. An adapter whose framework holds the response in memory removes such fields from
 // the handler's header (R11); a [Recorder] removes them itself.
-func (x *Exchange) IsControlField(name string) bool { return x.guard.fields.control.reserve(name) }
-
-// marks are the control fields with their values. The responses of a guard share them,
-// and they are never modified.
-type marks struct {
-	replayed                         []Field
-	unrecorded, unprotected, omitted Field
-}
-
-func newMarks(names ControlFields) marks {
-	return marks{
-		replayed:    []Field{{Name: names.Replayed, Value: "true"}},
-		unrecorded:  Field{Name: names.Status, Value: "unrecorded"},
-		unprotected: Field{Name: names.Status, Value: "unprotected"},
-		omitted:     Field{Name: names.Body, Value: "omitted"},
-	}
-}
-
-// mark adds the marker of a replay to the header of a record. A record from before the
-// marker had its name may have a field of that name, which the marker replaces.
-func (m *marks) mark(h Header) Header {
-	marker := m.replayed[0]
-	if marker.Name != record.FieldReplayed { // which is in no record
-		own := func(f Field) bool { return strings.EqualFold(f.Name, marker.Name) }
-		for f := range h.All() {
-			if own(f) {
-				return Header{fields: append(slices.DeleteFunc(slices.Collect(h.All()), own), marker)}
-			}
-		}
-	}
-	h.fields = m.replayed
-	return h
-}
-
-// reserve reports whether only the protocol sets the field called name, in any case. The
-// zero value reserves the names that every guard does.
-func (f *ControlFields) reserve(name string) bool {
-	return record.IsControlField(name) || f.Replayed != "" && strings.EqualFold(name, f.Replayed)
-}
+func (x *Exchange) IsControlField(name string) bool { return record.IsControlField(name) }

@@ -14,7 +14,7 @@ import (
 
 func setupPolicy(t *testing.T, allow []string) fieldPolicy {
 	t.Helper()
-	p, err := newFieldPolicy(allow, new(Config).ControlFields())
+	p, err := newFieldPolicy(allow)
 	if err != nil {
 		t.Fatalf("newFieldPolicy(%q): %v", allow, err)
 	}
@@ -59,7 +59,7 @@ func TestR13OtherFieldsAreKept(t *testing.T) {
 func TestAllowListErrorNamesTheForbiddenField(t *testing.T) {
 	t.Parallel()
 	for _, name := range append([]string{"", "X Y", "X\n", "Größe"}, neverKeptExamples...) {
-		if _, err := newFieldPolicy([]string{"Location", name}, ControlFields{}); !errors.Is(err, store.ErrInvalid) {
+		if _, err := newFieldPolicy([]string{"Location", name}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("newFieldPolicy with %q: %v, want ErrInvalid", name, err)
 		}
 	}
@@ -201,30 +201,6 @@ func BenchmarkFilter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p.filter(dst, sampleFields)
-	}
-}
-
-func TestReplayedHeaderHasNoOtherMeaning(t *testing.T) {
-	t.Parallel()
-	for name, valid := range map[string]bool{
-		"": true, "Idempotent-Replayed": true, "idempotent-replayed": true, "X-Order-Repeated": true, "Idempotency-Replay": true,
-		"X Y": false, "X\n": false, "Idempotency-Status": false, "idempotency-body": false, "Idempotency-Key-Expires": false,
-		"X-Operation": false, "x-alias": false, "Retry-After": false, "Cache-Control": false, "Link": false, "Location": false,
-		"Content-Type": false, "Etag": false, "Set-Cookie": false, "X-Request-Id": false, "Grpc-Status": false, "X-Mark-Bin": false,
-	} {
-		cfg, err := Config{Key: KeyHeader("X-Operation", "X-Alias"), Announce: Announcing{ReplayedHeader: name}}.withDefaults()
-		if valid && (err != nil || cfg.Announce.ReplayedHeader == "") || !valid && !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%q: %q, %v; want it valid: %t", name, cfg.Announce.ReplayedHeader, err, valid)
-		}
-	}
-	control := (&Config{Announce: Announcing{ReplayedHeader: "X-Order-Repeated"}}).ControlFields()
-	for _, name := range []string{"x-order-repeated", "Idempotent-Replayed", "Idempotency-Status"} {
-		if !control.reserve(name) {
-			t.Errorf("a handler may set %s", name)
-		}
-	}
-	if _, err := newFieldPolicy([]string{"X-Order-Repeated"}, control); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("a list of kept fields with the marker: %v", err)
 	}
 }
 

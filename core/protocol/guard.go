@@ -23,7 +23,6 @@ type Guard struct {
 	fields   fieldPolicy
 	problems problems
 	announce announcement
-	marks    marks
 	counts   counts
 	warned   warnings
 	vain     vain

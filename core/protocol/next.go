@@ -166,8 +166,7 @@ func (f *forecast) marked(status int) string {
 	if f.guessed {
 		return strconv.Itoa(status) + ", marked as a replay"
 	}
-	mark := f.guard.marks.replayed[0]
-	return strconv.Itoa(status) + ", marked " + mark.Name + ": " + mark.Value
+	return strconv.Itoa(status) + ", marked " + FieldReplayed + ": true"
 }
 
 // or adds a problem that the request may get instead, and its reason.

@@ -129,7 +129,7 @@ func (g *Guard) putBlob(ctx context.Context, ref record.Blob, s *spool.Spool) (e
 func (g *Guard) replayBlob(ctx context.Context, req *Request, s *stored) Response {
 	body, err := g.fetchBlob(ctx, s.Blob)
 	if err == nil {
-		return Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Stream: body.Body(), Length: s.Blob.Length()}
+		return Response{Status: s.Status, Header: Header{fields: markReplayed, stored: s.Header}, Stream: body.Body(), Length: s.Blob.Length()}
 	}
 	err = fmt.Errorf("the body of a response is not replayed: %w", err)
 	var damaged record.DamagedBlob

@@ -31,7 +31,7 @@ func (g *Guard) replay(ctx context.Context, req *Request, s *stored, v version) 
 	case formBlob:
 		return g.replayBlob(ctx, req, s)
 	default:
-		r := Response{Status: s.Status, Header: g.marks.mark(Header{stored: s.Header}), Body: s.Body}
+		r := Response{Status: s.Status, Header: Header{fields: markReplayed, stored: s.Header}, Body: s.Body}
 		if v.sendsTrailers(s.Status) {
 			r.Trailer = Header{stored: s.Trailer}
 		}
@@ -73,8 +73,8 @@ func (g *Guard) summary(s *stored) Response {
 			fields = append(fields, f)
 		}
 	}
-	fields = append(fields, g.marks.replayed[0],
-		Field{Name: "Content-Type", Value: "application/json"}, g.marks.omitted)
+	fields = append(fields, markReplayed[0],
+		Field{Name: "Content-Type", Value: "application/json"}, markOmitted)
 	return Response{Status: s.Status, Header: Header{fields: fields}, Body: summaryBody}
 }
 

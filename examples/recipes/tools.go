@@ -80,7 +80,6 @@ func adcpSeller(engine *reprise.Engine, l *ledger) http.Handler {
 			"/params/arguments/push_notification_config/authentication/credentials",
 		}},
 	}))
-	replayed := guard.ControlFields().Replayed
 	buy := reprisehttp.Middleware(guard, buyer)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := l.add()
 		if mediaBuyOf(r).Budget < 100 {
@@ -100,7 +99,7 @@ func adcpSeller(engine *reprise.Engine, l *ledger) http.Handler {
 			buy.ServeHTTP(w, r)
 		}
 	}), func(h http.Header, out *rpcResponse) {
-		if h.Get(replayed) == "true" {
+		if h.Get(protocol.FieldReplayed) == "true" {
 			markReplayed(out)
 		}
 	})

@@ -60,7 +60,7 @@ var retryable = map[Code]bool{
 func TestClientFindsTheMarkerOfAReplay(t *testing.T) {
 	t.Parallel()
 	marked := http.Header{}
-	marked.Set(new(protocol.Config).ControlFields().Replayed, "true")
+	marked.Set(protocol.FieldReplayed, "true")
 	if !repriseclient.Replayed(&http.Response{Header: marked}) {
 		t.Errorf("a response with %v is no replay to the client", marked)
 	}

@@ -85,30 +85,6 @@ func post(ctx context.Context, transport http.RoundTripper, url, body string) (r
 	return reply{resp, string(got)}, err
 }
 
-// The client follows a policy with a custom marker: the replay of a 503 is final, and the
-// field that the handler sets itself marks no response.
-func TestClientFollowsTheNameOfTheMarker(t *testing.T) {
-	t.Parallel()
-	const name = "X-Order-Repeated"
-	runs := 0
-	url := serving(t, guarded(t, memstore.New(), protocol.Config{Announce: protocol.Announcing{ReplayedHeader: name}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		runs++
-		w.Header().Set(name, "true")
-		w.Header().Set("Idempotent-Replayed", "true")
-		protocol.Keep(r.Context())
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})))
-	got, err := post(t.Context(), retrying(t, nil, repriseclient.Config{
-		Service: repriseclient.Service{Replayed: name}, Delay: 1, MaxDelay: 1, MaxAttempts: 5, Budget: repriseclient.Budget{Off: true},
-	}), url, "order")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if attempts := repriseclient.Attempts(got.Response); runs != 1 || attempts != 2 || !repriseclient.Replayed(got.Response) || got.Header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("%d runs, %d attempts, the header is %v", runs, attempts, got.Header)
-	}
-}
-
 // The client knows the words of a guard about a response: its body was not kept, or it
 // was not recorded, or its key was not looked up.
 func TestClientUnderstandsTheWordsOfAGuard(t *testing.T) {

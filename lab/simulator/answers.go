@@ -15,11 +15,11 @@ import (
 
 // mark returns the mark of the guard on the response's record: "", unrecorded or
 // unprotected.
-func (a *answer) mark() string { return a.header.Get(new(protocol.Config).ControlFields().Status) }
+func (a *answer) mark() string { return a.header.Get(protocol.FieldStatus) }
 
 // omitted reports whether the response says that its body was not kept.
 func (a *answer) omitted() bool {
-	return a.header.Get(new(protocol.Config).ControlFields().Body) == "omitted"
+	return a.header.Get(protocol.FieldBody) == "omitted"
 }
 
 // unknownKept names the refusals because of an unknown outcome, in the tally.

@@ -217,7 +217,7 @@ func (q *request) content(policy *protocol.Config) string {
 // answerOf reads a response.
 func answerOf(rec *httptest.ResponseRecorder, at time.Duration) *answer {
 	a := &answer{at: at, status: rec.Code, header: rec.Header(), body: rec.Body.String()}
-	a.replayed = a.header.Get(new(protocol.Config).ControlFields().Replayed) == "true"
+	a.replayed = a.header.Get(protocol.FieldReplayed) == "true"
 	var problem struct{ Code string }
 	if json.Unmarshal([]byte(a.body), &problem) == nil {
 		a.code = problem.Code

@@ -227,7 +227,7 @@ func ask(t *testing.T, addr, text string) answered {
 	defer res.Body.Close()
 	n, err := io.Copy(io.Discard, res.Body)
 	whole := err == nil // a busy machine may not read it within a write timeout
-	return answered{status: res.StatusCode, size: int(n), replayed: whole && res.Header.Get(new(protocol.Config).ControlFields().Replayed) == "true"}
+	return answered{status: res.StatusCode, size: int(n), replayed: whole && res.Header.Get(protocol.FieldReplayed) == "true"}
 }
 
 func (s *subject) ask(text string) answered { s.t.Helper(); return ask(s.t, s.addr, text) }

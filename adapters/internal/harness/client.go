@@ -33,7 +33,7 @@ func transport2() *http.Transport {
 }
 
 // marker is the field that marks a replay.
-var marker = new(protocol.Config).ControlFields().Replayed
+var marker = protocol.FieldReplayed
 
 // A Response is a response that a client read to its end.
 type Response struct {

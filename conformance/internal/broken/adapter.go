@@ -77,7 +77,7 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.next.ServeHTTP(w, r)
 	case admission.Pass, refused && a.has(malformedAsAbsent) && isAbout(admission.Response, protocol.CodeKeyInvalid):
 		if a.has(marksUnkeyed) {
-			w.Header().Set(control.Status, "unprotected")
+			w.Header().Set(protocol.FieldStatus, "unprotected")
 		}
 		if a.has(recoversUnkeyed) {
 			defer func() { _ = recover() }()
@@ -245,7 +245,7 @@ func (w *answer) WriteHeader(status int) {
 	first := w.a.first(w.r)
 	switch w.a.flaw {
 	case replaysUnmarked:
-		h.Del(control.Replayed)
+		h.Del(protocol.FieldReplayed)
 	case replaysCookies:
 		h["Set-Cookie"] = append(h["Set-Cookie"], first["Set-Cookie"]...)
 	case repeatsHop:

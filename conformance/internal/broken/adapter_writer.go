@@ -58,9 +58,6 @@ func (a *adapter) wire(w http.ResponseWriter) protocol.Wire {
 	}
 }
 
-// control names the fields that flawed adapters change.
-var control = new(protocol.Config).ControlFields()
-
 // editingWire changes the fields that the policy adds to a response.
 type editingWire struct {
 	http.ResponseWriter
@@ -73,9 +70,9 @@ func (w editingWire) WriteHeader(status int) {
 	h := w.Header()
 	switch links := h["Link"]; {
 	case w.flaw == forgetsExpiry:
-		h.Del(control.Expires)
+		h.Del(protocol.FieldExpires)
 	case w.flaw == promisesExpiry:
-		h.Set(control.Expires, "@4102444800")
+		h.Set(protocol.FieldExpires, "@4102444800")
 	case len(links) > 1:
 		h["Link"] = links[len(links)-1:]
 	}

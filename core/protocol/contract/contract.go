@@ -70,7 +70,6 @@ type Policy struct {
 	NotKept         []StatusRange
 
 	// The fields of responses.
-	Control     protocol.ControlFields
 	Expires     bool
 	PolicyURL   string
 	Problems    []protocol.Problem // every refusal that the policy can give, with its Retry-After
@@ -100,7 +99,7 @@ func Of(g *protocol.Guard) Policy {
 		Transactional: c.Transactional,
 		Retention:     cmp.Or(c.Retention, g.Engine().Config().Retention), Horizon: c.Horizon, MaxRequestBody: c.Limits.RequestBody,
 		MaxResponseBody: c.Limits.ResponseBody, Oversize: c.Oversize, KeepHeaders: c.Keep.Headers, NotKept: notKept(g),
-		Control: g.ControlFields(), Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
+		Expires: c.Announce.Expires, PolicyURL: c.Announce.PolicyURL, Problems: g.Problems(), OwnProblems: c.Problems.Write != nil,
 	}
 	p.Window, p.Param, p.Field = c.Key.Window(), c.Key.Param(), c.Key.Field()
 	if source := c.Key.String(); source != p.Header+" header" {
@@ -200,11 +199,11 @@ type responseField struct {
 // markers returns the fields that the protocol sets on the responses to keyed requests.
 func (p *Policy) markers() []responseField {
 	list := []responseField{{
-		name: p.Control.Replayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
+		name: protocol.FieldReplayed, component: "IdempotentReplayed", values: []string{"true"}, sample: "true",
 		description: "The response is a replay: the operation ran before, and did not run for this request.",
 	}}
 	status := responseField{
-		name: p.Control.Status, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
+		name: protocol.FieldStatus, component: "IdempotencyStatus", values: []string{"unrecorded"}, sample: "unrecorded",
 		description: "unrecorded: the operation ran, and its response was not recorded in time; a retry may be told that it is in progress.",
 	}
 	if p.FailOpen {
@@ -214,7 +213,7 @@ func (p *Policy) markers() []responseField {
 	list = append(list, status)
 	if p.Oversize != protocol.Unavailable {
 		list = append(list, responseField{
-			name: p.Control.Body, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
+			name: protocol.FieldBody, component: "IdempotencyBody", values: []string{"omitted"}, sample: "omitted",
 			description: `The body of the first response was not kept, and this replay has ` + summaryBody + ` in its place.`,
 		})
 	}
@@ -224,7 +223,7 @@ func (p *Policy) markers() []responseField {
 			then = "After it retries are refused for as long as the key is remembered."
 		}
 		list = append(list, responseField{
-			name: p.Control.Expires, component: "IdempotencyKeyExpires", sample: "@1795305600",
+			name: protocol.FieldExpires, component: "IdempotencyKeyExpires", sample: "@1795305600",
 			description: "The response is replayed until this instant, a Date of RFC 9651: an @ and the seconds since 1970 in UTC. " + then +
 				" The first response does not have the field if it is a stream.",
 		})

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,16 +112,6 @@ func TestPolicyAgreesWithTheGuard(t *testing.T) {
 	bad := Of(contractGuard(t, protocol.Config{Keep: protocol.Keeping{Decide: func(protocol.Ending) protocol.Decision { panic("a bug") }}}))
 	if bad.Keeps(200) {
 		t.Error("a policy whose Decide panics keeps 200")
-	}
-}
-
-func TestContractNamesTheMarkerOfThePolicy(t *testing.T) {
-	t.Parallel()
-	const name = "X-Order-Repeated"
-	policy := Of(contractGuard(t, protocol.Config{Announce: protocol.Announcing{ReplayedHeader: name}}))
-	if !slices.Contains(policy.CORS().ExposeHeaders, name) || slices.Contains(policy.CORS().ExposeHeaders, "Idempotent-Replayed") ||
-		!strings.Contains(string(policy.Markdown()), "| `"+name+"` | true |") {
-		t.Errorf("the CORS lists are %+v, and the page is\n%s", policy.CORS(), policy.Markdown())
 	}
 }
 

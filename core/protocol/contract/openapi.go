@@ -241,7 +241,7 @@ func (p *Policy) schemas() object {
 	if p.Oversize != protocol.Unavailable {
 		all = append(all, member{"IdempotencySummary", object{
 			{"type", "object"},
-			{"description", "The body of a replay whose body was not kept: it has the status and the fields of the first response, and " + p.Control.Body + ": omitted."},
+			{"description", "The body of a replay whose body was not kept: it has the status and the fields of the first response, and " + protocol.FieldBody + ": omitted."},
 			{"required", list{"status"}},
 			{"properties", object{{"status", object{{"type", "string"}, {"const", "completed"}}}}},
 		}})

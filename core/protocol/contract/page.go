@@ -105,7 +105,7 @@ func (p *Policy) kept(say sayer) {
 		say("* A response is kept for %s from the end of its request. After that its key is new: a request with it runs.", span(p.Retention))
 	}
 	if p.Expires {
-		say("  The field `%s` says until when the response is kept.", p.Control.Expires)
+		say("  The field `%s` says until when the response is kept.", protocol.FieldExpires)
 	}
 	if len(p.NotKept) > 0 {
 		var ranges []string
@@ -114,7 +114,7 @@ func (p *Policy) kept(say sayer) {
 		}
 		say("* Responses with these statuses are not kept, and the next request with the key runs: %s.", joined(ranges))
 	}
-	summary := "retries get `" + summaryBody + "` with the first status and fields, and `" + p.Control.Body + ": omitted`"
+	summary := "retries get `" + summaryBody + "` with the first status and fields, and `" + protocol.FieldBody + ": omitted`"
 	switch {
 	case p.MaxBlob > 0 && p.Oversize == protocol.Unavailable:
 		say("* A body of more than %s, and one of more than %s that could not be stored, is not kept: its retries are refused with `%s`, and do not run.",
@@ -147,7 +147,7 @@ func (p *Policy) failures(say sayer) {
 		say("* If the server fails while an operation runs, a retry runs it again.")
 	}
 	if p.FailOpen {
-		say("* If the server cannot look keys up, it runs requests anyway, and marks the responses with `%s: unprotected`. A retry may run such an operation again.", p.Control.Status)
+		say("* If the server cannot look keys up, it runs requests anyway, and marks the responses with `%s: unprotected`. A retry may run such an operation again.", protocol.FieldStatus)
 	} else {
 		say("* If the server cannot look keys up, it refuses requests that have one. Nothing runs.")
 	}

@@ -20,7 +20,7 @@ const requestBody = `{"item":"item-0000000001","quantity":1,"note":"nothing spec
 var (
 	endOfHead = []byte("\r\n\r\n")
 	created   = []byte("HTTP/1.1 201 ")
-	marked    = []byte(strings.ToLower(new(protocol.Config).ControlFields().Replayed) + ": true")
+	marked    = []byte(strings.ToLower(protocol.FieldReplayed) + ": true")
 	length    = []byte("\r\ncontent-length: ")
 )
 
