@@ -198,8 +198,8 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 		store store.Store
 		mark  protocol.Field
 	}{
-		"unrecorded":  {forgetful{memstore.New()}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
-		"unprotected": {broken{memstore.New(), store.ErrUnavailable}, protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
+		"unrecorded":  {&hooked{Store: memstore.New(), onComplete: func(context.Context, store.CompleteRequest) error { return store.ErrUnknown }}, protocol.Field{Name: "Idempotency-Status", Value: "unrecorded"}},
+		"unprotected": {unclaimed(store.ErrUnavailable), protocol.Field{Name: "Idempotency-Status", Value: "unprotected"}},
 	} {
 		for link, want := range map[string][]string{"": nil, "https://api.example.com/idempotency": {"Link"}} {
 			for _, expires := range []bool{false, true} {
@@ -222,11 +222,6 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 		}
 	}
 }
-
-// forgetful does not know whether it completed anything.
-type forgetful struct{ store.Store }
-
-func (forgetful) Complete(context.Context, store.CompleteRequest) error { return store.ErrUnknown }
 
 // describer is a Config.Describe.
 type describer = func(context.Context, *protocol.Request) string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -17,33 +18,16 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// fragile is a store that loses leases when it is told to.
-type fragile struct {
-	store.Store
-	loses atomic.Bool
-}
-
-func (f *fragile) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	if !f.loses.Load() {
-		return f.Store.Renew(ctx, rs)
-	}
-	lost := make([]store.RenewStatus, len(rs))
-	for i := range lost {
-		lost[i] = store.RenewLost
-	}
-	return lost, nil
-}
-
 // A handler that was cancelled and answers with a 4xx was replayed for a day, as were the
 // 499 of a server that shut down.
 func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
-		cancel func(b *bench, st *fragile)
+		cancel func(b *bench, lose *atomic.Bool)
 		cause  error
 	}{
-		"for MaxRun":     {func(*bench, *fragile) {}, reprise.ErrRunTooLong},
-		"for a shutdown": {func(b *bench, _ *fragile) { _ = b.guard.Close(ended()) }, reprise.ErrLeaseLost},
-		"for its lease":  {func(_ *bench, st *fragile) { st.loses.Store(true) }, reprise.ErrLeaseLost},
+		"for MaxRun":     {func(*bench, *atomic.Bool) {}, reprise.ErrRunTooLong},
+		"for a shutdown": {func(b *bench, _ *atomic.Bool) { _ = b.guard.Close(ended()) }, reprise.ErrLeaseLost},
+		"for its lease":  {func(_ *bench, lose *atomic.Bool) { lose.Store(true) }, reprise.ErrLeaseLost},
 	} {
 		for preset, want := range map[reprise.Preset]store.RecordState{reprise.Recoverable: 0, reprise.AtMostOnce: store.StateCompleted} {
 			for _, status := range []int{400, 404, 409, 422, 425, 429, 499} {
@@ -51,10 +35,16 @@ func TestR31ResponseOfARunThatTheEngineCancelled(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						records := memstore.New()
-						st := &fragile{Store: records}
+						var lose atomic.Bool
+						st := &hooked{Store: records, onRenew: func(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+							if lose.Load() {
+								return slices.Repeat([]store.RenewStatus{store.RenewLost}, len(rs)), nil
+							}
+							return records.Renew(ctx, rs)
+						}}
 						b := setupOver(t, st, protocol.Config{Preset: preset, Engine: reprise.Config{MaxRun: time.Minute, Observer: reprise.Observers()}})
 						first := b.run("k", func(rec *protocol.Recorder, _ http.Header, x *protocol.Exchange) {
-							c.cancel(b, st)
+							c.cancel(b, &lose)
 							<-x.Context().Done()
 							if cause := context.Cause(x.Context()); cause != c.cause { //nolint:errorlint // exactly
 								t.Errorf("cancelled for %v", cause)
@@ -94,14 +84,6 @@ func stateOf(t *testing.T, st store.Inspector) store.RecordState {
 	return page.Records[0].State
 }
 
-// unrenewed is the store of a process that can no longer reach it: its claims stay, and
-// are not renewed.
-type unrenewed struct{ store.Store }
-
-func (unrenewed) Renew(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
-	return nil, store.ErrUnavailable
-}
-
 // A client of another process is asked to come back soon as long as the first request may
 // run, and otherwise when its lease has lapsed.
 func TestR20RetryAfterEndsWithTheLeaseOfADeadProcess(t *testing.T) {
@@ -118,8 +100,10 @@ func TestR20RetryAfterEndsWithTheLeaseOfADeadProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one := memstore.New()
 				var first store.Store = one
-				if !test.renewed {
-					first = unrenewed{one}
+				if !test.renewed { // its process can no longer reach the store: its claims stay
+					first = &hooked{Store: one, onRenew: func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error) {
+						return nil, store.ErrUnavailable
+					}}
 				}
 				owner := setupOver(t, first, protocol.Config{})
 				x := owner.admit("k", "body").Exchange

@@ -119,7 +119,7 @@ func TestBodiesThatAreHeldBack(t *testing.T) {
 	for _, atomic := range []bool{false, true} {
 		var store store.Store = memstore.New()
 		if atomic {
-			store = atomically{store}
+			store = atomically(store)
 		}
 		x := setupOver(t, store, protocol.Config{Limits: protocol.Limits{ResponseBody: 20}}).admit("k", "").Exchange
 		for declared, want := range map[int64]bool{-7: false, -1: false, 0: true, 20: true, 21: false} {

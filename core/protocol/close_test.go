@@ -92,7 +92,7 @@ func TestEveryStreamIsClosedOnce(t *testing.T) {
 	check("a reply that is not sent", 1, func() { protocol.Reply{Replace: true, Response: stream(503)}.Close() })
 	check("a body that is not sent", 1, func() { protocol.Reply{Stream: stream(200).Stream}.Close() })
 
-	b := setupOver(t, atomically{memstore.New()}, protocol.Config{
+	b := setupOver(t, atomically(memstore.New()), protocol.Config{
 		Limits: protocol.Limits{ResponseBody: 10},
 		Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 			return stream(503)

@@ -1,7 +1,6 @@
 package protocol_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -15,39 +14,9 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// ledger is a store with a transaction for every handler. It remembers the completions,
-// and which of them were without effects.
-type ledger struct {
-	atomically
-
-	rolledBack bool
-	discarded  []bool
-}
-
-// Transaction implements [store.Transactor].
-func (l *ledger) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, l
-}
-
-func (l *ledger) Close() bool { return true }
-
-func (l *ledger) Commit(ctx context.Context, r store.CompleteRequest) error {
-	return l.Complete(ctx, r)
-}
-
-func (l *ledger) Rollback(context.Context) error {
-	l.rolledBack = true
-	return nil
-}
-
-func (l *ledger) Complete(ctx context.Context, r store.CompleteRequest) error {
-	l.discarded = append(l.discarded, l.rolledBack)
-	return l.Store.Complete(ctx, r)
-}
-
-func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *ledger) {
+func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *transacting) {
 	t.Helper()
-	store := &ledger{atomically: atomically{memstore.New()}}
+	store := atomically(memstore.New())
 	return setupOver(t, store, cfg), store
 }
 
@@ -144,36 +113,6 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 		}
 	}
 }
-
-// transacting is a store whose handlers always have a transaction, which ends with an
-// error.
-type transacting struct {
-	store.Store
-	able, end  error
-	rolledBack int
-}
-
-// Transacts implements [store.Transactor].
-func (s *transacting) Transacts() error { return s.able }
-
-// Transaction implements [store.Transactor].
-func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, s
-}
-
-// Close implements [store.Transaction].
-func (s *transacting) Close() bool { return true }
-
-// Commit implements [store.Transaction].
-func (s *transacting) Commit(ctx context.Context, r store.CompleteRequest) error {
-	if s.end != nil {
-		return s.end
-	}
-	return s.Complete(ctx, r)
-}
-
-// Rollback implements [store.Transaction].
-func (s *transacting) Rollback(context.Context) error { s.rolledBack++; return nil }
 
 // What the client of a transactional policy gets follows from the end of its transaction.
 func TestRepliesOfATransactionalPolicy(t *testing.T) {

@@ -254,7 +254,7 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			t.Parallel()
 			for _, failOpen := range []bool{false, true} {
-				engine, err := reprise.New(broken{memstore.New(), c.err}, reprise.Config{ClaimTimeout: 10 * time.Millisecond})
+				engine, err := reprise.New(unclaimed(c.err), reprise.Config{ClaimTimeout: 10 * time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -284,27 +284,15 @@ func TestR40FailuresOfTheStore(t *testing.T) {
 	}
 }
 
-type broken struct {
-	store.Store
-	err error
-}
-
-func (b broken) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, b.err
-}
-
 func TestR42RecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := setupOver(t, garbage{memstore.New()}, protocol.Config{}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
+	st := &hooked{onClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		return store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x01garbage of some length")}, nil
+	}}
+	w := setupOver(t, st, protocol.Config{}).run("k", func(*protocol.Recorder, http.Header, *protocol.Exchange) { t.Error("it ran") })
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "record-corrupt") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-}
-
-type garbage struct{ store.Store }
-
-func (garbage) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{Outcome: store.Completed, Payload: []byte("\x01garbage of some length")}, nil
 }
 
 // P11: a request that is not keyed needs no allocation.

@@ -53,7 +53,7 @@ func writesPrivate(rec *protocol.Recorder) {
 func TestR36OmittedBodyIsOnNoDiskInTheClear(t *testing.T) {
 	t.Parallel()
 	size := 200 * 40 * len(private)
-	for name, records := range map[string]store.Store{"leased": memstore.New(), "atomic": atomically{memstore.New()}} {
+	for name, records := range map[string]store.Store{"leased": memstore.New(), "atomic": atomically(memstore.New())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := offloadIn(t, records, nil)
@@ -156,7 +156,7 @@ func TestR35FullDiskIsRetryable(t *testing.T) {
 	}
 	body := large(100_000)
 	for _, room := range []uint64{0, 16 << 10, 99_999} { // 99,999: it is full at the very end
-		leased, atomic := offload(t, nil), offloadIn(t, atomically{memstore.New()}, nil)
+		leased, atomic := offload(t, nil), offloadIn(t, atomically(memstore.New()), nil)
 		size(room)
 		if w := leased.run("key", writes(body, 500)); w.Code != 201 || !bytes.Equal(w.Body.Bytes(), body) {
 			t.Errorf("%d bytes of room: answered %d with %d bytes", room, w.Code, w.Body.Len())

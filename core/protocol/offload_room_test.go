@@ -32,7 +32,7 @@ func TestR35AtomicBodyIsRetryableOnlyIfItMayBeKeptLater(t *testing.T) {
 	t.Parallel()
 	body := large(6000)
 	memory := protocol.Captured{Status: 201, Body: body}
-	busy := offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 8000 })
+	busy := offloadIn(t, atomically(memstore.New()), func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 8000 })
 	busy.run("first", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
 		writes(body, 500)(rec, h, x)
 		wantNotApplied(t, busy.run("key", writes(body, 500)))
@@ -45,8 +45,8 @@ func TestR35AtomicBodyIsRetryableOnlyIfItMayBeKeptLater(t *testing.T) {
 			t.Errorf("with room again, answered %d", w.Code)
 		}
 	}
-	wantNotApplied(t, offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.Dir += "/none" }).run("key", writes(body, 500)))
-	long := offloadIn(t, atomically{memstore.New()}, func(c *protocol.Config) { c.Offload.MaxBody = 5999 })
+	wantNotApplied(t, offloadIn(t, atomically(memstore.New()), func(c *protocol.Config) { c.Offload.Dir += "/none" }).run("key", writes(body, 500)))
+	long := offloadIn(t, atomically(memstore.New()), func(c *protocol.Config) { c.Offload.MaxBody = 5999 })
 	if w := long.run("key", writes(body, 500)); w.Code != 500 || problemCode(w) != protocol.CodeResponseTooLarge {
 		t.Errorf("over MaxBody, answered %d %.200q", w.Code, w.Body)
 	}
@@ -60,7 +60,7 @@ func TestR35AtomicBodyIsRetryableOnlyIfItMayBeKeptLater(t *testing.T) {
 // kept.
 func TestR35UnreadReplaysLeaveRoomForFirstResponses(t *testing.T) {
 	t.Parallel()
-	for name, records := range map[string]store.Store{"leased": memstore.New(), "atomic": atomically{memstore.New()}} {
+	for name, records := range map[string]store.Store{"leased": memstore.New(), "atomic": atomically(memstore.New())} {
 		o := offloadIn(t, records, func(c *protocol.Config) { c.Offload.MaxBody, c.Offload.MaxSpool = 6000, 12_000 })
 		body := large(6000)
 		o.run("key", writes(body, 500))
@@ -153,7 +153,7 @@ func TestR35RoomOfAHandlerWithoutAResponseIsGivenBack(t *testing.T) {
 			for _, atomic := range []bool{true, false} {
 				var records store.Store = memstore.New()
 				if atomic {
-					records = atomically{records}
+					records = atomically(records)
 				}
 				o := offloadIn(t, records, func(c *protocol.Config) {
 					c.Preset, c.Offload.MaxBody, c.Offload.MaxSpool = preset, 6000, 6000

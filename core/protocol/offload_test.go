@@ -459,32 +459,9 @@ func TestR35GuardWithoutBlobsDoesNotRunAgain(t *testing.T) {
 	}
 }
 
-// atomically gives every handler a transaction, which has begun.
-type atomically struct{ store.Store }
-
-// Transacts implements [store.Transactor].
-func (atomically) Transacts() error { return nil }
-
-// Transaction implements [store.Transactor].
-func (s atomically) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
-	return ctx, begun(s)
-}
-
-// transacts reports whether a test's store has transactions, so that the guard uses them.
-func transacts(st store.Store) bool {
-	_, ok := st.(store.Transactor)
-	return ok
-}
-
-type begun struct{ store.Store }
-
-func (begun) Close() bool                                                 { return true }
-func (b begun) Commit(ctx context.Context, r store.CompleteRequest) error { return b.Complete(ctx, r) }
-func (begun) Rollback(context.Context) error                              { return nil }
-
 func TestR35AtomicResponseIsHeldBackAndOffloaded(t *testing.T) {
 	t.Parallel()
-	o := offloadIn(t, atomically{memstore.New()}, nil)
+	o := offloadIn(t, atomically(memstore.New()), nil)
 	body := large(100_000)
 	first := o.run("key", func(rec *protocol.Recorder, h http.Header, x *protocol.Exchange) {
 		rec.WriteHeader(http.StatusCreated)
@@ -507,7 +484,7 @@ func TestR35AtomicResponseIsHeldBackAndOffloaded(t *testing.T) {
 
 func TestR35AtomicResponseThatCannotBeKeptIsRolledBack(t *testing.T) {
 	t.Parallel()
-	o := offloadIn(t, atomically{memstore.New()}, nil)
+	o := offloadIn(t, atomically(memstore.New()), nil)
 	o.store.put = func(context.Context, string, *io.SectionReader) error { return errors.New("access denied") }
 	if w := o.run("key", writes(large(5000), 500)); w.Code != 503 || problemCode(w) != protocol.CodeNotApplied || w.Header().Get("Retry-After") == "" {
 		t.Errorf("answered %d %.200q", w.Code, w.Body)

@@ -176,7 +176,24 @@ func TestGuardWithAnotherPolicy(t *testing.T) {
 // Problems that take the place of a response come in the form of the policy, too.
 func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 	t.Parallel()
-	guard := setupOver(t, &takenOver{Store: memstore.New()}, protocol.Config{
+	records, claimed := memstore.New(), store.ClaimRequest{}
+	takenOver := &hooked{Store: records}
+	takenOver.onClaim = func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+		claimed = r
+		return records.Claim(ctx, r)
+	}
+	takenOver.onComplete = func(ctx context.Context, r store.CompleteRequest) error {
+		if err := records.Release(ctx, r.ID, r.Owner); err != nil {
+			return err
+		}
+		other := claimed
+		other.Owner = store.NewOwner()
+		if _, err := records.Claim(ctx, other); err != nil {
+			return err
+		}
+		return store.ErrLeaseLost
+	}
+	guard := setupOver(t, takenOver, protocol.Config{
 		Problems: protocol.ProblemFormat{Write: func(ctx context.Context, r *protocol.Request, p protocol.Problem) protocol.Response {
 			if _, inside := reprise.AttemptFrom(ctx); !inside {
 				t.Error("the context is not the handler's")
@@ -190,30 +207,6 @@ func TestR45WriterSeesTheRequestAfterTheHandler(t *testing.T) {
 	if !reply.Replace || reply.Response.Status != 409 || string(reply.Response.Body) != "/orders in-progress" {
 		t.Errorf("replied %+v", reply)
 	}
-}
-
-// takenOver loses every lease to another attempt.
-type takenOver struct {
-	store.Store
-
-	claimed store.ClaimRequest
-}
-
-func (s *takenOver) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	s.claimed = r
-	return s.Store.Claim(ctx, r)
-}
-
-func (s *takenOver) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if err := s.Release(ctx, r.ID, r.Owner); err != nil {
-		return err
-	}
-	other := s.claimed
-	other.Owner = store.NewOwner()
-	if _, err := s.Store.Claim(ctx, other); err != nil {
-		return err
-	}
-	return store.ErrLeaseLost
 }
 
 func TestFingerprintHeaders(t *testing.T) {

@@ -14,69 +14,8 @@ import (
 	"testing"
 
 	reprise "github.com/reprise-go/reprise/core"
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
-	"github.com/reprise-go/reprise/core/store"
 )
-
-// bench is a guard over a memory store, and a way to send it requests without a network:
-// the conformance suite covers the network.
-type bench struct {
-	t     *testing.T
-	guard *protocol.Guard
-}
-
-func setup(t *testing.T, cfg protocol.Config) *bench {
-	t.Helper()
-	return setupOver(t, memstore.New(), cfg)
-}
-
-// setupOver is setup over a store. The guard and its engine end with the test.
-func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
-	t.Helper()
-	cfg.Transactional = transacts(st)
-	guard := must(protocol.New(st, cfg))
-	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
-	return &bench{t, guard}
-}
-
-func scope() (string, error) { return "tenant", nil }
-
-func (b *bench) admit(key, body string) protocol.Admission {
-	return b.admitIn(b.t.Context(), key, strings.NewReader(body))
-}
-
-func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protocol.Admission {
-	return b.guard.Admit(ctx, protocol.Request{
-		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: body,
-	}, scope)
-}
-
-// run sends a request to a handler and returns the client's response.
-func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) *httptest.ResponseRecorder {
-	b.t.Helper()
-	w := httptest.NewRecorder()
-	v := b.admit(key, "body")
-	if v.Exchange == nil {
-		v.Response.Write(w.Header(), w)
-		return w
-	}
-	rec := new(protocol.Recorder)
-	rec.Start(v.Exchange, w.Header(), w, http.DetectContentType)
-	defer rec.Close()
-	handler(rec, w.Header(), v.Exchange)
-	rec.Finish()
-	return w
-}
-
-func (b *bench) replay(key string) *httptest.ResponseRecorder {
-	b.t.Helper()
-	w := b.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { b.t.Error("the handler ran again") })
-	if w.Header().Get("Idempotent-Replayed") != "true" {
-		b.t.Errorf("status %d is not marked as a replay", w.Code)
-	}
-	return w
-}
 
 func TestR12ReplayIsTheFirstResponse(t *testing.T) {
 	t.Parallel()
@@ -874,27 +813,4 @@ func TestR13FieldThatIsSetToTheOuterValue(t *testing.T) {
 			t.Errorf("%s: the replay has %v, want %v", name, again, row.want)
 		}
 	}
-}
-
-// finish ends an exchange with a response that has no body.
-func finish(x *protocol.Exchange, status int) {
-	x.Finish(protocol.Captured{Status: status})
-	x.Close()
-}
-
-// wantRun demands that the handler of a request runs.
-func wantRun(t *testing.T, a protocol.Admission) {
-	t.Helper()
-	if a.Exchange == nil {
-		t.Fatalf("answered %d %s, want a run", a.Response.Status, a.Response.Body)
-	}
-}
-
-// must returns v where err is nil, and panics otherwise: for what a test needs before it
-// tests.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -41,7 +41,7 @@ func TestR33dErrorBesideACompleteResponse(t *testing.T) {
 	} {
 		for _, preset := range []reprise.Preset{reprise.Recoverable, reprise.AtMostOnce} {
 			for _, atomic := range []bool{false, true} {
-				records := &ledger{atomically: atomically{memstore.New()}}
+				records := atomically(memstore.New())
 				var st store.Store = records.Store
 				if atomic {
 					st = records

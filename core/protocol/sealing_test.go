@@ -54,20 +54,6 @@ func answering(body string) func(*protocol.Recorder, http.Header, *protocol.Exch
 	}
 }
 
-// away is a store that takes no completion until an instant.
-type away struct {
-	*memstore.Store
-
-	until time.Time
-}
-
-func (s *away) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if time.Now().Before(s.until) {
-		return store.ErrUnavailable
-	}
-	return s.Store.Complete(ctx, r)
-}
-
 // A policy that construction accepts replays a sealed response until its retention ends,
 // also where the completion went on in the background for as long as it may: until its
 // lease has passed. The envelope has whole seconds.
@@ -82,8 +68,14 @@ func TestSealedReplayOpensUntilItsRetentionEnds(t *testing.T) {
 		for _, late := range []time.Duration{0, background - time.Second, background + lease/2} {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(900 * time.Millisecond)
-				st := &away{memstore.New(), time.Now().Add(late)}
-				guard, err := protocol.New(st, protocol.Config{
+				st, until := memstore.New(), time.Now().Add(late)
+				away := &hooked{Store: st, onComplete: func(ctx context.Context, r store.CompleteRequest) error {
+					if time.Now().Before(until) {
+						return store.ErrUnavailable
+					}
+					return st.Complete(ctx, r)
+				}}
+				guard, err := protocol.New(away, protocol.Config{
 					Engine: reprise.Config{Lease: lease}, Retention: retention, Seal: protocol.Sealing{Secret: secret(t, "1"), MaxAge: age},
 				})
 				if err != nil {
@@ -176,8 +168,12 @@ func TestSealingIsTurnedOnAndOff(t *testing.T) {
 func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
-		store := &spying{Store: memstore.New()}
-		engine := must(reprise.New(store, reprise.Config{}))
+		records, last := memstore.New(), store.ClaimRequest{}
+		spying := &hooked{Store: records, onClaim: func(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+			last = r
+			return records.Claim(ctx, r)
+		}}
+		engine := must(reprise.New(spying, reprise.Config{}))
 		seal := protocol.Sealing{OtherSecrets: []protocol.Secret{secret(t, "1")}}
 		if on {
 			seal.Secret = secret(t, "2")
@@ -186,10 +182,10 @@ func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 		a := (&bench{t, mine}).admit("k", "body")
 		wantRun(t, a)
 		// The record is lost, and another process runs the operation.
-		if err := store.Release(t.Context(), store.last.ID, store.last.Owner); err != nil {
+		if err := records.Release(t.Context(), last.ID, last.Owner); err != nil {
 			t.Fatal(err)
 		}
-		other := must(reprise.New(store, reprise.Config{}))
+		other := must(reprise.New(records, reprise.Config{}))
 		guard := must(protocol.Over(other, protocol.Config{Seal: protocol.Sealing{Secret: secret(t, "1")}}))
 		(&bench{t, guard}).run("k", answering("the other's"))
 		reply := a.Exchange.Finish(protocol.Captured{Status: 200, Body: []byte("mine")})
@@ -201,18 +197,6 @@ func TestSealedResponseOfAnotherAttemptIsSent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// spying is a store that remembers the last claim.
-type spying struct {
-	*memstore.Store
-
-	last store.ClaimRequest
-}
-
-func (s *spying) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
-	s.last = r
-	return s.Store.Claim(ctx, r)
 }
 
 // Sealing costs these allocations and no more: the derivation of the key, its

@@ -19,18 +19,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// unreachable is a store that cannot be claimed.
-type unreachable struct{ store.Store }
-
-func (unreachable) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, store.ErrUnavailable
-}
-
-// unsaid is a store that does not take the word that an outcome is unknown.
-type unsaid struct{ store.Store }
-
-func (unsaid) Unknown(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }
-
 // reasonIn returns the reason of the only record of a store, if its outcome is unknown.
 func reasonIn(t *testing.T, st store.Inspector) string {
 	t.Helper()
@@ -77,7 +65,7 @@ func TestR52UnknownRefusesRetriesWhateverThePreset(t *testing.T) {
 					records := memstore.New()
 					var st store.Store = records
 					if atomic {
-						st = atomically{records}
+						st = atomically(records)
 					}
 					b := setupOver(t, st, protocol.Config{Preset: preset, Keep: protocol.Keeping{Decide: c.decide}})
 					x := b.admit("k", "body").Exchange
@@ -173,7 +161,10 @@ func TestUnknownIsRevoked(t *testing.T) {
 // A response whose record says nothing is marked: a retry may run.
 func TestUnknownThatIsNotRecordedIsMarked(t *testing.T) {
 	t.Parallel()
-	for _, st := range []store.Store{unsaid{memstore.New()}, atomically{unsaid{memstore.New()}}} {
+	unsaid := func() store.Store {
+		return &hooked{Store: memstore.New(), onUnknown: func(context.Context, store.UnknownRequest) error { return store.ErrCorrupt }}
+	}
+	for _, st := range []store.Store{unsaid(), atomically(unsaid())} {
 		b := setupOver(t, st, protocol.Config{})
 		x := b.admit("k", "body").Exchange
 		protocol.Unknown(x.Context(), "timeout")
@@ -188,7 +179,7 @@ func TestUnknownThatIsNotRecordedIsMarked(t *testing.T) {
 // A handler without a claim is told that nothing keeps its word.
 func TestUnknownOfAnUnprotectedRunSaysSo(t *testing.T) {
 	t.Parallel()
-	b := setupOver(t, unreachable{memstore.New()}, protocol.Config{FailOpen: true})
+	b := setupOver(t, unclaimed(store.ErrUnavailable), protocol.Config{FailOpen: true})
 	x := b.admit("k", "body").Exchange
 	if protocol.Unknown(x.Context(), "timeout") {
 		t.Error("its word is taken")

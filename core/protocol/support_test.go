@@ -1,0 +1,184 @@
+package protocol_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/reprise-go/reprise/core/memstore"
+	"github.com/reprise-go/reprise/core/protocol"
+	"github.com/reprise-go/reprise/core/store"
+)
+
+// bench is a guard over a memory store, and a way to send it requests without a network:
+// the conformance suite covers the network.
+type bench struct {
+	t     *testing.T
+	guard *protocol.Guard
+}
+
+func setup(t *testing.T, cfg protocol.Config) *bench {
+	t.Helper()
+	return setupOver(t, memstore.New(), cfg)
+}
+
+// setupOver is setup over a store. The guard and its engine end with the test.
+func setupOver(t *testing.T, st store.Store, cfg protocol.Config) *bench {
+	t.Helper()
+	cfg.Transactional = transacts(st)
+	guard := must(protocol.New(st, cfg))
+	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
+	return &bench{t, guard}
+}
+
+func scope() (string, error) { return "tenant", nil }
+
+func (b *bench) admit(key, body string) protocol.Admission {
+	return b.admitIn(b.t.Context(), key, strings.NewReader(body))
+}
+
+func (b *bench) admitIn(ctx context.Context, key string, body io.Reader) protocol.Admission {
+	return b.guard.Admit(ctx, protocol.Request{
+		Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {key}}, Body: body,
+	}, scope)
+}
+
+// run sends a request to a handler and returns the client's response.
+func (b *bench) run(key string, handler func(*protocol.Recorder, http.Header, *protocol.Exchange)) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w := httptest.NewRecorder()
+	v := b.admit(key, "body")
+	if v.Exchange == nil {
+		v.Response.Write(w.Header(), w)
+		return w
+	}
+	rec := new(protocol.Recorder)
+	rec.Start(v.Exchange, w.Header(), w, http.DetectContentType)
+	defer rec.Close()
+	handler(rec, w.Header(), v.Exchange)
+	rec.Finish()
+	return w
+}
+
+func (b *bench) replay(key string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w := b.run(key, func(*protocol.Recorder, http.Header, *protocol.Exchange) { b.t.Error("the handler ran again") })
+	if w.Header().Get("Idempotent-Replayed") != "true" {
+		b.t.Errorf("status %d is not marked as a replay", w.Code)
+	}
+	return w
+}
+
+// hooked is a store whose operations a test replaces; the others are forwarded.
+type hooked struct {
+	store.Store
+	onClaim    func(context.Context, store.ClaimRequest) (store.ClaimResult, error)
+	onRenew    func(context.Context, []store.RenewRequest) ([]store.RenewStatus, error)
+	onComplete func(context.Context, store.CompleteRequest) error
+	onUnknown  func(context.Context, store.UnknownRequest) error
+}
+
+func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
+	if h.onClaim != nil {
+		return h.onClaim(ctx, r)
+	}
+	return h.Store.Claim(ctx, r)
+}
+
+func (h *hooked) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	if h.onRenew != nil {
+		return h.onRenew(ctx, rs)
+	}
+	return h.Store.Renew(ctx, rs)
+}
+
+func (h *hooked) Complete(ctx context.Context, r store.CompleteRequest) error {
+	if h.onComplete != nil {
+		return h.onComplete(ctx, r)
+	}
+	return h.Store.Complete(ctx, r)
+}
+
+func (h *hooked) Unknown(ctx context.Context, r store.UnknownRequest) error {
+	if h.onUnknown != nil {
+		return h.onUnknown(ctx, r)
+	}
+	return h.Store.Unknown(ctx, r)
+}
+
+// unclaimed is a store that answers every claim with err.
+func unclaimed(err error) store.Store {
+	return &hooked{Store: memstore.New(), onClaim: func(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
+		return store.ClaimResult{}, err
+	}}
+}
+
+// transacting gives every handler a transaction, which has begun.
+type transacting struct {
+	store.Store
+	able, end  error // of Transacts, and of a commit
+	rolledBack int
+	discarded  []bool // of each completion, whether the effects had been rolled back
+}
+
+// atomically is a store with a transaction for every handler.
+func atomically(st store.Store) *transacting { return &transacting{Store: st} }
+
+// Transacts implements [store.Transactor].
+func (s *transacting) Transacts() error { return s.able }
+
+// Transaction implements [store.Transactor].
+func (s *transacting) Transaction(ctx context.Context, _ store.ID, _ store.Owner) (context.Context, store.Transaction) {
+	return ctx, s
+}
+
+func (s *transacting) Close() bool { return true }
+
+func (s *transacting) Commit(ctx context.Context, r store.CompleteRequest) error {
+	if s.end != nil {
+		return s.end
+	}
+	return s.Complete(ctx, r)
+}
+
+func (s *transacting) Rollback(context.Context) error {
+	s.rolledBack++
+	return nil
+}
+
+func (s *transacting) Complete(ctx context.Context, r store.CompleteRequest) error {
+	s.discarded = append(s.discarded, s.rolledBack > 0)
+	return s.Store.Complete(ctx, r)
+}
+
+// transacts reports whether a test's store has transactions, so that the guard uses them.
+func transacts(st store.Store) bool {
+	_, ok := st.(store.Transactor)
+	return ok
+}
+
+// finish ends an exchange with a response that has no body.
+func finish(x *protocol.Exchange, status int) {
+	x.Finish(protocol.Captured{Status: status})
+	x.Close()
+}
+
+// wantRun demands that the handler of a request runs.
+func wantRun(t *testing.T, a protocol.Admission) {
+	t.Helper()
+	if a.Exchange == nil {
+		t.Fatalf("answered %d %s, want a run", a.Response.Status, a.Response.Body)
+	}
+}
+
+// must returns v where err is nil, and panics otherwise: for what a test needs before it
+// tests.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
