@@ -20,25 +20,6 @@ import (
 
 const announcedLink = `<https://api.example.com/idempotency>; rel="describedby"`
 
-// admitted returns the admission of a request with a key and a body.
-func admitted(t *testing.T, guard *protocol.Guard, key string) protocol.Admission {
-	t.Helper()
-	request := protocol.Request{Method: "POST", Path: "/orders", Header: lines{"Idempotency-Key": {key}}, Body: strings.NewReader("{}")}
-	return guard.Admit(t.Context(), request, func() (string, error) { return "tenant", nil })
-}
-
-type lines map[string][]string
-
-func (l lines) Values(name string) []string { return l[name] }
-
-func newGuard(t *testing.T, engine reprise.Config, cfg protocol.Config) *protocol.Guard {
-	t.Helper()
-	cfg.Engine = engine
-	guard := must(protocol.New(memstore.New(), cfg))
-	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
-	return guard
-}
-
 // finished runs an exchange whose handler set the fields.
 func finished(t *testing.T, a protocol.Admission, fields [][2]string, c protocol.Captured) protocol.Reply {
 	t.Helper()
@@ -63,9 +44,9 @@ func TestExpiryIsTheEndOfTheRetention(t *testing.T) {
 		for i, c := range []struct{ engine, guard, want time.Duration }{
 			{0, 0, 24 * time.Hour}, {2 * time.Hour, 0, 2 * time.Hour}, {2 * time.Hour, 72 * time.Hour, 72 * time.Hour},
 		} {
-			guard := newGuard(t, reprise.Config{Retention: c.engine}, protocol.Config{Announce: protocol.Announcing{Expires: true}, Retention: c.guard})
+			b := setup(t, protocol.Config{Engine: reprise.Config{Retention: c.engine}, Announce: protocol.Announcing{Expires: true}, Retention: c.guard})
 			key := strconv.Itoa(i)
-			admission := admitted(t, guard, key)
+			admission := b.admit(key, "{}")
 			time.Sleep(1500 * time.Millisecond) // the handler
 			reply := finished(t, admission, nil, protocol.Captured{Status: 201})
 			want := protocol.Field{Name: "Idempotency-Key-Expires", Value: fmt.Sprintf("@%d", time.Now().Add(c.want).Unix())}
@@ -73,7 +54,7 @@ func TestExpiryIsTheEndOfTheRetention(t *testing.T) {
 				t.Errorf("added %v, want %v", reply.Added, want)
 			}
 			time.Sleep(c.want / 2)
-			if replay := admitted(t, guard, key).Response; !contains(replay.Header, want) {
+			if replay := b.admit(key, "{}").Response; !contains(replay.Header, want) {
 				t.Errorf("replayed %v", slices.Collect(replay.Header.All()))
 			}
 		}
@@ -112,8 +93,8 @@ func TestExpiryOfReplays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.cfg.Announce.Expires, c.cfg.Limits.ResponseBody = true, 8
-			guard := newGuard(t, reprise.Config{}, c.cfg)
-			a := admitted(t, guard, "k")
+			b := setup(t, c.cfg)
+			a := b.admit("k", "{}")
 			var announced []protocol.Field
 			if c.captured.Sent {
 				announced = a.Exchange.Announce()
@@ -125,7 +106,7 @@ func TestExpiryOfReplays(t *testing.T) {
 			if got := slices.ContainsFunc(added, func(f protocol.Field) bool { return f.Name == expires }); got != c.first {
 				t.Errorf("the first response has the fields %v", added)
 			}
-			again := admitted(t, guard, "k")
+			again := b.admit("k", "{}")
 			if again.Exchange != nil {
 				finished(t, again, nil, protocol.Captured{Status: 503})
 			}
@@ -139,18 +120,18 @@ func TestExpiryOfReplays(t *testing.T) {
 // The added fields never make a response too large to be kept.
 func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
+	b := setup(t, protocol.Config{Announce: protocol.Announcing{Expires: true, PolicyURL: "https://api.example.com/idempotency"}})
 	for n, added := range map[int]int{62: 2, 63: 0, 64: 0} {
 		var fields [][2]string
 		for i := range n {
 			fields = append(fields, [2]string{"X-" + strconv.Itoa(i), "1"})
 		}
 		key := strconv.Itoa(n)
-		reply := finished(t, admitted(t, guard, key), fields, protocol.Captured{Status: 200})
+		reply := finished(t, b.admit(key, "{}"), fields, protocol.Captured{Status: 200})
 		if len(reply.Added) != added {
 			t.Errorf("%d fields: added %v, want %d", n, reply.Added, added)
 		}
-		if replay := admitted(t, guard, key).Response; replay.Status != 200 || replay.Header.Len() != n+added+1 {
+		if replay := b.admit(key, "{}").Response; replay.Status != 200 || replay.Header.Len() != n+added+1 {
 			t.Errorf("%d fields: replayed %d with %d", n, replay.Status, replay.Header.Len())
 		}
 	}
@@ -160,7 +141,7 @@ func TestAddedFieldsGiveWayToTheHandlersOwn(t *testing.T) {
 func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 	t.Parallel()
 	for name, links := range map[string][]string{"none": nil, "other": {"</a>; rel=help"}, "same": {announcedLink}} {
-		guard := newGuard(t, reprise.Config{}, protocol.Config{
+		b := setup(t, protocol.Config{
 			Announce: protocol.Announcing{PolicyURL: "https://api.example.com/idempotency"},
 			Problems: protocol.ProblemFormat{Write: func(context.Context, *protocol.Request, protocol.Problem) protocol.Response {
 				var fields []protocol.Field
@@ -171,7 +152,7 @@ func TestOwnProblemsLinkToThePolicy(t *testing.T) {
 			}},
 		})
 		var got []string
-		for f := range admitted(t, guard, "not a key").Response.Header.All() {
+		for f := range b.admit("not a key", "{}").Response.Header.All() {
 			if f.Name == "Link" {
 				got = append(got, f.Value)
 			}
@@ -205,7 +186,7 @@ func TestNoExpiryWithoutARecord(t *testing.T) {
 			for _, expires := range []bool{false, true} {
 				engine := must(reprise.New(c.store, reprise.Config{ClaimTimeout: 10 * time.Millisecond, CompleteTimeout: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}))
 				guard := must(protocol.Over(engine, protocol.Config{Announce: protocol.Announcing{Expires: expires, PolicyURL: link}, FailOpen: true}))
-				a := admitted(t, guard, fmt.Sprintf("%t-%t", link != "", expires))
+				a := (&bench{t, guard}).admit(fmt.Sprintf("%t-%t", link != "", expires), "{}")
 				if name == "unprotected" {
 					if got := fieldNames(a.Exchange.Announce()); !slices.Equal(got, want) {
 						t.Errorf("%s, link %q, expires %t: announced %q, want %q", name, link, expires, got, want)

@@ -30,7 +30,7 @@ func TestErrorsOfABodyDoNotQuoteIt(t *testing.T) {
 	} {
 		var told []reprise.Event
 		observer := reprise.ObserverFunc(func(_ context.Context, e reprise.Event) { told = append(told, e) })
-		guard := newGuard(t, reprise.Config{Observer: observer}, protocol.Config{})
+		guard := setup(t, protocol.Config{Engine: reprise.Config{Observer: observer}}).guard
 		told = nil
 		guard.Admit(t.Context(), protocol.Request{
 			Method: "POST", Header: http.Header{"Idempotency-Key": {"k"}},
@@ -73,7 +73,7 @@ func TestR26LimitOfABodyIsIncluded(t *testing.T) {
 		},
 		"a message": func(g *protocol.Guard, n int) protocol.Code {
 			call := protocol.Call{
-				Procedure: "/a.B/C", Metadata: lines{"Idempotency-Key": {"k"}},
+				Procedure: "/a.B/C", Metadata: http.Header{"Idempotency-Key": {"k"}},
 				Message: func() ([]byte, error) { return make([]byte, n), nil },
 			}
 			a := g.AdmitCall(t.Context(), call, scope)
@@ -99,7 +99,7 @@ func TestR26LimitOfABodyIsIncluded(t *testing.T) {
 
 // post is a request with a key and a body.
 func post(body io.Reader) protocol.Request {
-	return protocol.Request{Method: "POST", Path: "/orders", Header: lines{"Idempotency-Key": {"k"}}, Body: body}
+	return protocol.Request{Method: "POST", Path: "/orders", Header: http.Header{"Idempotency-Key": {"k"}}, Body: body}
 }
 
 // admissionCode releases the exchange of a request that runs, and returns the code of the
@@ -224,10 +224,10 @@ func TestR50BodyThatWasReadBefore(t *testing.T) {
 		r := post(strings.NewReader(c.body))
 		r.Parsed, r.Length = c.parsed, c.length
 		if !strings.HasSuffix(c.name, ", without a Content-Type") {
-			r.Header.(lines)["Content-Type"] = []string{"application/json"}
+			r.Header.(http.Header)["Content-Type"] = []string{"application/json"}
 		}
 		if c.coding != "" {
-			r.Header.(lines)["Content-Encoding"] = []string{c.coding}
+			r.Header.(http.Header)["Content-Encoding"] = []string{c.coding}
 		}
 		if got := admissionCode(t, setup(t, protocol.Config{Limits: protocol.Limits{RequestBody: 100}}).guard.Admit(t.Context(), r, scope)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -299,7 +299,7 @@ func TestNotationOfAFormIsNotABody(t *testing.T) {
 		r := post(strings.NewReader(c.body))
 		r.Parsed, r.Length = parsed{form: values("a", "1")}, c.length
 		if c.key.String() == "event ID" && !strings.HasSuffix(c.name, "in the header") {
-			delete(r.Header.(lines), "Idempotency-Key")
+			delete(r.Header.(http.Header), "Idempotency-Key")
 		}
 		a := setup(t, protocol.Config{Key: c.key}).guard.Admit(t.Context(), r, scope)
 		var body *protocol.Body

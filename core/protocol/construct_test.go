@@ -24,7 +24,7 @@ func request(key string) protocol.Request {
 
 func TestConstructorsRefuseInvalidConfigurations(t *testing.T) {
 	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{})
+	guard := setup(t, protocol.Config{}).guard
 	for name, c := range map[string]struct {
 		of   func() (*protocol.Guard, error)
 		says string
@@ -68,7 +68,7 @@ func TestListsOfAConfigAreCopied(t *testing.T) {
 	lists := func(c protocol.Config) string {
 		return fmt.Sprint(c.Methods, c.Fingerprint.Omit, c.Fingerprint.Headers, c.Keep.Headers)
 	}
-	guard := newGuard(t, reprise.Config{}, cfg)
+	guard := setup(t, cfg).guard
 	t.Cleanup(func() { _ = guard.Close(context.WithoutCancel(t.Context())) })
 	want := lists(guard.Config())
 	for _, list := range [][]string{cfg.Methods, cfg.Fingerprint.Omit, cfg.Fingerprint.Headers, cfg.Keep.Headers} {
@@ -205,7 +205,7 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s: New: %v", name, err)
 		}
-		base := newGuard(t, reprise.Config{}, c.base)
+		base := setup(t, c.base).guard
 		between := must(base.With(func(c *protocol.Config) { c.Name = "between" }))
 		for _, from := range []*protocol.Guard{base, between} {
 			got, refused := from.With(c.change)
@@ -216,7 +216,7 @@ func TestWithAcceptsTheConfigurationsOfNew(t *testing.T) {
 			}
 		}
 	}
-	guard := newGuard(t, reprise.Config{}, offload)
+	guard := setup(t, offload).guard
 	other := must(guard.With(func(c *protocol.Config) {
 		if c.Offload.MaxBody != 256<<20 || c.Offload.MaxSpool != 4<<30 {
 			t.Errorf("a change sees %+v, want the defaults", c.Offload)

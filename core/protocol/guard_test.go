@@ -457,7 +457,7 @@ func TestBoundsOfAPolicyAreIncluded(t *testing.T) {
 // the framework, of which some end the process.
 func TestR44ScopeErrorThatPanics(t *testing.T) {
 	t.Parallel()
-	guard := newGuard(t, reprise.Config{}, protocol.Config{})
+	guard := setup(t, protocol.Config{}).guard
 	a := guard.Admit(t.Context(), protocol.Request{Method: "POST", Header: http.Header{"Idempotency-Key": {`"secret-key"`}}},
 		func() (string, error) { return "acme", (*tenantError)(nil) })
 	if a.Response.Status != 500 || a.Pass || a.Exchange != nil {

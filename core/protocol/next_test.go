@@ -19,13 +19,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// unreadable is a store whose records this release does not know.
-type unreadable struct{ store.Store }
-
-func (unreadable) Claim(context.Context, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, store.ErrCorrupt
-}
-
 // emptyBlobs has no blob.
 type emptyBlobs struct{}
 
@@ -148,7 +141,7 @@ func TestNextOfIsTheAnswerOfTheGuard(t *testing.T) {
 			var st store.Store = records
 			rec, err := records.Inspect(t.Context(), id)
 			if state == store.StateUnreadable {
-				st, rec = unreadable{records}, store.Record{ID: id, State: state, Fence: 1}
+				st, rec = unclaimed(store.ErrCorrupt), store.Record{ID: id, State: state, Fence: 1}
 			}
 			found := &rec
 			if err != nil {
