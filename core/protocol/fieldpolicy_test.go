@@ -195,15 +195,6 @@ func TestFilterDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkFilter(b *testing.B) {
-	var p fieldPolicy
-	dst := make([]Field, 0, len(sampleFields))
-	b.ReportAllocs()
-	for b.Loop() {
-		p.filter(dst, sampleFields)
-	}
-}
-
 // Of a header map that outer layers share, the changes from inside are kept, in a form
 // that makes the same changes to the header of another request.
 func TestR13OnlyWhatTheHandlerChangedIsKept(t *testing.T) {

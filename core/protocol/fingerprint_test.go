@@ -277,22 +277,6 @@ func upperASCII(s string) string {
 	return string(b)
 }
 
-func BenchmarkFingerprint(b *testing.B) {
-	r := &Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": {"application/json"}}}
-	for name, size := range map[string]int{"64B": 64, "64KiB": 64 << 10} {
-		body := make([]byte, size)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				if _, err := DefaultFingerprint(r, uuid, body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func jsonRequest(contentType ...string) Request {
 	return Request{Method: "POST", Path: "/orders", Header: lines{"Content-Type": contentType}}
 }

@@ -184,17 +184,3 @@ func FuzzKey(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkKey(b *testing.B) {
-	g := keyGrammar{max: defaultKeyLimit}
-	for name, line := range map[string]string{"bare": uuid, "quoted": `"` + uuid + `"`, "parameters": `"` + uuid + `";v=1`} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := g.parse(line); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -221,11 +221,3 @@ func FuzzProblem(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkProblem(b *testing.B) {
-	ps := setupProblems()
-	b.ReportAllocs()
-	for b.Loop() {
-		ps.answer(CodeInProgress)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,16 +137,4 @@ func sameNumber(a, b string) (same, decided bool) {
 	x, okX := new(big.Rat).SetString(a)
 	y, okY := new(big.Rat).SetString(b)
 	return okX && okY && x.Cmp(y) == 0, okX && okY
-}
-
-func BenchmarkJSON(b *testing.B) {
-	body := []byte(`{"sku":"tea","quantity":2,"price":{"amount":12.50,"currency":"EUR"},"tags":["a","b"]}`)
-	out := slices.Grow([]byte(nil), 4*len(body))
-	b.ReportAllocs()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		if _, ok := AppendJSON(out, body); !ok {
-			b.Fatal("no canonical form")
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime/multipart"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -63,23 +62,5 @@ func standardParts(body []byte) ([]string, error) {
 			return nil, err
 		}
 		list = append(list, string(content))
-	}
-}
-
-func BenchmarkForm(b *testing.B) {
-	part := "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n"
-	for name, body := range map[string]string{"10,000 parts": strings.Repeat(part, 10_000) + "--b--", "a part of 1 MiB": "--b\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b--"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(body)))
-			digest, text, buf := sha256.New(), []byte(body), []byte(nil)
-			for b.Loop() {
-				var form Form
-				if !form.Parse(text, "b") {
-					b.Fatal("not a form")
-				}
-				buf = form.Write(digest, buf)
-			}
-		})
 	}
 }

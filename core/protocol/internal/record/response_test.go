@@ -429,23 +429,3 @@ func FuzzStored(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkStored(b *testing.B) {
-	s := stored{Status: 201, Fields: sampleFields, Body: make([]byte, 256)}
-	payload := Append(nil, &s)
-	b.Run("encode", func(b *testing.B) {
-		dst := make([]byte, 0, s.Size())
-		b.ReportAllocs()
-		for b.Loop() {
-			dst = Append(dst[:0], &s)
-		}
-	})
-	b.Run("decode", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := Decode[Field](payload); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
