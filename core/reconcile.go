@@ -36,9 +36,6 @@ type ReconcileConfig struct {
 	// Limit is how many records a round asks about: 1 to [store.MaxPage]. Default 100.
 	Limit int
 
-	// Concurrency is how many questions are asked at once. Default 4.
-	Concurrency int
-
 	// Timeout bounds each call: of ask, and of the store. Default 10 s; 1 ms to 10 years.
 	Timeout time.Duration
 
@@ -121,7 +118,7 @@ func Reconcile(ctx context.Context, st store.Store, ask func(ctx context.Context
 		return Reconciled{}, fmt.Errorf("reprise: list records to reconcile: %w", err)
 	}
 	x.done.Next = page.Next
-	room := make(chan struct{}, c.Concurrency)
+	room := make(chan struct{}, questionsAtOnce)
 	var asking sync.WaitGroup
 	for _, r := range page.Records {
 		room <- struct{}{}
@@ -141,15 +138,14 @@ func Reconcile(ctx context.Context, st store.Store, ask func(ctx context.Context
 	return x.done, errors.Join(x.errs...)
 }
 
+// questionsAtOnce is how many questions of a round are asked at once.
+const questionsAtOnce = 4
+
 // complete fills in the defaults and reports the first field that is out of its range,
 // as [store.ErrInvalid]. The store checks the others.
 func (c *ReconcileConfig) complete() error {
 	orDefault(&c.Limit, 100)
-	orDefault(&c.Concurrency, 4)
 	orDefault(&c.Timeout, 10*time.Second)
-	if c.Concurrency < 1 {
-		return fmt.Errorf("%w: ReconcileConfig.Concurrency is %d, want at least 1", store.ErrInvalid, c.Concurrency)
-	}
 	return bounds.Duration("ReconcileConfig.Timeout", c.Timeout)
 }
 

@@ -173,7 +173,7 @@ func TestReconcileReportsFailures(t *testing.T) {
 	}
 }
 
-// Rounds of few records, at their bound of concurrency, reach every record.
+// Rounds of few records, four questions at once, reach every record.
 func TestReconcileIsBounded(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		b := setup(t, reprise.Config{})
@@ -182,7 +182,7 @@ func TestReconcileIsBounded(t *testing.T) {
 			b.unknown(t, order(fmt.Sprint("k", i)))
 		}
 		running, most := 0, 0
-		c := reprise.ReconcileConfig{Limit: 10, Concurrency: 3}
+		c := reprise.ReconcileConfig{Limit: 10}
 		asked := map[store.ID]int{}
 		var mu sync.Mutex
 		for rounds := 0; rounds == 0 || c.After != ""; rounds++ {
@@ -203,8 +203,8 @@ func TestReconcileIsBounded(t *testing.T) {
 			}
 			c.After = round.Next
 		}
-		if len(asked) != records || most != 3 {
-			t.Errorf("asked about %d of %d records, %d at once, want 3", len(asked), records, most)
+		if len(asked) != records || most != 4 {
+			t.Errorf("asked about %d of %d records, %d at once, want 4", len(asked), records, most)
 		}
 	})
 }
@@ -221,16 +221,16 @@ func TestReconcileEndsWithItsContext(t *testing.T) {
 		round, err := reprise.Reconcile(ctx, b.store.Store, func(ctx context.Context, _ store.Record) (*store.Resolution, error) {
 			stop(errStop)
 			return executed, nil
-		}, reprise.ReconcileConfig{Limit: 5, Concurrency: 1})
+		}, reprise.ReconcileConfig{Limit: 5})
 		wantError(t, "Reconcile", err, errStop)
-		if round.Next != "" || round.Executed+round.Failed != 1 {
+		if asked := round.Executed + round.Failed; round.Next != "" || asked < 1 || asked > 4 {
 			t.Errorf("%+v", round)
 		}
 		if _, err := reprise.Reconcile(ctx, b.store.Store, answering(executed, nil), reprise.ReconcileConfig{}); err == nil {
 			t.Error("a round with an ended context succeeds")
 		}
-		if round := b.reconcile(t, executed, reprise.ReconcileConfig{}); round.Executed < 8 {
-			t.Errorf("%+v", round)
+		if rest := b.reconcile(t, executed, reprise.ReconcileConfig{}); rest.Executed != 9-round.Executed {
+			t.Errorf("%+v, and then %+v", round, rest)
 		}
 	})
 }
@@ -259,15 +259,14 @@ func TestReconcileRefusesAnInvalidCall(t *testing.T) {
 			ask    func(context.Context, store.Record) (*store.Resolution, error)
 			config reprise.ReconcileConfig
 		}{
-			"no function":          {records, nil, reprise.ReconcileConfig{}},
-			"no inspector":         {&hooked{Store: records}, answering(nil, nil), reprise.ReconcileConfig{}},
-			"negative limit":       {records, answering(nil, nil), reprise.ReconcileConfig{Limit: -1}},
-			"limit too large":      {records, answering(nil, nil), reprise.ReconcileConfig{Limit: store.MaxPage + 1}},
-			"negative concurrency": {records, answering(nil, nil), reprise.ReconcileConfig{Concurrency: -1}},
-			"negative timeout":     {records, answering(nil, nil), reprise.ReconcileConfig{Timeout: -1}},
-			"negative age":         {records, answering(nil, nil), reprise.ReconcileConfig{OlderThan: -1}},
-			"a foreign cursor":     {records, answering(nil, nil), reprise.ReconcileConfig{After: "elsewhere"}},
-			"a bad label":          {records, answering(nil, nil), reprise.ReconcileConfig{Label: "\n"}},
+			"no function":      {records, nil, reprise.ReconcileConfig{}},
+			"no inspector":     {&hooked{Store: records}, answering(nil, nil), reprise.ReconcileConfig{}},
+			"negative limit":   {records, answering(nil, nil), reprise.ReconcileConfig{Limit: -1}},
+			"limit too large":  {records, answering(nil, nil), reprise.ReconcileConfig{Limit: store.MaxPage + 1}},
+			"negative timeout": {records, answering(nil, nil), reprise.ReconcileConfig{Timeout: -1}},
+			"negative age":     {records, answering(nil, nil), reprise.ReconcileConfig{OlderThan: -1}},
+			"a foreign cursor": {records, answering(nil, nil), reprise.ReconcileConfig{After: "elsewhere"}},
+			"a bad label":      {records, answering(nil, nil), reprise.ReconcileConfig{Label: "\n"}},
 		} {
 			round, err := reprise.Reconcile(t.Context(), c.st, c.ask, c.config)
 			if !errors.Is(err, store.ErrInvalid) || round != (reprise.Reconciled{}) {
