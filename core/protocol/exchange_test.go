@@ -14,12 +14,6 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-func setupAtomic(t *testing.T, cfg protocol.Config) (*bench, *transacting) {
-	t.Helper()
-	store := atomically(memstore.New())
-	return setupOver(t, store, cfg), store
-}
-
 func (b *bench) finish(key string, c protocol.Captured) protocol.Reply {
 	b.t.Helper()
 	a := b.admit(key, "body")
@@ -56,42 +50,51 @@ func TestEffectsOfAFailureAreRolledBack(t *testing.T) {
 		"401, not kept":     {protocol.Captured{Status: 401}, nil},
 		"one that is large": {protocol.Captured{Status: 200, Body: make([]byte, 11)}, nil},
 	} {
-		b, store := setupAtomic(t, protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 10}})
-		b.finish("k", c.captured)
+		store := atomically(memstore.New())
+		setupOver(t, store, protocol.Config{Preset: reprise.AtMostOnce, Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c.captured)
 		if !slices.Equal(store.discarded, c.want) {
 			t.Errorf("%s: discarded %v, want %v", name, store.discarded, c.want)
 		}
 	}
 }
 
+// What the client of a transactional policy gets follows from the end of its transaction.
 // A success whose effects were rolled back never leaves as one; a failure does, and so
 // does a response that has left already.
-func TestRolledBackSuccessDoesNotLeave(t *testing.T) {
+func TestRepliesOfATransactionalPolicy(t *testing.T) {
 	t.Parallel()
+	limits := protocol.Limits{ResponseBody: 10}
 	for name, c := range map[string]struct {
+		end      error // of the transaction
 		captured protocol.Captured
 		want     protocol.Code
+		rolls    int
 	}{
-		"a cut success":           {protocol.Captured{Status: 200, Cut: true}, protocol.CodeNotApplied},
-		"a cut redirect":          {protocol.Captured{Status: 399, Cut: true}, protocol.CodeNotApplied},
-		"a cut failure":           {protocol.Captured{Status: 400, Cut: true}, ""},
-		"one that was sent":       {protocol.Captured{Status: 200, Cut: true, Sent: true}, ""},
-		"a panic":                 {protocol.Captured{Panicked: true}, ""},
-		"a failure":               {protocol.Captured{Status: 500}, ""},
-		"a large success":         {protocol.Captured{Status: 200, Body: make([]byte, 11)}, protocol.CodeResponseTooLarge},
-		"a large one, cut":        {protocol.Captured{Status: 200, Oversize: true, Cut: true}, ""},
-		"a large one, sent":       {protocol.Captured{Status: 200, Oversize: true, Sent: true}, ""},
-		"a large one, panicked":   {protocol.Captured{Oversize: true, Panicked: true}, ""},
-		"as large as can be kept": {protocol.Captured{Status: 200, Body: make([]byte, 10)}, ""},
+		"committed":               {nil, protocol.Captured{Status: 201}, "", 0},
+		"as large as can be kept": {nil, protocol.Captured{Status: 200, Body: make([]byte, 10)}, "", 0},
+		"a failure":               {nil, protocol.Captured{Status: 503}, "", 1},
+		"a panic":                 {nil, protocol.Captured{Panicked: true}, "", 1},
+		"a cut success":           {nil, protocol.Captured{Status: 200, Cut: true}, protocol.CodeNotApplied, 1},
+		"a cut redirect":          {nil, protocol.Captured{Status: 399, Cut: true}, protocol.CodeNotApplied, 1},
+		"a cut failure":           {nil, protocol.Captured{Status: 400, Cut: true}, "", 1},
+		"one that was sent":       {nil, protocol.Captured{Status: 200, Cut: true, Sent: true}, "", 1},
+		"a large success":         {nil, protocol.Captured{Status: 200, Body: make([]byte, 11)}, protocol.CodeResponseTooLarge, 1},
+		"a large one, cut":        {nil, protocol.Captured{Status: 200, Oversize: true, Cut: true}, "", 1},
+		"a large one, sent":       {nil, protocol.Captured{Status: 200, Oversize: true, Sent: true}, "", 1},
+		"a large one, panicked":   {nil, protocol.Captured{Oversize: true, Panicked: true}, "", 1},
+		"rolled back":             {store.ErrNotApplied, protocol.Captured{Status: 201}, protocol.CodeNotApplied, 0},
+		"undecided":               {store.ErrUnknown, protocol.Captured{Status: 201}, protocol.CodeStoreUnavailable, 0},
+		"ended by the handler":    {store.ErrMisconfigured, protocol.Captured{Status: 201}, protocol.CodeOutcomeUnknown, 0},
 	} {
-		b, _ := setupAtomic(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}})
-		if got := replyCode(t, b.finish("k", c.captured)); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		st := &transacting{Store: memstore.New(), end: c.end}
+		b := setupOver(t, st, protocol.Config{Limits: limits})
+		if got := replyCode(t, b.finish("k", c.captured)); got != c.want || st.rolledBack != c.rolls {
+			t.Errorf("%s: %q after %d rollbacks, want %q after %d", name, got, st.rolledBack, c.want, c.rolls)
 		}
 	}
 	// Without a transaction, the client gets the handler's own response.
 	for _, c := range []protocol.Captured{{Status: 200, Cut: true}, {Status: 200, Oversize: true}} {
-		if reply := setup(t, protocol.Config{Limits: protocol.Limits{ResponseBody: 10}}).finish("k", c); reply.Replace {
+		if reply := setup(t, protocol.Config{Limits: limits}).finish("k", c); reply.Replace {
 			t.Errorf("%+v is replaced by %d", c, reply.Response.Status)
 		}
 	}
@@ -114,41 +117,6 @@ func TestR36OmittedBodyThatIsEmpty(t *testing.T) {
 	}
 }
 
-// What the client of a transactional policy gets follows from the end of its transaction.
-func TestRepliesOfATransactionalPolicy(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		end      error
-		captured protocol.Captured
-		want     protocol.Code
-		rolls    int
-	}{
-		"committed":            {nil, protocol.Captured{Status: 201}, "", 0},
-		"a failure":            {nil, protocol.Captured{Status: 503}, "", 1},
-		"a cut success":        {nil, protocol.Captured{Status: 200, Cut: true}, protocol.CodeNotApplied, 1},
-		"a large success":      {nil, protocol.Captured{Status: 200, Body: make([]byte, 11)}, protocol.CodeResponseTooLarge, 1},
-		"rolled back":          {store.ErrNotApplied, protocol.Captured{Status: 201}, protocol.CodeNotApplied, 0},
-		"undecided":            {store.ErrUnknown, protocol.Captured{Status: 201}, protocol.CodeStoreUnavailable, 0},
-		"ended by the handler": {store.ErrMisconfigured, protocol.Captured{Status: 201}, protocol.CodeOutcomeUnknown, 0},
-	} {
-		st := &transacting{Store: memstore.New(), end: c.end}
-		guard, err := protocol.New(st, protocol.Config{Transactional: true, Limits: protocol.Limits{ResponseBody: 10}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lease := guard.Engine().Config().Lease; lease != 10*time.Second {
-			t.Errorf("the default lease is %v, want 10s", lease)
-		}
-		b := &bench{t, guard}
-		if got := replyCode(t, b.finish("k", c.captured)); got != c.want || st.rolledBack != c.rolls {
-			t.Errorf("%s: %q after %d rollbacks, want %q after %d", name, got, st.rolledBack, c.want, c.rolls)
-		}
-		if err := guard.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A policy cannot promise what its store, or another field of it, does not allow.
 func TestTransactionalPolicyIsRefused(t *testing.T) {
 	t.Parallel()
@@ -166,9 +134,11 @@ func TestTransactionalPolicyIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want an error that says %q", name, err, c.says)
 		}
 	}
-	own, err := protocol.New(able, protocol.Config{Transactional: true, Engine: reprise.Config{Lease: time.Minute}})
-	if err != nil || own.Engine().Config().Lease != time.Minute {
-		t.Errorf("a lease of its own: %v", err)
+	for own, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
+		guard := must(protocol.New(able, protocol.Config{Transactional: true, Engine: reprise.Config{Lease: own}}))
+		if lease := guard.Engine().Config().Lease; lease != want {
+			t.Errorf("the lease is %v with %v in the configuration, want %v", lease, own, want)
+		}
 	}
 }
 
