@@ -50,12 +50,12 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	client := labtest.RedisClient(t, addr)
 	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
 	var fits, longer store.ClaimRequest
-	redisEventually(t, "the replica confirms", func() bool {
+	labtest.Eventually(t, "the replica confirms", func() bool {
 		fits, longer = redisClaim(), redisClaim()
 		_, err := st.Claim(t.Context(), fits)
 		return err == nil
 	})
-	redisEventually(t, "the replica confirms again", func() bool {
+	labtest.Eventually(t, "the replica confirms again", func() bool {
 		_, err := st.Claim(t.Context(), longer)
 		return err == nil
 	})
@@ -77,7 +77,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	}
 	completes := func(r store.ClaimRequest, payload string) { // a busy machine may confirm late
 		t.Helper()
-		redisEventually(t, "a completion succeeds", func() bool { return redisComplete(t, st, r, payload) == nil })
+		labtest.Eventually(t, "a completion succeeds", func() bool { return redisComplete(t, st, r, payload) == nil })
 	}
 	completes(fits, strings.Repeat("a", passes))
 	answer := strings.Repeat("b", refused)
