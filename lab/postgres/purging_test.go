@@ -53,11 +53,11 @@ func TestPostgresPurgesWhileAnEngineUsesIt(t *testing.T) {
 			f := pgSetup(t, servers.SharedPostgres(t))
 			var log pgLog
 			f.Config.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			f.Config.Purge.Every = -1
+			f.Config.PurgeEvery = -1
 			f.pgExpired(t, 5)
 			off, _ := store.As[store.Maintainer](open(f))
 			off.Maintain(t.Context()) // returns
-			f.Config.Purge.Every = time.Second
+			f.Config.PurgeEvery = time.Second
 			st := open(f)
 			if n := f.left(t); n != 5 {
 				t.Errorf("%d of 5 records are left before there is an engine", n)

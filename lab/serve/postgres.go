@@ -25,9 +25,7 @@ func openPostgres(ctx context.Context, b *Backend, o StoreOptions) error {
 }
 
 func postgresConfig(o StoreOptions) reprisepg.Config {
-	c := reprisepg.Config{Schema: o.Schema, TxTimeout: o.TxTimeout}
-	c.Purge.Every = -1 // Options.Purge says when to purge, for every store
-	return c
+	return reprisepg.Config{Schema: o.Schema, TxTimeout: o.TxTimeout, PurgeEvery: -1} // Options.Purge says when to purge, for every store
 }
 
 // pool returns the pool of the backend, which it opens when it is first asked for.

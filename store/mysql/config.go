@@ -1,20 +1,17 @@
 package reprisemysql
 
 import (
-	"cmp"
 	"log/slog"
-	"regexp"
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
 
 // The values that a zero [Config] stands for.
 const (
-	DefaultTable      = "reprise_records"
-	DefaultTxTimeout  = time.Minute
-	DefaultPurgeEvery = time.Minute
+	DefaultTable      = sqlstore.DefaultTable
+	DefaultTxTimeout  = sqlstore.DefaultTxTimeout
+	DefaultPurgeEvery = sqlstore.DefaultPurgeEvery
 )
 
 // Config says where the records are. The zero value is the default of every field.
@@ -39,30 +36,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,49}$`)
-
-// purgeBatch is how many records a purge deletes in one transaction, which others wait
-// for.
-const (
-	purgeBatch   = 500
-	purgeTimeout = 30 * time.Second
-)
-
 // options returns c with its defaults filled in, or an ErrInvalid that names the first
 // invalid field.
 func (c Config) options() (sqlstore.Options, error) {
-	o := sqlstore.Options{
-		Table:  cmp.Or(c.Table, DefaultTable),
-		Purge:  upkeep.Pace{Every: cmp.Or(c.PurgeEvery, DefaultPurgeEvery), Batch: purgeBatch, Timeout: purgeTimeout},
-		Logger: cmp.Or(c.Logger, slog.Default()),
-	}
-	switch timeout := cmp.Or(c.TxTimeout, DefaultTxTimeout); {
-	case !identifier.MatchString(o.Table):
-		return o, dialect.Invalid("Config.Table %q: want at most 50 bytes: a letter or underscore, then letters, digits and _", o.Table)
-	case timeout < time.Second || timeout > 24*time.Hour:
-		return o, dialect.Invalid("Config.TxTimeout %v: want 1s to 24h", timeout)
-	case o.Purge.Every >= 0 && o.Purge.Every < time.Second:
-		return o, dialect.Invalid("Config.PurgeEvery %v: want 1s or more, or a negative duration for no purge", o.Purge.Every)
-	}
-	return o, nil
+	return sqlstore.Fill(dialect.Name, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
 }

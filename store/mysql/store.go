@@ -1,7 +1,6 @@
 package reprisemysql
 
 import (
-	"cmp"
 	"database/sql"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -46,7 +45,7 @@ func New(db *sql.DB, c Config) (*Store, error) {
 		return nil, err
 	}
 	if db == nil {
-		return nil, dialect.Invalid("the *sql.DB is nil")
+		return nil, sqlstore.Invalid(dialect.Name, "the *sql.DB is nil")
 	}
 	pool := sqlstore.NewPool(db, &dialect)
 	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewDirect(pool, &dialect))
@@ -56,13 +55,13 @@ func New(db *sql.DB, c Config) (*Store, error) {
 	if conns > 0 {
 		turns = &slots.Slots{Limit: max(1, conns-spare)}
 	}
-	return &Store{sqlstore.NewStore(t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))), t}, nil
+	return &Store{sqlstore.NewStore(t, t.Transactions(turns)), t}, nil
 }
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
 func (s *Store) Transacts() error {
 	if s.table.DB.Stats().MaxOpenConnections == 1 {
-		return dialect.Invalid("the pool has one connection, which a handler's transaction would keep from every claim; call SetMaxOpenConns with 10 or more")
+		return sqlstore.Invalid(dialect.Name, "the pool has one connection, which a handler's transaction would keep from every claim; call SetMaxOpenConns with 10 or more")
 	}
 	return nil
 }

@@ -15,18 +15,19 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.Logger == nil {
+	if c.Schema != DefaultSchema || c.Table != DefaultTable || c.TxTimeout != DefaultTxTimeout || c.PurgeEvery != DefaultPurgeEvery || c.Logger == nil {
 		t.Errorf("defaults: %+v", c)
 	}
 }
 
 // TestConfigAtItsBounds: the longest names, and the shortest and the longest transaction
-// are accepted.
+// are accepted, and the shortest pause of the purge.
 func TestConfigAtItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{
 		{Schema: strings.Repeat("s", 63), Table: strings.Repeat("t", 50), TxTimeout: time.Second},
-		{TxTimeout: 24 * time.Hour},
+		{TxTimeout: 24 * time.Hour, PurgeEvery: time.Second},
+		{PurgeEvery: -1},
 	} {
 		if _, err := c.options(); err != nil {
 			t.Errorf("%+v: %v", c, err)
@@ -46,6 +47,7 @@ func TestConfigIsRefusedWhereItCannotWork(t *testing.T) {
 		"TxTimeout too short":   {TxTimeout: time.Second - 1},
 		"TxTimeout too long":    {TxTimeout: 25 * time.Hour},
 		"TxTimeout is negative": {TxTimeout: -time.Second},
+		"purge too often":       {PurgeEvery: time.Second - 1},
 	} {
 		if _, err := c.options(); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)

@@ -1,7 +1,6 @@
 package reprisesqlite
 
 import (
-	"cmp"
 	"database/sql"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -46,18 +45,18 @@ func New(db *sql.DB, c Config) (*Store, error) {
 		return nil, err
 	}
 	if db == nil {
-		return nil, dialect.Invalid("the *sql.DB is nil")
+		return nil, sqlstore.Invalid(dialect.Name, "the *sql.DB is nil")
 	}
 	turns := &slots.Slots{Limit: 1} // the file has one writer
 	pool := sqlstore.NewPool(db, &dialect)
 	t := sqlstore.NewTable(pool, &dialect, o, sqlstore.NewSerial(pool, &dialect, turns))
-	return &Store{sqlstore.NewStore(t, t.Transactions(turns, cmp.Or(c.TxTimeout, DefaultTxTimeout))), t}, nil
+	return &Store{sqlstore.NewStore(t, t.Transactions(turns)), t}, nil
 }
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
 func (s *Store) Transacts() error {
 	if s.table.DB.Stats().MaxOpenConnections == 1 {
-		return dialect.Invalid("the pool has one connection, which a handler's transaction would keep from every replay; call SetMaxOpenConns with 4 or more")
+		return sqlstore.Invalid(dialect.Name, "the pool has one connection, which a handler's transaction would keep from every replay; call SetMaxOpenConns with 4 or more")
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ const savepoint = "reprise_attempt"
 const backTimeout = 2 * time.Second
 
 // Transactions returns the transactions of handlers, of which s bounds the number.
-func (t *Table) Transactions(s *slots.Slots, timeout time.Duration) *lazytx.Transactions {
+func (t *Table) Transactions(s *slots.Slots) *lazytx.Transactions {
+	timeout := t.Options.TxTimeout
 	begin := append(t.Dialect.Begin(timeout), "SAVEPOINT "+savepoint)
 	return &lazytx.Transactions{
 		Name: t.Dialect.Name, Timeout: timeout, Slots: s,

@@ -181,7 +181,7 @@ func (t *Table) parseCursor(text string) ([]byte, error) {
 	position, found := strings.CutPrefix(text, t.cursorPrefix())
 	after, err := hex.DecodeString(position)
 	if !found || err != nil || len(after) == 0 {
-		return nil, t.Dialect.Invalid("Query.After is not a cursor of the table %s; start the listing again", t.Options.Table)
+		return nil, Invalid(t.Dialect.Name, "Query.After is not a cursor of the table %s; start the listing again", t.Options.Table)
 	}
 	return after, nil
 }

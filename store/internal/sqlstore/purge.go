@@ -5,17 +5,13 @@ import (
 	"log/slog"
 	"slices"
 	"time"
-)
 
-// maxPurge is the largest number of records that one call deletes or empties.
-const maxPurge = 100_000
+	"github.com/reprise-go/reprise/store/internal/upkeep"
+)
 
 // Purge deletes records that have expired, and empties those whose payload is no longer
 // replayed.
 func (t *Table) Purge(ctx context.Context, limit int) (int, error) {
-	if limit < 1 || limit > maxPurge {
-		return 0, t.Dialect.Invalid("purge of %d records: want 1 to %d", limit, maxPurge)
-	}
 	purged := 0
 	err := t.Write(ctx, "purge", func(ctx context.Context, on Conn) error {
 		now, err := t.now(ctx, on)
@@ -94,12 +90,7 @@ func (t *Table) now(ctx context.Context, on Conn) (now int64, err error) {
 
 // Maintain calls purge at the pace of the store until ctx ends.
 func (t *Table) Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error)) {
-	pace := t.Options.Purge
-	pace.Purge(ctx, func(ctx context.Context) (int, error) {
-		bounded, cancel := context.WithTimeout(ctx, pace.Timeout)
-		defer cancel()
-		return purge(bounded, pace.Batch)
-	}, func(err error) {
+	upkeep.Purge(ctx, t.Options.PurgeEvery, purge, func(err error) {
 		if failures, due := t.purgeFailed.Count(); due {
 			t.Options.Logger.LogAttrs(ctx, slog.LevelError, "reprise: purge failed",
 				slog.String("store", t.Dialect.Name), slog.Int("failures", failures), slog.Any("error", err))

@@ -94,8 +94,14 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	return s.records.Resolve(ctx, id, r)
 }
 
+// maxPurge is the largest number of records that one call deletes or empties.
+const maxPurge = 100_000
+
 // Purge implements [store.Purger], for a limit of 1 to 100,000 records.
 func (s *Store) Purge(ctx context.Context, limit int) (purged int, err error) {
+	if limit < 1 || limit > maxPurge {
+		return 0, Invalid(s.transactions.Name, "purge of %d records: want 1 to %d", limit, maxPurge)
+	}
 	return s.records.Purge(ctx, limit)
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -16,13 +15,6 @@ import (
 	"github.com/reprise-go/reprise/store/internal/slots"
 	"github.com/reprise-go/reprise/store/internal/upkeep"
 )
-
-// Options is the configuration of a store, with every default filled in.
-type Options struct {
-	Table  string
-	Purge  upkeep.Pace
-	Logger *slog.Logger
-}
 
 // Table is the table of the records, with the operations that all stores over it share.
 type Table struct {
@@ -245,7 +237,7 @@ func (t *Table) lost(op string) error {
 	return fmt.Errorf("%w: %s: %s: another owner has the record, or there is none", store.ErrLeaseLost, t.Dialect.Name, op)
 }
 
-// Invalid is the error for an argument of the caller.
-func (d *Dialect) Invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", store.ErrInvalid, d.Name, fmt.Sprintf(format, args...))
+// Invalid is the error for an argument of the caller. db is the name of the database.
+func Invalid(db, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", store.ErrInvalid, db, fmt.Sprintf(format, args...))
 }

@@ -3,29 +3,29 @@
 package upkeep
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
 )
 
-// Pace says how [Pace.Purge] purges.
-type Pace struct {
-	Every   time.Duration // from one round to the next; negative: never
-	Batch   int           // how many records one statement deletes or empties
-	Pause   time.Duration // between two statements of one round; 0: as long as the first of the two took
-	Timeout time.Duration // the longest that one statement may take
-}
+const (
+	// batch is how many records one call deletes or empties, which others wait for.
+	batch = 500
 
-// Purge starts a round about every p.Every until ctx ends. The first round starts at a
-// random time within that, so that processes that start together do not purge together. A
-// round calls purge until it changes fewer records than p.Batch. failed gets the errors
-// of rounds.
-func (p Pace) Purge(ctx context.Context, purge func(context.Context) (int, error), failed func(error)) {
-	if p.Every < 0 {
+	// longest bounds one call.
+	longest = 30 * time.Second
+)
+
+// Purge starts a round about every so often until ctx ends, or none if every is negative.
+// The first round starts at a random time within that, so that processes that start
+// together do not purge together. A round calls purge until it changes fewer records than
+// its limit; it pauses between two calls for as long as the first of them took. failed
+// gets the errors of rounds.
+func Purge(ctx context.Context, every time.Duration, purge func(ctx context.Context, limit int) (int, error), failed func(error)) {
+	if every < 0 {
 		return
 	}
-	timer := time.NewTimer(rand.N(p.Every)) //nolint:gosec // jitter needs no secrecy
+	timer := time.NewTimer(rand.N(every)) //nolint:gosec // jitter needs no secrecy
 	defer timer.Stop()
 	for {
 		select {
@@ -33,24 +33,26 @@ func (p Pace) Purge(ctx context.Context, purge func(context.Context) (int, error
 			return
 		case <-timer.C:
 		}
-		if err := p.round(ctx, purge); err != nil && ctx.Err() == nil {
+		if err := round(ctx, purge); err != nil && ctx.Err() == nil {
 			failed(err)
 		}
-		timer.Reset(p.Every - p.Every/10 + rand.N(p.Every/5)) //nolint:gosec // as above
+		timer.Reset(every - every/10 + rand.N(every/5)) //nolint:gosec // as above
 	}
 }
 
-func (p Pace) round(ctx context.Context, purge func(context.Context) (int, error)) error {
+func round(ctx context.Context, purge func(context.Context, int) (int, error)) error {
 	for {
 		start := time.Now()
-		purged, err := purge(ctx)
-		if err != nil || purged < p.Batch {
+		bounded, cancel := context.WithTimeout(ctx, longest)
+		purged, err := purge(bounded, batch)
+		cancel()
+		if err != nil || purged < batch {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(cmp.Or(p.Pause, time.Since(start))):
+		case <-time.After(time.Since(start)):
 		}
 	}
 }

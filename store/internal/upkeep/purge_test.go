@@ -23,7 +23,7 @@ func TestPurgeKeepsItsPace(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), rounds*time.Hour)
 		defer stop()
 		start := time.Now()
-		Pace{Every: time.Hour, Batch: 1}.Purge(ctx, func(context.Context) (int, error) {
+		Purge(ctx, time.Hour, func(context.Context, int) (int, error) {
 			starts = append(starts, time.Now())
 			return 0, errFailed
 		}, func(err error) {
@@ -63,7 +63,7 @@ func TestPurgeKeepsProcessesApart(t *testing.T) {
 		)
 		for range 100 {
 			processes.Go(func() {
-				Pace{Every: time.Minute, Batch: 1}.Purge(ctx, func(context.Context) (int, error) {
+				Purge(ctx, time.Minute, func(context.Context, int) (int, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					thirds[time.Since(start)/(20*time.Second)]++
@@ -79,27 +79,27 @@ func TestPurgeKeepsProcessesApart(t *testing.T) {
 }
 
 // TestRoundPurgesAllThereIs: batch after batch, with a pause between them that is as long
-// as a batch took where none is set. The end of the context ends the pause, and is no
-// failure.
+// as a batch took. The end of the context ends the pause, and is no failure.
 func TestRoundPurgesAllThereIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for pause, want := range map[time.Duration]time.Duration{0: 3*time.Second + 2*time.Second, time.Minute: 3*time.Second + 2*time.Minute} {
-			batches, start := 0, time.Now()
-			err := Pace{Batch: 10, Pause: pause}.round(t.Context(), func(context.Context) (int, error) {
-				time.Sleep(time.Second)
-				batches++
-				return min(10, 29-10*(batches-1)), nil
-			})
-			if err != nil || batches != 3 || time.Since(start) != want {
-				t.Errorf("%d batches with pauses of %v in %v, %v; want 3 in %v", batches, pause, time.Since(start), err, want)
-			}
+		batches, start := 0, time.Now()
+		err := round(t.Context(), func(_ context.Context, limit int) (int, error) {
+			time.Sleep(time.Second)
+			batches++
+			return min(limit, 3*limit-1-limit*(batches-1)), nil
+		})
+		if err != nil || batches != 3 || time.Since(start) != 5*time.Second {
+			t.Errorf("%d batches in %v, %v; want 3 in 5s", batches, time.Since(start), err)
 		}
-		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 		defer stop()
-		start := time.Now()
-		Pace{Every: time.Second, Batch: 1, Pause: 24 * time.Hour}.Purge(ctx, func(context.Context) (int, error) { return 1, nil }, func(err error) { t.Error(err) })
-		if time.Since(start) != time.Hour {
+		start = time.Now()
+		Purge(ctx, time.Second, func(_ context.Context, limit int) (int, error) {
+			time.Sleep(2 * time.Second)
+			return limit, nil
+		}, func(err error) { t.Error(err) })
+		if time.Since(start) != 3*time.Second {
 			t.Errorf("it ended after %v", time.Since(start))
 		}
 	})
@@ -108,7 +108,7 @@ func TestRoundPurgesAllThereIs(t *testing.T) {
 // TestPurgeIsTurnedOff: by a negative pace.
 func TestPurgeIsTurnedOff(t *testing.T) {
 	t.Parallel()
-	Pace{Every: -1, Batch: 1}.Purge(t.Context(), func(context.Context) (int, error) { // returns
+	Purge(t.Context(), -1, func(context.Context, int) (int, error) { // returns
 		t.Error("it purges")
 		return 0, nil
 	}, func(err error) { t.Error(err) })

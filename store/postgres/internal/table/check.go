@@ -170,7 +170,7 @@ func (t *tableState) findings() []store.Finding {
 	list.add(t.others != "", store.Warning, "other-grants",
 		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
 	list.add(t.overdue > 0, store.Warning, "unpurged",
-		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.Purge turns them off, and delete what is due with reprise purge", t.overdue)
+		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.PurgeEvery turns them off, and delete what is due with reprise purge", t.overdue)
 	list.add(len(t.missing) > 0, store.Unsafe, "privileges", "the role lacks %s; give it what reprisepg.Grants returns", strings.Join(t.missing, ", "))
 	return list
 }

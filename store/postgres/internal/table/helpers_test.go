@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 func newTestTable(t *testing.T, db *sql.DB, logger *slog.Logger) *Table {
 	t.Helper()
 	r, err := New(wire.Database{SQL: db}, Options{
-		Schema: "public", Table: "reprise_records", Logger: logger,
+		Schema: "public", Options: sqlstore.Options{Table: "reprise_records", Logger: logger},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,14 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The longest names: PostgreSQL cuts identifiers at 63 bytes, and the longest suffix of
-// the table has 13.
-const (
-	MaxSchema = 63
-	MaxTable  = 50
-)
-
-// Names are the objects of the schema of one table, quoted.
+// Names are the objects of the schema of one table, quoted. PostgreSQL cuts identifiers
+// at 63 bytes, and the longest suffix of the table has 13.
 type Names struct {
 	schema              string // not quoted
 	table               string // not quoted, with the schema

@@ -7,9 +7,6 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// MaxPurge is the largest number of records that one statement deletes or empties.
-const MaxPurge = 100_000
-
 // Purge deletes records that have expired, and empties those whose payload is no longer
 // replayed. Any number of processes may purge at once: each skips records that another is
 // about to purge or to claim.
@@ -19,9 +16,6 @@ const MaxPurge = 100_000
 // the front reads all of them again. After a call that found fewer than limit, the next
 // one starts at the front.
 func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
-	if limit < 1 || limit > MaxPurge {
-		return 0, Invalid("purge of %d records: want 1 to %d", limit, MaxPurge)
-	}
 	from, last := t.purgeFrom.Load(), int64(0)
 	err = t.Use(ctx, "purge", func(ctx context.Context, c *connection) error {
 		return t.Dialect.Executed(c.Query(ctx, t.Statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
@@ -22,12 +21,11 @@ const Name = "postgres"
 
 // Options is the configuration, with every default filled in.
 type Options struct {
-	Schema, Table string
-	NoCombining   bool
-	TxTimeout     time.Duration
-	Accept        []string // codes of findings
-	Purge         upkeep.Pace
-	Logger        *slog.Logger
+	sqlstore.Options
+
+	Schema      string
+	NoCombining bool
+	Accept      []string // codes of findings
 }
 
 // Table is the table of the records, with the operations on it.
@@ -55,8 +53,8 @@ func New(db wire.Database, o Options) (*Table, error) {
 	t := &Table{Db: db, Options: o, Names: NewNames(o), Sender: wire.Sender{Logger: o.Logger}}
 	t.Statements = newStatements(&t.Names)
 	d := newDialect(&t.Names)
-	t.Table = sqlstore.NewTable(nil, d, sqlstore.Options{Table: t.Names.table, Purge: o.Purge, Logger: o.Logger},
-		&sqlstore.Direct{With: t.with, Dialect: d})
+	o.Table = t.Names.table
+	t.Table = sqlstore.NewTable(nil, d, o.Options, &sqlstore.Direct{With: t.with, Dialect: d})
 	t.Spare(t.Db.Use().Limit)
 	t.Own = own{t}
 	t.queue = newQueue(t)
@@ -76,9 +74,7 @@ func (t *Table) reportMissing(ctx context.Context, err error) {
 }
 
 // Invalid is the error for an argument of the caller.
-func Invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: postgres: %s", store.ErrInvalid, fmt.Sprintf(format, args...))
-}
+func Invalid(format string, args ...any) error { return sqlstore.Invalid(Name, format, args...) }
 
 // notReplicated is the error for a commit that no synchronous standby confirmed.
 func notReplicated(op string) error {
