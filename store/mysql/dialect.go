@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,52 +19,37 @@ import (
 // does; but a session can freeze it (SET timestamp), which SYSDATE reveals. NOW and
 // SYSDATE are in one time zone, so their difference is the age of the statement.
 var dialect = sqlstore.Dialect{
-	Name:    "mysql",
-	Clock:   started,
-	Timely:  "ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60",
-	Late:    started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
-	Guard:   guard,
-	Stale:   readOnly,
-	Hold:    " FOR UPDATE",
-	Wait:    " LOCK IN SHARE MODE",
-	Free:    " FOR UPDATE SKIP LOCKED",
-	Isolate: isolate,
-	Begin:   begin,
-	Back:    "SET SESSION autocommit = @reprise_autocommit, SESSION wait_timeout = @reprise_wait /*M!, SESSION max_statement_time = @reprise_statement */",
-	Undoes: func(_ driver.Conn, err error) bool {
-		number, ok := numberOf(err)
-		return ok && number == 1213 // deadlock
-	},
-	NoSavepoint: func(err error) bool {
-		number, ok := numberOf(err)
-		return ok && number == 1305
-	},
-	Quote:    func(name string) string { return "`" + name + "`" },
-	Steps:    steps,
-	Versions: "CREATE TABLE IF NOT EXISTS {migrations} (version INT NOT NULL PRIMARY KEY, applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = InnoDB",
-	Alone:    alone,
-	Missing: func(err error) bool {
-		number, ok := numberOf(err)
-		return ok && number == 1146
-	},
-	Done: func(err error) bool {
-		number, ok := numberOf(err)
-		return ok && (number == 1060 || number == 1061 || number == 1091) // the column or index exists, or is gone
-	},
-	DeleteDue: anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
-	UpdateDue: anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
-	DueBytes:  dueBytes,
-	Hasty:     "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
-	Told:      "LAST_INSERT_ID",
-	Taken: func(err error) bool {
-		number, ok := numberOf(err)
-		return ok && (number == 1062 || number == 1205 || number == 1048) // 1048: the fence is NULL, and the look says why
-	},
-	Classify: classify,
-	Retires:  retires,
-	ReadOnly: refused,
-	Lost:     lost,
-	Fits:     fits,
+	Name:        "mysql",
+	Clock:       started,
+	Timely:      "ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) < 60",
+	Late:        started + " + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))",
+	Guard:       guard,
+	Stale:       readOnly,
+	Hold:        " FOR UPDATE",
+	Wait:        " LOCK IN SHARE MODE",
+	Free:        " FOR UPDATE SKIP LOCKED",
+	Isolate:     isolate,
+	Begin:       begin,
+	Back:        "SET SESSION autocommit = @reprise_autocommit, SESSION wait_timeout = @reprise_wait /*M!, SESSION max_statement_time = @reprise_statement */",
+	Undoes:      func(_ driver.Conn, err error) bool { return is(1213)(err) }, // deadlock
+	NoSavepoint: is(1305),
+	Quote:       func(name string) string { return "`" + name + "`" },
+	Steps:       steps,
+	Versions:    "CREATE TABLE IF NOT EXISTS {migrations} (version INT NOT NULL PRIMARY KEY, applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE = InnoDB",
+	Alone:       alone,
+	Missing:     is(1146),
+	Done:        is(1060, 1061, 1091), // the column or index exists, or is gone
+	DeleteDue:   anyWhere + "DELETE /*+ SET_VAR(sql_safe_updates = 0) */ r FROM " + dueRows + " JOIN {records} AS r ON r.id = due.id",
+	UpdateDue:   anyWhere + "UPDATE /*+ SET_VAR(sql_safe_updates = 0) */ " + dueRows + " JOIN {records} AS r ON r.id = due.id SET {set}",
+	DueBytes:    dueBytes,
+	Hasty:       "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ",
+	Told:        "LAST_INSERT_ID",
+	Taken:       is(1062, 1205, 1048), // 1048: the fence is NULL, and the look says why
+	Classify:    classify,
+	Retires:     retires,
+	ReadOnly:    refused,
+	Lost:        lost,
+	Fits:        fits,
 }
 
 // guard is the condition of sessions whose statements commit at once, and see only what
@@ -180,18 +166,20 @@ func retires(err error) bool {
 	return refused(err) || !ok && err.Error() == "invalid connection"
 }
 
-// refused reports whether the server refused a write because it is read-only.
-func refused(err error) bool {
-	number, _ := numberOf(err)
-	return number == 1290 || number == 1792 || number == 1836
+// is returns a function that reports whether the server answered with one of numbers.
+func is(numbers ...int64) func(error) bool {
+	return func(err error) bool {
+		number, ok := numberOf(err)
+		return ok && slices.Contains(numbers, number)
+	}
 }
+
+// refused reports whether the server refused a write because it is read-only.
+var refused = is(1290, 1792, 1836)
 
 // lost reports whether the server lost a prepared statement, as it does when a session is
 // reset or a proxy moves it, or could not prepare it anew after a change of the schema.
-func lost(err error) bool {
-	number, ok := numberOf(err)
-	return ok && (number == 1243 || number == 1615)
-}
+var lost = is(1243, 1615)
 
 // A server that gets a packet beyond its limit closes the connection, and its error is
 // lost. So large payloads are measured first, including the escapes that their bytes may

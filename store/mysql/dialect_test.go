@@ -40,18 +40,6 @@ func TestErrorsOfTheServerAreClassified(t *testing.T) {
 	}
 }
 
-func TestVersionsAreCompared(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]bool{
-		"10.6.0-MariaDB": true, "10.11.19-MariaDB-0+deb12u1": true, "11.4.2-MariaDB": true, "10.5.29-MariaDB": false,
-		"8.0.36": true, "9.1.0": true, "5.7.44-log": false, "": false, "unknown": false,
-	} {
-		if _, least := versionOf(version); atLeast(version, least) != want {
-			t.Errorf("%q: supported %t, want %t", version, !want, want)
-		}
-	}
-}
-
 func TestConfigNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	for field, c := range map[string]Config{

@@ -23,20 +23,20 @@ var dialect = sqlstore.Dialect{
 		_, err := on.Exec(ctx, "BEGIN IMMEDIATE")
 		return err
 	},
-	Missing: func(err error) bool {
-		code, ok := resultCode(err)
-		return ok && code == codeError
-	},
-	DeleteDue: "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
-	UpdateDue: "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
-	Insert:    "INSERT OR IGNORE INTO",
-	Classify:  classify,
-	Begin:     func(time.Duration) []string { return []string{"BEGIN IMMEDIATE"} },
-	Undoes:    undoes,
-	NoSavepoint: func(err error) bool {
-		code, ok := resultCode(err)
-		return ok && code == codeError
-	},
+	Missing:     isError,
+	DeleteDue:   "DELETE FROM {records} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
+	UpdateDue:   "UPDATE {records} SET {set} WHERE id IN (SELECT id FROM {records} WHERE {which} ORDER BY due_at LIMIT ?)",
+	Insert:      "INSERT OR IGNORE INTO",
+	Classify:    classify,
+	Begin:       func(time.Duration) []string { return []string{"BEGIN IMMEDIATE"} },
+	Undoes:      undoes,
+	NoSavepoint: isError,
+}
+
+// isError reports whether a statement is in error: it names no table, or no savepoint.
+func isError(err error) bool {
+	code, ok := resultCode(err)
+	return ok && code == codeError
 }
 
 // undoes reports whether a statement that failed has ended its transaction: SQLite rolls

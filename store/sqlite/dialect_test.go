@@ -51,14 +51,3 @@ func TestErrorsOfDriversAreClassified(t *testing.T) {
 		}
 	}
 }
-
-func TestVersionsAreCompared(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]bool{
-		"3.34.1": false, "3.35.0": true, "3.46.1": true, "4.0": true, "2.99.0": false, "3": false, "": false, "3.x": false,
-	} {
-		if got := atLeast(version, 3, 35); got != want {
-			t.Errorf("%q: %t", version, got)
-		}
-	}
-}

@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -95,26 +94,26 @@ func (t *Table) readSettings(ctx context.Context) (s settings, err error) {
 
 // findings returns the unsafe and suspicious settings.
 func (s *settings) findings() []store.Finding {
-	var list findings
-	list.add(s.version < oldestServer, store.Warning, "server-version",
+	var list sqlstore.Findings
+	list.Add(s.version < oldestServer, "server-version", store.Warning,
 		"PostgreSQL %d is older than %d, the oldest version this release is tested with", s.version, oldestServer)
-	list.add(s.recovery, store.Unsafe, "in-recovery",
+	list.Add(s.recovery, "in-recovery", store.Unsafe,
 		"the server is a standby or still recovering, so nothing can be claimed; connect to the primary, for example with target_session_attrs=read-write")
-	list.add(s.readOnly == "on", store.Unsafe, "read-only",
+	list.Add(s.readOnly == "on", "read-only", store.Unsafe,
 		"default_transaction_read_only is on, so nothing can be claimed; turn it off for this role")
-	list.add(s.synchronousCommit == "off", store.Unsafe, "synchronous-commit",
+	list.Add(s.synchronousCommit == "off", "synchronous-commit", store.Unsafe,
 		"synchronous_commit is off: a crash loses claims and responses that were acknowledged, and their operations run again; set it to on for this role")
-	list.add(s.synchronousCommit == "local" && s.standbys != "", store.Warning, "synchronous-commit",
+	list.Add(s.synchronousCommit == "local" && s.standbys != "", "synchronous-commit", store.Warning,
 		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged; set it to on for this role")
-	list.add(s.fsync == "off", store.Unsafe, "fsync",
+	list.Add(s.fsync == "off", "fsync", store.Unsafe,
 		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
-	list.add(s.fullPages == "off", store.Unsafe, "full-page-writes",
+	list.Add(s.fullPages == "off", "full-page-writes", store.Unsafe,
 		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
-	list.add(s.isolation != "read committed", store.Warning, "isolation",
+	list.Add(s.isolation != "read committed", "isolation", store.Warning,
 		"default_transaction_isolation is %s, so claims that lose a race fail and are repeated; set it to read committed for this role", s.isolation)
-	list.add(s.standbys != "" && !s.observed, store.Warning, "notices",
+	list.Add(s.standbys != "" && !s.observed, "notices", store.Warning,
 		"synchronous standbys are named and the pool was made without ObserveNotices, so a commit whose wait for a standby was cancelled looks confirmed; call reprisepg.ObserveNotices before the pool is made")
-	list.add(s.pooled && s.caches, store.Warning, "statement-cache",
+	list.Add(s.pooled && s.caches, "statement-cache", store.Warning,
 		"a pooler is in between, and the pool's DefaultQueryExecMode expects sessions to keep prepared statements; if the pooler is in transaction mode, use default_query_exec_mode=exec")
 	return list
 }
@@ -164,22 +163,13 @@ func (t *Table) readTable(ctx context.Context) (tableState, error) {
 
 // findings returns the unsafe and suspicious properties of the table.
 func (t *tableState) findings() []store.Finding {
-	var list findings
-	list.add(t.unlogged, store.Unsafe, "unlogged",
+	var list sqlstore.Findings
+	list.Add(t.unlogged, "unlogged", store.Unsafe,
 		"the table is unlogged or temporary: a crash empties it, and operations run again; make it permanent with ALTER TABLE … SET LOGGED")
-	list.add(t.others != "", store.Warning, "other-grants",
+	list.Add(t.others != "", "other-grants", store.Warning,
 		"%s may read or change the records, which contain responses; unless a service needs that, REVOKE ALL ON %s FROM %s", t.others, t.name, t.others)
-	list.add(t.overdue > 0, store.Warning, "unpurged",
+	list.Add(t.overdue > 0, "unpurged", store.Warning,
 		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.PurgeEvery turns them off, and delete what is due with reprise purge", t.overdue)
-	list.add(len(t.missing) > 0, store.Unsafe, "privileges", "the role lacks %s; give it what reprisepg.Grants returns", strings.Join(t.missing, ", "))
+	list.Add(len(t.missing) > 0, "privileges", store.Unsafe, "the role lacks %s; give it what reprisepg.Grants returns", strings.Join(t.missing, ", "))
 	return list
-}
-
-// findings collects the findings of a check.
-type findings []store.Finding
-
-func (l *findings) add(noticed bool, severity store.Severity, code, format string, args ...any) {
-	if noticed {
-		*l = append(*l, store.Finding{Code: code, Severity: severity, Detail: fmt.Sprintf(format, args...)})
-	}
 }
