@@ -22,8 +22,8 @@ type Table struct {
 	Dialect *Dialect
 	Writer  Writer
 	Options Options
-	Own     Own         // nil: none
-	Recent  ReplayRatio // the share of replays among claims
+	Own     Own                // nil: none
+	Recent  record.ReplayRatio // the share of replays among claims
 
 	statements  statements
 	turns       *slots.Slots // of writes for a connection; nil: they need none
