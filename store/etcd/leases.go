@@ -8,8 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// maxPeriods bounds for how many different periods a process remembers leases.
-const maxPeriods = 256
+// maxShared bounds how many leases a process remembers in order to share them.
+const maxShared = 4096
 
 // maxUses bounds how many writes use a lease. Each attaches one key or two, and the
 // server deletes all keys of a lease in one step, during which it answers no other
@@ -17,14 +17,15 @@ const maxPeriods = 256
 const maxUses = 2500
 
 // leases obtains leases of etcd, and shares each among the keys that end at about the
-// same time, so that a million records need some thousand leases. Leases are never kept
-// alive; the server deletes their keys when they end. They never end early: the server
-// rounds up to seconds, and a new leader of the cluster starts them again.
+// same time, whatever their periods, so that a million records need some thousand leases.
+// Leases are never kept alive; the server deletes their keys when they end. They never
+// end early: the server rounds up to seconds, and a new leader of the cluster starts them
+// again.
 type leases struct {
 	client *clientv3.Client
 
 	mu      sync.Mutex
-	current map[time.Duration]*lease
+	current map[int64]*lease         // by the second until which each has to last at least
 	ends    map[clientv3.LeaseID]end // of the leases that this process granted, until then
 	sweep   int                      // how many ends make it look for those that are past
 }
@@ -56,9 +57,23 @@ func (e end) agreed() bool {
 	return (time.Until(e.monotonic) - time.Until(e.wall)).Abs() < time.Second
 }
 
-// sharing is by how much a lease may outlast a period, so that others can share it.
+// sharing is by how much a lease may outlast a period, so that others can share it: about
+// a sixtieth, a minute at most. Each is a multiple of the next, so that periods of
+// different lengths end in the same seconds.
 func sharing(period time.Duration) time.Duration {
-	return min(max(period/60, time.Second), time.Minute)
+	for _, d := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second} {
+		if period >= 60*d {
+			return d
+		}
+	}
+	return time.Second
+}
+
+// sharedUntil returns the second until which the lease for a period has to last: the end
+// of the period, rounded up. All periods that end at that time share the lease.
+func sharedUntil(now time.Time, period time.Duration) int64 {
+	to := int64(sharing(period) / time.Second)
+	return (now.Add(period).Unix()/to + 1) * to
 }
 
 // spare returns how much longer than asked the lease lasts.
@@ -66,12 +81,14 @@ func (l *lease) spare(asked time.Duration) time.Duration {
 	return max(l.until.left()-asked, 0).Truncate(time.Millisecond)
 }
 
-// lasting returns a lease that lasts for the period from now at least.
+// lasting returns a lease that lasts for the period at least, from the call on.
 func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, error) {
 	for {
-		current, mine := l.take(period)
+		now := time.Now()
+		second := sharedUntil(now, period)
+		current, mine := l.take(period, second)
 		if mine {
-			l.grant(ctx, current, period)
+			l.grant(ctx, current, now, second)
 			if current.err != nil {
 				l.drop(current)
 			}
@@ -90,19 +107,20 @@ func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, err
 	}
 }
 
-// take returns the lease for a period, and whether the caller has to grant it.
-func (l *leases) take(period time.Duration) (current *lease, grant bool) {
+// take returns the lease for a period that is shared until a second, and whether the
+// caller has to grant it.
+func (l *leases) take(period time.Duration, second int64) (current *lease, grant bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if current = l.current[period]; current != nil && (!current.done() || current.until.left() >= period && current.uses < maxUses) {
+	if current = l.current[second]; current != nil && (!current.done() || current.until.left() >= period && current.uses < maxUses) {
 		current.uses++
 		return current, false
 	}
-	if len(l.current) >= maxPeriods {
+	if len(l.current) >= maxShared {
 		clear(l.current)
 	}
 	current = &lease{granted: make(chan struct{}), uses: 1}
-	l.current[period] = current
+	l.current[second] = current
 	return current, true
 }
 
@@ -115,17 +133,15 @@ func (l *lease) done() bool {
 	}
 }
 
-// grant asks the server for a lease.
-func (l *leases) grant(ctx context.Context, current *lease, period time.Duration) {
+// grant asks the server for a lease until a second, or a little longer.
+func (l *leases) grant(ctx context.Context, current *lease, now time.Time, second int64) {
 	defer close(current.granted)
-	start := time.Now()
-	seconds := int64((period + sharing(period) + time.Second - 1) / time.Second)
-	granted, err := l.client.Grant(clientv3.WithRequireLeader(ctx), seconds)
+	granted, err := l.client.Grant(clientv3.WithRequireLeader(ctx), second-now.Unix())
 	if err != nil {
 		current.err = err
 		return
 	}
-	current.id, current.until = granted.ID, endAfter(start, time.Duration(granted.TTL)*time.Second)
+	current.id, current.until = granted.ID, endAfter(now, time.Duration(granted.TTL)*time.Second)
 	l.remember(current)
 }
 
@@ -133,9 +149,9 @@ func (l *leases) grant(ctx context.Context, current *lease, period time.Duration
 func (l *leases) drop(gone *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for period, current := range l.current {
+	for second, current := range l.current {
 		if current == gone {
-			delete(l.current, period)
+			delete(l.current, second)
 		}
 	}
 }
@@ -167,7 +183,7 @@ func (l *leases) remember(granted *lease) {
 				delete(l.ends, id)
 			}
 		}
-		l.sweep = 2*len(l.ends) + maxPeriods
+		l.sweep = 2*len(l.ends) + maxShared
 	}
 	l.ends[granted.id] = granted.until
 }

@@ -25,8 +25,8 @@ func TestLeaseIsReplacedWhenEitherClockSaysSo(t *testing.T) {
 	} {
 		current := &lease{granted: make(chan struct{}), id: 7, until: c.until}
 		close(current.granted)
-		all := leases{current: map[time.Duration]*lease{period: current}, ends: map[clientv3.LeaseID]end{7: c.until}}
-		if _, grant := all.take(period); grant != c.grant {
+		all := leases{current: map[int64]*lease{7: current}, ends: map[clientv3.LeaseID]end{7: c.until}}
+		if _, grant := all.take(period, 7); grant != c.grant {
 			t.Errorf("%s: a new lease: %t, want %t", name, grant, c.grant)
 		}
 	}
@@ -35,11 +35,11 @@ func TestLeaseIsReplacedWhenEitherClockSaysSo(t *testing.T) {
 // The ends that are remembered are those of leases that have not ended.
 func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 	t.Parallel()
-	all := leases{current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}
-	for id := range clientv3.LeaseID(10 * maxPeriods) {
+	all := leases{current: map[int64]*lease{}, ends: map[clientv3.LeaseID]end{}}
+	for id := range clientv3.LeaseID(10 * maxShared) {
 		all.remember(&lease{id: id, until: endAfter(time.Now(), -time.Second)})
 	}
-	if len(all.ends) > 2*maxPeriods {
+	if len(all.ends) > 2*maxShared {
 		t.Errorf("%d ends are remembered", len(all.ends))
 	}
 }
@@ -50,9 +50,9 @@ func TestLeaseIsReplacedAfterManyUses(t *testing.T) {
 	const period = time.Hour
 	current := &lease{granted: make(chan struct{}), until: endAfter(time.Now(), 2*period), uses: maxUses - 1}
 	close(current.granted)
-	all := leases{current: map[time.Duration]*lease{period: current}}
+	all := leases{current: map[int64]*lease{7: current}}
 	for _, want := range []bool{false, true} {
-		if _, grant := all.take(period); grant != want {
+		if _, grant := all.take(period, 7); grant != want {
 			t.Errorf("a new lease: %t, want %t", grant, want)
 		}
 	}
@@ -80,5 +80,24 @@ func TestClockThatWasSetDoesNotShortenALease(t *testing.T) {
 		if left, err := all.left(t.Context(), id); err != nil || left > most || left < most-5*time.Second {
 			t.Errorf("lease %d: %v, %v, want %v", id, left, err, most)
 		}
+	}
+}
+
+// Whatever ends in the same minute shares a lease, such as all that ends at midnight. No
+// lease ends before its period, or later than the period and the time for sharing.
+func TestLeasesAreSharedByTheirEnd(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	seconds := map[int64]bool{}
+	for at := noon; at.Before(noon.Add(12*time.Hour - time.Second)); at = at.Add(7*time.Second + time.Millisecond) {
+		period := noon.Add(12 * time.Hour).Sub(at)
+		second := sharedUntil(at, period)
+		if left := time.Unix(second, 0).Sub(at); left < period || left > period+sharing(period) {
+			t.Errorf("%v before the end, a lease lasts for %v", period, left)
+		}
+		seconds[second] = true
+	}
+	if len(seconds) > 5 { // one for each time for sharing
+		t.Errorf("until midnight there are %d leases", len(seconds))
 	}
 }

@@ -49,7 +49,7 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client: client, config: c, leases: leases{client: client, current: map[time.Duration]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
+	return &Store{client: client, config: c, leases: leases{client: client, current: map[int64]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
 }
 
 // Open is [New], followed by [Store.Check] and a trial of every operation on a record
