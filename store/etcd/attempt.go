@@ -26,7 +26,7 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 			return nil, err
 		}
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	statuses := make([]store.RenewStatus, len(rs))
@@ -86,7 +86,7 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	payload := string(r.Payload)
@@ -256,7 +256,7 @@ func (s *Store) join(ctx context.Context, id store.ID, now *found) ([]byte, erro
 
 // Release implements [store.Store].
 func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	s.mine.end(owner)
@@ -292,7 +292,7 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	s.mine.end(r.Owner)

@@ -19,7 +19,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return store.ClaimResult{}, err
 	}
 	var now found // an ID is assumed to be new until the server says otherwise

@@ -29,8 +29,8 @@ var classes = []struct {
 
 // classify returns the error of a request, which wraps a sentinel of package store. When
 // in doubt, it is ErrUnknown: the request may have been executed. That includes a request
-// that found no connection: the client waits for one until the context ends, and its
-// error does not show that the request was not sent.
+// whose connection broke after [Store.ready], because its error does not show whether it
+// was sent.
 func classify(err error) error {
 	if err == nil {
 		return nil

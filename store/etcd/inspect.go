@@ -12,7 +12,7 @@ import (
 // Inspect implements [store.Inspector]. The instants in a record come from the clocks of
 // the processes that wrote it, because an etcd server shows no clock.
 func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return store.Record{}, err
 	}
 	now, err := s.inspect(ctx, id)
@@ -54,7 +54,7 @@ func (s *Store) view(ctx context.Context, id store.ID, now *found, ends map[clie
 	if view.Validity, err = left(now.lease); err != nil {
 		return store.Record{}, err
 	}
-	view.Validity -= rec.spare
+	view.Validity = max(view.Validity-rec.spare, time.Millisecond) // its key exists, so it is still valid
 	switch {
 	case rec.state == completed:
 		view.State, view.Resolved = store.StateCompleted, rec.owner.IsZero()
@@ -80,7 +80,7 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	payload := string(r.Payload)

@@ -23,7 +23,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return store.Page{}, err
 	}
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return store.Page{}, err
 	}
 	at, err := s.parseCursor(q.After)

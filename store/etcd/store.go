@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/reprise-go/reprise/core/store"
 )
@@ -175,10 +176,30 @@ func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise 
 	return r, err
 }
 
-// ready refuses a call whose context has already ended.
-func ready(ctx context.Context) error {
+// ready waits until the client has a connection. Its error is definite, unlike that of a
+// request, for which the client waits too but does not tell whether it was sent.
+//
+// A client that lost its connections pauses for up to two minutes between its attempts to
+// get one. Each call here ends that pause, because it has to find out for itself whether
+// a server is back.
+func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	return nil
+	conn := s.client.ActiveConnection()
+	for conn != nil {
+		state := conn.GetState()
+		switch state { //nolint:exhaustive // the other is that it connects
+		case connectivity.Ready, connectivity.Shutdown:
+			return nil
+		case connectivity.Idle:
+			conn.Connect()
+		case connectivity.TransientFailure:
+			conn.ResetConnectBackoff()
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return fmt.Errorf("%w: etcd: no connection to a member: %w", store.ErrUnavailable, ctx.Err())
+		}
+	}
+	return nil // a client without a connection is one of a test
 }

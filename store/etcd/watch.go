@@ -12,7 +12,7 @@ import (
 // Watch implements [store.Waiter]. The channel receives a value after the key of the
 // record was written or deleted, and is closed when the watch ends.
 func (s *Store) Watch(ctx context.Context, id store.ID) (changed <-chan struct{}, stop func(), err error) {
-	if err := ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, nil, err
 	}
 	// The client uses the context values of the first watch for all watches.
