@@ -12,9 +12,10 @@ import (
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// Claim implements [store.Store]. The claim of a new ID is one transaction of etcd, and
-// so is a replay. The server decides whether an attempt is live: it keeps a key for as
-// long as the lease of the attempt runs.
+// Claim implements [store.Store]. It writes at once, as a new ID needs it, and reads
+// first while many claims turn out to need no write: a read adds nothing to the Raft log.
+// The server decides whether an attempt is live: it keeps a key for as long as the lease
+// of the attempt runs.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
 	if err := r.Validate(); err != nil {
 		return store.ClaimResult{}, err
@@ -23,9 +24,16 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 		return store.ClaimResult{}, err
 	}
 	var now found // an ID is assumed to be new until the server says otherwise
+	if s.recent.ReplaysCommon() {
+		var err error
+		if now, err = s.inspect(ctx, r.ID); err != nil {
+			return store.ClaimResult{}, err
+		}
+	}
 	for {
 		answer, next := judge(&r, &now)
 		if next == nil {
+			s.recent.Count(true)
 			return s.answer(ctx, &r, answer, &now)
 		}
 		fence, done, err := s.grant(ctx, &r, next, &now)
@@ -42,6 +50,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 			}
 			answer.Attempt, answer.Remaining = next.attempt, r.Lease
 			s.mine.begin(r.Owner, next.claimedAt)
+			s.recent.Count(false)
 			return answer, nil
 		}
 	}

@@ -5,8 +5,8 @@
 //
 // Every answer is linearizable, and every write is on the disks of a majority of the
 // members before it counts. If a minority is lost, no claim and no result is; without a
-// majority, no operation begins. That costs two Raft writes for each new key, and a log
-// entry for each replay.
+// majority, no operation begins. That costs two Raft writes for each new key. A replay is
+// a linearizable read while replays are common, and else an entry in the Raft log.
 //
 // Leases of etcd are the clock of the store: the server deletes what has ended. They
 // count in seconds and never end early, so a lease or a retention ends late: by two

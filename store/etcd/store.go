@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/reprise-go/reprise/core/store"
+	shared "github.com/reprise-go/reprise/store/internal/record"
 )
 
 // The first letters of the keys, behind the prefix.
@@ -31,6 +32,7 @@ type Store struct {
 	config Config
 	leases leases
 	mine   attempts
+	recent shared.ReplayRatio // counts each claim that needs no write as a replay
 }
 
 var (
