@@ -19,3 +19,14 @@ func TestEtcdIsLinearizable(t *testing.T) {
 	}
 	lincheck.CheckCoarse(t, 2*etcdcluster.Late+5*time.Second, processes...)
 }
+
+// A new leader starts all leases anew, so what ends is later by one lease for each.
+func TestEtcdIsLinearizableWhileMembersFail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, etcdcluster.Start(t, 3))
+	const late = time.Minute
+	lincheck.CheckCoarseUnderFaults(t, late, func(n int) {
+		w.failMembers(n)
+		etcdcluster.Pause(t.Context(), 4*time.Second)
+	}, w.store(w.cluster.Addrs()...), w.store(w.cluster.Addrs()...))
+}

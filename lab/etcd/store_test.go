@@ -214,8 +214,8 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	readers.Wait()
 }
 
-// The client waits for a connection, and does not tell whether it had one.
-func TestServerThatIsAwayIsUnknown(t *testing.T) {
+// Without a connection nothing was sent.
+func TestServerThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
 	var listen net.ListenConfig
 	closed, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -236,8 +236,8 @@ func TestServerThatIsAwayIsUnknown(t *testing.T) {
 		"release": func(ctx context.Context) error { return st.Release(ctx, store.ID{}, store.NewOwner()) },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := call(ctx); !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("%s: %v, want ErrUnknown", name, err)
+		if err := call(ctx); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 		cancel()
 	}
@@ -489,6 +489,26 @@ func TestListShowsNoProbe(t *testing.T) {
 		page, err := st.List(t.Context(), store.Query{Label: label, Limit: 10})
 		if err != nil || len(page.Records) != want {
 			t.Errorf("label %q: %d records, %v, want %d", label, len(page.Records), err, want)
+		}
+	}
+}
+
+// A record does not end before its attempt, also as operators see it.
+func TestRecordIsShownAsValidAsLongAsItsAttemptRuns(t *testing.T) {
+	t.Parallel()
+	client, mine := single(t), etcdcluster.Prefix()
+	st, other := etcdcluster.Open(t, client, mine), etcdcluster.Open(t, client, mine)
+	for _, retention := range []time.Duration{time.Second, time.Minute, time.Minute + 3*time.Second, time.Hour} {
+		r := claimOf(retention.String())
+		r.Retention = retention
+		if _, err := st.Claim(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		for _, viewer := range []*repriseetcd.Store{st, other} {
+			got, err := viewer.Inspect(t.Context(), r.ID)
+			if err != nil || got.Lease <= 0 || got.Validity < got.Lease {
+				t.Errorf("retention %v: lease %v, validity %v, %v", retention, got.Lease, got.Validity, err)
+			}
 		}
 	}
 }

@@ -130,18 +130,18 @@ func (h *recorder) check(tb testing.TB, seed uint64) (explained bool) {
 
 // checked runs histories on a deployment until its time is up, and demands that each has
 // an explanation and that together they met everything that there is to meet.
-func checked(t *testing.T, d *deployment, meets ...string) {
+func checked(t *testing.T, d *deployment, meets ...string) (tally map[string]int) {
 	t.Helper()
-	checkedRuns(t, func(t *testing.T, seed uint64) *recorder {
+	return checkedRuns(t, func(t *testing.T, seed uint64) *recorder {
 		t.Helper()
 		return history(t, d, seed)
 	}, meets...)
 }
 
 // checkedRuns is checked for anything that has histories.
-func checkedRuns(t *testing.T, run func(*testing.T, uint64) *recorder, meets ...string) {
+func checkedRuns(t *testing.T, run func(*testing.T, uint64) *recorder, meets ...string) (tally map[string]int) {
 	t.Helper()
-	tally := map[string]int{}
+	tally = map[string]int{}
 	n, decided := 0, 0
 	met := func() bool {
 		return !slices.ContainsFunc(meets, func(what string) bool { return tally[what] == 0 })
@@ -168,6 +168,7 @@ func checkedRuns(t *testing.T, run func(*testing.T, uint64) *recorder, meets ...
 		}
 	}
 	t.Logf("%d histories, %d of them decided: %v", n, decided, tally)
+	return tally
 }
 
 // unexplained returns the operations around the first that the longest explanation leaves
