@@ -109,7 +109,7 @@ func TestPostgresAnotherToolMigrates(t *testing.T) {
 func TestPostgresMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servers.SharedPostgres(t)
-	schema := "Migrate$" + pgSetup(t, server).Config.Schema
+	schema := "Migrate_" + pgSetup(t, server).Config.Schema
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
 		option := labtest.SessionParam("default_transaction_isolation", string(level))
 		pool := labtest.NewPool(t, server.URL(), option, labtest.MaxConns(10))
