@@ -2,6 +2,7 @@ package repriseetcd
 
 import (
 	"context"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -17,15 +18,14 @@ const maxShared = 4096
 const maxUses = 2500
 
 // leases obtains leases of etcd, and shares each among the keys that end at about the
-// same time, whatever their periods, so that a million records need some thousand leases.
-// Leases are never kept alive; the server deletes their keys when they end. They never
-// end early: the server rounds up to seconds, and a new leader of the cluster starts them
-// again.
+// same time, so that a million records need some thousand leases. Leases are never kept
+// alive; the server deletes their keys when they end. They never end early: the server
+// rounds up to seconds, and a new leader of the cluster starts them again.
 type leases struct {
 	client *clientv3.Client
 
 	mu      sync.Mutex
-	current map[int64]*lease         // by the second until which each has to last at least
+	current map[sharers]*lease
 	ends    map[clientv3.LeaseID]end // of the leases that this process granted, until then
 	sweep   int                      // how many ends make it look for those that are past
 }
@@ -69,11 +69,22 @@ func sharing(period time.Duration) time.Duration {
 	return time.Second
 }
 
-// sharedUntil returns the second until which the lease for a period has to last: the end
-// of the period, rounded up. All periods that end at that time share the lease.
-func sharedUntil(now time.Time, period time.Duration) int64 {
+// sharers are the periods that share a lease: those that end at about the same time, and
+// whose lengths in seconds have equally many binary digits. A new leader of the cluster
+// starts a lease again with the length that it had at first, so one that was granted for
+// a much longer period would then outlast a short one by far.
+type sharers struct {
+	second int64 // until which the lease has to last at least
+	digits int
+}
+
+// sharersOf returns those that share the lease of a period: its end is rounded up.
+func sharersOf(now time.Time, period time.Duration) sharers {
 	to := int64(sharing(period) / time.Second)
-	return (now.Add(period).Unix()/to + 1) * to
+	return sharers{
+		second: (now.Add(period).Unix()/to + 1) * to,
+		digits: bits.Len64(uint64(period / time.Second)), //nolint:gosec // periods are positive
+	}
 }
 
 // spare returns how much longer than asked the lease lasts.
@@ -85,10 +96,10 @@ func (l *lease) spare(asked time.Duration) time.Duration {
 func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, error) {
 	for {
 		now := time.Now()
-		second := sharedUntil(now, period)
-		current, mine := l.take(period, second)
+		of := sharersOf(now, period)
+		current, mine := l.take(period, of)
 		if mine {
-			l.grant(ctx, current, now, second)
+			l.grant(ctx, current, now, of.second)
 			if current.err != nil {
 				l.drop(current)
 			}
@@ -99,20 +110,20 @@ func (l *leases) lasting(ctx context.Context, period time.Duration) (*lease, err
 			return nil, ctx.Err()
 		}
 		switch {
-		case current.err == nil:
+		case current.err == nil && (mine || current.until.left() >= period):
 			return current, nil
-		case mine:
+		case current.err != nil && mine:
 			return nil, current.err
-		} // it may have failed because the context of another call ended: try again
+		} // the context of another call ended, or a clock was set: try again
 	}
 }
 
-// take returns the lease for a period that is shared until a second, and whether the
-// caller has to grant it.
-func (l *leases) take(period time.Duration, second int64) (current *lease, grant bool) {
+// take returns the lease for a period, and whether the caller has to grant it. It does
+// not share a lease whose clocks disagree.
+func (l *leases) take(period time.Duration, of sharers) (current *lease, grant bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if current = l.current[second]; current != nil && (!current.done() || current.until.left() >= period && current.uses < maxUses) {
+	if current = l.current[of]; current != nil && (!current.done() || current.until.left() >= period && current.until.agreed() && current.uses < maxUses) {
 		current.uses++
 		return current, false
 	}
@@ -120,7 +131,7 @@ func (l *leases) take(period time.Duration, second int64) (current *lease, grant
 		clear(l.current)
 	}
 	current = &lease{granted: make(chan struct{}), uses: 1}
-	l.current[second] = current
+	l.current[of] = current
 	return current, true
 }
 
@@ -149,9 +160,9 @@ func (l *leases) grant(ctx context.Context, current *lease, now time.Time, secon
 func (l *leases) drop(gone *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for second, current := range l.current {
+	for of, current := range l.current {
 		if current == gone {
-			delete(l.current, second)
+			delete(l.current, of)
 		}
 	}
 }

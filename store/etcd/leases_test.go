@@ -25,8 +25,8 @@ func TestLeaseIsReplacedWhenEitherClockSaysSo(t *testing.T) {
 	} {
 		current := &lease{granted: make(chan struct{}), id: 7, until: c.until}
 		close(current.granted)
-		all := leases{current: map[int64]*lease{7: current}, ends: map[clientv3.LeaseID]end{7: c.until}}
-		if _, grant := all.take(period, 7); grant != c.grant {
+		all := leases{current: map[sharers]*lease{{second: 7}: current}, ends: map[clientv3.LeaseID]end{7: c.until}}
+		if _, grant := all.take(period, sharers{second: 7}); grant != c.grant {
 			t.Errorf("%s: a new lease: %t, want %t", name, grant, c.grant)
 		}
 	}
@@ -35,7 +35,7 @@ func TestLeaseIsReplacedWhenEitherClockSaysSo(t *testing.T) {
 // The ends that are remembered are those of leases that have not ended.
 func TestEndsOfPastLeasesAreForgotten(t *testing.T) {
 	t.Parallel()
-	all := leases{current: map[int64]*lease{}, ends: map[clientv3.LeaseID]end{}}
+	all := leases{current: map[sharers]*lease{}, ends: map[clientv3.LeaseID]end{}}
 	for id := range clientv3.LeaseID(10 * maxShared) {
 		all.remember(&lease{id: id, until: endAfter(time.Now(), -time.Second)})
 	}
@@ -50,9 +50,9 @@ func TestLeaseIsReplacedAfterManyUses(t *testing.T) {
 	const period = time.Hour
 	current := &lease{granted: make(chan struct{}), until: endAfter(time.Now(), 2*period), uses: maxUses - 1}
 	close(current.granted)
-	all := leases{current: map[int64]*lease{7: current}}
+	all := leases{current: map[sharers]*lease{{second: 7}: current}}
 	for _, want := range []bool{false, true} {
-		if _, grant := all.take(period, 7); grant != want {
+		if _, grant := all.take(period, sharers{second: 7}); grant != want {
 			t.Errorf("a new lease: %t, want %t", grant, want)
 		}
 	}
@@ -88,16 +88,55 @@ func TestClockThatWasSetDoesNotShortenALease(t *testing.T) {
 func TestLeasesAreSharedByTheirEnd(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	seconds := map[int64]bool{}
+	shared := map[sharers]bool{}
 	for at := noon; at.Before(noon.Add(12*time.Hour - time.Second)); at = at.Add(7*time.Second + time.Millisecond) {
 		period := noon.Add(12 * time.Hour).Sub(at)
-		second := sharedUntil(at, period)
-		if left := time.Unix(second, 0).Sub(at); left < period || left > period+sharing(period) {
+		of := sharersOf(at, period)
+		if left := time.Unix(of.second, 0).Sub(at); left < period || left > period+sharing(period) {
 			t.Errorf("%v before the end, a lease lasts for %v", period, left)
 		}
-		seconds[second] = true
+		shared[of] = true
 	}
-	if len(seconds) > 5 { // one for each time for sharing
-		t.Errorf("until midnight there are %d leases", len(seconds))
+	if len(shared) > 20 { // one for each length of the periods in binary digits, and each time for sharing
+		t.Errorf("until midnight there are %d leases", len(shared))
+	}
+}
+
+// grants counts the leases that a server grants.
+type grants struct {
+	clientv3.Lease
+	n *int
+}
+
+func (g grants) Grant(_ context.Context, seconds int64) (*clientv3.LeaseGrantResponse, error) {
+	*g.n++
+	return &clientv3.LeaseGrantResponse{ID: clientv3.LeaseID(*g.n), TTL: seconds}, nil
+}
+
+// A new leader starts a lease again with its first length, and a clock that was set ahead
+// makes a lease seem to end sooner: neither makes a short period as long as another one.
+func TestAShortPeriodSharesNoLongLease(t *testing.T) {
+	t.Parallel()
+	n := 0
+	client := clientv3.NewCtxClient(t.Context())
+	client.Lease = grants{n: &n}
+	all := leases{client: client, current: map[sharers]*lease{}, ends: map[clientv3.LeaseID]end{}}
+	now := time.Now()
+	of := sharersOf(now, 30*time.Second)
+	if long := sharersOf(now.Add(-24*time.Hour), 24*time.Hour+30*time.Second); long == of {
+		t.Errorf("a lease of a day and one of 30 s are both %+v", of)
+	}
+	first, err := all.lasting(t.Context(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := all.lasting(t.Context(), time.Hour)
+	if err != nil || n > 2 || n == 1 && same != first { // the hour may end in the next minute by now
+		t.Errorf("%d leases for an hour, %v", n, err)
+	}
+	granted := n
+	same.until.monotonic = same.until.monotonic.Add(time.Hour) // the wall clock was set ahead by an hour
+	if other, err := all.lasting(t.Context(), time.Hour); err != nil || n == granted || other == same {
+		t.Errorf("shares a lease whose clocks disagree: %v", err)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/reprise-go/reprise/core/store"
@@ -33,6 +35,7 @@ type Store struct {
 	leases leases
 	mine   attempts
 	recent shared.ReplayRatio // counts each claim that needs no write as a replay
+	woken  atomic.Int64       // when the client was woken last, in milliseconds since 1970
 }
 
 var (
@@ -52,7 +55,7 @@ func New(client *clientv3.Client, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client: client, config: c, leases: leases{client: client, current: map[int64]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
+	return &Store{client: client, config: c, leases: leases{client: client, current: map[sharers]*lease{}, ends: map[clientv3.LeaseID]end{}}, mine: attempts{began: map[store.Owner]time.Time{}}}, nil
 }
 
 // Open is [New], followed by [Store.Check] and a trial of every operation on a record
@@ -178,30 +181,49 @@ func (s *Store) commit(ctx context.Context, same []clientv3.Cmp, ops, otherwise 
 	return r, err
 }
 
+// wakeEvery is how often the client is woken at most.
+const wakeEvery = 250 * time.Millisecond
+
 // ready waits until the client has a connection. Its error is definite, unlike that of a
 // request, for which the client waits too but does not tell whether it was sent.
 //
 // A client that lost its connections pauses for up to two minutes between its attempts to
-// get one. Each call here ends that pause, because it has to find out for itself whether
-// a server is back.
+// get one. A call that waits here ends these pauses, because it has to find out by itself
+// whether a server is back.
 func (s *Store) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	conn := s.client.ActiveConnection()
-	for conn != nil {
+	if conn == nil {
+		return nil // a client of clientv3.NewCtxClient has none
+	}
+	for first := true; ; first = false {
 		state := conn.GetState()
-		switch state { //nolint:exhaustive // the other is that it connects
-		case connectivity.Ready, connectivity.Shutdown:
+		switch {
+		case state == connectivity.Ready:
 			return nil
-		case connectivity.Idle:
+		case state == connectivity.Shutdown:
+			return fmt.Errorf("%w: etcd: the client is closed", store.ErrUnavailable)
+		case state == connectivity.Idle:
 			conn.Connect()
-		case connectivity.TransientFailure:
-			conn.ResetConnectBackoff()
+		case state == connectivity.TransientFailure || !first: // one member may pause while another one is tried
+			s.wake(conn)
 		}
-		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("%w: etcd: no connection to a member: %w", store.ErrUnavailable, ctx.Err())
+		turn, cancel := context.WithTimeout(ctx, wakeEvery)
+		conn.WaitForStateChange(turn, state)
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%w: etcd: no connection to a member: %w", store.ErrUnavailable, err)
 		}
 	}
-	return nil // a client of clientv3.NewCtxClient has none
+}
+
+// wake ends the pauses of the client, unless another call did so lately: each time it
+// dials every member that pauses.
+func (s *Store) wake(conn *grpc.ClientConn) {
+	now, last := time.Now().UnixMilli(), s.woken.Load()
+	if (now-last >= wakeEvery.Milliseconds() || now < last) && s.woken.CompareAndSwap(last, now) {
+		conn.ResetConnectBackoff()
+	}
 }
