@@ -30,7 +30,11 @@ func payloadLimitOf(ctx context.Context, server *redis.Client) payloadLimit {
 		{"proto-max-bulk-len", 0},                         // answers an error, and closes the connection
 		{"maxmemory-clients", 0},                          // of all connections together: closes the largest
 	} {
-		if size := setSize(ctx, server, of.name); size > 0 && size-of.framed < least.size {
+		size, known := setSize(ctx, server, of.name)
+		if !known {
+			break // it is away, or refuses CONFIG
+		}
+		if size > 0 && size-of.framed < least.size {
 			least = payloadLimit{size: size - of.framed, name: of.name}
 		}
 	}
@@ -38,14 +42,15 @@ func payloadLimitOf(ctx context.Context, server *redis.Client) payloadLimit {
 }
 
 // setSize returns a setting in bytes, and zero for none. A percentage is of maxmemory.
-func setSize(ctx context.Context, server *redis.Client, name string) int64 {
-	text, isShare := strings.CutSuffix(setting(ctx, server, name), "%")
+func setSize(ctx context.Context, server *redis.Client, name string) (size int64, known bool) {
+	value := setting(ctx, server, name)
+	text, isShare := strings.CutSuffix(value, "%")
 	n, _ := strconv.ParseInt(text, 10, 64)
 	if isShare {
 		memory, _ := strconv.ParseInt(setting(ctx, server, "maxmemory"), 10, 64)
-		return memory / 100 * n
+		n *= memory / 100
 	}
-	return n
+	return n, value != unknownSetting
 }
 
 // refuse returns why a payload of size bytes does not pass, and nil when it may.

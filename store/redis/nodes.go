@@ -120,8 +120,7 @@ func (n *node) send(ctx context.Context, batch ...*command) {
 
 // explain returns the error of the last attempt on c, or what is known about it: that the
 // pool had no connection, or that the server closes the connection for a command of this
-// size. A server need not say that before it does, so it is asked for its limits. Calls
-// of a batch are smaller than any of them.
+// size. A server need not say that before it does, so it is asked for its limits.
 func (n *node) explain(ctx context.Context, c *command) error {
 	switch {
 	case c.sendErr == nil || n.server == nil:
@@ -188,6 +187,9 @@ func (n *node) isExhausted() bool {
 	pool := n.server.PoolStats()
 	return int64(pool.TotalConns)-int64(pool.IdleConns) >= int64(n.server.Options().PoolSize)
 }
+
+// dials reports whether a batch without a connection waits for a new one.
+func (n *node) dials() bool { return !n.isExhausted() && n.server.PoolStats().IdleConns == 0 }
 
 // noteRedirect notes which node a cluster named for the next attempt of c.
 func (c *command) noteRedirect(err error) {

@@ -135,10 +135,13 @@ func (n *node) do(ctx context.Context, c *command) error {
 		return nil
 	}
 	var left *batching.Error
+	var panicked *batching.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		panic(panicked) // as it does where a call is alone
 	case !errors.As(err, &left) || left.Sent || !contextEnded(err):
 		return err
-	case c.taken.Load() && !n.isExhausted(): // its batch waits for a dial
+	case c.taken.Load() && n.dials():
 		return unsent{err}
 	default:
 		return exhausted{err}

@@ -41,6 +41,7 @@ func newBatching(t *testing.T, f *fake, c Config) *Store {
 // pipelines is a hook of a client that notes how many calls each pipeline has.
 type pipelines struct {
 	before func(calls int) // may be nil
+	reads  bool            // the arguments, as instrumentation does
 	mu     sync.Mutex
 	calls  []int
 }
@@ -54,6 +55,9 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 		for _, c := range commands {
 			if name := c.Name(); name == "set" || name == "evalsha" {
 				calls++
+			}
+			if p.reads {
+				_ = c.Args()
 			}
 		}
 		p.mu.Lock()
@@ -252,9 +256,17 @@ func TestCallsThatWaitShareABatch(t *testing.T) {
 }
 
 // A caller may leave, and use the memory of its payload again, before its call is written
-// with those of others: it is withdrawn then.
+// with those of others: it is withdrawn then. After a hook has read the arguments, its
+// caller does not know that.
 func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	t.Parallel()
+	for reads, left := range map[bool]error{false: store.ErrBusy, true: store.ErrUnknown} {
+		testLeft(t, reads, left)
+	}
+}
+
+func testLeft(t *testing.T, reads bool, left error) {
+	t.Helper()
 	asked, free := make(chan struct{}, 9), make(chan struct{})
 	answer := sync.OnceFunc(func() { close(free) })
 	defer answer()
@@ -271,7 +283,7 @@ func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 		o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled = 1, time.Hour, false
 	})
 	taken, write := make(chan struct{}), make(chan struct{})
-	client.AddHook(&pipelines{before: func(int) { close(taken); <-write }})
+	client.AddHook(&pipelines{reads: reads, before: func(int) { close(taken); <-write }})
 	s, err := New(client, Config{Prefix: servicePrefix})
 	if err != nil {
 		t.Fatal(err)
@@ -307,8 +319,8 @@ func TestACallThatIsLeftIsTheSenders(t *testing.T) {
 	withdrawn := complete(ctx)
 	eventually(t, "another waits", func() bool { return queue.Waiting() == 1 })
 	cancel()
-	if err := <-leaves; !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("left its batch before it was written: %v, want ErrUnavailable", err)
+	if err := <-leaves; !errors.Is(err, left) {
+		t.Errorf("left its batch before it was written, whose arguments are read: %t: %v, want %v", reads, err, left)
 	}
 	if err := <-withdrawn; !errors.Is(err, store.ErrBusy) {
 		t.Errorf("left the queue: %v, want ErrBusy", err)
