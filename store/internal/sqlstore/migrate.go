@@ -33,17 +33,19 @@ func (t *Table) version(ctx context.Context, on Conn) (version int, err error) {
 // ErrMisconfigured if this release cannot use the table then.
 func (t *Table) Migrate(ctx context.Context) error {
 	list := t.Dialect.Migrations(t.Options.Table)
-	applied, err := t.Version(ctx)
-	switch {
-	case err != nil:
-		return err
-	case applied >= len(list):
-		return t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
-	}
 	for {
+		applied, err := t.Version(ctx)
+		switch {
+		case err != nil:
+		case applied >= len(list):
+			err = t.read(ctx, "migrate", func(ctx context.Context, on Conn) error { return t.accept(ctx, on, applied) })
+		default:
+			err = t.migrateAlone(ctx, list)
+		}
 		// A statement that waits for the transactions on the table gives up, because later
-		// users of the table wait behind it. They go on between two tries.
-		if err := t.migrateAlone(ctx, list); !errors.Is(err, store.ErrBusy) || !sleep(ctx, time.Second) {
+		// users of the table wait behind it. They go on between two tries. SQLite refuses even
+		// to read while another process makes a new file ready for its log.
+		if !errors.Is(err, store.ErrBusy) || !sleep(ctx, time.Second) {
 			return err
 		}
 	}
