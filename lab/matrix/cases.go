@@ -225,9 +225,10 @@ var cases = []smokeCase{
 		p.ran(r, 1)
 	}},
 	{rule("M16", "A process that is paused for longer than its lease, and goes on, gets the response of the one that took over."), processes, true, func(p *pair) {
-		r := p.request("paused", adaptertest.Program{DelayMS: 300, Echo: true, IgnoreCtx: true})
+		r := p.request("paused", adaptertest.Program{DelayMS: 4_000, Echo: true, IgnoreCtx: true}) // a lease: it has not ended when the signal comes
 		first := p.short.postLater(p, r)
 		p.short.Signal(p, syscall.SIGSTOP)
+		r.program.DelayMS = 0
 		second := p.takesOver(p.a, r, 2)
 		p.short.Signal(p, syscall.SIGCONT)
 		if a := <-first; a.body != second.body {
