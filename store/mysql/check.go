@@ -31,6 +31,15 @@ func Open(ctx context.Context, db *sql.DB, c Config) (*Store, error) {
 	return s, nil
 }
 
+// oldest returns the product that has a version, and the oldest release of it that is
+// supported.
+func oldest(version string) (product string, major, minor int) {
+	if strings.Contains(version, "MariaDB") {
+		return "MariaDB", 10, 6
+	}
+	return "MySQL", 8, 0
+}
+
 // Check implements [store.Checker]: it checks the server, the table and the settings of
 // one session of the pool. It does not write.
 func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
@@ -47,10 +56,7 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if err != nil {
 		return nil, dialect.Fail("check", err)
 	}
-	product, major, minor := "MySQL", 8, 0
-	if strings.Contains(version, "MariaDB") {
-		product, major, minor = "MariaDB", 10, 6
-	}
+	product, major, minor := oldest(version)
 	list.Add(!sqlstore.AtLeast(version, major, minor), "version", store.Unsafe, "%s %s is not supported; use %d.%d or newer", product, version, major, minor)
 	list.Add(replica, "read-only", store.Unsafe, "the server is read-only; connect to the primary")
 	list.Add(flush == 0, "innodb-flush-log", store.Unsafe, "innodb_flush_log_at_trx_commit is 0, so a crash of the server loses the records of the last second, and their operations run again; set it to 1")

@@ -55,3 +55,16 @@ func TestConfigNamesTheInvalidField(t *testing.T) {
 		t.Errorf("without a pool: %v, want ErrInvalid", err)
 	}
 }
+
+func TestVersionsOfEachProduct(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"8.0.36-28": true, "8.4.3": true, "5.7.44-log": false,
+		"10.6.12-MariaDB-log": true, "10.5.29-MariaDB": false,
+	} {
+		product, major, minor := oldest(version)
+		if got := sqlstore.AtLeast(version, major, minor); got != want {
+			t.Errorf("%s %s is supported: %t, want %t", product, version, got, want)
+		}
+	}
+}
