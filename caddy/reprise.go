@@ -184,6 +184,7 @@ func open(ctx context.Context, at string, log *slog.Logger) (connection, error) 
 			break
 		}
 		options.ContextTimeoutEnabled = true
+		options.PipelinePoolSize = -1 // one pool, whose state says whether a call was busy
 		client := redis.NewClient(options)
 		st, err := repriseredis.Open(ctx, client, repriseredis.Config{Prefix: prefix, Logger: log})
 		if err != nil {
