@@ -24,7 +24,7 @@ var requires = map[string]string{
 	"core":                       "github.com/dunglas/httpsfv",
 	"servers":                    "",
 	"store/internal":             "core",
-	"store/etcd":                 "core store/internal go.etcd.io/etcd/api/v3 go.etcd.io/etcd/client/v3",
+	"store/etcd":                 "core store/internal go.etcd.io/etcd/api/v3 go.etcd.io/etcd/client/v3 google.golang.org/grpc",
 	"store/mysql":                "core store/internal",
 	"store/postgres":             "core store/internal github.com/jackc/pgx/v5",
 	"store/redis":                "core store/internal github.com/redis/go-redis/v9",
