@@ -58,7 +58,7 @@ func TestEffectsOfAFailureAreRolledBack(t *testing.T) {
 	}
 }
 
-// What the client of a transactional policy gets follows from the end of its transaction.
+// The reply of a transactional policy follows from the end of its transaction.
 // A success whose effects were rolled back never leaves as one; a failure does, and so
 // does a response that has left already.
 func TestRepliesOfATransactionalPolicy(t *testing.T) {

@@ -145,7 +145,7 @@ func (c *counted) count(ctx context.Context, method string, req, reply any, conn
 	return invoke(ctx, method, req, reply, conn, opts...)
 }
 
-// reads reports whether operations only read, so that the server logs nothing.
+// reads reports whether operations only read, which adds no entry to the log.
 func reads(ops []*etcdserverpb.RequestOp) bool {
 	return !slices.ContainsFunc(ops, func(op *etcdserverpb.RequestOp) bool { return op.GetRequestRange() == nil })
 }

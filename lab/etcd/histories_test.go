@@ -20,7 +20,7 @@ func TestEtcdIsLinearizable(t *testing.T) {
 	lincheck.CheckCoarse(t, 2*etcdcluster.Late+5*time.Second, processes...)
 }
 
-// A new leader starts all leases anew, so what ends is later by one lease for each.
+// A new leader starts all leases anew, with the lengths that they were granted with.
 func TestEtcdIsLinearizableWhileMembersFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, etcdcluster.Start(t, 3))

@@ -214,7 +214,7 @@ func TestLargePayloadIsReadWholeWhileItIsReplaced(t *testing.T) {
 	readers.Wait()
 }
 
-// Without a connection nothing was sent.
+// A request without a connection was not sent.
 func TestServerThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
 	var listen net.ListenConfig

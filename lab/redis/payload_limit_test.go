@@ -97,7 +97,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	}
 }
 
-// A connection that breaks says nothing: without the permission to ask for the limit, a
+// A broken connection does not show why: without the permission to ask for the limit, a
 // completion above it may have been executed, for all that the store knows.
 func TestRedisALimitThatIsNotShownIsUnknown(t *testing.T) {
 	t.Parallel()

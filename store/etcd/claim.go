@@ -13,7 +13,7 @@ import (
 )
 
 // Claim implements [store.Store]. It writes at once, as a new ID needs it, and reads
-// first while many claims turn out to need no write: a read adds nothing to the Raft log.
+// first while many claims turn out to need no write: a read adds no entry to the log.
 // The server decides whether an attempt is live: it keeps a key for as long as the lease
 // of the attempt runs.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {

@@ -118,9 +118,9 @@ func (n *node) send(ctx context.Context, batch ...*command) {
 	}
 }
 
-// explain returns the error of the last attempt on c, or what is known about it: that the
-// pool had no connection, or that the server closes the connection for a command of this
-// size. A server need not say that before it does, so it is asked for its limits.
+// explain returns the error of the last attempt on c. It says so if the pool had no
+// connection, or if the server closes the connection for a command of this size. A server
+// may do that without an answer, so it is asked for its limits.
 func (n *node) explain(ctx context.Context, c *command) error {
 	switch {
 	case c.sendErr == nil || n.server == nil:

@@ -278,7 +278,7 @@ func testLeft(t *testing.T, reads bool, left error) {
 		}
 		return bulk("D")
 	})
-	// Callers of a client that ignores the deadlines of contexts send nothing themselves.
+	// Where the client ignores the deadlines of contexts, a sender sends for its callers.
 	client := newClient(t, f, func(o *redis.Options) {
 		o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled = 1, time.Hour, false
 	})
