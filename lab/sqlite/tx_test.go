@@ -220,6 +220,44 @@ func TestRenewalDoesNotWaitForTheHandler(t *testing.T) {
 	})
 }
 
+// TestTransactionOfALostRecordRenewsNothing: neither of one that another owner has, nor of
+// one that has expired since.
+func TestTransactionOfALostRecordRenewsNothing(t *testing.T) {
+	t.Parallel()
+	onDrivers(t, func(t *testing.T, d driver) {
+		st := d.transactional(t, d.withEffects(t))
+		renewed := func(r store.ClaimRequest) store.RenewStatus {
+			t.Helper()
+			renewed, err := st.Renew(t.Context(), []store.RenewRequest{{ID: r.ID, Owner: r.Owner, Lease: time.Millisecond}})
+			labtest.Must(t, err)
+			return renewed[0]
+		}
+		lost := request()
+		wantClaim(t, st, lost, store.Claimed)
+		labtest.Must(t, st.Release(t.Context(), lost.ID, lost.Owner))
+		wantClaim(t, st, duplicate(lost), store.Claimed)
+		_, err := reprisesqlite.Tx(st.Bind(t.Context(), lost.ID, lost.Owner))
+		labtest.Must(t, err)
+		if got := renewed(lost); got != store.RenewLost {
+			t.Errorf("of another owner's record: %v", got)
+		}
+		if err := st.Complete(t.Context(), completion(lost, nil)); !errors.Is(err, store.ErrLeaseLost) {
+			t.Errorf("completed: %v", err)
+		}
+
+		short := request()
+		short.Lease, short.Retention = time.Millisecond, time.Millisecond
+		begin(t, st, short)
+		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // its record expires, by the clock of this machine
+		if got := renewed(short); got != store.RenewLost {
+			t.Errorf("of a record that expired: %v", got)
+		}
+		if err := st.Discard(t.Context(), completion(short, nil)); !errors.Is(err, store.ErrLeaseLost) {
+			t.Errorf("completed after its end: %v", err)
+		}
+	})
+}
+
 // TestPoolsOfAnySize: fifty handlers at once commit over pools of any size.
 func TestPoolsOfAnySize(t *testing.T) {
 	t.Parallel()

@@ -26,13 +26,11 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 }
 
 // renewTogether renews a batch in one transaction. While that of a handler excludes all
-// others, the lease of its attempt needs no write: see session.promise.
+// others, the lease of its attempt needs no write: see session.renew.
 func (t *Table) renewTogether(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	writer, rest, others := t.writer.Load(), slices.Repeat([]store.RenewStatus{store.RenewBusy}, len(rs)), make([]int, 0, len(rs))
 	for i := range rs {
-		if writer.promise(&rs[i]) {
-			rest[i] = store.Renewed
-		} else {
+		if !writer.renew(&rs[i], &rest[i]) {
 			others = append(others, i)
 		}
 	}
@@ -64,12 +62,23 @@ func (t *Table) renew(ctx context.Context, on Conn, r *store.RenewRequest) (stor
 		return 0, err
 	case locked && found.State == record.Running && bytes.Equal(found.Owner, r.Owner[:]):
 		return store.RenewBusy, nil
-	case !found.seen() || !found.Readable() || !bytes.Equal(found.Owner, r.Owner[:]):
-		return store.RenewLost, nil
-	case found.State == record.Completed:
-		return store.RenewCompleted, nil
 	}
-	return store.Renewed, t.change(ctx, on, found, t.statements.renew, found.Clock+r.Lease.Microseconds())
+	status := found.renewal(r)
+	if status == store.Renewed {
+		err = t.change(ctx, on, found, t.statements.renew, found.Clock+r.Lease.Microseconds())
+	}
+	return status, err
+}
+
+// renewal is the answer to a renewal that finds the row.
+func (r *row) renewal(by *store.RenewRequest) store.RenewStatus {
+	switch {
+	case !r.seen() || !r.Readable() || !bytes.Equal(r.Owner, by.Owner[:]):
+		return store.RenewLost
+	case r.State == record.Completed:
+		return store.RenewCompleted
+	}
+	return store.Renewed
 }
 
 // Complete ends an attempt whose record is in the table. The caller has validated the

@@ -59,7 +59,8 @@ type session struct {
 
 	mu       sync.Mutex
 	ending   bool
-	promised time.Duration // the lease of a renewal that has yet to be written
+	record   *row // while the transaction excludes all others, with the lease that was promised
+	promised bool // that lease has yet to be written
 }
 
 // open begins a transaction by statements.
@@ -71,7 +72,7 @@ func (t *Table) open(ctx context.Context, statements []string, id store.ID, owne
 	s := &session{Table: t, held: held, on: connection{t.DB.prepared.On(held.Conn)}, id: id, owner: owner}
 	if err := s.begin(ctx, statements); err != nil {
 		s.release(true)
-		return nil, t.Dialect.Fail("begin", err)
+		return nil, err
 	}
 	if t.Dialect.Embedded {
 		t.writer.Store(s)
@@ -79,15 +80,24 @@ func (t *Table) open(ctx context.Context, statements []string, id store.ID, owne
 	return s, nil
 }
 
-// begin begins a transaction on the connection, and makes that of its handler.
-func (s *session) begin(ctx context.Context, statements []string) error {
+// begin begins a transaction on the connection, and makes that of its handler. One that
+// excludes all others reads the record, which stays so until it ends.
+func (s *session) begin(ctx context.Context, statements []string) (err error) {
 	for _, statement := range statements {
 		if err := s.Dialect.start(ctx, s.on, statement); err != nil {
-			return err
+			return s.Dialect.Fail("begin", err)
+		}
+	}
+	if s.Dialect.Embedded {
+		if s.record, err = s.hold(ctx, s.on, s.id); err != nil {
+			return s.Dialect.Fail("begin", err)
 		}
 	}
 	s.lent = sqltx.Lend(s.held.Conn)
-	return s.lent.Begin(s.Dialect.Undoes) //nolint:contextcheck // it outlives this call
+	if err := s.lent.Begin(s.Dialect.Undoes); err != nil { //nolint:contextcheck // it outlives this call
+		return s.Dialect.Fail("begin", err)
+	}
+	return nil
 }
 
 // Refuse implements [lazytx.Session].
@@ -162,23 +172,23 @@ func (r *row) runs(owner store.Owner) bool {
 // Rollback implements [lazytx.Session]. It writes a renewal that was answered while the
 // transaction excluded all others.
 func (s *session) Rollback(ctx context.Context) error {
-	lease := s.takeBack(ctx)
+	promised := s.takeBack(ctx)
 	ctx = s.Dialect.rest(ctx)
-	if lease > 0 && s.keep(ctx, lease) == nil {
+	if promised && s.keep(ctx) == nil {
 		s.over = true
 		return nil
 	}
 	return s.undo(ctx)
 }
 
-// keep undoes the effects, and commits a renewal of the lease.
-func (s *session) keep(ctx context.Context, lease time.Duration) error {
+// keep undoes the effects, and commits the lease that was promised.
+func (s *session) keep(ctx context.Context) error {
 	if err := s.on.execute(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {
 		return err
 	}
 	found, err := s.hold(ctx, s.on, s.id)
 	if err == nil && found.runs(s.owner) {
-		err = s.change(ctx, s.on, found, s.statements.renew, found.Clock+lease.Microseconds())
+		err = s.change(ctx, s.on, found, s.statements.renew, s.record.LeaseUntil)
 	}
 	if err != nil {
 		return err
@@ -195,10 +205,9 @@ func (s *session) undo(ctx context.Context) error {
 	return nil
 }
 
-// takeBack takes the connection back from the handler, and returns the lease of a renewal
-// that has yet to be written. It waits for a statement that is on its way, so that ctx
-// bounds it.
-func (s *session) takeBack(ctx context.Context) (promised time.Duration) {
+// takeBack takes the connection back from the handler, and reports whether a lease was
+// promised. It waits for a statement that is on its way, so that ctx bounds it.
+func (s *session) takeBack(ctx context.Context) (promised bool) {
 	s.mu.Lock()
 	s.ending = true
 	promised = s.promised
@@ -242,18 +251,23 @@ func (s *session) release(broken bool) {
 	s.held.Release(s.on.end(broken) != nil)
 }
 
-// promise answers a renewal while the transaction excludes all others, if it is that of
-// the owner.
-func (s *session) promise(r *store.RenewRequest) bool {
+// renew answers a renewal while the transaction excludes all others, if it is that of the
+// owner, and reports whether it did. The new lease is written where the transaction ends
+// without a commit.
+func (s *session) renew(r *store.RenewRequest, status *store.RenewStatus) (answered bool) {
 	if s == nil || s.id != r.ID || s.owner != r.Owner {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ending {
-		s.promised = r.Lease
+	if s.ending {
+		return false
 	}
-	return !s.ending
+	s.record.At = s.Dialect.now()
+	if *status = s.record.renewal(r); *status == store.Renewed {
+		s.promised, s.record.LeaseUntil = true, s.record.At+r.Lease.Microseconds()
+	}
+	return true
 }
 
 // find waits for the record until findMargin before the caller's deadline, which leaves
