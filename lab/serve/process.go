@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/reprise-go/reprise/conformance/adaptertest/testapp"
-	reprise "github.com/reprise-go/reprise/core"
 )
 
 const (
@@ -41,9 +40,6 @@ func Run(ctx context.Context, build func(*testapp.App) testapp.Server, o Options
 	if err := addPoints(backend, stdout); err != nil {
 		return err
 	}
-	// Log only failures: benchmarks run on this server, and two lines a request would be
-	// most of it.
-	o.Engine.Observer = reprise.NewAuditLog(slog.New(slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if backend.Blobs != nil { // records without large bodies
 		o.Guard.Offload.Blobs = backend.Blobs
 		o.Guard.Limits.ResponseBody = cmp.Or(o.Guard.Limits.ResponseBody, smallBody)
