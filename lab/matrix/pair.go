@@ -124,7 +124,7 @@ func run(t *testing.T, program, adapter string, store *Store) {
 		delete(kinds, &p.short)
 	}
 	for at, flags := range kinds {
-		*at = p.start(flags...)
+		*at = p.start(append(flags, "-store-timeout", patience.String())...)
 	}
 	if store.Alone {
 		p.a, p.short = p.b, p.b

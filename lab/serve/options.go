@@ -43,6 +43,7 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 	o := Options{Adapter: adapter}
 	var (
 		waiters int
+		budget  time.Duration
 		content bool // keys are the content of requests
 	)
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
@@ -69,6 +70,7 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 	f.DurationVar(&o.Engine.Lease, "lease", 0, "lease of an attempt; 0: the engine's default")
 	f.DurationVar(&o.Engine.Retention, "retention", 0, "how long responses are replayed; 0: the engine's default")
 	f.DurationVar(&o.Engine.MaxRun, "max-run", 0, "how long a handler runs before its context is cancelled; 0: the engine's default")
+	f.DurationVar(&budget, "store-timeout", 0, "how long a request waits for the store, each time; 0: the engine's defaults")
 	f.IntVar(&waiters, "max-waiters", 0, "duplicates that may wait, in all and for one key or scope; 0: the engine's defaults")
 
 	enum(f, &o.Guard.Preset, "preset", "recoverable", map[string]reprise.Preset{"recoverable": reprise.Recoverable, "at-most-once": reprise.AtMostOnce})
@@ -116,6 +118,7 @@ func ParseOptions(adapter string, args []string, help io.Writer, others ...strin
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
+	o.Engine.ClaimTimeout, o.Engine.CompleteTimeout = budget, budget
 	o.Engine.Waiting = reprise.WaitLimits{Total: waiters, PerKey: waiters, PerScope: waiters}
 	if content {
 		o.Guard.Key = protocol.KeyContent(cmp.Or(o.Engine.Retention, defaultRetention))

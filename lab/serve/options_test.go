@@ -45,6 +45,7 @@ func TestEachFlagSetsItsOption(t *testing.T) {
 		"-retention 1h":                 func(o *Options) { o.Engine.Retention = time.Hour },
 		"-max-run 1m":                   func(o *Options) { o.Engine.MaxRun = time.Minute },
 		"-max-waiters 2":                func(o *Options) { o.Engine.Waiting = reprise.WaitLimits{Total: 2, PerKey: 2, PerScope: 2} },
+		"-store-timeout 5s":             func(o *Options) { o.Engine.ClaimTimeout, o.Engine.CompleteTimeout = 5*time.Second, 5*time.Second },
 		"-preset at-most-once":          func(o *Options) { o.Guard.Preset = reprise.AtMostOnce },
 		"-preset recoverable":           func(o *Options) { o.Guard.Preset = reprise.Recoverable },
 		"-key field:/id":                func(o *Options) { o.Guard.Key = protocol.KeyField("/id") },
