@@ -14,13 +14,11 @@ require (
 	github.com/reprise-go/reprise/otel v0.0.0
 	github.com/reprise-go/reprise/store/postgres v0.0.0
 	github.com/reprise-go/reprise/store/redis v0.0.0
-	github.com/reprise-go/reprise/store/sqlite v0.0.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.58.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.55.0
 	go.opentelemetry.io/otel/exporters/stdout/stdouttrace v1.33.0
 	go.opentelemetry.io/otel/sdk v1.33.0
 	go.opentelemetry.io/otel/sdk/metric v1.33.0
-	modernc.org/sqlite v1.46.1
 )
 
 require (
@@ -59,7 +57,6 @@ require (
 	golang.org/x/arch v0.8.0 // indirect
 	golang.org/x/crypto v0.47.0 // indirect
 	golang.org/x/net v0.49.0 // indirect
-	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240227224415-6ceb2ff114de // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
@@ -69,7 +66,6 @@ require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
-	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/gin-gonic/gin v1.10.0
 	github.com/go-logr/logr v1.4.2 // indirect
@@ -81,16 +77,12 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/klauspost/compress v1.17.9 // indirect
 	github.com/labstack/echo/v4 v4.12.0
-	github.com/labstack/echo/v5 v5.0.0
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
-	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/prometheus/client_model v0.6.1 // indirect
 	github.com/prometheus/common v0.61.0 // indirect
 	github.com/prometheus/procfs v0.15.1 // indirect
-	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/reprise-go/reprise/adapters/echo v0.0.0
-	github.com/reprise-go/reprise/adapters/echo5 v0.0.0
 	github.com/reprise-go/reprise/adapters/fiber v0.0.0
 	github.com/reprise-go/reprise/adapters/gin v0.0.0
 	github.com/reprise-go/reprise/adapters/grpc v0.0.0
@@ -103,15 +95,11 @@ require (
 	go.opentelemetry.io/otel/metric v1.33.0 // indirect
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
-	golang.org/x/exp v0.0.0-20251023183803-a4bb9ffd2546 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/grpc v1.63.2
 	google.golang.org/protobuf v1.36.9 // indirect
-	modernc.org/libc v1.67.6 // indirect
-	modernc.org/mathutil v1.7.1 // indirect
-	modernc.org/memory v1.11.0 // indirect
 )
 
 replace (
@@ -127,14 +115,11 @@ replace (
 	github.com/reprise-go/reprise/store/mysql => ../store/mysql
 	github.com/reprise-go/reprise/store/postgres => ../store/postgres
 	github.com/reprise-go/reprise/store/redis => ../store/redis
-	github.com/reprise-go/reprise/store/sqlite => ../store/sqlite
 )
 
 replace github.com/reprise-go/reprise/servers => ../servers
 
 replace github.com/reprise-go/reprise/adapters/echo => ../adapters/echo
-
-replace github.com/reprise-go/reprise/adapters/echo5 => ../adapters/echo5
 
 replace github.com/reprise-go/reprise/adapters/fiber => ../adapters/fiber
 
