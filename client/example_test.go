@@ -34,19 +34,16 @@ func ExampleNewTransport() {
 
 	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	client := &http.Client{Transport: transport}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/payments", strings.NewReader("12 EUR"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
@@ -67,8 +64,7 @@ func ExampleWithKey() {
 		AcceptOmitted: true, // the status is enough
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	client := &http.Client{Transport: transport}
 
@@ -82,8 +78,7 @@ func ExampleWithKey() {
 		ctx := repriseclient.WithKey(context.Background(), next.key)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/refunds", strings.NewReader(next.body))
 		if err != nil {
-			fmt.Println(err)
-			return
+			panic(err)
 		}
 		resp, err := client.Do(req)
 		if err != nil || repriseclient.GaveUp(resp) {
@@ -111,8 +106,7 @@ func ExampleUnknownOutcomeError() {
 		MaxAttempts: 3, Delay: time.Millisecond,
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	client := &http.Client{Transport: transport}
 	pay := func(ctx context.Context) error {
@@ -149,19 +143,16 @@ func ExampleWithBounds() {
 	defer server.Close()
 	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{Delay: time.Millisecond})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	ctx := repriseclient.WithBounds(context.Background(), repriseclient.Bounds{MaxAttempts: 2, MaxElapsed: 3 * time.Second})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("12 EUR"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	defer resp.Body.Close()
 	fmt.Println(repriseclient.OutcomeOf(resp), "after", repriseclient.Attempts(resp), "attempts")
@@ -173,14 +164,12 @@ func ExampleNotSent() {
 	server.Close() // refuses connections from now on
 	transport, err := repriseclient.NewTransport(nil, repriseclient.Config{MaxAttempts: 1})
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	client := &http.Client{Transport: transport}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	resp, err := client.Do(req)
 	switch {
@@ -212,28 +201,11 @@ func ExampleAdyen() {
 }
 
 func ExampleProblemOf() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusConflict)
-		_, _ = io.WriteString(w, `{"code":"outcome-unknown","status":409,"retryable":false}`)
-	}))
-	defer server.Close()
-	transport, err := repriseclient.NewTransport(server.Client().Transport, repriseclient.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	client := &http.Client{Transport: transport}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL, strings.NewReader("12 EUR"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	w := httptest.NewRecorder() // in place of a service
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusConflict)
+	_, _ = w.WriteString(`{"code":"outcome-unknown","status":409,"retryable":false}`)
+	resp := w.Result()
 	defer resp.Body.Close()
 	if p, ok := repriseclient.ProblemOf(resp); ok && p.Code == repriseclient.CodeOutcomeUnknown {
 		fmt.Println("find out what happened before anything is sent again")
