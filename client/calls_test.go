@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,44 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
-	"time"
 )
-
-func TestACallMayHaveBoundsOfItsOwn(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		bounds  Bounds
-		config  Config
-		answer  func() (*http.Response, error)
-		least   int // attempts
-		most    int
-		longest time.Duration
-	}{
-		"none":              {config: Config{MaxAttempts: 3}, answer: status(503), least: 3, most: 3, longest: time.Minute},
-		"fewer attempts":    {bounds: Bounds{MaxAttempts: 2}, answer: status(503), least: 2, most: 2, longest: time.Minute},
-		"more attempts":     {bounds: Bounds{MaxAttempts: 5}, config: Config{MaxAttempts: 1}, answer: status(503), least: 5, most: 5, longest: time.Minute},
-		"no retry":          {bounds: Bounds{MaxAttempts: 1}, answer: problem(409, CodeInProgress), least: 1, most: 1},
-		"a shorter time":    {bounds: Bounds{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), least: 2, most: 100, longest: time.Second},
-		"a longer time":     {bounds: Bounds{MaxElapsed: time.Hour}, config: Config{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), least: 300, most: 2000, longest: time.Hour},
-		"the largest":       {bounds: Bounds{MaxAttempts: math.MaxInt, MaxElapsed: math.MaxInt64}, config: Config{Budget: Budget{Burst: 20}}, answer: status(503), least: 21, most: 21, longest: time.Hour},
-		"and the longest":   {bounds: Bounds{MaxAttempts: 2, MaxElapsed: 5 * time.Second}, answer: status(503, "Retry-After", "6"), least: 1, most: 1},
-		"and MaxRetryAfter": {bounds: Bounds{MaxElapsed: time.Hour}, answer: status(503, "Retry-After", "31"), least: 1, most: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base, began := always(test.answer), time.Now()
-				resp, _ := do(t, newTransport(t, base, test.config), post(WithBounds(t.Context(), test.bounds), t, nil))
-				if n := base.attempts(); n < test.least || n > test.most || !GaveUp(resp) {
-					t.Errorf("%d attempts, GaveUp is %v", n, GaveUp(resp))
-				}
-				if took := time.Since(began); took > test.longest {
-					t.Errorf("took %s", took)
-				}
-			})
-		})
-	}
-}
 
 func TestNegativeBoundsRefuseTheCall(t *testing.T) {
 	t.Parallel()

@@ -3,11 +3,9 @@ package repriseclient
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -155,39 +153,6 @@ func TestOtherMethodsPassUntouched(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// A redirect that keeps the method is the same operation.
-func TestARedirectKeepsTheKey(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var keys, bodies []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := make([]byte, 16)
-		n, _ := r.Body.Read(body)
-		mu.Lock()
-		defer mu.Unlock()
-		keys, bodies = append(keys, r.Header.Get("Idempotency-Key")), append(bodies, string(body[:n]))
-		if r.URL.Path == "/" {
-			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
-		}
-	}))
-	t.Cleanup(server.Close)
-	client := &http.Client{Transport: newTransport(t, server.Client().Transport, Config{})}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	mu.Lock()
-	defer mu.Unlock()
-	if len(keys) != 2 || keys[0] != keys[1] || keys[0] == "" || bodies[0] != "hello" || bodies[1] != "hello" {
-		t.Errorf("keys %q and bodies %q, want one key and one body twice", keys, bodies)
-	}
-}
 
 func TestKeyFrom(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -155,6 +156,7 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		config   Config
+		bounds   Bounds // of the call
 		answer   func() (*http.Response, error)
 		timeout  time.Duration
 		attempts [2]int        // at least and at most
@@ -173,11 +175,24 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 		"Retry-After, past elapsed": {config: Config{MaxElapsed: 10 * time.Second}, answer: status(503, "Retry-After", "11"), attempts: [2]int{1, 1}},
 		"the retry budget":          {config: Config{Budget: Budget{Burst: 2}}, answer: status(503), attempts: [2]int{3, 3}, longest: time.Second},
 		"no retry budget":           {config: Config{Budget: Budget{Off: true}}, answer: status(503), attempts: [2]int{10, 10}, longest: time.Minute},
+
+		"fewer attempts of a call": {bounds: Bounds{MaxAttempts: 2}, answer: status(503), attempts: [2]int{2, 2}, longest: time.Minute},
+		"more attempts of a call":  {bounds: Bounds{MaxAttempts: 5}, config: Config{MaxAttempts: 1}, answer: status(503), attempts: [2]int{5, 5}, longest: time.Minute},
+		"one attempt of a call":    {bounds: Bounds{MaxAttempts: 1}, answer: problem(409, CodeInProgress), attempts: [2]int{1, 1}},
+		"a shorter time of a call": {bounds: Bounds{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), attempts: [2]int{2, 100}, longest: time.Second},
+		"a longer time of a call": {
+			bounds: Bounds{MaxElapsed: time.Hour}, config: Config{MaxElapsed: time.Second}, answer: problem(409, CodeInProgress), attempts: [2]int{300, 2000}, longest: time.Hour,
+		},
+		"the largest of a call": {
+			bounds: Bounds{MaxAttempts: math.MaxInt, MaxElapsed: math.MaxInt64}, config: Config{Budget: Budget{Burst: 20}}, answer: status(503), attempts: [2]int{21, 21}, longest: time.Hour,
+		},
+		"a call's elapsed":  {bounds: Bounds{MaxAttempts: 2, MaxElapsed: 5 * time.Second}, answer: status(503, "Retry-After", "6"), attempts: [2]int{1, 1}},
+		"not MaxRetryAfter": {bounds: Bounds{MaxElapsed: time.Hour}, answer: status(503, "Retry-After", "31"), attempts: [2]int{1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
+				ctx := WithBounds(t.Context(), test.bounds)
 				if test.timeout > 0 {
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithTimeout(ctx, test.timeout)
@@ -193,7 +208,7 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 				if took > test.longest || took < test.shortest {
 					t.Errorf("took %s, want %s to %s", took, test.shortest, test.longest)
 				}
-				if resp.StatusCode != http.StatusServiceUnavailable || !GaveUp(resp) {
+				if last, _ := test.answer(); resp.StatusCode != last.StatusCode || !GaveUp(resp) {
 					t.Errorf("ended with %d and GaveUp %v, want the last answer", resp.StatusCode, GaveUp(resp))
 				}
 			})

@@ -49,13 +49,13 @@ func TestEveryStageOfARequestHasItsClass(t *testing.T) {
 		want   string
 	}{
 		{"resolve", []string{"no such name"}, resolving, notSent},
-		{"dial", []string{"refused"}, dialling, notSent},
+		{"dial", []string{"refused", "an error without a type"}, dialling, notSent},
 		{"proxy CONNECT", []string{"no proxy", "403", "502", "closed"}, tunnelling, notSent},
 		{"TLS", []string{"wrong certificate", "no TLS", "closed", "handshake timeout"}, securing, notSent},
 		{"write headers", []string{"closed"}, upTo(writeHeaders), unknown},
 		{"write body", []string{"closed"}, upTo(writeBody), unknown},
-		{"wait", []string{"closed"}, upTo(wait), unknown},
-		{"read header", []string{"closed"}, upTo(readHeader), unknown},
+		{"wait", []string{"closed", "header timeout"}, upTo(wait), unknown},
+		{"read header", []string{"closed", "a refusal of net/http"}, upTo(readHeader), unknown},
 		{"read body", []string{"closed"}, upTo(readBody), unknown},
 		{"redirect 303, dial", []string{"refused"}, redirected(http.StatusSeeOther, dialling), answered},
 		{"redirect 303, wait", []string{"closed"}, redirected(http.StatusSeeOther, upTo(wait)), answered},
@@ -71,8 +71,8 @@ func TestEveryStageOfARequestHasItsClass(t *testing.T) {
 				t.Cleanup(w.base.CloseIdleConnections)
 				stage.set(w)
 				err := w.send()
-				if got := classOf(err); got != stage.want {
-					t.Errorf("%q is classed %s, want %s", err, got, stage.want)
+				if got := classOf(err); got != stage.want || NotSent(err) != (got == notSent) {
+					t.Errorf("%q is classed %s, want %s; NotSent is %v", err, got, stage.want, NotSent(err))
 				}
 				ended := map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled}[fault]
 				if !errors.Is(err, ended) && ended != nil {
@@ -203,12 +203,15 @@ func dialling(w *way) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	w.url = server.URL
-	if w.hangs() {
+	switch {
+	case w.hangs():
 		w.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			w.reached <- struct{}{}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
+	case w.fault == "an error without a type":
+		w.base.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork }
 	}
 }
 
@@ -278,6 +281,9 @@ func upTo(stage int) func(*way) {
 		case writeBody:
 			w.body = strings.Repeat("x", more)
 		}
+		if w.fault == "header timeout" {
+			w.base.ResponseHeaderTimeout = 20 * time.Millisecond
+		}
 	}
 }
 
@@ -295,11 +301,15 @@ func (w *way) exchange(conn net.Conn, stage int) {
 	}
 	switch stage {
 	case readHeader:
-		_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-")
+		text := "HTTP/1.1 201 Created\r\nContent-"
+		if w.fault == "a refusal of net/http" { // a text that its error then contains
+			text = "net/http: invalid unsupported protocol scheme\r\n\r\n"
+		}
+		_, _ = io.WriteString(conn, text)
 	case readBody:
 		_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nhello")
 	}
-	if w.hangs() {
+	if w.hangs() || w.fault == "header timeout" {
 		w.hang()
 	}
 }
