@@ -27,7 +27,6 @@ type judgeFlags struct {
 	also, fields, scopes []string
 	limits               wire.Limits
 	own, list            bool
-	junit, badge         string
 }
 
 // judge is the command "judge".
@@ -95,8 +94,6 @@ func (f *judgeFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.limits.Timeout, "answer-timeout", 10*time.Second, "wait this long for an answer")
 	flags.DurationVar(&o.Slow, "slow", time.Second, "the length of a run that others overlap")
 	_ = flags.MarkHidden("slow") // for tests, whose services answer fast
-	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit's XML to this `file`")
-	flags.StringVar(&f.badge, "badge", "", "write a badge as SVG to this `file`")
 }
 
 func profileNames() string {
@@ -120,9 +117,6 @@ func (f *judgeFlags) complete(args []string) (err error) {
 	}
 	if name := o.Profile.Unknown(o.Only); name != "" {
 		return usage("--only: the profile %s has no case or group %q; --list prints them", f.profile, name)
-	}
-	if f.badge != "" && len(o.Only) > 0 {
-		return usage("--badge is for a whole profile; leave out --only")
 	}
 	if f.list {
 		return nil
@@ -261,14 +255,6 @@ func (c *session) listCases(p *judge.Profile, only []string) {
 
 // runJudge judges a service and prints the report.
 func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
-	junit, err := createFile("--junit", f.junit)
-	if err != nil {
-		return err
-	}
-	badge, err := createFile("--badge", f.badge)
-	if err != nil {
-		return err
-	}
 	progress := c.err.Progress()
 	report, err := judge.Run(ctx, &f.options, func(done, all int, id string) { progress.Show(int64(done), int64(all), "%s", id) })
 	progress.Clear()
@@ -280,10 +266,6 @@ func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
 	} else {
 		c.printJudgement(report)
 	}
-	text, err := report.JUnit()
-	if err = errors.Join(err, fill(junit, text), fill(badge, report.Badge())); err != nil {
-		return usage("the report was not written: %w", err)
-	}
 	switch {
 	case report.Failed():
 		return ended(ExitFindings)
@@ -292,28 +274,6 @@ func (c *session) runJudge(ctx context.Context, f *judgeFlags) error {
 	default:
 		return nil
 	}
-}
-
-// createFile creates the file of a flag before a run, so that a long run does not end
-// with an invalid name. It returns nil if name is empty.
-func createFile(flag, name string) (*os.File, error) {
-	if name == "" {
-		return nil, nil
-	}
-	file, err := os.Create(name) //nolint:gosec // the operator's own file
-	if err != nil {
-		return nil, usage("%s: %w", flag, err)
-	}
-	return file, nil
-}
-
-// fill writes and closes a file of createFile.
-func fill(file *os.File, text []byte) error {
-	if file == nil {
-		return nil
-	}
-	_, err := file.Write(text)
-	return errors.Join(err, file.Close())
 }
 
 // judgeFailed returns the failure of a service that could not be judged.

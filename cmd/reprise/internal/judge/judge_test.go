@@ -2,7 +2,6 @@ package judge
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -154,30 +153,6 @@ func TestReportForMachines(t *testing.T) {
 		{Case: &All[2], Level: Should, State: NotMet, Detail: "x"},
 		{Case: &All[3], Level: Must, State: NotShown, Detail: "y"},
 	}}
-	text, err := r.JUnit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var suite struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Skipped  int `xml:"skipped,attr"`
-		Cases    []struct {
-			Name    string `xml:"name,attr"`
-			Time    string `xml:"time,attr"`
-			Failure *struct {
-				Type string `xml:"type,attr"`
-			} `xml:"failure"`
-			Skipped *struct{} `xml:"skipped"`
-		} `xml:"testcase"`
-	}
-	if err := xml.Unmarshal(text, &suite); err != nil {
-		t.Fatal(err)
-	}
-	if suite.Tests != 4 || suite.Failures != 1 || suite.Skipped != 2 || suite.Cases[1].Failure == nil || suite.Cases[2].Skipped == nil || suite.Cases[0].Failure != nil ||
-		suite.Cases[0].Time != "0.000" || suite.Cases[1].Failure.Type != "not met" {
-		t.Errorf("%s", text)
-	}
 	var parsed struct {
 		Schema  int
 		Version string
@@ -188,13 +163,6 @@ func TestReportForMachines(t *testing.T) {
 	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &parsed) != nil || parsed.Summary["must"] != (Summary{1, 1, 1}) || parsed.Cases[3].State != "not shown" ||
 		parsed.Schema != 1 || parsed.Version != "v1" || parsed.Header != "Idempotency-Key" {
 		t.Errorf("%s, %v", text, err)
-	}
-	for state, want := range map[State]string{Met: "2 of 3 musts met", NotMet: "1 of 3 musts not met"} {
-		r.Results[1].State = state
-		badge := r.Badge()
-		if err := xml.Unmarshal(badge, new(struct{})); err != nil || !strings.Contains(string(badge), want) {
-			t.Errorf("%v: %s", err, badge)
-		}
 	}
 }
 
