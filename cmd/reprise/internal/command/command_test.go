@@ -2,8 +2,6 @@ package command
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,30 +16,6 @@ import (
 	"github.com/reprise-go/reprise/cmd/reprise/internal/connect"
 	"github.com/reprise-go/reprise/cmd/reprise/internal/ui"
 )
-
-func TestExitCodes(t *testing.T) {
-	t.Parallel()
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, c := range map[string]struct {
-		err  error
-		code int
-	}{
-		"fine":        {nil, ExitFine},
-		"cobra":       {errors.New("unknown flag"), ExitUsage},
-		"usage":       {usage("x"), ExitUsage},
-		"findings":    {findings("x"), ExitFindings},
-		"unreachable": {storeFailed(t.Context(), "x", store.ErrUnavailable), ExitUnsafe},
-		"permission":  {storeFailed(t.Context(), "x", store.ErrMisconfigured), ExitUnsafe},
-		"changed":     {storeFailed(t.Context(), "x", store.ErrRecordChanged), ExitFindings},
-		"argument":    {storeFailed(t.Context(), "x", store.ErrInvalid), ExitUsage},
-		"interrupt":   {storeFailed(cancelled, "x", store.ErrUnknown), ExitInterrupted},
-	} {
-		if got := codeOf(c.err); got != c.code {
-			t.Errorf("%s: exit code %d, want %d", name, got, c.code)
-		}
-	}
-}
 
 // The sums are those that ariga.io/atlas computes for these files.
 func TestAtlasSum(t *testing.T) {
@@ -92,15 +66,6 @@ func TestPostgresFindingsHaveTheirRemedies(t *testing.T) {
 		if got := remedy(st, &store.Finding{Code: code, Detail: "run Migrate, or apply what Migrations returns"}); len(got) == 0 || got[0] != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
-	}
-}
-
-func TestRunWithoutAStore(t *testing.T) {
-	t.Parallel()
-	var out, errs bytes.Buffer
-	code := Run(t.Context(), []string{"stuck"}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(string) string { return "" }})
-	if code != ExitUsage || out.Len() > 0 || !strings.HasPrefix(errs.String(), "reprise: no store: ") {
-		t.Errorf("exit code %d, output %q, errors %q", code, &out, &errs)
 	}
 }
 
