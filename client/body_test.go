@@ -33,43 +33,40 @@ func TestBodiesAreSentAgain(t *testing.T) {
 		"buffered to the bound":   {body: &closing{Reader: strings.NewReader(long)}, want: long, sent: 1 << 20},
 		"a larger bound":          {body: &closing{Reader: strings.NewReader(long + "!")}, config: Config{MaxRequestBuffer: 2 << 20}, want: long + "!", sent: 1<<20 + 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
-					// net/http repeats a request itself when a reused connection breaks.
-					again, err := req.GetBody()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if again != nil {
-						if got, err := io.ReadAll(again); err != nil || string(got) != test.want {
-							t.Errorf("attempt %d would be repeated with %d bytes, %v, want %d", n, len(got), err, len(test.want))
-						}
-					}
-					return failTimes(2)(n, req)
-				}}
-				req := post(t.Context(), t, test.body)
-				if test.length != 0 {
-					req.ContentLength = test.length
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
+				// net/http repeats a request itself when a reused connection breaks.
+				again, err := req.GetBody()
+				if err != nil {
+					t.Fatal(err)
 				}
-				body, declared := req.Body, req.ContentLength
-				do(t, newTransport(t, base, test.config), req)
-				if base.attempts() != 3 {
-					t.Fatalf("%d attempts, want 3", base.attempts())
-				}
-				for i, sent := range base.sent {
-					if sent.body != test.want || sent.length != test.sent {
-						t.Errorf("attempt %d sent %d bytes as %d, want %d as %d", i+1, len(sent.body), sent.length, len(test.want), test.sent)
+				if again != nil {
+					if got, err := io.ReadAll(again); err != nil || string(got) != test.want {
+						t.Errorf("attempt %d would be repeated with %d bytes, %v, want %d", n, len(got), err, len(test.want))
 					}
 				}
-				if c, ok := test.body.(*closing); ok && c.times() == 0 {
-					t.Error("the body was not closed")
+				return failTimes(2)(n, req)
+			}}
+			req := post(t.Context(), t, test.body)
+			if test.length != 0 {
+				req.ContentLength = test.length
+			}
+			body, declared := req.Body, req.ContentLength
+			do(t, newTransport(t, base, test.config), req)
+			if base.attempts() != 3 {
+				t.Fatalf("%d attempts, want 3", base.attempts())
+			}
+			for i, sent := range base.sent {
+				if sent.body != test.want || sent.length != test.sent {
+					t.Errorf("attempt %d sent %d bytes as %d, want %d as %d", i+1, len(sent.body), sent.length, len(test.want), test.sent)
 				}
-				if req.Body != body || req.ContentLength != declared {
-					t.Error("the caller's request was changed")
-				}
-			})
+			}
+			if c, ok := test.body.(*closing); ok && c.times() == 0 {
+				t.Error("the body was not closed")
+			}
+			if req.Body != body || req.ContentLength != declared {
+				t.Error("the caller's request was changed")
+			}
 		})
 	}
 }
@@ -231,35 +228,32 @@ func TestBrokenResponseIsRetried(t *testing.T) {
 		"a stream of events":   {fields: []string{"Content-Type", "text/event-stream; charset=utf-8"}, head: 100},
 		"other types are read": {fields: []string{"Content-Type", "application/json"}, head: 100, retry: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				head := bytes.Repeat([]byte("x"), test.head)
-				cut := &closing{Reader: io.MultiReader(bytes.NewReader(head), failing{io.ErrUnexpectedEOF})}
-				base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					if n == 2 {
-						return response(201, "created", "Idempotent-Replayed", "true"), nil
-					}
-					resp := response(201, "", test.fields...)
-					resp.Body = cut
-					return resp, nil
-				}}
-				resp, err := newTransport(t, base, test.config).RoundTrip(post(t.Context(), t, nil))
-				if err != nil {
-					t.Fatal(err)
+		inBubble(t, name, func(t *testing.T) {
+			head := bytes.Repeat([]byte("x"), test.head)
+			cut := &closing{Reader: io.MultiReader(bytes.NewReader(head), failing{io.ErrUnexpectedEOF})}
+			base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 2 {
+					return response(201, "created", "Idempotent-Replayed", "true"), nil
 				}
-				got, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				switch {
-				case test.retry && (err != nil || string(got) != "created" || base.attempts() != 2 || !Replayed(resp)):
-					t.Errorf("%d attempts ended with %d bytes, %v", base.attempts(), len(got), err)
-				case !test.retry && (!errors.Is(err, io.ErrUnexpectedEOF) || len(got) != test.head || base.attempts() != 1):
-					t.Errorf("%d attempts ended with %d bytes, %v", base.attempts(), len(got), err)
-				}
-				if cut.times() == 0 {
-					t.Error("the body that broke off was not closed")
-				}
-			})
+				resp := response(201, "", test.fields...)
+				resp.Body = cut
+				return resp, nil
+			}}
+			resp, err := newTransport(t, base, test.config).RoundTrip(post(t.Context(), t, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			switch {
+			case test.retry && (err != nil || string(got) != "created" || base.attempts() != 2 || !Replayed(resp)):
+				t.Errorf("%d attempts ended with %d bytes, %v", base.attempts(), len(got), err)
+			case !test.retry && (!errors.Is(err, io.ErrUnexpectedEOF) || len(got) != test.head || base.attempts() != 1):
+				t.Errorf("%d attempts ended with %d bytes, %v", base.attempts(), len(got), err)
+			}
+			if cut.times() == 0 {
+				t.Error("the body that broke off was not closed")
+			}
 		})
 	}
 }
@@ -314,27 +308,24 @@ func TestAnAttemptThatTakesTooLongIsRetried(t *testing.T) {
 			return resp, nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
-					if n < 3 {
-						return answer(req)
-					}
-					return response(201, "created"), nil
-				}}
-				c := Config{AttemptTimeout: 5 * time.Second}
-				began := time.Now()
-				resp, body := do(t, newTransport(t, base, c), post(t.Context(), t, nil))
-				if took := time.Since(began); body != "created" || Attempts(resp) != 3 || took < 10*time.Second || took > 11*time.Second {
-					t.Errorf("%q after %s and %d attempts", body, took, Attempts(resp))
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: func(n int, req *http.Request) (*http.Response, error) {
+				if n < 3 {
+					return answer(req)
 				}
-				c.MaxAttempts = 2
-				base.sent = nil
-				if err := fails(t, newTransport(t, base, c), post(t.Context(), t, nil)); !errors.Is(err, ErrAttemptTimeout) {
-					t.Errorf("got %v, want ErrAttemptTimeout", err)
-				}
-			})
+				return response(201, "created"), nil
+			}}
+			c := Config{AttemptTimeout: 5 * time.Second}
+			began := time.Now()
+			resp, body := do(t, newTransport(t, base, c), post(t.Context(), t, nil))
+			if took := time.Since(began); body != "created" || Attempts(resp) != 3 || took < 10*time.Second || took > 11*time.Second {
+				t.Errorf("%q after %s and %d attempts", body, took, Attempts(resp))
+			}
+			c.MaxAttempts = 2
+			base.sent = nil
+			if err := fails(t, newTransport(t, base, c), post(t.Context(), t, nil)); !errors.Is(err, ErrAttemptTimeout) {
+				t.Errorf("got %v, want ErrAttemptTimeout", err)
+			}
 		})
 	}
 }

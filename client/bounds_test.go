@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -39,24 +38,21 @@ func TestExtremeBoundsLoseNothing(t *testing.T) {
 			Budget: Budget{Burst: math.MaxInt, Ratio: maxRatio}, Service: Service{MaxKey: math.MaxInt},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: failTimes(2)}
-				req := post(t.Context(), t, io.NopCloser(strings.NewReader("12 EUR"))) // without GetBody
-				resp, body := do(t, newTransport(t, base, c), req)
-				if resp.StatusCode != http.StatusCreated || body != "created" {
-					t.Errorf("ended with %d and %q", resp.StatusCode, body)
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: failTimes(2)}
+			req := post(t.Context(), t, io.NopCloser(strings.NewReader("12 EUR"))) // without GetBody
+			resp, body := do(t, newTransport(t, base, c), req)
+			if resp.StatusCode != http.StatusCreated || body != "created" {
+				t.Errorf("ended with %d and %q", resp.StatusCode, body)
+			}
+			for i, s := range base.sent {
+				if s.body != "12 EUR" {
+					t.Errorf("attempt %d sent %q", i+1, s.body)
 				}
-				for i, s := range base.sent {
-					if s.body != "12 EUR" {
-						t.Errorf("attempt %d sent %q", i+1, s.body)
-					}
-				}
-				if base.attempts() != 3 {
-					t.Errorf("%d attempts, want 3", base.attempts())
-				}
-			})
+			}
+			if base.attempts() != 3 {
+				t.Errorf("%d attempts, want 3", base.attempts())
+			}
 		})
 	}
 }

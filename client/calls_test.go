@@ -73,33 +73,30 @@ func get(ctx context.Context, t *testing.T, method string) *http.Request {
 func TestListedGetsAreRetriedWithoutAKey(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		t.Run(method, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					switch n {
-					case 1:
-						return nil, errNetwork
-					case 2:
-						return response(503, ""), nil
-					case 3:
-						return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(iotest.ErrReader(errNetwork))}, nil
-					}
-					return response(200, "seven", "Idempotency-Body", "omitted"), nil // means something for keyed calls only
-				}}
-				var seen recorded
-				transport := newTransport(t, base, Config{Methods: []string{"GET", "HEAD", "POST"}, Observer: &seen})
-				resp, body := do(t, transport, get(t.Context(), t, method))
-				if base.attempts() != 4 || Attempts(resp) != 4 || body != "seven" {
-					t.Errorf("%d attempts, Attempts is %d, got %q", base.attempts(), Attempts(resp), body)
+		inBubble(t, method, func(t *testing.T) {
+			base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				switch n {
+				case 1:
+					return nil, errNetwork
+				case 2:
+					return response(503, ""), nil
+				case 3:
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(iotest.ErrReader(errNetwork))}, nil
 				}
-				if keys := base.keys("Idempotency-Key"); len(keys) != 1 || keys[0] != "" || KeyOf(resp) != "" {
-					t.Errorf("sent the keys %q", keys)
-				}
-				if len(seen.starts)+len(seen.attempts)+len(seen.ends) != 0 {
-					t.Errorf("the observer saw %+v", seen)
-				}
-			})
+				return response(200, "seven", "Idempotency-Body", "omitted"), nil // means something for keyed calls only
+			}}
+			var seen recorded
+			transport := newTransport(t, base, Config{Methods: []string{"GET", "HEAD", "POST"}, Observer: &seen})
+			resp, body := do(t, transport, get(t.Context(), t, method))
+			if base.attempts() != 4 || Attempts(resp) != 4 || body != "seven" {
+				t.Errorf("%d attempts, Attempts is %d, got %q", base.attempts(), Attempts(resp), body)
+			}
+			if keys := base.keys("Idempotency-Key"); len(keys) != 1 || keys[0] != "" || KeyOf(resp) != "" {
+				t.Errorf("sent the keys %q", keys)
+			}
+			if len(seen.starts)+len(seen.attempts)+len(seen.ends) != 0 {
+				t.Errorf("the observer saw %+v", seen)
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // fake is a base transport that responds with a function, and keeps the requests.
@@ -87,6 +88,15 @@ func response(status int, body string, fields ...string) *http.Response {
 // refusal is a response of a service that uses Reprise.
 func refusal(status int, code Code, fields ...string) *http.Response {
 	return response(status, `{"code":"`+string(code)+`"}`, append(fields, "Content-Type", "application/problem+json")...)
+}
+
+// inBubble runs a subtest beside the others, on a clock of its own.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }
 
 var errNetwork = errors.New("connection reset by peer")

@@ -33,24 +33,21 @@ func TestTheWaitForAnOperationInProgressIsBoundedByTimeAlone(t *testing.T) {
 		"a shorter MaxElapsed":           {config: Config{MaxElapsed: 5 * time.Second}, running: inProgress("Retry-After", "1"), runs: time.Hour, want: 409, gaveUp: true, most: 5 * time.Second},
 		"without retries":                {config: Config{MaxAttempts: 1}, running: inProgress("Retry-After", "1"), runs: time.Hour, want: 409, gaveUp: true, once: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				base := &fake{answer: func(int, *http.Request) (*http.Response, error) {
-					if time.Since(began) < test.runs {
-						return test.running(), nil
-					}
-					return response(http.StatusCreated, "created"), nil
-				}}
-				resp, _ := do(t, newTransport(t, base, test.config), post(t.Context(), t, nil))
-				if resp.StatusCode != test.want || GaveUp(resp) != test.gaveUp {
-					t.Errorf("ended with %d after %s, GaveUp is %v", resp.StatusCode, time.Since(began), GaveUp(resp))
+		inBubble(t, name, func(t *testing.T) {
+			began := time.Now()
+			base := &fake{answer: func(int, *http.Request) (*http.Response, error) {
+				if time.Since(began) < test.runs {
+					return test.running(), nil
 				}
-				if took := time.Since(began); took > test.most || (base.attempts() == 1) != test.once {
-					t.Errorf("took %s and %d attempts", took, base.attempts())
-				}
-			})
+				return response(http.StatusCreated, "created"), nil
+			}}
+			resp, _ := do(t, newTransport(t, base, test.config), post(t.Context(), t, nil))
+			if resp.StatusCode != test.want || GaveUp(resp) != test.gaveUp {
+				t.Errorf("ended with %d after %s, GaveUp is %v", resp.StatusCode, time.Since(began), GaveUp(resp))
+			}
+			if took := time.Since(began); took > test.most || (base.attempts() == 1) != test.once {
+				t.Errorf("took %s and %d attempts", took, base.attempts())
+			}
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 )
 
 func TestNewKeyIsARandomUUID(t *testing.T) {
@@ -43,39 +42,36 @@ func TestAllAttemptsCarryOneKey(t *testing.T) {
 		"Adyen, context":        {service: Adyen(), context: "order-7", want: "order-7"},
 		"another header's name": {service: Service{Header: "X-Request-Key"}, context: "order-7", want: `"order-7"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: failTimes(4)}
-				transport := newTransport(t, base, Config{Service: test.service})
-				ctx := t.Context()
-				if test.context != "" {
-					ctx = WithKey(ctx, test.context)
-				}
-				req := post(ctx, t, strings.NewReader("{}"))
-				field := transport.service.Header
-				if test.header != "" {
-					req.Header.Set(field, test.header)
-				}
-				before := req.Header.Clone()
-				resp, _ := do(t, transport, req)
-				keys := base.keys(field)
-				if len(keys) != 1 || base.attempts() != 5 {
-					t.Fatalf("%d attempts carried the keys %q, want 5 with one", base.attempts(), keys)
-				}
-				if test.want != "" && keys[0] != test.want {
-					t.Errorf("sent %q, want %q", keys[0], test.want)
-				}
-				if bare := strings.Trim(keys[0], `"`); test.want == "" && (len(bare) != 36 || (bare == keys[0]) != transport.service.Bare) {
-					t.Errorf("generated %q", keys[0])
-				}
-				if sent := resp.Request.Header.Get(field); sent != keys[0] {
-					t.Errorf("the request of the response has the key %q, want %q", sent, keys[0])
-				}
-				if !slices.Equal(req.Header.Values(field), before.Values(field)) {
-					t.Error("the caller's request was changed")
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: failTimes(4)}
+			transport := newTransport(t, base, Config{Service: test.service})
+			ctx := t.Context()
+			if test.context != "" {
+				ctx = WithKey(ctx, test.context)
+			}
+			req := post(ctx, t, strings.NewReader("{}"))
+			field := transport.service.Header
+			if test.header != "" {
+				req.Header.Set(field, test.header)
+			}
+			before := req.Header.Clone()
+			resp, _ := do(t, transport, req)
+			keys := base.keys(field)
+			if len(keys) != 1 || base.attempts() != 5 {
+				t.Fatalf("%d attempts carried the keys %q, want 5 with one", base.attempts(), keys)
+			}
+			if test.want != "" && keys[0] != test.want {
+				t.Errorf("sent %q, want %q", keys[0], test.want)
+			}
+			if bare := strings.Trim(keys[0], `"`); test.want == "" && (len(bare) != 36 || (bare == keys[0]) != transport.service.Bare) {
+				t.Errorf("generated %q", keys[0])
+			}
+			if sent := resp.Request.Header.Get(field); sent != keys[0] {
+				t.Errorf("the request of the response has the key %q, want %q", sent, keys[0])
+			}
+			if !slices.Equal(req.Header.Values(field), before.Values(field)) {
+				t.Error("the caller's request was changed")
+			}
 		})
 	}
 }

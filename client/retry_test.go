@@ -92,26 +92,23 @@ func TestRetriedResponsesAndErrors(t *testing.T) {
 		"a bad scheme":        {answer: failure(errors.New(`unsupported protocol scheme "shop"`))},
 		"nothing":             {answer: func() (*http.Response, error) { return nil, nil }, retry: true}, //nolint:nilnil // what a broken base does
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					if n == 1 {
-						return test.answer()
-					}
-					return response(201, "created"), nil
-				}}
-				resp, err := newTransport(t, base, test.config).RoundTrip(post(t.Context(), t, nil))
-				if err == nil {
-					defer resp.Body.Close()
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return test.answer()
 				}
-				if got := base.attempts() == 2; got != test.retry {
-					t.Fatalf("%d attempts, want a retry: %v", base.attempts(), test.retry)
-				}
-				if test.retry && (err != nil || resp.StatusCode != http.StatusCreated || Attempts(resp) != 2 || GaveUp(resp)) {
-					t.Errorf("ended with %v, %v", resp, err)
-				}
-			})
+				return response(201, "created"), nil
+			}}
+			resp, err := newTransport(t, base, test.config).RoundTrip(post(t.Context(), t, nil))
+			if err == nil {
+				defer resp.Body.Close()
+			}
+			if got := base.attempts() == 2; got != test.retry {
+				t.Fatalf("%d attempts, want a retry: %v", base.attempts(), test.retry)
+			}
+			if test.retry && (err != nil || resp.StatusCode != http.StatusCreated || Attempts(resp) != 2 || GaveUp(resp)) {
+				t.Errorf("ended with %v, %v", resp, err)
+			}
 		})
 	}
 }
@@ -189,29 +186,26 @@ func TestAttemptsAndElapsedTimeAreBounded(t *testing.T) {
 		"a call's elapsed":  {bounds: Bounds{MaxAttempts: 2, MaxElapsed: 5 * time.Second}, answer: status(503, "Retry-After", "6"), attempts: [2]int{1, 1}},
 		"not MaxRetryAfter": {bounds: Bounds{MaxElapsed: time.Hour}, answer: status(503, "Retry-After", "31"), attempts: [2]int{1, 1}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx := WithBounds(t.Context(), test.bounds)
-				if test.timeout > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, test.timeout)
-					defer cancel()
-				}
-				base := always(test.answer)
-				began := time.Now()
-				resp, _ := do(t, newTransport(t, base, test.config), post(ctx, t, nil))
-				took := time.Since(began)
-				if n := base.attempts(); n < test.attempts[0] || n > test.attempts[1] || n != Attempts(resp) {
-					t.Errorf("%d attempts, and Attempts says %d, want %v", n, Attempts(resp), test.attempts)
-				}
-				if took > test.longest || took < test.shortest {
-					t.Errorf("took %s, want %s to %s", took, test.shortest, test.longest)
-				}
-				if last, _ := test.answer(); resp.StatusCode != last.StatusCode || !GaveUp(resp) {
-					t.Errorf("ended with %d and GaveUp %v, want the last answer", resp.StatusCode, GaveUp(resp))
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			ctx := WithBounds(t.Context(), test.bounds)
+			if test.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, test.timeout)
+				defer cancel()
+			}
+			base := always(test.answer)
+			began := time.Now()
+			resp, _ := do(t, newTransport(t, base, test.config), post(ctx, t, nil))
+			took := time.Since(began)
+			if n := base.attempts(); n < test.attempts[0] || n > test.attempts[1] || n != Attempts(resp) {
+				t.Errorf("%d attempts, and Attempts says %d, want %v", n, Attempts(resp), test.attempts)
+			}
+			if took > test.longest || took < test.shortest {
+				t.Errorf("took %s, want %s to %s", took, test.shortest, test.longest)
+			}
+			if last, _ := test.answer(); resp.StatusCode != last.StatusCode || !GaveUp(resp) {
+				t.Errorf("ended with %d and GaveUp %v, want the last answer", resp.StatusCode, GaveUp(resp))
+			}
 		})
 	}
 }
@@ -382,32 +376,29 @@ func TestErrorsSayWhetherItMayHaveRun(t *testing.T) {
 		"lost at the last":        {errs: []error{refused, refused, errNetwork}, sent: true},
 		"lost at the first alone": {errs: []error{errNetwork, refused, refused}, sent: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					if err := test.errs[n-1]; err != nil {
-						return nil, err
-					}
-					return response(503, ""), nil
-				}}
-				transport := newTransport(t, base, Config{MaxAttempts: len(test.errs)})
-				err := fails(t, transport, post(WithKey(t.Context(), "secret-7"), t, nil))
-				var unknown *UnknownOutcomeError
-				var not *NotSentError
-				if errors.As(err, &unknown) != test.sent || errors.As(err, &not) == test.sent {
-					t.Fatalf("got %T, %v", err, err)
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if err := test.errs[n-1]; err != nil {
+					return nil, err
 				}
-				if !errors.Is(err, errNetwork) {
-					t.Errorf("%v does not wrap the last error", err)
-				}
-				if strings.Contains(err.Error(), "secret-7") || !strings.Contains(err.Error(), hashOf("secret-7")) {
-					t.Errorf("want the hash of the key, and not the key: %v", err)
-				}
-				if test.sent && unknown.Attempts != len(test.errs) {
-					t.Errorf("says %d attempts", unknown.Attempts)
-				}
-			})
+				return response(503, ""), nil
+			}}
+			transport := newTransport(t, base, Config{MaxAttempts: len(test.errs)})
+			err := fails(t, transport, post(WithKey(t.Context(), "secret-7"), t, nil))
+			var unknown *UnknownOutcomeError
+			var not *NotSentError
+			if errors.As(err, &unknown) != test.sent || errors.As(err, &not) == test.sent {
+				t.Fatalf("got %T, %v", err, err)
+			}
+			if !errors.Is(err, errNetwork) {
+				t.Errorf("%v does not wrap the last error", err)
+			}
+			if strings.Contains(err.Error(), "secret-7") || !strings.Contains(err.Error(), hashOf("secret-7")) {
+				t.Errorf("want the hash of the key, and not the key: %v", err)
+			}
+			if test.sent && unknown.Attempts != len(test.errs) {
+				t.Errorf("says %d attempts", unknown.Attempts)
+			}
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -116,27 +115,24 @@ func TestFailuresOfRPCAreRetriedByTheirStatus(t *testing.T) {
 			return resp, err
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					if n == 1 {
-						return test.answer()
-					}
-					return response(200, "", "Content-Type", "application/proto"), nil
-				}}
-				var seen recorded
-				test.config.Observer = &seen
-				req := post(t.Context(), t, strings.NewReader("order"))
-				if !test.http {
-					req.Header.Set("Connect-Protocol-Version", "1")
+		inBubble(t, name, func(t *testing.T) {
+			base := &fake{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return test.answer()
 				}
-				do(t, newTransport(t, base, test.config), req)
-				first := seen.attempts[0]
-				if first.Retry != test.retry || first.Code != test.code || first.Wait < test.after {
-					t.Errorf("got %+v, want a retry: %v, the code %q", first, test.retry, test.code)
-				}
-			})
+				return response(200, "", "Content-Type", "application/proto"), nil
+			}}
+			var seen recorded
+			test.config.Observer = &seen
+			req := post(t.Context(), t, strings.NewReader("order"))
+			if !test.http {
+				req.Header.Set("Connect-Protocol-Version", "1")
+			}
+			do(t, newTransport(t, base, test.config), req)
+			first := seen.attempts[0]
+			if first.Retry != test.retry || first.Code != test.code || first.Wait < test.after {
+				t.Errorf("got %+v, want a retry: %v, the code %q", first, test.retry, test.code)
+			}
 		})
 	}
 }
