@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/servers/program"
 )
@@ -23,45 +20,6 @@ func TestDemoShowsEveryStep(t *testing.T) {
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in the transcript\n%s", want, said)
-		}
-	}
-}
-
-// forgetful is a store that forgets responses, or those that an operator records.
-type forgetful struct {
-	records
-
-	completed, resolved bool // forgets them
-}
-
-func (f forgetful) Complete(ctx context.Context, r store.CompleteRequest) error {
-	if f.completed {
-		return f.Release(ctx, r.ID, r.Owner)
-	}
-	return f.records.Complete(ctx, r)
-}
-
-func (f forgetful) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
-	if f.resolved {
-		r = store.Resolution{Fence: r.Fence, Forget: true}
-	}
-	return f.records.Resolve(ctx, id, r)
-}
-
-func TestDemoFailsOnUnexpectedResponses(t *testing.T) {
-	t.Parallel()
-	for step, records := range map[string]forgetful{
-		"step 2: want ": {memstore.New(), true, false}, "step 9: want ": {memstore.New(), false, true},
-	} {
-		s, err := newShop(t.Context(), "127.0.0.1:0", records)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := (&steps{s, io.Discard}).run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), step) {
-			t.Errorf("error %v, want %q", err, step)
-		}
-		if err := s.close(t.Context()); err != nil {
-			t.Error(err)
 		}
 	}
 }

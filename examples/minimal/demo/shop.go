@@ -16,20 +16,15 @@ import (
 	reprisehttp "github.com/reprise-go/reprise/adapters/nethttp"
 	"github.com/reprise-go/reprise/console"
 	reprise "github.com/reprise-go/reprise/core"
+	"github.com/reprise-go/reprise/core/memstore"
 	"github.com/reprise-go/reprise/core/protocol"
 	"github.com/reprise-go/reprise/core/store"
 )
 
-// records is what the shop needs of its store: the console lists and resolves, too.
-type records interface {
-	store.Store
-	store.Inspector
-}
-
 // shop is the service.
 type shop struct {
 	url     string
-	records records
+	records *memstore.Store
 	guard   *protocol.Guard
 	server  *http.Server
 	served  chan error
@@ -41,7 +36,7 @@ type shop struct {
 }
 
 // newShop starts to serve orders at /orders, and the console at /idempotency/.
-func newShop(ctx context.Context, addr string, records records) (*shop, error) {
+func newShop(ctx context.Context, addr string, records *memstore.Store) (*shop, error) {
 	events := console.NewEvents()
 	guard, err := protocol.New(records, protocol.Config{
 		Name: "orders", Required: true,
