@@ -17,8 +17,7 @@ var bindingCases = []Case{
 		ID: "binding/refused", Sentence: "A key that comes back with another body is refused: the request does not run, does not get the other's answer, and leaves that answer as it was.",
 		Source: "draft 2.2, 2.7; R22; Stripe, Idempotent requests; ACP 6.4", Levels: Levels{Must, Must, Must, Must},
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			e.counts(0, func() {
 				switch a := e.ask(c.WithBody(e.options.Another)); {
 				case e.ran(first, a):
@@ -43,8 +42,7 @@ var bindingCases = []Case{
 		ID: "binding/query", Sentence: "A key that comes back with another query is refused.",
 		Source: "R24", Levels: Levels{None, Must, Should, None},
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			separator := "?"
 			if strings.Contains(c.Target, "?") {
 				separator = "&"
@@ -58,8 +56,7 @@ var bindingCases = []Case{
 		ID: "binding/headers", Sentence: "Fields that say nothing of the operation (User-Agent, Accept, Date, tracing) do not make a retry another request.",
 		Source: "draft 2.4; R25; ACP 6.2", Levels: Levels{Must, Must, Should, Must},
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			for _, changed := range []wire.Call{
 				c.With("User-Agent", "judge/"+uuid()).With("Accept", "text/plain, */*;q=0.1").With("Accept-Language", "fr"),
 				c.With("Date", "Thu, 01 Jan 2026 00:00:00 GMT").With("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
@@ -73,8 +70,7 @@ var bindingCases = []Case{
 		ID: "binding/framing", Sentence: "A retry in chunks is the same request as one with a length.",
 		Source: "RFC 9112 6; R25", Levels: Levels{Should, Must, Should, Should},
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			e.settled(first, e.chunked(c))
 		},
 	},
@@ -98,8 +94,7 @@ var bindingCases = []Case{
 		ID: "binding/endpoint", Sentence: "The same key at another endpoint is another key.",
 		Source: "ACP 6.1", Levels: Levels{None, None, None, Must}, needs: otherEndpoint,
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			there := e.askAt(e.options.Other, c.At(e.options.Other))
 			if !there.OK() || !e.ran(first, there) && there.Body == first.Body {
 				e.fail("the other endpoint answers %v, and the first one answered %v", there, first)
@@ -112,8 +107,7 @@ var bindingCases = []Case{
 		Source: "ACP 6.2", Levels: Levels{None, None, None, Must},
 		run: func(e *env) {
 			same, _ := e.variants()
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			for _, body := range same {
 				e.replays(c.WithBody(body), first)
 			}

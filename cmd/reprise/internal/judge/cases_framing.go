@@ -56,8 +56,7 @@ var framingCases = []Case{
 				e.fail("the hidden request is answered %v", another)
 			}
 			e.pipelined()
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			folded := e.unkeyed().With("X-Folded", "1\r\n\t"+e.options.Header+": "+c.Value(e.options.Header))
 			if a, _ := e.raw(folded.Bytes()); a != nil && a.OK() && !e.ran(first, a) {
 				e.fail("the folded line is taken for the key: %v", a)
@@ -78,8 +77,7 @@ var framingCases = []Case{
 					e.fail("with the line %q: answered %v", hiding.Name+": "+hiding.Value, a)
 				}
 			}
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			hiding := e.unkeyed().With("X-One", "1\r"+e.options.Header+": "+c.Value(e.options.Header)) // RFC 9110 5.5 lets a space take the CR's place
 			if a, _ := e.raw(hiding.Bytes()); a != nil && a.OK() && !e.ran(first, a) {
 				e.fail("the key behind a CR is taken for the key: %v", a)

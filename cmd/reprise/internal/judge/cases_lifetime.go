@@ -52,8 +52,7 @@ var crashCases = []Case{
 		ID: "crashes/kept", Sentence: "An answer that a client got before the service was killed is replayed after it started again.",
 		Source: "draft 2.6; R12, R37; ACP 6.6", Levels: Levels{Should, Must, Should, Must}, needs: restart,
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			e.restart()
 			if again := e.replays(c, first); again.Body != first.Body {
 				e.fail("the body was %q and is %q", first.Body, again.Body)

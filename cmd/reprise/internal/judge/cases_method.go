@@ -36,8 +36,7 @@ var methodCases = []Case{
 		ID: "methods/bound", Sentence: "A key that comes back with another method is refused.",
 		Source: "R24", Levels: Levels{None, Must, None, None}, needs: patch,
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			if a := e.ask(c.WithMethod(http.MethodPatch)); e.ran(first, a) || a.Status/100 != 4 {
 				e.fail("it is answered %v, want a 4xx", a)
 			}

@@ -163,8 +163,7 @@ var replayCases = []Case{
 		ID: "replay/conditions", Sentence: "A range or a condition on a retry does not alter the replay.",
 		Source: "RFC 9110 13, 14; R18", Levels: Levels{Should, Must, Should, Should},
 		run: func(e *env) {
-			c := e.post()
-			first := e.first(c)
+			c, first := e.answered()
 			for _, f := range []string{"Range: bytes=0-0", "If-None-Match: *", "If-Modified-Since: Thu, 01 Jan 2099 00:00:00 GMT", "If-Match: \"none\""} {
 				name, value, _ := strings.Cut(f, ": ")
 				if again := e.replays(c.With(name, value), first); again.Body != first.Body {

@@ -148,6 +148,12 @@ func (e *env) first(c wire.Call) *wire.Answer {
 	return a
 }
 
+// answered sends a request with a new key, which has to run, and returns both.
+func (e *env) answered() (c wire.Call, first *wire.Answer) {
+	c = e.post()
+	return c, e.first(c)
+}
+
 // describe names the key of a request.
 func describe(c wire.Call, header string) string {
 	var lines []string

@@ -65,14 +65,21 @@ func optionsFor(t *testing.T, server *httptest.Server) *Options {
 
 func quiet(int, int, string) {}
 
-func TestServiceWithoutKeysFailsEveryCaseOfReplays(t *testing.T) {
-	t.Parallel()
-	o, _ := unkeyedService(t)
-	o.Only = []string{"replay/once", "retries", "binding/refused", "concurrency/once"}
+// judged returns the report of a run, which has to end with one.
+func judged(t *testing.T, o *Options) *Report {
+	t.Helper()
 	r, err := Run(t.Context(), o, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+func TestServiceWithoutKeysFailsEveryCaseOfReplays(t *testing.T) {
+	t.Parallel()
+	o, _ := unkeyedService(t)
+	o.Only = []string{"replay/once", "retries", "binding/refused", "concurrency/once"}
+	r := judged(t, o)
 	if got := r.Summary(Must); got != (Summary{NotMet: 6}) || !r.Failed() {
 		t.Errorf("%+v\n%+v", got, r.Results)
 	}
@@ -89,10 +96,7 @@ func TestServiceOverTLS(t *testing.T) {
 		t.Errorf("without the certificate's authority: %v", err)
 	}
 	o.Client.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig
-	r, err := Run(t.Context(), o, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, o)
 	if r.Results[0].State != Met || r.Results[1].State != NotMet {
 		t.Errorf("%+v", r.Results)
 	}
@@ -110,10 +114,7 @@ func TestLimitsEndARun(t *testing.T) {
 			o, served := unkeyedService(t)
 			o.Only = []string{"replay/once", "large/request", "binding/refused"}
 			limit(o)
-			r, err := Run(t.Context(), o, quiet)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := judged(t, o)
 			last := r.Results[len(r.Results)-1]
 			if r.Ended != last.Detail || last.State != NotShown || !strings.Contains(last.Detail, wire.ErrLimit.Error()+": ") {
 				t.Errorf("the last case: %+v", last)

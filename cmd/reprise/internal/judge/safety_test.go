@@ -33,9 +33,7 @@ func TestRetriesFollowNoRedirect(t *testing.T) {
 	t.Cleanup(server.Close)
 	o := optionsFor(t, server)
 	o.Only = []string{"retries"}
-	if _, err := Run(t.Context(), o, quiet); err != nil {
-		t.Fatal(err)
-	}
+	judged(t, o)
 	if got := seen.Load(); got != 0 {
 		t.Errorf("%d requests went elsewhere", got)
 	}
@@ -58,10 +56,7 @@ func TestLimitInRetriesIsNotShown(t *testing.T) {
 	o, _ := unkeyedService(t)
 	o.Only = []string{"retries/lost"}
 	o.Client.Limits.Requests = 9
-	r, err := Run(t.Context(), o, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, o)
 	if got := r.Results[0]; got.State != NotShown || !strings.Contains(got.Detail, wire.ErrLimit.Error()) {
 		t.Errorf("%+v", got)
 	}
@@ -81,10 +76,7 @@ func TestServiceThatStopsInRetriesIsUnreachable(t *testing.T) {
 	t.Cleanup(server.Close)
 	o := optionsFor(t, server)
 	o.Only = []string{"retries"}
-	r, err := Run(t.Context(), o, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, o)
 	if got := r.Results[1]; got.State != NotShown || !strings.HasPrefix(got.Detail, "the service stopped accepting connections") {
 		t.Errorf("%+v, then %+v", r.Results[0], got)
 	}
@@ -125,10 +117,7 @@ func TestOtherAddressMayGoAway(t *testing.T) {
 		looked = true
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	r, err := Run(t.Context(), o, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, o)
 	if first, last := r.Results[0], r.Results[1]; first.State != NotMet || last.State != NotMet {
 		t.Errorf("%+v, then %+v", first, last)
 	}
@@ -149,9 +138,7 @@ func TestOtherAddressHasItsOwnPath(t *testing.T) {
 	o, _ := unkeyedService(t)
 	u, _ := url.Parse(server.URL + "/there")
 	o.Also, o.Only = []*url.URL{u}, []string{"concurrency/addresses"}
-	if _, err := Run(t.Context(), o, quiet); err != nil {
-		t.Fatal(err)
-	}
+	judged(t, o)
 	if n.Load() == 0 || strange.Load() > 0 {
 		t.Errorf("%d requests, %d of them to another path", n.Load(), strange.Load())
 	}
@@ -171,10 +158,7 @@ func TestRateLimitEndsARun(t *testing.T) {
 	t.Cleanup(server.Close)
 	o := optionsFor(t, server)
 	o.Only = []string{"presence/optional", "binding/422", "binding/query"}
-	r, err := Run(t.Context(), o, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, o)
 	if r.Failed() || r.Summary(Must) != (Summary{Met: 1, NotShown: 2}) || r.Ended != "the service limits the rate of requests" {
 		t.Errorf("%q, %+v", r.Ended, r.Results)
 	}
