@@ -104,18 +104,9 @@ func (a *App) Send(r *http.Request) *Response {
 // 409 outcome-unknown, because the new process cannot know whether the handler ran.
 func (a *App) Lapse(r *http.Request) *Response {
 	a.tb.Helper()
-	m := read(a.tb, r)
 	dying := a.cfg
 	dying.FailOpen = false // or else the handler would run
-	a.start(dying)
-	a.now.faults.Always(faultstore.Claim, faultstore.LoseReply())
-	a.silence()
-	lost := m.send(a.tb, a.now.handler)
-	if !a.counted(reprise.Unavailable, 1) {
-		a.tb.Errorf("the request was not claimed by the guard: %s\n\n%v", unguarded, lost)
-		return lost
-	}
-	return a.takeOver(m)
+	return a.die(r, dying, faultstore.Claim, faultstore.LoseReply(), reprise.Unavailable, "the request was not claimed by the guard")
 }
 
 // Crash lets a process die after the handler ran and before its response was recorded or
@@ -128,13 +119,21 @@ func (a *App) Lapse(r *http.Request) *Response {
 // handler cannot tell attempt 2 from attempt 1.
 func (a *App) Crash(r *http.Request) *Response {
 	a.tb.Helper()
+	return a.die(r, a.cfg, faultstore.Complete, down, reprise.Claimed, "the handler did not run under the guard")
+}
+
+// die sends a request to a process that a fault keeps from recording it, and then to the
+// next process. It fails the test with otherwise unless the first one counts outcome.
+func (a *App) die(r *http.Request, cfg protocol.Config, op faultstore.Op, fault faultstore.Fault, outcome reprise.Outcome, otherwise string) *Response {
+	a.tb.Helper()
 	m := read(a.tb, r)
-	a.start(a.cfg)
-	a.now.faults.Always(faultstore.Complete, down)
-	a.silence()
+	a.start(cfg)
+	a.now.faults.Always(op, fault)
+	a.now.faults.Always(faultstore.Renew, down) // a dead process neither renews nor releases its claims
+	a.now.faults.Always(faultstore.Release, down)
 	lost := m.send(a.tb, a.now.handler)
-	if !a.counted(reprise.Claimed, 1) {
-		a.tb.Errorf("the handler did not run under the guard: %s\n\n%v", unguarded, lost)
+	if !a.counted(outcome, 1) {
+		a.tb.Errorf("%s: %s\n\n%v", otherwise, unguarded, lost)
 		return lost
 	}
 	return a.takeOver(m)
@@ -143,12 +142,6 @@ func (a *App) Crash(r *http.Request) *Response {
 const unguarded = "the route may be without the middleware, the method not keyed, or the request without a key"
 
 var down = faultstore.FailBefore(fmt.Errorf("%w: reprisetest: the store is down", store.ErrUnavailable))
-
-// silence keeps a process from renewing and releasing its claims.
-func (a *App) silence() {
-	a.now.faults.Always(faultstore.Renew, down)
-	a.now.faults.Always(faultstore.Release, down)
-}
 
 // takeOver sends a request to the next process, before and after the lease of the first
 // one lapsed.
