@@ -69,17 +69,13 @@ func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)
 			t.Fatal(err)
 		}
 		access := func(*http.Request) (string, console.Permission) { return "ada", b.may }
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: b.store}}, access, console.Config{
+		b.serve([]console.Store{{Name: "main", Store: b.store}}, access, console.Config{
 			Title:   "Shop",
 			Engines: []console.Engine{{Name: "main", Engine: b.engine}},
 			Guards:  []*protocol.Guard{b.guard},
 			Events:  b.events,
 			Log:     slog.New(slog.NewTextHandler(b, nil)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.handler = http.StripPrefix(mount, pages)
 		defer func() {
 			if err := b.engine.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -87,6 +83,16 @@ func inTimeWith(t *testing.T, change func(*protocol.Config), test func(b *bench)
 		}()
 		test(b)
 	})
+}
+
+// serve mounts a console over stores.
+func (b *bench) serve(stores []console.Store, access console.Access, c console.Config) {
+	b.Helper()
+	pages, err := console.Handler(stores, access, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.handler = http.StripPrefix(mount, pages)
 }
 
 // lapsed claims an operation as a process that died, and waits until it has lapsed.
@@ -106,15 +112,22 @@ func (b *bench) lapsed(key string) (id store.ID, fence uint64) {
 // answered records a response.
 func (b *bench) answered(key string, r protocol.Response) store.ID {
 	b.Helper()
-	got, err := b.engine.Begin(b.Context(), operation(key))
-	if err != nil || got.Attempt == nil {
-		b.Fatalf("begin: %+v, %v", got, err)
-	}
+	got := b.begin(operation(key))
 	payload, err := stored.Encode(r)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return b.completed(got, key, payload)
+}
+
+// begin begins an attempt.
+func (b *bench) begin(op reprise.Operation) reprise.Result {
+	b.Helper()
+	got, err := b.engine.Begin(b.Context(), op)
+	if err != nil || got.Attempt == nil {
+		b.Fatalf("begin: %+v, %v", got, err)
+	}
+	return got
 }
 
 // completed records a payload as the response of an attempt.
@@ -228,10 +241,7 @@ func TestAnOperatorFindsAStuckOperationAndResolvesIt(t *testing.T) {
 
 func TestAnOperatorFindsAnUnknownOutcomeWithItsReason(t *testing.T) {
 	inTime(t, func(b *bench) {
-		got, err := b.engine.Begin(b.Context(), operation("bank"))
-		if err != nil || got.Attempt == nil {
-			b.Fatalf("begin: %+v, %v", got, err)
-		}
+		got := b.begin(operation("bank"))
 		id, fence := got.Attempt.ID(), got.Attempt.View().Fence()
 		if err := got.Attempt.Unknown("the bank timed out"); err != nil {
 			b.Fatal(err)
@@ -260,10 +270,7 @@ func TestARecordSaysWhichRequestItIsOf(t *testing.T) {
 	inTime(t, func(b *bench) {
 		op := operation("described")
 		op.Description = "POST /orders of <acme>"
-		got, err := b.engine.Begin(b.Context(), op)
-		if err != nil || got.Attempt == nil {
-			b.Fatalf("begin: %+v, %v", got, err)
-		}
+		got := b.begin(op)
 		id := got.Attempt.ID()
 		key, err := got.Attempt.View().Key("pay ment")
 		if err != nil {
@@ -649,10 +656,7 @@ func TestHandlerRefusesInvalidConfigurations(t *testing.T) {
 // A result of Do is not an HTTP response, and is not shown as corrupt.
 func TestResultsOfDoAreShownAsSuch(t *testing.T) {
 	inTime(t, func(b *bench) {
-		got, err := b.engine.Begin(b.Context(), operation("do"))
-		if err != nil || got.Attempt == nil {
-			b.Fatalf("begin: %+v, %v", got, err)
-		}
+		got := b.begin(operation("do"))
 		payload, err := reprise.EncodeResult(nil, "private", nil)
 		if err != nil {
 			b.Fatal(err)
@@ -673,10 +677,7 @@ func TestSealedResponsesAreShownAsSealed(t *testing.T) {
 			b.Fatal(err)
 		}
 		for key, seal := range map[string]protocol.Sealing{"whole": {Secret: secret}, "body": {Secret: secret, ClearHead: true}} {
-			got, err := b.engine.Begin(b.Context(), operation(key))
-			if err != nil || got.Attempt == nil {
-				b.Fatalf("begin: %+v, %v", got, err)
-			}
+			got := b.begin(operation(key))
 			encoded, err := stored.Encode(protocol.Response{
 				Status: 201, Body: []byte("a private body"), Header: protocol.NewHeader(protocol.Field{Name: "Location", Value: "/orders/17"}),
 			})

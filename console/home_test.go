@@ -3,7 +3,6 @@ package console_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -40,11 +39,7 @@ func TestOverviewCountsTheRecordsOfAllProcesses(t *testing.T) {
 		if !strings.Contains(text, row("payments", "", 0, 1, 1)) || !strings.Contains(text, row("refunds", "", 1, 0, 0)) {
 			b.Errorf("the overview: %s", text)
 		}
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: slow{b.store}}}, look, console.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.handler = http.StripPrefix(mount, pages)
+		b.serve([]console.Store{{Name: "main", Store: slow{b.store}}}, look, console.Config{})
 		got := b.get("/")
 		if text := counted(got); !strings.Contains(text, row("refunds", "≥ ", 1, 0, 0)) {
 			b.Errorf("the overview of a large store: %s", text)
@@ -65,11 +60,7 @@ func (hung) Inspect(ctx context.Context, _ store.ID) (store.Record, error) {
 func TestStoreThatHangsIsTheOnlyOneUnavailable(t *testing.T) {
 	inTime(t, func(b *bench) {
 		id, _ := b.lapsed("stuck")
-		pages, err := console.Handler([]console.Store{{Name: "down", Store: hung{b.store}}, {Name: "main", Store: b.store}}, look, console.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.handler = http.StripPrefix(mount, pages)
+		b.serve([]console.Store{{Name: "down", Store: hung{b.store}}, {Name: "main", Store: b.store}}, look, console.Config{})
 		got := b.get("/")
 		b.want("home", got, 200, id.Short(), `down: <span class="state unreadable">unavailable`, `main: <span class="state completed">answers`)
 	})

@@ -38,10 +38,7 @@ func TestListIsFilteredByStatePolicyAndText(t *testing.T) {
 			ids[name] = store.DeriveID("tenant", "", name)
 			b.claimed(ids[name], r)
 		}
-		got, err := b.engine.Begin(b.Context(), operation("bank"))
-		if err != nil || got.Attempt == nil {
-			b.Fatal(err)
-		}
+		got := b.begin(operation("bank"))
 		if err := got.Attempt.Unknown("Bank closed at five"); err != nil {
 			b.Fatal(err)
 		}

@@ -122,11 +122,7 @@ func TestOnlyShownRecordsAreResolved(t *testing.T) {
 		hidden, hiddenFence := b.lapsed("hidden")
 		access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
 		unsteadily := &unsteady{b.store, hidden, 1}
-		pages, err := console.Handler([]console.Store{{Name: "main", Store: unsteadily}}, access, console.Config{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.handler = http.StripPrefix(mount, pages)
+		b.serve([]console.Store{{Name: "main", Store: unsteadily}}, access, console.Config{})
 		form := url.Values{"store": {"main"}, "record": {fmt.Sprint(shown, " lapsed ", fence), fmt.Sprint(hidden, " lapsed ", hiddenFence)}}
 		got := b.post("/several", form)
 		b.want("form", got, 200, "type <code>forget 1</code>", "The store could not be read")
@@ -193,11 +189,7 @@ func TestSeveralRecordsAreTriedAsLongAsTheStoreHasTime(t *testing.T) {
 				}
 				access := func(*http.Request) (string, console.Permission) { return "ada", console.Resolve }
 				st := &troubled{Store: b.store, delay: c.delay, fails: c.fails}
-				pages, err := console.Handler([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.handler = http.StripPrefix(mount, pages)
+				b.serve([]console.Store{{Name: "main", Store: st}}, access, console.Config{})
 				began := time.Now()
 				got := b.post("/several", form)
 				b.want("several", got, 200, fmt.Sprintf("%d of %d records were resolved", c.changed, records))
