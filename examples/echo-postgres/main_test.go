@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -28,21 +27,14 @@ func process(t *testing.T, pool *pgxpool.Pool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	e.HideBanner, e.HidePort = true, true
-	addr, ended := e.Listener.Addr().String(), make(chan error, 1)
-	go func() { ended <- e.Start("") }()
+	server := httptest.NewServer(e)
 	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		for _, err := range []error{e.Shutdown(ctx), <-ended, guard.Close(ctx)} {
-			if err != nil && !errors.Is(err, http.ErrServerClosed) {
-				t.Error(err)
-			}
+		server.Close()
+		if err := guard.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
 		}
 	})
-	return addr
+	return server.URL
 }
 
 func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
@@ -71,7 +63,7 @@ func TestTicketsAreSoldOnceAndRefusedOnesNever(t *testing.T) {
 		{one, "bob", "", 400, false, 2},
 		{one, "", "first", 403, false, 2},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+step.addr+"/shows/hamlet/tickets", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, step.addr+"/shows/hamlet/tickets", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/redis/go-redis/v9"
@@ -36,22 +35,14 @@ func process(t *testing.T, redisAddr string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: router, ReadHeaderTimeout: time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ln) }()
+	server := httptest.NewServer(router)
 	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		for _, err := range []error{server.Shutdown(ctx), <-ended, guard.Close(ctx), client.Close()} {
-			if err != nil && !errors.Is(err, http.ErrServerClosed) {
-				t.Error(err)
-			}
+		server.Close()
+		if err := errors.Join(guard.Close(context.WithoutCancel(t.Context())), client.Close()); err != nil {
+			t.Error(err)
 		}
 	})
-	return ln.Addr().String()
+	return server.URL
 }
 
 func TestSeatsAreBookedOnce(t *testing.T) {
@@ -77,7 +68,7 @@ func TestSeatsAreBookedOnce(t *testing.T) {
 		{two, "bob", "", 400, "", false},
 		{two, "eve", "1", 401, "", false},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+step.addr+"/shows/"+show+"/seats", http.NoBody)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, step.addr+"/shows/"+show+"/seats", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
