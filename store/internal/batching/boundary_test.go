@@ -120,7 +120,7 @@ func TestAForgottenCallThatWasLeftIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forget := make(chan struct{})
 		q := New(Config[string]{
-			Inline: func(*string) bool { return false },
+			Inline: never,
 			Send:   func(context.Context, []Sent[string]) { <-forget },
 		})
 		ctx, cancel := context.WithCancel(t.Context())

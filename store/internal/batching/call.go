@@ -83,10 +83,6 @@ type Sent[T any] struct {
 // be used until Finish is called.
 func (s Sent[T]) Value() *T { return &s.call.Value }
 
-// Abandoned reports whether the caller has returned and will not read the answer. A
-// sender that has not sent the call yet may finish it instead of sending it.
-func (s Sent[T]) Abandoned() bool { return s.is(abandoned) }
-
 // is reports whether the call is in a phase of this Do.
 func (s Sent[T]) is(p phase) bool {
 	return s.call.state.Load() == s.generation<<phaseBits|uint64(p)

@@ -13,9 +13,10 @@ const (
 )
 
 // Config configures a [Queue]. Every field but Send has a default. With the defaults, a
-// queue has one lane, for a sender of round trips.
+// queue has one lane.
 type Config[T any] struct {
-	// Send sends a batch of one call or more, the oldest first, and finishes each of them.
+	// Send sends a batch of one call or more, the oldest first, and finishes each of them
+	// before it returns; its lane is busy for as long.
 	// It runs in a goroutine of the queue, with a context that ends when the callers of all
 	// unfinished calls have returned. For a single call, it may run in the goroutine and
 	// with the context of the caller: see Inline. As many Sends run at once as there are
@@ -34,14 +35,8 @@ type Config[T any] struct {
 	PerLane int
 
 	// Yields is how often the goroutine that collects a batch first lets others run, so that
-	// they can add their calls. Zero is right for senders of round trips, because calls
-	// gather while their lanes are busy.
+	// they can add their calls.
 	Yields int
-
-	// Later says that Send may return before the calls of its batch are finished. By default
-	// it finishes all of them before it returns, and its lane is busy for as long. With
-	// Later, the context of a batch of several calls never ends.
-	Later bool
 
 	// Begins says that Send calls [Sent.Begin] for each call just before it sends it, and
 	// sends only the calls for which that returns true. Until then a call can be withdrawn,

@@ -10,14 +10,9 @@
 // lane, of which a queue has a fixed number. No call waits for a timer, and an idle queue
 // has no goroutine.
 //
-// Two kinds of senders fit:
-//
-//   - A sender of round trips returns when every call of its batch has an answer. Its
-//     lane is busy for as long. [Config.PerLane] opens another lane only where enough
-//     calls wait.
-//   - A sender of writes ([Config.Later]) returns when its batch is written, and finishes
-//     the calls later, as their answers arrive. It has one lane, and so batches are
-//     written one after the other, in order. [Config.Yields] lets a batch grow.
+// A sender returns when every call of its batch has an answer, and its lane is busy for
+// as long. [Config.PerLane] opens another lane only where enough calls wait, and
+// [Config.Yields] lets a batch grow.
 //
 // # Guarantees
 //

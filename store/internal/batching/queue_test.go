@@ -284,7 +284,7 @@ func TestTheOldestGoFirst(t *testing.T) {
 func TestYieldsLetABatchGrow(t *testing.T) {
 	t.Parallel()
 	for end := time.Now().Add(time.Minute); ; {
-		r := newRoad(Config[string]{Yields: 1000, Later: true})
+		r := newRoad(Config[string]{Yields: 1000})
 		const n = 8
 		done := make(chan error)
 		for range n {
@@ -357,41 +357,36 @@ func TestASenderThatFailsKeepsNothing(t *testing.T) {
 		{"ends its goroutine", func([]Sent[string]) { runtime.Goexit() }, isExit, true},
 		{"forgets", func([]Sent[string]) {}, unanswered(ErrUnfinished), false},
 	} {
-		for _, later := range []bool{false, true} {
-			if later && c.name == "forgets" {
-				continue // it may finish the call at any time
+		synctest.Test(t, func(t *testing.T) {
+			r := newRoad(Config[string]{})
+			r.send = func(_ context.Context, batch []Sent[string]) { c.trick(batch) }
+			alone := r.drive(t.Context(), "a")
+			r.pass(1)
+			if c.exits != (alone.back() && alone.err.Error() == "the goroutine of a ended") {
+				t.Errorf("%s: inline, the call returned %v", c.name, alone.err)
+			} else if !c.exits {
+				alone.want(t, c.want)
 			}
-			synctest.Test(t, func(t *testing.T) {
-				r := newRoad(Config[string]{Later: later})
-				r.send = func(_ context.Context, batch []Sent[string]) { c.trick(batch) }
-				alone := r.drive(t.Context(), "a")
-				r.pass(1)
-				if c.exits != (alone.back() && alone.err.Error() == "the goroutine of a ended") {
-					t.Errorf("%s: inline, the call returned %v", c.name, alone.err)
-				} else if !c.exits {
-					alone.want(t, c.want)
-				}
-				r.idle(t)
+			r.idle(t)
 
-				r.drive(t.Context(), "a")
-				r.send = func(ctx context.Context, batch []Sent[string]) {
-					if *batch[0].Value() == "a" || *batch[0].Value() == "d" {
-						finishAll(ctx, batch)
-						return
-					}
-					batch[0].Finish(nil)
-					c.trick(batch)
+			r.drive(t.Context(), "a")
+			r.send = func(ctx context.Context, batch []Sent[string]) {
+				if *batch[0].Value() == "a" || *batch[0].Value() == "d" {
+					finishAll(ctx, batch)
+					return
 				}
-				first, second, third := r.drive(t.Context(), "b"), r.drive(t.Context(), "c"), r.drive(t.Context(), "c")
-				r.pass(1)
-				next := r.drive(t.Context(), "d")
-				r.pass(2)
-				first.want(t, isNil)
-				second.want(t, c.want)
-				third.want(t, c.want)
-				next.want(t, isNil)
-				r.idle(t)
-			})
-		}
+				batch[0].Finish(nil)
+				c.trick(batch)
+			}
+			first, second, third := r.drive(t.Context(), "b"), r.drive(t.Context(), "c"), r.drive(t.Context(), "c")
+			r.pass(1)
+			next := r.drive(t.Context(), "d")
+			r.pass(2)
+			first.want(t, isNil)
+			second.want(t, c.want)
+			third.want(t, c.want)
+			next.want(t, isNil)
+			r.idle(t)
+		})
 	}
 }

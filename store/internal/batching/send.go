@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// batch counts the callers of a batch of a sender of round trips.
+// batch counts the callers of a batch.
 type batch struct {
 	waiting atomic.Int32 // callers that wait for an answer
 	cancel  context.CancelFunc
@@ -28,13 +28,8 @@ func (b *batch) answered() {
 	}
 }
 
-// sendBatch sends a batch. Unless Later is set, its context ends when all callers have
-// returned.
+// sendBatch sends a batch with a context that ends when all callers have returned.
 func (q *Queue[T]) sendBatch(calls []Sent[T]) {
-	if q.config.Later {
-		q.send(context.Background(), calls)
-		return
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	b := &batch{cancel: cancel}
@@ -56,11 +51,10 @@ func (q *Queue[T]) sendBatch(calls []Sent[T]) {
 func (q *Queue[T]) send(ctx context.Context, calls []Sent[T]) {
 	returned := false
 	defer func() {
-		switch {
-		case !returned:
-			fail(calls, &PanicError{Value: recover(), Stack: debug.Stack()})
-		case !q.config.Later:
+		if returned {
 			fail(calls, ErrUnfinished)
+		} else {
+			fail(calls, &PanicError{Value: recover(), Stack: debug.Stack()})
 		}
 	}()
 	q.config.Send(ctx, calls)
