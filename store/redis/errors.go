@@ -19,72 +19,72 @@ type failure struct {
 	unknownScript bool  // whether the server wants the source of the script
 }
 
-// replies classifies the errors that a server answers instead of executing a command, by
-// their first word.
-var replies = map[string]failure{
-	"NOSCRIPT": {class: store.ErrUnavailable, again: true, unknownScript: true},
+// The failures that more than one place finds.
+var (
+	// broken is the failure of a command whose connection broke.
+	broken = failure{class: store.ErrUnknown, again: true}
 
-	// The server cannot execute it now.
-	"READONLY":    {class: store.ErrUnavailable, again: true}, // it was demoted; a new connection finds the new primary
-	"LOADING":     {class: store.ErrUnavailable, again: true},
-	"MASTERDOWN":  {class: store.ErrUnavailable, again: true},
-	"CLUSTERDOWN": {class: store.ErrUnavailable, again: true},
-	"TRYAGAIN":    {class: store.ErrUnavailable, again: true},
-	"MOVED":       {class: store.ErrUnavailable, again: true, moved: true},
-	"ASK":         {class: store.ErrUnavailable, again: true, moved: true},
-	"BUSY":        {class: store.ErrUnavailable},
-	"MISCONF":     {class: store.ErrUnavailable},
-	"NOREPLICAS":  {class: store.ErrUnavailable},
+	// unsent is the failure of a command that was not executed.
+	unsent = failure{class: store.ErrUnavailable, again: true}
+
+	// exhausted is the failure of a call whose context ended before anything was sent, while
+	// it waited for a connection of the client or a place in a queue of the store.
+	exhausted = failure{class: store.ErrBusy}
+
+	full          = failure{class: store.ErrFull}
+	misconfigures = failure{class: store.ErrMisconfigured}
+)
+
+// replies classifies the errors that a server answers instead of executing a command, by
+// their start.
+var replies = []struct {
+	failure
+	starts []string
+}{
+	{failure{class: store.ErrUnavailable, again: true, unknownScript: true}, []string{"NOSCRIPT"}},
+	{failure{class: store.ErrUnavailable, again: true, moved: true}, []string{"MOVED", "ASK"}},
+
+	// The server cannot execute it now. One that was demoted is READONLY: a new connection
+	// finds the new primary.
+	{unsent, []string{"READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients reached"}},
+	{failure{class: store.ErrUnavailable}, []string{"BUSY", "MISCONF", "NOREPLICAS"}},
 
 	// The server refuses it until an operator intervenes.
-	"OOM":       {class: store.ErrFull},
-	"WRONGTYPE": {class: store.ErrCorrupt},
-	"NOAUTH":    {class: store.ErrMisconfigured},
-	"WRONGPASS": {class: store.ErrMisconfigured},
-	"NOPERM":    {class: store.ErrMisconfigured},
-	"NOPROTO":   {class: store.ErrMisconfigured},
+	{full, []string{"OOM", "ERR Protocol error: invalid bulk length"}}, // the latter for proto-max-bulk-len
+	{failure{class: store.ErrCorrupt}, []string{"WRONGTYPE"}},
+	{misconfigures, []string{
+		"NOAUTH", "WRONGPASS", "NOPERM", "NOPROTO", "ERR unknown command", "ERR Error compiling script",
+		"ERR The user executing the script can't", // Redis 7.0; before any write
+		"ERR ACL failure in script",               // newer
+		"ERR DB index is out of range", "ERR SELECT is not allowed in cluster mode", "ERR WAITAOF cannot be used",
+	}},
 }
 
-// plainReplies classifies errors that differ only in their text.
-var plainReplies = []struct {
-	text string
+// special is an error whose failure is known where it arises.
+type special struct {
+	error
 	failure
-}{
-	{"ERR Protocol error: invalid bulk length", failure{class: store.ErrFull}}, // proto-max-bulk-len
-	{"ERR max number of clients reached", failure{class: store.ErrUnavailable, again: true}},
-	{"ERR unknown command", failure{class: store.ErrMisconfigured}},
-	{"ERR Error compiling script", failure{class: store.ErrMisconfigured}},
-	{"ERR The user executing the script can't", failure{class: store.ErrMisconfigured}}, // Redis 7.0; before any write
-	{"ERR ACL failure in script", failure{class: store.ErrMisconfigured}},               // newer
-	{"ERR DB index is out of range", failure{class: store.ErrMisconfigured}},
-	{"ERR SELECT is not allowed in cluster mode", failure{class: store.ErrMisconfigured}},
-	{"ERR WAITAOF cannot be used", failure{class: store.ErrMisconfigured}},
 }
+
+func (s special) Unwrap() error { return s.error }
 
 // classify returns the class of the error of one attempt. When in doubt, it is
 // [store.ErrUnknown]: the command may have been executed.
 func classify(err error) failure {
-	if errors.As(err, new(exhausted)) {
-		return failure{class: store.ErrBusy}
-	}
-	if errors.As(err, new(unsent)) {
-		return failure{class: store.ErrUnavailable, again: true}
-	}
-	if errors.As(err, new(tooLarge)) {
-		return failure{class: store.ErrFull}
-	}
-	if v, ok := classifyReply(err); ok {
-		return v
-	}
+	var special special
+	var answer redis.Error
 	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return failure{class: store.ErrUnavailable, again: true}
-	}
 	switch {
+	case errors.As(err, &special):
+		return special.failure
+	case errors.As(err, &answer):
+		return classifyReply(answer.Error())
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return unsent
 	case errors.Is(err, redis.ErrClosed):
 		return failure{class: store.ErrClosed}
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return failure{class: store.ErrBusy}
+		return exhausted
 	case contextEnded(err):
 		return failure{class: store.ErrUnknown}
 	}
@@ -95,27 +95,16 @@ func classify(err error) failure {
 	return broken
 }
 
-// broken is the failure of a command whose connection broke.
-var broken = failure{class: store.ErrUnknown, again: true}
-
-// classifyReply classifies an error that the server answered, and reports whether err is
-// one.
-func classifyReply(err error) (failure, bool) {
-	var answer redis.Error
-	if !errors.As(err, &answer) {
-		return failure{}, false
-	}
-	text := answer.Error()
-	word, _, _ := strings.Cut(text, " ")
-	if v, ok := replies[word]; ok {
-		return v, true
-	}
-	for _, p := range plainReplies {
-		if strings.HasPrefix(text, p.text) {
-			return p.failure, true
+// classifyReply classifies the text of an error that the server answered.
+func classifyReply(text string) failure {
+	for _, r := range replies {
+		for _, start := range r.starts {
+			if strings.HasPrefix(text, start) {
+				return r.failure
+			}
 		}
 	}
-	return failure{class: store.ErrUnknown}, true
+	return failure{class: store.ErrUnknown}
 }
 
 // errUnreadable is the error for a record that this release cannot read.
@@ -128,17 +117,6 @@ func fail(class, cause error) error {
 	return fmt.Errorf("%w: redis: %s", class, text) // one class an error, the cause is for people
 }
 
-// exhausted marks an error of a context that ended before anything was sent, while the
-// call waited for a connection of the client or a place in a queue of the store.
-type exhausted struct{ error }
-
-func (e exhausted) Unwrap() error { return e.error }
-
 func contextEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-
-// unsent marks an error from before anything was sent.
-type unsent struct{ error }
-
-func (e unsent) Unwrap() error { return e.error }

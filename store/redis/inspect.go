@@ -50,8 +50,6 @@ func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) er
 		return fail(store.ErrUnknown, errChangedBefore)
 	case answer[0] == record.TagNone:
 		return store.ErrRecordChanged
-	case answer[0] != record.TagChanged:
-		return fail(store.ErrUnknown, errUnexpected)
 	}
 	return nil
 }

@@ -58,8 +58,5 @@ func (l payloadLimit) refuse(size int) error {
 	if int64(size) <= l.size {
 		return nil
 	}
-	return tooLarge{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", l.name, l.size, size)}
+	return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", l.name, l.size, size), full}
 }
-
-// tooLarge marks the error of a command that the server refuses for its size.
-type tooLarge struct{ error }

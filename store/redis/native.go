@@ -77,15 +77,6 @@ func (c *command) record() []byte {
 	}
 }
 
-// stamp notes for native claims when they were sent.
-func stamp(open []*command) {
-	for _, c := range open {
-		if c.claim != nil {
-			c.claim.sent = time.Now()
-		}
-	}
-}
-
 // decision is the meaning of the answer to a native claim.
 type decision uint8
 
@@ -120,18 +111,15 @@ func (c *command) decideClaimed() decision {
 	// claim may. So the expiry counts only if it was read in time. The lease starts with the
 	// millisecond of the claim.
 	expires, err := c.tail.Result()
-	if began := expires - c.span; err == nil && began > 0 && !n.isLate(time.Now()) {
+	now := time.Now()
+	late := tooLong(n.request.Lease, now.Sub(n.sent), now.Round(0).Sub(n.sent.Round(0)))
+	if began := expires - c.span; err == nil && began > 0 && !late {
 		n.result = store.ClaimResult{Outcome: store.Claimed, Attempt: 1, Fence: record.FenceAt(began), Remaining: n.request.Lease - time.Millisecond}
 		c.err = nil
 		return decided
 	}
 	c.uncertain = true // the claim is held, and the script finds it
 	return undecided
-}
-
-// isLate reports whether more than nine tenths of the lease were over at an instant.
-func (n *nativeClaim) isLate(at time.Time) bool {
-	return tooLong(n.request.Lease, at.Sub(n.sent), at.Round(0).Sub(n.sent.Round(0)))
 }
 
 // tooLong reports whether more than nine tenths of a lease are over, by the clock that

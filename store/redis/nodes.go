@@ -16,7 +16,7 @@ import (
 
 // nodes has the servers of a store, by their addresses.
 type nodes struct {
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	byAddr map[string]*node
 }
 
@@ -24,15 +24,10 @@ type nodes struct {
 // cluster client may drop a server, and make another client for it later.
 func (s *Store) node(server *redis.Client) *node {
 	addr := server.Options().Addr
-	s.nodes.mu.RLock()
-	n := s.nodes.byAddr[addr]
-	s.nodes.mu.RUnlock()
-	if n != nil && n.server == server {
-		return n
-	}
 	s.nodes.mu.Lock()
 	defer s.nodes.mu.Unlock()
-	if n = s.nodes.byAddr[addr]; n == nil || n.server != server {
+	n := s.nodes.byAddr[addr]
+	if n == nil || n.server != server {
 		n = s.newNode(server)
 		if s.nodes.byAddr == nil {
 			s.nodes.byAddr = make(map[string]*node, 1)
@@ -87,7 +82,7 @@ func (s *Store) sendByNode(ctx context.Context, batch []*command) {
 	groups := make(map[*node][]*command, 1)
 	for _, c := range batch {
 		if n, err := s.nodeOf(ctx, c); err != nil {
-			c.sendErr = unsent{err}
+			c.sendErr = special{err, unsent}
 		} else {
 			groups[n] = append(groups[n], c)
 		}
@@ -125,7 +120,7 @@ func (n *node) explain(ctx context.Context, c *command) error {
 	switch {
 	case c.sendErr == nil || n.server == nil:
 	case n.lacksConnection(c.sendErr):
-		return exhausted{c.sendErr}
+		return special{c.sendErr, exhausted}
 	case len(c.payload) > maxPayload && classify(c.sendErr) == broken:
 		if err := payloadLimitOf(ctx, n.server).refuse(len(c.payload)); err != nil {
 			return err

@@ -142,9 +142,9 @@ func (n *node) do(ctx context.Context, c *command) error {
 	case !errors.As(err, &left) || left.Sent || !contextEnded(err):
 		return err
 	case c.taken.Load() && n.dials():
-		return unsent{err}
+		return special{err, unsent}
 	default:
-		return exhausted{err}
+		return special{err, exhausted}
 	}
 }
 

@@ -2,6 +2,7 @@ package repriseredis
 
 import (
 	"context"
+	"errors"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/redis/internal/record"
@@ -48,16 +49,14 @@ func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 
 // renewed reads the answer of renew.lua.
 func (c *command) renewed() store.RenewStatus {
-	if c.err == nil {
-		switch c.reply()[0] {
-		case record.TagChanged:
-			return store.Renewed
-		case record.TagFinished:
-			return store.RenewCompleted
-		case record.TagLost:
-			return store.RenewLost
-		}
-		c.err = fail(store.ErrUnknown, errUnexpected)
+	switch {
+	case errors.Is(c.err, store.ErrLeaseLost):
+		return store.RenewLost
+	case c.err != nil:
+		return store.RenewBusy
+	case c.reply()[0] == record.TagFinished:
+		return store.RenewCompleted
+	default:
+		return store.Renewed
 	}
-	return store.RenewBusy
 }

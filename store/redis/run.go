@@ -35,7 +35,11 @@ func (s *Store) run(ctx context.Context, open []*command) {
 		c.confirm = s.confirmsAtOnce(c)
 	}
 	for attempt := 0; ; {
-		stamp(open)
+		for _, c := range open {
+			if c.claim != nil {
+				c.claim.sent = time.Now()
+			}
+		}
 		if err := s.send(ctx, open); err != nil {
 			class := classify(err).class
 			if open[0].uncertain {
@@ -44,9 +48,14 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			open[0].err = fail(class, err)
 			return
 		}
-		var transient bool
-		open, transient = s.evaluateAll(open)
-		if len(open) == 0 {
+		rest, transient := open[:0], false
+		for _, c := range open {
+			if again, wait := s.evaluate(c); again {
+				rest = append(rest, c)
+				transient = transient || wait
+			}
+		}
+		if open = rest; len(open) == 0 {
 			return
 		}
 		if !transient {
@@ -56,7 +65,9 @@ func (s *Store) run(ctx context.Context, open []*command) {
 			return
 		}
 		attempt++
-		s.refresh(ctx)
+		if cluster, ok := s.client.(*redis.ClusterClient); ok {
+			cluster.ReloadState(ctx) // in the background: one of its nodes may have been replaced
+		}
 	}
 }
 
@@ -79,24 +90,10 @@ func (s *Store) send(ctx context.Context, open []*command) error {
 	c := open[0]
 	n, err := s.nodeOf(ctx, c)
 	if err != nil {
-		c.sendErr = unsent{err}
+		c.sendErr = special{err, unsent}
 		return nil //nolint:nilerr // c has it
 	}
 	return n.do(ctx, c)
-}
-
-// evaluateAll evaluates the last attempt of each command, and returns the commands to
-// send again and whether one of them needs a pause before.
-func (s *Store) evaluateAll(open []*command) (rest []*command, transient bool) {
-	rest = open[:0]
-	for _, c := range open {
-		again, wait := s.evaluate(c)
-		if again {
-			rest = append(rest, c)
-			transient = transient || wait
-		}
-	}
-	return rest, transient
 }
 
 // evaluate returns the meaning of the last attempt of c, whether to make another one, and
@@ -152,6 +149,10 @@ func (c *command) refusal() error {
 		return fail(store.ErrUnknown, errUnexpected)
 	case answer[0] == record.TagCorrupt:
 		return errUnreadable
+	case !c.script.Answers(answer[0]):
+		return fail(store.ErrUnknown, errUnexpected)
+	case answer[0] == record.TagLost:
+		return store.ErrLeaseLost
 	case record.Wrote(answer[0]):
 		return c.ackErr
 	default:
@@ -169,13 +170,5 @@ func pause(ctx context.Context, attempt int) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// refresh makes a cluster client look up its nodes again, in the background, because one
-// of them may have been replaced.
-func (s *Store) refresh(ctx context.Context) {
-	if cluster, ok := s.client.(*redis.ClusterClient); ok {
-		cluster.ReloadState(ctx)
 	}
 }

@@ -117,18 +117,8 @@ func (s *Store) Complete(ctx context.Context, r store.CompleteRequest) error {
 	c.fixed = record.AppendExpected(c.buf[:0], &r)
 	c.head = record.AppendCompleted(c.buf[len(c.fixed):len(c.fixed)], &r)
 	s.call(c, r.ID, &c.fixed, &c.head, &c.span, &c.payload)
-	answer, err := s.runOne(ctx, c)
-	if err != nil {
-		return err
-	}
-	switch answer[0] {
-	case record.TagDone:
-		return nil
-	case record.TagLost:
-		return store.ErrLeaseLost
-	default:
-		return fail(store.ErrUnknown, errUnexpected)
-	}
+	_, err := s.runOne(ctx, c)
+	return err
 }
 
 // Release implements [store.Store] in one command. It does not wait for replicas: if a
@@ -137,10 +127,7 @@ func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) err
 	c := &command{script: record.ReleaseScript}
 	c.fixed = append(c.buf[:0], owner[:]...)
 	s.call(c, id, &c.fixed)
-	answer, err := s.runOne(ctx, c)
-	if err == nil && answer[0] != record.TagChanged && answer[0] != record.TagNone {
-		err = fail(store.ErrUnknown, errUnexpected)
-	}
+	_, err := s.runOne(ctx, c)
 	return err
 }
 
@@ -153,16 +140,8 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	c := &command{script: record.UnknownScript, payload: blob(r.Reason)}
 	c.fixed = append(c.buf[:0], r.Owner[:]...)
 	s.call(c, r.ID, &c.fixed, &c.payload)
-	answer, err := s.runOne(ctx, c)
-	switch {
-	case err != nil:
-		return err
-	case answer[0] == record.TagLost:
-		return store.ErrLeaseLost
-	case answer[0] != record.TagChanged:
-		return fail(store.ErrUnknown, errUnexpected)
-	}
-	return nil
+	_, err := s.runOne(ctx, c)
+	return err
 }
 
 // Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one

@@ -50,25 +50,30 @@ const (
 	readOnly = "#!lua flags=no-writes\n"
 )
 
-// The scripts, one for each operation on a record.
+// The scripts, one for each operation on a record, with the tags of their answers besides
+// TagCorrupt and TagBothKeys.
 var (
-	ClaimScript    = newScript(plain, recordSource, readableSource, payloadSource, claimSource, writeSource)
-	RenewScript    = newScript(allowOOM, recordSource, readableSource, renewSource, writeSource)
-	CompleteScript = newScript(allowOOM, slimSource, recordSource, readableSource, completeSource)
-	ReleaseScript  = newScript(allowOOM, recordSource, readableSource, releaseSource, forgetSource)
-	UnknownScript  = newScript(allowOOM, recordSource, readableSource, unknownSource, writeSource)
-	InspectScript  = newScript(readOnly, recordSource, digestSource, payloadSource, inspectSource)
-	ResolveScript  = newScript(allowOOM, recordSource, digestSource, payloadSource, resolveSource, forgetSource)
+	ClaimScript    = newScript(plain, "+=PMLCE", recordSource, readableSource, payloadSource, claimSource, writeSource)
+	RenewScript    = newScript(allowOOM, "WFX", recordSource, readableSource, renewSource, writeSource)
+	CompleteScript = newScript(allowOOM, "DX", slimSource, recordSource, readableSource, completeSource)
+	ReleaseScript  = newScript(allowOOM, "WN", recordSource, readableSource, releaseSource, forgetSource)
+	UnknownScript  = newScript(allowOOM, "WX", recordSource, readableSource, unknownSource, writeSource)
+	InspectScript  = newScript(readOnly, "RUN", recordSource, digestSource, payloadSource, inspectSource)
+	ResolveScript  = newScript(allowOOM, "WN", recordSource, digestSource, payloadSource, resolveSource, forgetSource)
 )
 
 // Script is the source of a Lua script and the digest by which the server knows it. Both
 // are of type any, as arguments of commands are, so that no command has to allocate them.
 type Script struct {
 	Source, Digest any
+	answers        string
 }
 
-func newScript(flags string, parts ...string) *Script {
+// Answers reports whether the script may answer with tag.
+func (s *Script) Answers(tag byte) bool { return strings.IndexByte(s.answers, tag) >= 0 }
+
+func newScript(flags, answers string, parts ...string) *Script {
 	source := flags + strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts by SHA-1
-	return &Script{Source: source, Digest: hex.EncodeToString(sum[:])}
+	return &Script{Source: source, Digest: hex.EncodeToString(sum[:]), answers: answers}
 }
