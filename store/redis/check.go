@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -30,18 +31,24 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 			return nil, fail(classify(err).class, err)
 		}
 		r.node = info.address(node) + ": "
-		r.version(info, s.durability)
-		r.eviction(info, func() string { return setting(ctx, node, "maxmemory-policy") })
-		r.persistence(info, setting(ctx, node, "save"), s.durability)
-		r.replication(info, s.durability)
-		r.cluster(info, s.options.clusterClient)
-		r.regions(info)
-		r.payloads(payloadLimitOf(ctx, node))
+		policy := info["maxmemory_policy"]
+		if policy == "" {
+			policy = setting(ctx, node, "maxmemory-policy")
+		}
+		r.eviction(info, policy)
+		r.guarantees(info, setting(ctx, node, "save"), s.durability, s.options.clusterClient)
+		if limit := payloadLimitOf(ctx, node); limit.size < store.MaxPayload { // by default each is far above that
+			r.add("payload-limit", store.Warning, "%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", limit.name, limit.size)
+		}
 		if s.durability.level == fsynced {
-			r.fsync(setting(ctx, node, "appendfsync"))
+			if policy := setting(ctx, node, "appendfsync"); policy != "always" && policy != unknownSetting {
+				r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set appendfsync always", policy)
+			}
 		}
 		if info["role"] == "master" && info.isCluster() == s.options.clusterClient {
-			r.channels(s.tryChannel(ctx, node))
+			if err := s.tryChannel(ctx, node); err != nil {
+				r.add("channels", store.Warning, "sharded pub/sub does not work, so requests that wait for another one poll; the server may lack it, or the user the permission for its channels: %v", err)
+			}
 		}
 	}
 	return r.findings, nil
@@ -80,22 +87,7 @@ func (r *report) add(code string, severity store.Severity, format string, args .
 	r.findings = append(r.findings, store.Finding{Code: code, Severity: severity, Detail: r.node + fmt.Sprintf(format, args...)})
 }
 
-func (r *report) version(info serverInfo, d Durability) {
-	switch major, minor := info.version(); {
-	case major < 7:
-		r.add("server-version", store.Unsafe, "version %s lacks sharded pub/sub and scripts that may exceed maxmemory; use Redis 7.0 or newer", info["redis_version"])
-	case d.level == fsynced && major == 7 && minor < 2:
-		r.add("server-version", store.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
-	}
-}
-
-// eviction checks the eviction policy: that of INFO, or that of configured if INFO has
-// none.
-func (r *report) eviction(info serverInfo, configured func() string) {
-	policy := info["maxmemory_policy"]
-	if policy == "" {
-		policy = configured()
-	}
+func (r *report) eviction(info serverInfo, policy string) {
 	severity, when := store.Unsafe, "evicts"
 	switch {
 	case policy == "noeviction":
@@ -109,33 +101,35 @@ func (r *report) eviction(info serverInfo, configured func() string) {
 	r.add("eviction-policy", severity, "maxmemory-policy %s %s records of running and finished operations, which then run again; set maxmemory-policy noeviction", policy, when)
 }
 
-// channels reports err, the reason why channels cannot be used.
-func (r *report) channels(err error) {
-	if err != nil {
-		r.add("channels", store.Warning, "sharded pub/sub does not work, so requests that wait for another one poll; the server may lack it, or the user the permission for its channels: %v", err)
-	}
-}
-
 // tryChannel publishes to a channel at node and subscribes to it.
 func (s *Store) tryChannel(ctx context.Context, node *redis.Client) error {
-	key, err := s.keyAt(ctx, node)
+	id, err := s.idAt(ctx, node)
 	if err != nil {
 		return err
 	}
-	if err := node.SPublish(ctx, key, "").Err(); err != nil {
+	if err := node.SPublish(ctx, s.key(id), "").Err(); err != nil {
 		return err
 	}
-	sub := node.SSubscribe(ctx, key)
+	sub := node.SSubscribe(ctx, s.key(id))
 	defer func() { _ = sub.Close() }()
 	_, err = sub.ReceiveTimeout(ctx, time.Second)
 	return err
 }
 
-// persistence checks whether a restart loses records. The snapshot schedule is not in
-// INFO; when it is unknown, the server is assumed to have one.
-func (r *report) persistence(info serverInfo, schedule string, d Durability) {
-	aof := info["aof_enabled"] == "1"
+// guarantees checks what INFO says. The snapshot schedule is not in it; when that is
+// unknown, the server is assumed to have one. Only Active-Active databases have the last
+// field:
+// https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
+func (r *report) guarantees(info serverInfo, schedule string, d Durability, clusterClient bool) {
+	var major, minor int
+	_, _ = fmt.Sscanf(info["redis_version"], "%d.%d", &major, &minor)
 	switch {
+	case major < 7:
+		r.add("server-version", store.Unsafe, "version %s lacks sharded pub/sub and scripts that may exceed maxmemory; use Redis 7.0 or newer", info["redis_version"])
+	case d.level == fsynced && major == 7 && minor < 2:
+		r.add("server-version", store.Unsafe, "version %s has no WAITAOF, which %v needs; use Redis 7.2 or newer", info["redis_version"], d)
+	}
+	switch aof := info["aof_enabled"] == "1"; {
 	case d.level == fsynced && !aof:
 		r.add("persistence", store.Unsafe, "appendonly is off, so %v can never be met; set appendonly yes", d)
 	case aof && info["aof_last_write_status"] == "err", !aof && info["rdb_last_bgsave_status"] == "err":
@@ -143,46 +137,21 @@ func (r *report) persistence(info serverInfo, schedule string, d Durability) {
 	case !aof && schedule == "":
 		r.add("persistence", store.Warning, "neither appendonly nor snapshots are on, so a restart loses every record; set appendonly yes")
 	}
-}
-
-func (r *report) replication(info serverInfo, d Durability) {
-	if role := info["role"]; role != "master" {
+	replicas, _ := strconv.Atoi(info["connected_slaves"])
+	switch {
+	case info["role"] != "master":
 		r.add("replica", store.Unsafe, "the server is a replica, which refuses writes; connect to the primary")
-		return
+	case replicas < d.replicas:
+		r.add("replicas", store.Unsafe, "%d replicas are connected and %v waits for %d, so every claim fails; add replicas", replicas, d, d.replicas)
 	}
-	if n, _ := strconv.Atoi(info["connected_slaves"]); n < d.replicas {
-		r.add("replicas", store.Unsafe, "%d replicas are connected and %v waits for %d, so every claim fails; add replicas", n, d, d.replicas)
-	}
-}
-
-func (r *report) cluster(info serverInfo, clusterClient bool) {
 	switch {
 	case info.isCluster() && !clusterClient:
 		r.add("cluster-client", store.Unsafe, "the server is part of a cluster and the client is not a cluster client, so keys on other nodes fail; use redis.NewClusterClient")
 	case clusterClient && info.isCluster() && info["cluster_state"] != "ok":
 		r.add("cluster-state", store.Unsafe, "cluster_state is %s, %s of 16384 slots are served; repair the cluster", info["cluster_state"], info["cluster_slots_ok"])
 	}
-}
-
-// regions looks for a field of INFO that only Active-Active databases have:
-// https://redis.io/docs/latest/operate/rs/databases/active-active/develop/develop-for-aa/
-func (r *report) regions(info serverInfo) {
 	if _, ok := info["crdt_config_version"]; ok {
 		r.add("active-active", store.Unsafe, "the database is Active-Active: each region takes writes, so two regions may claim one key, and both run its operation; use a database of one region")
-	}
-}
-
-// payloads checks whether the server lets the largest payload pass. A limit that it does
-// not show is no finding: by default each is far above that.
-func (r *report) payloads(limit payloadLimit) {
-	if limit.size < store.MaxPayload {
-		r.add("payload-limit", store.Warning, "%s lets no payload of more than %d bytes pass, so the completion of a longer response fails (ErrFull), and its operation may run again when its lease ends; raise it above the longest response that you keep", limit.name, limit.size)
-	}
-}
-
-func (r *report) fsync(policy string) {
-	if policy != "always" && policy != unknownSetting {
-		r.add("appendfsync", store.Warning, "appendfsync is %s, so a write waits for a second or two; set appendfsync always", policy)
 	}
 }
 
@@ -232,14 +201,60 @@ func (i serverInfo) isCluster() bool {
 	return i["redis_mode"] == "cluster" || i["server_mode"] == "cluster"
 }
 
-func (i serverInfo) version() (major, minor int) {
-	_, _ = fmt.Sscanf(i["redis_version"], "%d.%d", &major, &minor)
-	return major, minor
-}
-
 func (i serverInfo) address(node *redis.Client) string {
 	if addr := node.Options().Addr; strings.Contains(addr, ":") {
 		return addr
 	}
 	return "port " + i["tcp_port"] // behind Sentinel the client has no address
+}
+
+// payloadLimit is the size of the largest payload that may pass a server, and the setting
+// that bounds it. A larger payload never passes. The name is empty when no setting that
+// the server shows is below [math.MaxInt64].
+type payloadLimit struct {
+	size int64
+	name string
+}
+
+// payloadLimitOf asks a server for the settings that bound the payload of a completion.
+// It knows no limit of a server that refuses CONFIG.
+func payloadLimitOf(ctx context.Context, server *redis.Client) payloadLimit {
+	least := payloadLimit{size: math.MaxInt64}
+	for _, of := range []struct {
+		name   string
+		framed int64 // bytes that count besides those of the payload
+	}{
+		{"client-query-buffer-limit", int64(len("\r\n"))}, // closes the connection
+		{"proto-max-bulk-len", 0},                         // answers an error, and closes the connection
+		{"maxmemory-clients", 0},                          // of all connections together: closes the largest
+	} {
+		size, known := setSize(ctx, server, of.name)
+		if !known {
+			break // it is away, or refuses CONFIG
+		}
+		if size > 0 && size-of.framed < least.size {
+			least = payloadLimit{size: size - of.framed, name: of.name}
+		}
+	}
+	return least
+}
+
+// setSize returns a setting in bytes, and zero for none. A percentage is of maxmemory.
+func setSize(ctx context.Context, server *redis.Client, name string) (size int64, known bool) {
+	value := setting(ctx, server, name)
+	text, isShare := strings.CutSuffix(value, "%")
+	n, _ := strconv.ParseInt(text, 10, 64)
+	if isShare {
+		memory, _ := strconv.ParseInt(setting(ctx, server, "maxmemory"), 10, 64)
+		n *= memory / 100
+	}
+	return n, value != unknownSetting
+}
+
+// refuse returns why a payload of size bytes does not pass, and nil when it may.
+func (l payloadLimit) refuse(size int) error {
+	if int64(size) <= l.size {
+		return nil
+	}
+	return special{fmt.Errorf("%s of the server lets no payload of more than %d bytes pass, and this one has %d", l.name, l.size, size), full}
 }

@@ -95,14 +95,6 @@ func (d Durability) inRange() bool {
 	return d.replicas >= 0 && d.replicas <= maxReplicas && (d.replicas > 0 || d.level != acked)
 }
 
-// withDefaults replaces zero values by the defaults.
-func (c Config) withDefaults() Config {
-	if c.AckTimeout == 0 {
-		c.AckTimeout = DefaultAckTimeout
-	}
-	return c
-}
-
 // validate reports the first field that is out of its range, as [store.ErrInvalid].
 func (c Config) validate() error {
 	if err := prefix.Check(c.Prefix, "orders:"); err != nil {
@@ -125,45 +117,30 @@ type options struct {
 	clusterClient bool
 }
 
-// answerWithin is how long the answers to a batch may take where the client has no
-// ReadTimeout.
-const answerWithin = 3 * time.Second
-
-// batchTimeout is how long the answers to a batch may take.
-func (o options) batchTimeout() time.Duration {
-	if o.readTimeout > 0 {
-		return o.readTimeout
-	}
-	return answerWithin
-}
-
 // optionsOf returns the options of client, or an error for a client of a type that the
 // store does not support.
 func optionsOf(client redis.UniversalClient) (options, error) {
-	missing := invalid("the client is nil")
 	switch client := client.(type) {
 	case nil:
-		return options{}, missing
 	case *redis.Client:
-		if client == nil {
-			return options{}, missing
+		if client != nil {
+			o := client.Options()
+			return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
 		}
-		o := client.Options()
-		return options{readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled}, nil
 	case *redis.ClusterClient:
-		if client == nil {
-			return options{}, missing
+		if client != nil {
+			o := client.Options()
+			return options{
+				readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, clusterClient: true,
+				replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
+			}, nil
 		}
-		o := client.Options()
-		return options{
-			readTimeout: o.ReadTimeout, ctxTimeouts: o.ContextTimeoutEnabled, clusterClient: true,
-			replicaReads: o.ReadOnly || o.RouteByLatency || o.RouteRandomly,
-		}, nil
 	case *redis.Ring:
 		return options{}, misconfigured("a redis.Ring moves keys to other servers while one is down; use a single server, Sentinel or Cluster")
 	default:
 		return options{}, misconfigured("the client is a %T; want *redis.Client (also from NewFailoverClient) or *redis.ClusterClient", client)
 	}
+	return options{}, invalid("the client is nil")
 }
 
 // validate reports the first option that breaks a guarantee, as

@@ -1,10 +1,13 @@
 package repriseredis
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,22 +24,26 @@ type position struct {
 	over bool
 }
 
-// A cursor is cursorWord and then, in base64, the fields of a position.
+// A cursor is cursorWord and then, in base64, a cursorHead, followed by an ID where a step
+// is repeated.
+type cursorHead struct {
+	Listed, Shape             uint64
+	Node                      uint16
+	Process, Data, Scan, Next uint64
+}
+
 const (
 	cursorWord = "redis-"
-	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8 // followed by an ID where a step is repeated
+	cursorSize = 8 + 8 + 2 + 8 + 8 + 8 + 8
 )
 
 // cursor returns the text of a position.
 func (s *Store) cursor(at position) string {
-	b := make([]byte, 0, cursorSize+len(store.ID{}))
-	for _, n := range []uint64{s.listed(), at.shape} {
-		b = binary.BigEndian.AppendUint64(b, n)
+	head := cursorHead{
+		Listed: s.listed(), Shape: at.shape, Node: uint16(at.node), //nolint:gosec // a cluster has at most 16,384
+		Process: at.last.process, Data: at.last.data, Scan: at.scan, Next: at.next,
 	}
-	b = binary.BigEndian.AppendUint16(b, uint16(at.node)) //nolint:gosec // a cluster has at most 16,384
-	for _, n := range []uint64{at.last.process, at.last.data, at.scan, at.next} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
+	b, _ := binary.Append(nil, binary.BigEndian, head) // of fixed size
 	return cursorWord + base64.RawURLEncoding.EncodeToString(append(b, at.after...))
 }
 
@@ -51,20 +58,14 @@ func (s *Store) parseCursor(text string) (at position, err error) {
 		len(b) != cursorSize && len(b) != cursorSize+len(store.ID{}) {
 		return at, errCursor("it is not one of a Redis store")
 	}
-	number := func() uint64 {
-		n := binary.BigEndian.Uint64(b)
-		b = b[8:]
-		return n
-	}
-	if number() != s.listed() {
+	var head cursorHead
+	if _, err := binary.Decode(b, binary.BigEndian, &head); err != nil || head.Listed != s.listed() {
 		return at, errCursor("it belongs to another prefix or database")
 	}
-	at.shape = number()
-	at.node, b = int(binary.BigEndian.Uint16(b)), b[2:]
-	at.last.process, at.last.data = number(), number()
-	at.scan, at.next = number(), number()
-	if len(b) > 0 {
-		at.after = b
+	at = position{shape: head.Shape, node: int(head.Node), last: identity{process: head.Process, data: head.Data}}
+	at.stepper = stepper{scan: head.Scan, next: head.Next}
+	if len(b) > cursorSize {
+		at.after = b[cursorSize:]
 	}
 	return at, nil
 }
@@ -104,4 +105,94 @@ func digest(parts ...string) uint64 {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
 	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// listing is the list of servers that a listing goes through.
+type listing struct {
+	clients []*redis.Client // by their addresses
+	shape   uint64          // of a cluster; changes with each slot that moves
+}
+
+// identity has hashes of the identifiers of a server. Zero is unknown.
+type identity struct {
+	process uint64 // run_id: only this process understands the positions of its scans
+	data    uint64 // master_replid: a replica that was promoted has the data of its primary
+	before  uint64 // master_replid2: the data that it had as a replica, or before its restart
+}
+
+// listing returns the primaries and the shape of the cluster.
+func (s *Store) listing(ctx context.Context) (l listing, err error) {
+	if l.clients, err = s.primaries(ctx); err != nil {
+		return l, err
+	}
+	if len(l.clients) == 0 {
+		return l, fail(store.ErrUnavailable, errors.New("the cluster has no primary"))
+	}
+	slices.SortFunc(l.clients, func(a, b *redis.Client) int {
+		return strings.Compare(a.Options().Addr, b.Options().Addr)
+	})
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		return l, nil
+	}
+	slots, err := cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated in documentation only; it names the primary of each range first
+	if err != nil {
+		return l, fail(classify(err).class, err)
+	}
+	parts := make([]string, 0, len(slots))
+	for _, slot := range slots {
+		if len(slot.Nodes) > 0 {
+			parts = append(parts, shapeOf(slot))
+		}
+	}
+	slices.Sort(parts)
+	l.shape = digest(parts...)
+	return l, nil
+}
+
+// identity asks a server for its identity, which is unknown without the permission for
+// INFO.
+func (l listing) identity(ctx context.Context, node int) (id identity, err error) {
+	text, err := l.clients[node].Info(ctx, "server", "replication").Result()
+	if err != nil {
+		if f := classify(err); !errors.Is(f.class, store.ErrMisconfigured) {
+			return id, fail(f.class, err)
+		}
+		return id, nil
+	}
+	info := make(serverInfo, 64)
+	info.parse(text)
+	return identity{digest(info["run_id"]), digest(info["master_replid"]), digest(info["master_replid2"])}, nil
+}
+
+// resume returns where a listing that stopped at a position continues: there, or at the
+// start of a server, if that was replaced or slots moved. The error is [store.ErrInvalid]
+// when no server has the data of that listing.
+func (l listing) resume(ctx context.Context, at position) (position, error) {
+	if at.shape == l.shape && at.node < len(l.clients) {
+		id, err := l.identity(ctx, at.node)
+		switch {
+		case err != nil:
+			return at, err
+		case id.process == at.last.process:
+			return at, nil
+		case id.has(at.last.data):
+			return position{shape: l.shape, node: at.node}, nil
+		}
+	}
+	for node := range l.clients {
+		id, err := l.identity(ctx, node)
+		if err != nil {
+			return at, err
+		}
+		if id.has(at.last.data) {
+			return position{shape: l.shape}, nil
+		}
+	}
+	return at, errCursor("the server that it belongs to is gone or lost its data")
+}
+
+// has reports whether a server has these data, or may have.
+func (id identity) has(data uint64) bool {
+	return data == 0 || id.data == 0 || data == id.data || data == id.before
 }

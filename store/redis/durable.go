@@ -16,14 +16,6 @@ func (s *Store) confirms(c *command) bool {
 	return s.durability.level != async && c.script != record.ReleaseScript && c.script != record.InspectScript
 }
 
-// confirmsAtOnce reports whether the first attempt on c waits for the confirmation of its
-// write. A claim may not write at all, and a replay must not wait for a replica that is
-// away. So a claim asks for the confirmation only when it has been granted, by a
-// repetition: WAIT confirms only the writes of its connection.
-func (s *Store) confirmsAtOnce(c *command) bool {
-	return s.confirms(c) && c.script != record.ClaimScript
-}
-
 // repeatConfirmed makes c the confirmed repetition of a claim that was granted, and
 // reports whether there has to be one.
 func (s *Store) repeatConfirmed(c *command) bool {
@@ -35,18 +27,14 @@ func (s *Store) repeatConfirmed(c *command) bool {
 	return true
 }
 
-// patience returns how long to wait for a confirmation: at most timeout, and less than is
-// left of ctx, so that the caller still learns that the write was not confirmed.
-func (d Durability) patience(ctx context.Context, timeout time.Duration) time.Duration {
+// command returns the command that waits for the confirmation that d asks for: at most
+// for timeout, and for less than is left of ctx, so that the caller still learns that the
+// write was not confirmed.
+func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)*3/4)
 	}
-	return max(timeout, time.Millisecond) // zero would wait for ever
-}
-
-// command returns the command that waits for the confirmation that d asks for.
-func (d Durability) command(ctx context.Context, timeout time.Duration) *redis.Cmd {
-	ms := d.patience(ctx, timeout).Milliseconds()
+	ms := max(timeout, time.Millisecond).Milliseconds() // zero would wait for ever
 	if d.level == fsynced {
 		return redis.NewCmd(ctx, "waitaof", 1, d.replicas, ms)
 	}

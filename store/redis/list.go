@@ -179,16 +179,11 @@ func (l *lister) inspect(ctx context.Context, ids []store.ID) ([]store.Record, e
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	commands := make([]command, len(ids))
-	open := make([]*command, len(ids))
-	for i, id := range ids {
-		c := &commands[i]
+	commands := l.store.runAll(ctx, len(ids), func(c *command, i int) {
 		c.script = record.InspectScript
 		c.fixed = append(c.buf[:0], "record"...)
-		l.store.call(c, id, &c.fixed)
-		open[i] = c
-	}
-	l.store.run(ctx, open)
+		l.store.call(c, ids[i], &c.fixed)
+	})
 
 	var selected []store.Record
 	for i := range commands {

@@ -40,96 +40,88 @@ func (s *Store) probeNode(ctx context.Context, node *redis.Client) error {
 	}
 	const payload = "probe"
 	r := store.ClaimRequest{ID: id, Owner: store.NewOwner(), Lease: probeTime, Policy: store.Policy{Label: store.ProbeLabel, Retention: probeTime, Horizon: probeTime}}
+	waiter := r
+	waiter.Owner, waiter.Waiting = store.NewOwner(), true
 	var held store.ClaimResult
-	try := func(r store.ClaimRequest, want store.Outcome) error {
-		got, err := s.Claim(ctx, r)
-		if err == nil && (got.Outcome != want || want == store.Completed && string(got.Payload) != payload) {
-			return misconfigured("the answer is %v, want %v", got.Outcome, want)
+	claims := func(r store.ClaimRequest, want store.Outcome) func() error {
+		return func() error {
+			got, err := s.Claim(ctx, r)
+			if err == nil && (got.Outcome != want || want == store.Completed && string(got.Payload) != payload) {
+				return misconfigured("the answer is %v, want %v", got.Outcome, want)
+			}
+			if want == store.Claimed {
+				held = got
+			}
+			return err
 		}
-		if want == store.Claimed {
-			held = got
-		}
-		return err
 	}
-	claim := func() error { return try(r, store.Claimed) }
-	wait := func() error {
-		waiter := r
-		waiter.Owner, waiter.Waiting = store.NewOwner(), true
-		return try(waiter, store.InProgress)
-	}
-	replay := func() error { return try(r, store.Completed) }
-	read := func() error { // before any claim: one that is refused halfway has written already
-		err := node.PExpireTime(ctx, s.key(id)).Err()
-		if err == nil && !s.noCombining {
-			err = node.GetRange(ctx, s.key(id), 0, 0).Err()
+	claim := claims(r, store.Claimed)
+	resolve := func(state store.RecordState) func() error {
+		return func() error {
+			return s.Resolve(ctx, id, store.Resolution{State: state, Fence: held.Fence, Forget: true})
 		}
-		if err != nil {
-			return fail(classify(err).class, err)
-		}
-		if _, err = s.Inspect(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		return err
 	}
-	renew := func() error {
-		got, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
-		if err == nil && got[0] != store.Renewed {
-			return misconfigured("the answer is %v, want %v", got[0], store.Renewed)
-		}
-		return err
-	}
-	inspect := func() error { _, err := s.Inspect(ctx, id); return err }
-	release := func() error { return s.Release(ctx, id, r.Owner) }
-	unknown := func() error {
-		return s.Unknown(ctx, store.UnknownRequest{ID: id, Owner: r.Owner, Reason: "probe"})
-	}
-	forget := func() error { return s.Resolve(ctx, id, store.Resolution{Fence: held.Fence, Forget: true}) }
 	complete := func() error {
 		return s.Complete(ctx, store.CompleteRequest{
 			ID: id, Owner: r.Owner, Payload: []byte(payload), Policy: r.Policy, Attempt: held.Attempt, Fence: held.Fence,
 		})
 	}
-	forgetCompleted := func() error {
-		return s.Resolve(ctx, id, store.Resolution{State: store.StateCompleted, Fence: held.Fence, Forget: true})
-	}
 	for _, step := range []struct {
 		name string
 		do   func() error
 	}{
-		{"read a record", read},
+		{"read a record", func() error { return s.probeReads(ctx, node, id) }},
 		{"claim", claim},
 		{"claim again", claim},
-		{"wait for a claim", wait},
-		{"renew", renew},
-		{"inspect", inspect},
-		{"release", release},
+		{"wait for a claim", claims(waiter, store.InProgress)},
+		{"renew", func() error {
+			got, err := s.Renew(ctx, []store.RenewRequest{{ID: id, Owner: r.Owner, Lease: probeTime}})
+			if err == nil && got[0] != store.Renewed {
+				return misconfigured("the answer is %v, want %v", got[0], store.Renewed)
+			}
+			return err
+		}},
+		{"inspect", func() error { _, err := s.Inspect(ctx, id); return err }},
+		{"release", func() error { return s.Release(ctx, id, r.Owner) }},
 		{"claim after the release", claim},
-		{"mark an outcome as unknown", unknown},
-		{"resolve it", forget},
+		{"mark an outcome as unknown", func() error {
+			return s.Unknown(ctx, store.UnknownRequest{ID: id, Owner: r.Owner, Reason: "probe"})
+		}},
+		{"resolve it", resolve(0)},
 		{"claim after that", claim},
 		{"complete", complete},
 		{"complete again", complete},
-		{"replay", replay},
-		{"forget a completed record", forgetCompleted},
+		{"replay", claims(r, store.Completed)},
+		{"forget a completed record", resolve(store.StateCompleted)},
 	} {
 		if err := step.do(); err != nil {
-			return fmt.Errorf("trying to %s on %s: %w", step.name, node.Options().Addr, s.refusedWait(ctx, node, err))
+			return fmt.Errorf("trying to %s on %s: %w", step.name, node.Options().Addr, err)
 		}
 	}
 	return nil
 }
 
-// refusedWait returns [store.ErrMisconfigured] in the place of a missing confirmation
-// when node refuses to wait at all.
-func (s *Store) refusedWait(ctx context.Context, node *redis.Client, err error) error {
-	if !errors.Is(err, store.ErrNotReplicated) {
-		return err
+// probeReads tries what does not write, before any claim: one that is refused halfway has
+// written already, and a write that is not confirmed does not say whether the server
+// refuses to wait.
+func (s *Store) probeReads(ctx context.Context, node *redis.Client, id store.ID) error {
+	commands := []redis.Cmder{node.PExpireTime(ctx, s.key(id))}
+	if !s.noCombining {
+		commands = append(commands, node.GetRange(ctx, s.key(id), 0, 0))
 	}
-	wait := s.durability.command(ctx, minAckTimeout)
-	_ = node.Process(ctx, wait)
-	var answer redis.Error
-	if errors.As(wait.Err(), &answer) {
-		return fail(store.ErrMisconfigured, answer)
+	if s.durability.level != async {
+		wait := s.durability.command(ctx, minAckTimeout)
+		_ = node.Process(ctx, wait)
+		commands = append(commands, wait)
+	}
+	for _, c := range commands {
+		if err := c.Err(); err != nil {
+			return fail(classify(err).class, err)
+		}
+	}
+	_, err := s.Inspect(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
 	}
 	return err
 }
@@ -148,10 +140,4 @@ func (s *Store) idAt(ctx context.Context, node *redis.Client) (id store.ID, err 
 		}
 	}
 	return id, misconfigured("%s has no slots of the cluster", node.Options().Addr)
-}
-
-// keyAt returns a new key at node.
-func (s *Store) keyAt(ctx context.Context, node *redis.Client) (string, error) {
-	id, err := s.idAt(ctx, node)
-	return s.key(id), err
 }

@@ -41,6 +41,10 @@ const (
 	maxFound   = 64 << 10
 	maxReplies = 1 << 20
 
+	// answerWithin is how long the answers to a batch may take where the client has no
+	// ReadTimeout.
+	answerWithin = 3 * time.Second
+
 	// overhead is about how much a command adds to a batch besides its arguments, in bytes.
 	overhead = 128
 )
@@ -69,7 +73,10 @@ type node struct {
 
 // newNode returns the node of a server.
 func (s *Store) newNode(server *redis.Client) *node {
-	n := &node{client: server, server: server, durability: s.durability, ackTimeout: s.ackTimeout, timeout: s.options.batchTimeout()}
+	n := &node{client: server, server: server, durability: s.durability, ackTimeout: s.ackTimeout, timeout: s.options.readTimeout}
+	if n.timeout <= 0 {
+		n.timeout = answerWithin
+	}
 	half := server.Options().PoolSize / 2
 	n.few = int64(min(fewCalls, half))
 	c := batching.Config[*command]{

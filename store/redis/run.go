@@ -31,8 +31,11 @@ func (s *Store) run(ctx context.Context, open []*command) {
 		}
 		return
 	}
+	// A claim may not write at all, and a replay must not wait for a replica that is away. So
+	// a claim asks for the confirmation only when it has been granted, by a repetition: WAIT
+	// confirms only the writes of its connection.
 	for _, c := range open {
-		c.confirm = s.confirmsAtOnce(c)
+		c.confirm = s.confirms(c) && c.script != record.ClaimScript
 	}
 	for attempt := 0; ; {
 		for _, c := range open {
@@ -78,6 +81,18 @@ func (s *Store) runOne(ctx context.Context, c *command) ([]byte, error) {
 		return nil, c.err // a batch may still use the answer
 	}
 	return c.reply(), nil
+}
+
+// runAll is run for n commands, which prepare makes calls.
+func (s *Store) runAll(ctx context.Context, n int, prepare func(c *command, i int)) []command {
+	commands := make([]command, n)
+	open := make([]*command, n)
+	for i := range commands {
+		open[i] = &commands[i]
+		prepare(open[i], i)
+	}
+	s.run(ctx, open)
+	return commands
 }
 
 // send makes one attempt. Each command carries its error. If there is only one, it may be

@@ -3,6 +3,7 @@ package repriseredis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -40,7 +41,7 @@ var (
 // [store.ErrMisconfigured] when the guarantees cannot hold with a client of this type
 // or with these options.
 func New(client redis.UniversalClient, c Config) (*Store, error) {
-	c = c.withDefaults()
+	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
 	o, err := optionsOf(client)
 	if err != nil {
 		return nil, err
@@ -142,6 +143,54 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	s.call(c, r.ID, &c.fixed, &c.payload)
 	_, err := s.runOne(ctx, c)
 	return err
+}
+
+// Renew implements [store.Store] in one pipeline, or one for each node of a cluster. An
+// entry that failed while others succeeded answers [store.RenewBusy], so that a node that
+// is down costs no leases on other nodes. When all entries failed, Renew returns the
+// error of the first one.
+func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+	for i := range rs {
+		if err := rs[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(rs) == 0 {
+		return nil, nil
+	}
+
+	commands := s.runAll(ctx, len(rs), func(c *command, i int) {
+		c.script = record.RenewScript
+		c.fixed = record.AppendOwned(c.buf[:0], rs[i].Owner, rs[i].Lease)
+		s.call(c, rs[i].ID, &c.fixed)
+	})
+
+	answers := make([]store.RenewStatus, len(rs))
+	failed := 0
+	for i := range commands {
+		answers[i] = commands[i].renewed()
+		if answers[i] == store.RenewBusy {
+			failed++
+		}
+	}
+	if failed == len(rs) {
+		return nil, commands[0].err
+	}
+	return answers, nil
+}
+
+// renewed reads the answer of renew.lua.
+func (c *command) renewed() store.RenewStatus {
+	switch {
+	case errors.Is(c.err, store.ErrLeaseLost):
+		return store.RenewLost
+	case c.err != nil:
+		return store.RenewBusy
+	case c.reply()[0] == record.TagFinished:
+		return store.RenewCompleted
+	default:
+		return store.Renewed
+	}
 }
 
 // Watch implements [store.Waiter] with sharded pub/sub. The first watch opens one
