@@ -24,8 +24,8 @@ type position struct {
 	over bool
 }
 
-// A cursor is cursorWord and then, in base64, a cursorHead, followed by an ID where a step
-// is repeated.
+// A cursor is cursorWord and then, in base64, a cursorHead, followed by an ID where a
+// step is repeated.
 type cursorHead struct {
 	Listed, Shape             uint64
 	Node                      uint16

@@ -31,9 +31,9 @@ func (s *Store) run(ctx context.Context, open []*command) {
 		}
 		return
 	}
-	// A claim may not write at all, and a replay must not wait for a replica that is away. So
-	// a claim asks for the confirmation only when it has been granted, by a repetition: WAIT
-	// confirms only the writes of its connection.
+	// A claim may not write at all, and a replay must not wait for a replica that is away.
+	// So a claim asks for the confirmation only when it has been granted, by a repetition:
+	// WAIT confirms only the writes of its connection.
 	for _, c := range open {
 		c.confirm = s.confirms(c) && c.script != record.ClaimScript
 	}

@@ -46,14 +46,14 @@ type Script struct {
 func (s *Script) Answers(tag byte) bool { return strings.IndexByte(s.answers, tag) >= 0 }
 
 func newScript(flags, answers string, parts ...string) *Script {
-	source := flags
+	source := []byte(flags)
 	for _, part := range parts {
 		text, err := sources.ReadFile("lua/" + part + ".lua")
 		if err != nil {
 			panic(err)
 		}
-		source += string(text)
+		source = append(source, text...)
 	}
-	sum := sha1.Sum([]byte(source)) //nolint:gosec // Redis names scripts by SHA-1
-	return &Script{Source: source, Digest: hex.EncodeToString(sum[:]), answers: answers}
+	sum := sha1.Sum(source) //nolint:gosec // Redis names scripts by SHA-1
+	return &Script{Source: string(source), Digest: hex.EncodeToString(sum[:]), answers: answers}
 }
