@@ -104,7 +104,7 @@ func (l *link) passUp(piece []byte) bool {
 	case LoseReply:
 		l.losing = next.finished
 	case Silence, CutAfter:
-		l.silent = true // before the server ca result
+		l.silent = true // before the server can answer
 	case LoseRequest:
 		p.counts.Lost++
 	case Pass:

@@ -30,7 +30,7 @@ func (c *RedisCluster) AwaitFailover(tb testing.TB, key string, old *RedisServer
 	return primary
 }
 
-// owner returns the node that all nodes that ca result, but one, name for key.
+// owner returns the node that all nodes that answer, but one, name for key.
 func (c *RedisCluster) owner(ctx context.Context, key string, without *RedisServer) (*RedisServer, error) {
 	var owner *RedisServer
 	for _, node := range c.Nodes {
