@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,48 +44,6 @@ func (s *redisSent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 			s.together.Add(calls)
 		}
 		return next(ctx, cmds)
-	}
-}
-
-// redisClaimTogether makes claims at the same time.
-func redisClaimTogether(t *testing.T, st store.Store, callers int) {
-	t.Helper()
-	var claiming sync.WaitGroup
-	for range callers {
-		claiming.Go(func() { redisMustClaim(t, st, redisClaim(), store.Claimed) })
-	}
-	claiming.Wait()
-}
-
-// Batches use the connections of the client's pool, and no other.
-func TestRedisBatchesDialNothing(t *testing.T) {
-	t.Parallel()
-	watched := servers.Redis.StartSentinel(t)
-	primary := watched.Primary(t).Addr()
-	const pool, callers = 4, 64
-	var dialled atomic.Int64
-	client := redis.NewFailoverClient(redisOnePool(&redis.FailoverOptions{
-		MasterName: watched.MasterName, SentinelAddrs: watched.SentinelAddrs(), ContextTimeoutEnabled: true, PoolSize: pool,
-		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if addr == primary {
-				dialled.Add(1)
-			}
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		},
-	}))
-	t.Cleanup(func() { _ = client.Close() })
-	sent := new(redisSent)
-	client.AddHook(sent)
-	for _, level := range []repriseredis.Durability{repriseredis.Async(), repriseredis.Acked(1)} {
-		st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: labtest.RedisPrefix(), Durability: level})
-		before := sent.together.Load()
-		labtest.Eventually(t, "calls are sent together", func() bool {
-			redisClaimTogether(t, st, callers)
-			return sent.together.Load() > before
-		})
-	}
-	if n := dialled.Load(); n > pool {
-		t.Errorf("%d connections to the primary were dialled, the client's pool has %d", n, pool)
 	}
 }
 
@@ -179,45 +136,5 @@ func TestRedisAClusterMovesUnderItsBatches(t *testing.T) {
 		if sent.together.Load() == 0 {
 			t.Error("no two calls were sent together, so nothing was shown")
 		}
-	}
-}
-
-// redisBatching returns a store behind a proxy, over a client with one connection.
-func redisBatching(t *testing.T, prefix string) (*repriseredis.Store, *servers.Proxy, *redisSent) {
-	t.Helper()
-	proxy := servers.StartProxy(t, servers.Redis.Shared(t).Addr())
-	client := redis.NewClient(redisOnePool(&redis.Options{Addr: proxy.Addr(), PoolSize: 1, ContextTimeoutEnabled: true}))
-	t.Cleanup(func() { _ = client.Close() })
-	sent := new(redisSent)
-	client.AddHook(sent)
-	st := labtest.RedisStore(t, client, repriseredis.Config{Prefix: prefix})
-	redisMustClaim(t, st, redisClaim(), store.Claimed) // connects
-	return st, proxy, sent
-}
-
-// A server refuses one command of a batch, and answers the others.
-func TestRedisAnErrorConcernsItsCommandOnly(t *testing.T) {
-	t.Parallel()
-	prefix := labtest.RedisPrefix()
-	st, proxy, sent := redisBatching(t, prefix)
-	direct := labtest.RedisClient(t, servers.Redis.Shared(t).Addr())
-	wrong := redisClaim()
-	redisWant(t, "a list", direct.RPush(t.Context(), labtest.RedisKey(prefix, wrong.ID), "x").Err(), nil)
-	t.Cleanup(func() { direct.Del(context.WithoutCancel(t.Context()), labtest.RedisKey(prefix, wrong.ID)) })
-	proxy.Set(t, servers.Stall)
-	var claiming sync.WaitGroup
-	for i := range 64 {
-		claiming.Go(func() {
-			if i%8 != 3 {
-				redisMustClaim(t, st, redisClaim(), store.Claimed)
-			} else if _, err := st.Claim(context.WithoutCancel(t.Context()), wrong); !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("a claim of a list: %v, want ErrCorrupt", err)
-			}
-		})
-	}
-	proxy.Set(t, servers.Forward)
-	claiming.Wait()
-	if sent.together.Load() == 0 {
-		t.Error("no two calls were sent together, so nothing was shown")
 	}
 }

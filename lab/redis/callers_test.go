@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,61 +22,42 @@ import (
 // round trips. Both take turns of a fifth of a second, so -benchtime=12x is twelve
 // shuffled rounds, of which the ratios are the medians.
 func BenchmarkRedisCallers(b *testing.B) {
-	server := servers.Redis.Start(b)
+	direct := servers.Redis.Start(b).Addr()
 	for _, delay := range []time.Duration{0, 200 * time.Microsecond, time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond, 30 * time.Millisecond} {
-		addr := server.Addr()
+		addr := direct
 		if delay > 0 {
 			addr = servers.StartDelayLine(b, addr, delay).Addr()
 		}
 		for _, callers := range []int{1, 2, 4, 8, 16, 64, 256} {
 			for _, kind := range []string{"new", "replay"} {
 				b.Run(fmt.Sprintf("delay=%v/callers=%d/%s", delay, callers, kind), func(b *testing.B) {
-					redisCompareCallers(b, server, addr, callers, kind == "replay")
+					redisCompareCallers(b, addr, callers, kind == "replay")
 				})
 			}
 		}
 	}
 }
 
-// redisTurn is what was measured in a turn.
-type redisTurn struct {
-	perSecond, cpu, stored float64 // requests, and the µs of this process and of the server for each
-}
-
-func redisCompareCallers(b *testing.B, server *servers.RedisServer, addr string, callers int, replays bool) {
-	ways := []struct {
-		request func()
-		turns   []redisTurn
-	}{
-		{request: redisRequests(b, addr, callers, replays, repriseredis.Config{})},
-		{request: redisRequests(b, addr, callers, replays, repriseredis.Config{NoCombining: true})},
+func redisCompareCallers(b *testing.B, addr string, callers int, replays bool) {
+	requests := []func(){
+		redisRequests(b, addr, callers, replays, repriseredis.Config{}),
+		redisRequests(b, addr, callers, replays, repriseredis.Config{NoCombining: true}),
 	}
 	for range 2 { // connections, scripts and caches
-		for i := range ways {
-			redisMeasureTurn(b, server, callers, ways[i].request)
+		for _, request := range requests {
+			redisTurn(callers, request)
 		}
 	}
-	b.ResetTimer()
+	var ratios []float64
 	for b.Loop() {
-		for _, i := range rand.Perm(len(ways)) {
-			ways[i].turns = append(ways[i].turns, redisMeasureTurn(b, server, callers, ways[i].request))
+		var perSecond [2]float64
+		for _, i := range rand.Perm(len(requests)) {
+			perSecond[i] = redisTurn(callers, requests[i])
 		}
+		ratios = append(ratios, perSecond[0]/perSecond[1])
 	}
-	ratio := func(of func(redisTurn) float64) float64 {
-		var all []float64
-		for i := range ways[0].turns {
-			all = append(all, of(ways[0].turns[i])/of(ways[1].turns[i]))
-		}
-		slices.Sort(all)
-		return all[len(all)/2]
-	}
-	perSecond := func(t redisTurn) float64 { return t.perSecond }
-	b.ReportMetric(ratio(perSecond), "x-client")
-	b.ReportMetric(ratio(func(t redisTurn) float64 { return t.cpu }), "x-cpu")
-	b.ReportMetric(ratio(func(t redisTurn) float64 { return t.stored }), "x-server-cpu")
-	last := ways[0].turns[len(ways[0].turns)-1]
-	b.ReportMetric(last.perSecond, "requests/s")
-	b.ReportMetric(last.cpu, "µs-cpu/request")
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x-client")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -116,18 +96,12 @@ func redisRequests(b *testing.B, addr string, callers int, replays bool, c repri
 // redisBody is a response with a body of 256 bytes.
 var redisBody = make([]byte, 256+51)
 
-func redisMeasureTurn(b *testing.B, server *servers.RedisServer, callers int, request func()) redisTurn {
-	b.Helper()
+// redisTurn returns how many requests a second callers make in a turn.
+func redisTurn(callers int, request func()) float64 {
 	const lasts = 200 * time.Millisecond
-	self := func() time.Duration {
-		u, err := servers.UsageOf(os.Getpid())
-		redisWant(b, "usage", err, nil)
-		return u[os.Getpid()]
-	}
 	var made atomic.Int64
 	var calling sync.WaitGroup
-	used, stored := self(), server.Usage(b)
-	start := time.Now() // the reading before may take long
+	start := time.Now()
 	for range callers {
 		calling.Go(func() {
 			for more := true; more; more = time.Since(start) < lasts {
@@ -137,10 +111,5 @@ func redisMeasureTurn(b *testing.B, server *servers.RedisServer, callers int, re
 		})
 	}
 	calling.Wait()
-	n, took := float64(made.Load()), time.Since(start)
-	return redisTurn{
-		perSecond: n / took.Seconds(),
-		cpu:       float64((self() - used).Microseconds()) / n,
-		stored:    float64(server.Usage(b).Since(stored).Microseconds()) / n,
-	}
+	return float64(made.Load()) / time.Since(start).Seconds()
 }

@@ -44,7 +44,18 @@ func redisHolds(t *testing.T, client *redis.Client, text string) (places []strin
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") &&
 			strings.Contains(info, "aof_last_bgrewrite_status:ok")
 	})
-	dir, err := client.ConfigGet(ctx, "dir").Result()
+	redisFiles(t, client, func(_, kind string, file []byte) {
+		if bytes.Contains(file, []byte(text)) && !slices.Contains(places, kind) {
+			places = append(places, kind)
+		}
+	})
+	return places
+}
+
+// redisFiles looks at the snapshots of a server and at the logs of its commands.
+func redisFiles(t *testing.T, client *redis.Client, look func(name, kind string, file []byte)) {
+	t.Helper()
+	dir, err := client.ConfigGet(t.Context(), "dir").Result()
 	redisWant(t, "directory", err, nil)
 	seen := map[string]bool{}
 	err = filepath.WalkDir(dir["dir"], func(path string, e fs.DirEntry, err error) error {
@@ -54,18 +65,15 @@ func redisHolds(t *testing.T, client *redis.Client, text string) (places []strin
 		}
 		file, err := os.ReadFile(path) //nolint:gosec // of a server of this test
 		if os.IsNotExist(err) {
-			return nil // the log before the rewrite
+			return nil // the log before a rewrite
 		}
 		seen[kind] = true
-		if bytes.Contains(file, []byte(text)) && !slices.Contains(places, kind) {
-			places = append(places, kind)
-		}
+		look(e.Name(), kind, file)
 		return err
 	})
 	if err != nil || !seen[".rdb"] || !seen[".aof"] {
 		t.Fatalf("looked at %v, %v", seen, err)
 	}
-	return places
 }
 
 // No byte of a payload is left on the server when its retention has ended, although the
@@ -113,6 +121,26 @@ func TestRedisAPayloadIsGoneAfterItsRetention(t *testing.T) {
 			if shown, err := st.Inspect(t.Context(), brief.ID); err != nil || shown.State != store.StateExpired || shown.Validity < brief.Horizon-time.Minute {
 				t.Errorf("inspect shows %+v, %v", shown, err)
 			}
+		})
+	}
+}
+
+// No part of a sealed response, of the key or of the secret is in the files that Redis
+// writes: neither in the snapshot nor in the log of its commands.
+func TestRedisDumpHidesSealedResponses(t *testing.T) {
+	t.Parallel()
+	for name, sealed := range map[string]bool{"sealed": true, "in the clear": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := servers.Redis.Start(t, "appendonly=yes", "rdbcompression=no", "aof-use-rdb-preamble=no")
+			client := labtest.RedisClient(t, server.Addr())
+			private := labtest.RecordPrivate(t, labtest.RedisStore(t, client, repriseredis.Config{}), sealed)
+			redisWant(t, "save", client.Save(t.Context()).Err(), nil)
+			redisFiles(t, client, func(name, _ string, file []byte) {
+				if !strings.HasPrefix(name, "appendonly.aof.1.base.") { // empty: everything was appended after it
+					private.WantAbsent(t, name, file)
+				}
+			})
 		})
 	}
 }

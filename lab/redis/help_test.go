@@ -35,7 +35,7 @@ func redisSentinelClient(tb testing.TB, watched *servers.RedisSentinel) *redis.C
 
 // redisOnePool gives a client one pool, in its options: newer releases of go-redis, which
 // have the field, have another one for pipelines.
-func redisOnePool[O redis.Options | redis.FailoverOptions](o *O) *O {
+func redisOnePool(o *redis.Options) *redis.Options {
 	if size := reflect.ValueOf(o).Elem().FieldByName("PipelinePoolSize"); size.IsValid() {
 		size.SetInt(-1)
 	}

@@ -115,64 +115,6 @@ func redisTry(t *testing.T, st store.Store, r store.ClaimRequest, confirmed *ato
 	}
 }
 
-// A replay and a refusal do not write, so they request no confirmation, alone or in a
-// batch.
-func TestRedisOnlyWritesAskForConfirmation(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		pair := flavor.StartReplicated(t, 1)
-		client := labtest.RedisClient(t, pair.Primary.Addr())
-		for _, alone := range []bool{false, true} {
-			st := labtest.RedisStore(t, client, repriseredis.Config{Durability: repriseredis.Acked(1), NoCombining: alone})
-			done, running := redisClaim(), redisClaim()
-			labtest.Eventually(t, "the replica confirms", func() bool {
-				_, err := st.Claim(t.Context(), done)
-				return err == nil
-			})
-			redisWant(t, "complete", redisComplete(t, st, done, "answer"), nil)
-			redisMustClaim(t, st, running, store.Claimed)
-			other := running
-			other.Owner = store.NewOwner()
-
-			before := redisCalls(t, client)["wait"]
-			var calling sync.WaitGroup
-			for range 100 {
-				calling.Go(func() { redisMustClaim(t, st, done, store.Completed) })
-				calling.Go(func() { redisMustClaim(t, st, other, store.InProgress) })
-			}
-			calling.Wait()
-			if waits := redisCalls(t, client)["wait"] - before; waits != 0 {
-				t.Errorf("200 replays and refusals waited %d times", waits)
-			}
-		}
-	})
-}
-
-// Servers from 7.2 on confirm only writes of the same connection, so a repetition without
-// a write would be confirmed by that connection's earlier writes.
-func TestRedisARepetitionWritesAgain(t *testing.T) {
-	t.Parallel()
-	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
-		client := labtest.RedisClient(t, flavor.Start(t).Addr())
-		st := labtest.RedisStore(t, client, repriseredis.Config{})
-		r := redisClaim()
-		for _, repeated := range []struct {
-			name string
-			call func()
-		}{
-			{"claim", func() { redisMustClaim(t, st, r, store.Claimed) }},
-			{"complete", func() { redisWant(t, "complete", redisComplete(t, st, r, "answer"), nil) }},
-		} {
-			repeated.call()
-			before := redisWritten(t, client)
-			repeated.call()
-			if wrote := redisWritten(t, client) - before; wrote != 1 {
-				t.Errorf("%s repeated by its owner writes %d times, want once", repeated.name, wrote)
-			}
-		}
-	})
-}
-
 func TestRedisFsyncedNeedsWaitAOF(t *testing.T) {
 	t.Parallel()
 	forEachFlavor(t, func(t *testing.T, flavor *servers.Flavor) {
