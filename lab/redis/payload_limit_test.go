@@ -47,7 +47,8 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 	} else {
 		addr = flavor.StartReplicated(t, 1, settings...).Primary.Addr()
 	}
-	client := labtest.RedisClient(t, addr)
+	client := redis.NewClient(redisOnePool(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}))
+	t.Cleanup(func() { _ = client.Close() })
 	st := labtest.RedisStore(t, client, repriseredis.Config{Durability: level})
 	var fits, longer store.ClaimRequest
 	labtest.Eventually(t, "the replica confirms", func() bool {
@@ -102,11 +103,7 @@ func testRedisPayloadLimit(t *testing.T, flavor *servers.Flavor, level reprisere
 func TestRedisALimitThatIsNotShownIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servers.Redis.Start(t, "client-query-buffer-limit=1mb", "appendonly=yes")
-	if _, err := server.Do(t.Context(), "ACL", "SETUSER", "service", "on", ">pw", "~*", "&*", "+@all", "-config"); err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "service", Password: "pw", ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redisUser(t, server, "service", "~*", "&*", "+@all", "-config")
 	st := labtest.RedisStore(t, client, repriseredis.Config{})
 	findings, err := st.Check(t.Context())
 	if err != nil || len(findings) > 0 {

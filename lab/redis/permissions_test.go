@@ -50,7 +50,7 @@ func redisACL(tb testing.TB) (rules []string, extra map[string][]string) {
 func redisUser(tb testing.TB, server *servers.RedisServer, name string, rules ...string) *redis.Client {
 	tb.Helper()
 	redisAdmin(tb, server, append([]string{"ACL", "SETUSER", name, "on", ">pw"}, rules...)...)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: name, Password: "pw", ContextTimeoutEnabled: true})
+	client := redis.NewClient(redisOnePool(&redis.Options{Addr: server.Addr(), Username: name, Password: "pw", ContextTimeoutEnabled: true}))
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
 }

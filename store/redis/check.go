@@ -21,6 +21,9 @@ func (s *Store) Check(ctx context.Context) ([]store.Finding, error) {
 	if !s.options.ctxTimeouts {
 		r.add("context-timeouts", store.Warning, "the client ignores context deadlines: a server that hangs blocks requests for the client's ReadTimeout; set ContextTimeoutEnabled")
 	}
+	if s.options.pipelinePool {
+		r.add("pipeline-pool", store.Warning, "the client has a second pool of connections, for pipelines: they come on top of PoolSize, the connections in use do not count them, and a call that waits for a new one may fail as busy; set PipelinePoolSize to -1")
+	}
 	nodes, err := s.primaries(ctx)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package repriseredis
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -249,17 +248,24 @@ func TestCheckReportsUnreadableServers(t *testing.T) {
 	}
 }
 
-func TestCheckFindsAClientThatIgnoresContexts(t *testing.T) {
+func TestCheckFindsOptionsOfTheClient(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, soundServer("", nil))
-	client := redis.NewClient(&redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
-	s, err := New(client, Config{Prefix: servicePrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
-	findings, err := s.Check(t.Context())
-	if err != nil || len(findings) != 1 || findings[0].Code != "context-timeouts" || findings[0].Severity != store.Warning {
-		t.Errorf("found %s, %v", fmt.Sprint(findings), err)
+	pools := setPipelinePool(new(redis.Options), 0)
+	for code, c := range map[string]struct {
+		change func(*redis.Options)
+		found  bool
+	}{
+		"context-timeouts": {func(o *redis.Options) { o.ContextTimeoutEnabled = false }, true},
+		"pipeline-pool":    {func(o *redis.Options) { setPipelinePool(o, 0) }, pools},
+	} {
+		s, err := New(newClient(t, newFake(t, soundServer("", nil)), c.change), Config{Prefix: servicePrefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings, err := s.Check(t.Context())
+		found := len(findings) == 1 && findings[0].Code == code && findings[0].Severity == store.Warning
+		if err != nil || found != c.found || len(findings) > 0 && !found {
+			t.Errorf("%s: found %v, %v", code, findings, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package repriseredis
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,12 +22,23 @@ var claimed = bulk("+\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x0
 func newClient(tb testing.TB, f *fake, change ...func(*redis.Options)) *redis.Client {
 	tb.Helper()
 	o := &redis.Options{Addr: f.Addr, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, DialerRetries: 1}
+	setPipelinePool(o, -1)
 	for _, f := range change {
 		f(o)
 	}
 	client := redis.NewClient(o)
 	tb.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// setPipelinePool sets the size of the pool for pipelines, and reports whether this
+// release of go-redis has one.
+func setPipelinePool(o *redis.Options, size int64) bool {
+	field := reflect.ValueOf(o).Elem().FieldByName("PipelinePoolSize")
+	if field.IsValid() {
+		field.SetInt(size)
+	}
+	return field.IsValid()
 }
 
 // newStore returns a store over f that sends every call alone.

@@ -3,7 +3,6 @@ package repriseredis
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -344,12 +343,7 @@ func TestACallThatIsLeftBeforeItsBatchHasAConnection(t *testing.T) {
 		<-free
 		return claimed
 	})
-	client := newClient(t, f, func(o *redis.Options) {
-		o.PoolSize, o.ReadTimeout = 1, time.Hour
-		if size := reflect.ValueOf(o).Elem().FieldByName("PipelinePoolSize"); size.IsValid() {
-			size.SetInt(-1) // newer releases of go-redis have another pool for pipelines
-		}
-	})
+	client := newClient(t, f, func(o *redis.Options) { o.PoolSize, o.ReadTimeout = 1, time.Hour })
 	held := client.Conn()
 	taken := make(chan struct{})
 	client.AddHook(&pipelines{before: func(calls int) {
