@@ -145,3 +145,5 @@ func redisUsedMemory(tb testing.TB, client *redis.Client) int {
 	}
 	return field("used_memory") - field("mem_clients_normal")
 }
+
+func TestMain(m *testing.M) { labtest.Main(m) }

@@ -2,10 +2,13 @@ package repriseredis
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -63,4 +66,154 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q is read as %q", text, s.cursor(at))
 		}
 	})
+}
+
+// cluster is three servers that have a record each: 1, 2 and 3 in the order of their
+// addresses.
+type cluster struct {
+	store *Store
+	shape atomic.Int32 // selects the cluster's answer about its slots
+	data  atomic.Int32 // selects the servers' answers about their data
+}
+
+// newCluster returns a cluster. The server node, from 0, gives the answer of override,
+// unless that is empty.
+func newCluster(t *testing.T, override func(c *cluster, node int, name string) string) *cluster {
+	t.Helper()
+	c := new(cluster)
+	var addrs []string
+	for range 3 {
+		var self string
+		f := newFake(t, func(_, _ int, command []string) string {
+			node, name := slices.Index(addrs, self), strings.ToLower(command[0])
+			if answer := override(c, node, name); answer != "" {
+				return answer
+			}
+			digit := string(rune('1' + node))
+			switch name {
+			case "command":
+				return "*0\r\n" // the client knows it anyway
+			case "cluster":
+				// The second range has no server any more.
+				return "*2\r\n*3\r\n:0\r\n:16000\r\n*3\r\n" + bulk("127.0.0.1") + ":1\r\n" + bulk(string('a'+c.shape.Load())) + "*2\r\n:16001\r\n:16383\r\n"
+			case "info":
+				return bulk("run_id:" + digit + "\nmaster_replid:" + digit + string('a'+c.data.Load()) + "\n")
+			case "dbsize":
+				return ":1\r\n"
+			case "scan":
+				return "*2\r\n" + bulk("0") + "*1\r\n" + listedKey(byte(node+1))
+			default:
+				return bulk("RC" + strings.Repeat("\x00", 70+32))
+			}
+		})
+		self = f.Addr
+		addrs = append(addrs, self)
+	}
+	slices.Sort(addrs)
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addrs, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			var slots []redis.ClusterSlot
+			for i, addr := range addrs {
+				slots = append(slots, redis.ClusterSlot{Start: i * 5000, End: i*5000 + 4999, Nodes: []redis.ClusterNode{{Addr: addr}}})
+			}
+			slots[2].End = 16383
+			return slots, nil
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	s, err := New(client, Config{Prefix: servicePrefix, NoCombining: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.store = s
+	return c
+}
+
+// A listing goes through the servers of a cluster by their addresses, and starts again
+// where the slots have moved: within a page, or between two pages.
+func TestAListingFollowsTheShapeOfItsCluster(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		limit int
+		moves string // the command at which the slots move once, at the second server
+		want  string
+	}{
+		{"one page", 10, "", "123"},
+		{"a page for each", 1, "", "1 2 3"},
+		{"moved within a page", 10, "scan", "123 123"},
+	} {
+		moved := false
+		cluster := newCluster(t, func(cl *cluster, node int, name string) string {
+			if node == 1 && name == c.moves && !moved {
+				moved = true
+				cl.shape.Add(1)
+			}
+			return ""
+		})
+		pages, last, err := walk(t, cluster.store, c.limit)
+		if got := strings.Join(pages, " "); err != nil || strings.TrimSpace(got) != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
+		}
+		if c.want == "123" && last.Total != 3 {
+			t.Errorf("%s: %d records in all, want 3", c.name, last.Total)
+		}
+	}
+}
+
+func TestAListingGoesOnInAClusterThatChanged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		changes func(c *cluster)
+		fails   string // the command that all servers refuse then
+		want    string // the page that follows the first record
+		err     error
+	}{
+		{"nothing changed", func(*cluster) {}, "", "2", nil},
+		{"slots moved", func(c *cluster) { c.shape.Add(1) }, "", "1", nil},
+		{"other servers", func(c *cluster) { c.shape.Add(1); c.data.Add(1) }, "", "", store.ErrInvalid},
+		{"a server that loads its data", func(c *cluster) { c.shape.Add(1) }, "info", "", store.ErrUnavailable},
+		{"slots that nobody tells", func(*cluster) {}, "cluster", "", store.ErrUnavailable},
+	} {
+		var failing atomic.Value
+		failing.Store("")
+		cluster := newCluster(t, func(_ *cluster, _ int, name string) string {
+			if name == failing.Load() {
+				return "-LOADING\r\n"
+			}
+			return ""
+		})
+		q := store.Query{Limit: 1}
+		first, err := cluster.store.List(t.Context(), q)
+		if err != nil || len(first.Records) != 1 || first.Records[0].ID[31] != 1 {
+			t.Fatalf("%s: the first page is %+v, %v", c.name, first, err)
+		}
+		c.changes(cluster)
+		failing.Store(c.fails)
+		q.After = first.Next
+		next, err := cluster.store.List(t.Context(), q)
+		var text []byte
+		for _, r := range next.Records {
+			text = append(text, '0'+r.ID[31])
+		}
+		if got := string(text); !errors.Is(err, c.err) || got != c.want {
+			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
+// A listing goes on only where the positions have kept their meaning.
+func TestAServerIsKnownByItsData(t *testing.T) {
+	t.Parallel()
+	promoted := identity{process: 1, data: 2, before: 3}
+	for data, want := range map[uint64]bool{2: true, 3: true, 4: false, 0: true} {
+		if got := promoted.has(data); got != want {
+			t.Errorf("data %d: %v, want %v", data, got, want)
+		}
+	}
+	if !(identity{}).has(4) {
+		t.Error("a server that tells nothing is another one")
+	}
 }
