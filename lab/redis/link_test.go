@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/lab/internal/labtest"
 	"github.com/reprise-go/reprise/servers"
@@ -56,7 +58,9 @@ func (l *redisLink) replayAndClaim(t *testing.T, c repriseredis.Config, over fun
 		redisWant(t, "complete", redisComplete(t, direct, large[i], payload), nil)
 	}
 	proxy := servers.StartProxy(t, server.Addr())
-	st := labtest.RedisStore(t, labtest.RedisClient(t, proxy.Addr()), c)
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute}) // the link is slow
+	defer client.Close()
+	st := labtest.RedisStore(t, client, c)
 	for range 20 { // connections, and scripts
 		redisMustClaim(t, st, redisClaim(), store.Claimed)
 	}
