@@ -132,7 +132,6 @@ func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 		return
 	}
 	b := newCallBatch(batch)
-	defer b.release()
 	b.finish(t.sendBatch(ctx, b))
 }
 

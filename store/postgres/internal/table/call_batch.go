@@ -3,35 +3,27 @@ package table
 import (
 	"bytes"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/record"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
-// callBatch is a batch of claims and completions, its parameters and its answers.
-type callBatch struct {
-	claims, completes members
-	memory            []byte // of the parameters
-}
+// callBatch is a batch of claims and completions, and its answers.
+type callBatch struct{ claims, completes members }
 
 // members are the claims, or the completions, of a batch, ordered by ID, so that batches
 // of several processes never deadlock. Each ID occurs once, because the result of a
 // second call would depend on the first.
 type members struct {
-	calls  []batching.Sent[queuedCall]
-	ends   []error // of each call; errAlone until it has an answer
-	values [][]byte
+	calls []batching.Sent[queuedCall]
+	ends  []error // of each call; errAlone until it has an answer
 }
-
-var callBatches = sync.Pool{New: func() any { return new(callBatch) }}
 
 // newCallBatch returns the batch of calls. It finishes those that do not fit into it,
 // with errAlone.
 func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
-	b := callBatches.Get().(*callBatch) //nolint:forcetypeassert // the pool holds only these
+	b := &callBatch{}
 	for _, c := range calls {
 		m := &b.claims
 		if c.Value().completes {
@@ -42,19 +34,6 @@ func newCallBatch(calls []batching.Sent[queuedCall]) *callBatch {
 	b.claims.sort()
 	b.completes.sort()
 	return b
-}
-
-// release returns the memory of b to the pool. All its calls must have been finished.
-func (b *callBatch) release() {
-	for _, m := range []*members{&b.claims, &b.completes} {
-		clear(m.calls)
-		clear(m.values)
-		m.calls, m.ends, m.values = m.calls[:0], m.ends[:0], m.values[:0]
-	}
-	if cap(b.memory) > 2*batching.DefaultMaxBytes {
-		b.memory = nil
-	}
-	callBatches.Put(b)
 }
 
 // sort orders the calls by ID, and finishes a second call of the same ID with errAlone.
@@ -70,7 +49,6 @@ func (m *members) sort() {
 		}
 		kept = append(kept, c)
 	}
-	clear(m.calls[len(kept):])
 	m.calls = kept
 	m.forget()
 }
@@ -117,71 +95,38 @@ func (b *callBatch) finish(err error) {
 func (b *callBatch) statements(sql *statements, replays bool) []wire.Call {
 	b.claims.forget()
 	b.completes.forget()
-	b.memory = b.memory[:0]
 	list := make([]wire.Call, 0, 2)
-	if len(b.claims.calls) > 0 {
-		b.encodeClaims()
-		b.claims.values = append(b.claims.values, wire.BinaryBool(replays))
-		list = append(list, sql.claims.Call(b.readClaim, b.claims.values...))
+	if m := &b.claims; len(m.calls) > 0 {
+		list = append(list, sql.claims.Call(b.readClaim,
+			array(m, func(v *queuedCall) []byte { return v.claim.ID[:] }),
+			array(m, func(v *queuedCall) []byte { return v.claim.Owner[:] }),
+			array(m, func(v *queuedCall) []byte { return v.claim.Fingerprint[:] }),
+			array(m, func(v *queuedCall) int64 { return v.claim.Lease.Microseconds() }),
+			array(m, func(v *queuedCall) int64 { return v.claim.Retention.Microseconds() }),
+			array(m, func(v *queuedCall) int64 { return v.claim.Horizon.Microseconds() }),
+			array(m, func(v *queuedCall) string { return v.claim.Label }),
+			array(m, func(v *queuedCall) int16 { return flag(v.claim.AtMostOnce) }),
+			array(m, func(v *queuedCall) string { return v.claim.Description }),
+			replays))
 	}
-	if len(b.completes.calls) > 0 {
-		b.encodeCompletes()
-		list = append(list, sql.completes.Call(b.readCompleted, b.completes.values...))
+	if m := &b.completes; len(m.calls) > 0 {
+		list = append(list, sql.completes.Call(b.readCompleted,
+			array(m, func(v *queuedCall) []byte { return v.complete.ID[:] }),
+			array(m, func(v *queuedCall) []byte { return v.complete.Owner[:] }),
+			array(m, func(v *queuedCall) []byte { return payloadOf(&v.complete) }),
+			array(m, func(v *queuedCall) int64 { return v.complete.Retention.Microseconds() }),
+			array(m, func(v *queuedCall) int64 { return v.complete.Horizon.Microseconds() })))
 	}
 	return list
 }
 
-// encodeClaims writes the parameters of claims.sql.
-func (b *callBatch) encodeClaims() {
-	m := &b.claims
-	m.values = m.values[:0]
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.ID[:]) })
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Owner[:]) })
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.claim.Fingerprint[:]) })
-	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Lease })
-	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Retention })
-	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.claim.Horizon })
-	b.encodeText(m, func(v *queuedCall) string { return v.claim.Label })
-	b.encode(m, wire.OIDInt2, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInt2(wire.AppendLength(to, 2), flag(v.claim.AtMostOnce))
-	})
-	b.encodeText(m, func(v *queuedCall) string { return v.claim.Description })
-}
-
-// encodeCompletes writes the parameters of completes.sql.
-func (b *callBatch) encodeCompletes() {
-	m := &b.completes
-	m.values = m.values[:0]
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.ID[:]) })
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Owner[:]) })
-	b.encode(m, wire.OIDBytea, func(to []byte, v *queuedCall) []byte { return wire.AppendElement(to, v.complete.Payload) })
-	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.complete.Retention })
-	b.encodeSpan(m, func(v *queuedCall) time.Duration { return v.complete.Horizon })
-}
-
-// encodeSpan appends an array with a duration of every call, in µs.
-func (b *callBatch) encodeSpan(m *members, span func(*queuedCall) time.Duration) {
-	b.encode(m, wire.OIDInt8, func(to []byte, v *queuedCall) []byte {
-		return wire.AppendInt8(wire.AppendLength(to, 8), span(v).Microseconds())
-	})
-}
-
-// encodeText appends an array with a text of every call.
-func (b *callBatch) encodeText(m *members, text func(*queuedCall) string) {
-	b.encode(m, wire.OIDText, func(to []byte, v *queuedCall) []byte {
-		return append(wire.AppendLength(to, len(text(v))), text(v)...)
-	})
-}
-
-// encode appends an array with an element of every call to the parameters of m. If
-// b.memory has to grow, earlier parameters still refer to the old memory.
-func (b *callBatch) encode(m *members, element uint32, appendTo func([]byte, *queuedCall) []byte) {
-	start := len(b.memory)
-	b.memory = wire.AppendArray(b.memory, element, len(m.calls))
-	for _, c := range m.calls {
-		b.memory = appendTo(b.memory, c.Value())
+// array returns a parameter of every call.
+func array[T any](m *members, of func(*queuedCall) T) []T {
+	list := make([]T, len(m.calls))
+	for i, c := range m.calls {
+		list[i] = of(c.Value())
 	}
-	m.values = append(m.values, b.memory[start:len(b.memory):len(b.memory)])
+	return list
 }
 
 // readClaim reads a row of claims.sql: a record that existed, or one that the batch

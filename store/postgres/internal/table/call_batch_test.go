@@ -1,19 +1,16 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"log/slog"
-	"slices"
+	"reflect"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/batching"
@@ -37,7 +34,6 @@ func together(t *testing.T, f func(*callBatch), calls ...queuedCall) (ends []err
 				b := newCallBatch(batch)
 				f(b)
 				b.finish(nil)
-				b.release()
 			},
 		})
 		do := func(i int, v queuedCall) {
@@ -80,58 +76,45 @@ func completion(id, owner byte) queuedCall {
 func TestBatchHasEachOperationOnce(t *testing.T) {
 	t.Parallel()
 	texts := newTestTable(t, new(sql.DB), slog.Default()).Statements
-	types := pgtype.NewMap()
+	ids := func(first ...byte) (list [][]byte) {
+		for _, b := range first {
+			id := store.ID{b}
+			list = append(list, id[:])
+		}
+		return list
+	}
+	owners := func(first ...byte) (list [][]byte) {
+		for _, b := range first {
+			owner := store.Owner{b}
+			list = append(list, owner[:])
+		}
+		return list
+	}
+	twice := func(d time.Duration) []int64 { return []int64{d.Microseconds(), d.Microseconds()} }
+	request := store.Fingerprint{7}
 	ends, _ := together(t, func(b *callBatch) {
 		for range 2 { // a batch is sent again
 			list := b.statements(&texts, true)
 			if len(list) != 2 || list[0].Statement != texts.claims || list[1].Statement != texts.completes {
 				t.Fatalf("%d statements", len(list))
 			}
-			if len(list[0].Values) != 10 || len(list[1].Values) != 5 {
-				t.Fatalf("%d and %d parameters", len(list[0].Values), len(list[1].Values))
+			want := []any{
+				ids(1, 3), owners(11, 31),
+				[][]byte{request[:], request[:]},
+				twice(time.Minute), twice(90 * time.Minute), twice(time.Hour),
+				[]string{"orders", "orders"},
+				[]int16{1, 1},
+				[]string{"request 1", "request 3"},
+				true,
 			}
-			for _, want := range []struct {
-				value []byte
-				each  [][]byte
-			}{
-				{list[0].Values[0], [][]byte{{1}, {3}}},
-				{list[0].Values[1], [][]byte{{11}, {31}}},
-				{list[1].Values[0], [][]byte{{1}, {2}}},
-				{list[1].Values[1], [][]byte{{12}, {21}}},
-			} {
-				var got [][]byte
-				if err := types.Scan(pgtype.ByteaArrayOID, pgtype.BinaryFormatCode, want.value, &got); err != nil {
-					t.Fatal(err)
-				}
-				if len(got) != 2 || got[0][0] != want.each[0][0] || got[1][0] != want.each[1][0] {
-					t.Errorf("a parameter is %v, want what begins with %v", got, want.each)
-				}
+			if !reflect.DeepEqual(list[0].Args, want) {
+				t.Errorf("claims have the parameters %v, want %v", list[0].Args, want)
 			}
-			for i, value := range [][]byte{list[0].Values[3], list[0].Values[4], list[0].Values[5], list[1].Values[3], list[1].Values[4]} {
-				var spans []int64
-				if err := types.Scan(pgtype.Int8ArrayOID, pgtype.BinaryFormatCode, value, &spans); err != nil {
-					t.Fatal(err)
-				}
-				want := []time.Duration{time.Minute, 90 * time.Minute, time.Hour, 90 * time.Minute, time.Hour}[i].Microseconds()
-				if !slices.Equal(spans, []int64{want, want}) {
-					t.Errorf("a span is %v, want %v", spans, want)
-				}
+			want = []any{
+				ids(1, 2), owners(12, 21), [][]byte{[]byte("answer"), []byte("answer")}, twice(90 * time.Minute), twice(time.Hour),
 			}
-			var (
-				labels, descriptions []string
-				once                 []int16
-			)
-			if err := types.Scan(pgtype.TextArrayOID, pgtype.BinaryFormatCode, list[0].Values[6], &labels); err != nil || !slices.Equal(labels, []string{"orders", "orders"}) {
-				t.Errorf("the labels are %q, %v", labels, err)
-			}
-			if err := types.Scan(pgtype.Int2ArrayOID, pgtype.BinaryFormatCode, list[0].Values[7], &once); err != nil || !slices.Equal(once, []int16{1, 1}) {
-				t.Errorf("at most once is %v, %v", once, err)
-			}
-			if err := types.Scan(pgtype.TextArrayOID, pgtype.BinaryFormatCode, list[0].Values[8], &descriptions); err != nil || !slices.Equal(descriptions, []string{"request 1", "request 3"}) {
-				t.Errorf("the descriptions are %q, %v", descriptions, err)
-			}
-			if !bytes.Equal(list[0].Values[9], []byte{1}) {
-				t.Error("the batch does not say that replays are common")
+			if !reflect.DeepEqual(list[1].Args, want) {
+				t.Errorf("completions have the parameters %v, want %v", list[1].Args, want)
 			}
 		}
 	}, claimOf(3, 31), completion(2, 21), claimOf(1, 11), claimOf(3, 32), completion(1, 12), claimOf(1, 13))
@@ -142,15 +125,16 @@ func TestBatchHasEachOperationOnce(t *testing.T) {
 	}
 	for _, calls := range [][]queuedCall{{claimOf(1, 1), claimOf(2, 2)}, {completion(1, 1), completion(2, 2)}} {
 		together(t, func(b *callBatch) {
-			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Values) == 10 && list[0].Values[9][0] != 0 {
+			if list := b.statements(&texts, false); len(list) != 1 || len(list[0].Args) == 10 && list[0].Args[9] != false {
 				t.Errorf("%d statements for calls of one kind", len(list))
 			}
 		}, calls...)
 	}
 }
 
-// int4 is an integer as the server writes it.
-func int4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+// int4 and bigint are integers as the server writes them.
+func int4(n int) []byte     { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+func bigint(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // batchRow is a row of claims.sql: a record of an ID, as it was at an instant.
 func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, payload []byte) *wire.Row {
@@ -160,8 +144,10 @@ func batchRow(id, owner byte, version, state []byte, lease, valid, clock int64, 
 	}
 	whose, ident, request := store.Owner{owner}, store.ID{id}, store.Fingerprint{7}
 	return &wire.Row{Columns: [][]byte{
-		ident[:], version, state, whose[:], request[:], int4(2), wire.AppendInt8(nil, 40),
-		wire.AppendInt8(nil, lease), wire.AppendInt8(nil, valid), wire.AppendInt8(nil, clock), wire.AppendInt2(nil, 0), size, payload,
+		ident[:], version, state, whose[:], request[:], int4(2), bigint(40),
+		bigint(lease), bigint(valid), bigint(clock),
+		{0, 0},
+		size, payload,
 	}}
 }
 

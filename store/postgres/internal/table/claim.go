@@ -28,7 +28,7 @@ func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest
 		inserted = true
 		result = granted(1, row.Bigint(), row.Bigint())
 	}
-	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimInsert.Call(read, claimValues(r)...)} })
+	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimInsert.Call(read, claimArgs(r)...)} })
 	return result, inserted, t.Dialect.Executed(err)
 }
 
@@ -41,9 +41,8 @@ func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found rec
 
 // Complete implements [sqlstore.Own].
 func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
-	values := append([][]byte{r.ID[:], r.Owner[:]}, completionValues(r)...)
 	err = connectionOf(on).send(ctx, func() []wire.Call {
-		return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, values...)}
+		return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, completionArgs(r)...)}
 	})
 	return done, t.Dialect.Executed(err)
 }
@@ -59,15 +58,11 @@ func readSeen(row *wire.Row, found *record.Seen) {
 	found.Payload = bytes.Clone(row.Bytes())
 }
 
-// claimValues are the parameters of claim_insert.sql.
-func claimValues(r *store.ClaimRequest) [][]byte {
-	fixed := make([]byte, 0, 26)
-	fixed = wire.AppendInt8(fixed, r.Lease.Microseconds())
-	fixed = wire.AppendInt8(fixed, r.Retention.Microseconds())
-	fixed = wire.AppendInt8(fixed, r.Horizon.Microseconds())
-	fixed = wire.AppendInt2(fixed, flag(r.AtMostOnce))
-	return [][]byte{
-		r.ID[:], r.Owner[:], r.Fingerprint[:], fixed[:8], fixed[8:16], fixed[16:24], []byte(r.Label), fixed[24:], []byte(r.Description),
+// claimArgs are the parameters of claim_insert.sql.
+func claimArgs(r *store.ClaimRequest) []any {
+	return []any{
+		r.ID[:], r.Owner[:], r.Fingerprint[:], r.Lease.Microseconds(), r.Retention.Microseconds(), r.Horizon.Microseconds(),
+		r.Label, flag(r.AtMostOnce), r.Description,
 	}
 }
 

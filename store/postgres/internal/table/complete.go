@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/reprise-go/reprise/core/store"
-	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
 // Complete completes r alone or in a batch. The caller has validated the request.
@@ -15,12 +14,16 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 	return t.completeCombined(ctx, r)
 }
 
-// completionValues are the parameters of completion.sql. The empty payload is a value,
-// because NULL is how a row says that it has none.
-func completionValues(r *store.CompleteRequest) [][]byte {
-	payload := r.Payload
-	if payload == nil {
-		payload = []byte{}
+// completionArgs are the parameters of the statements that complete a record.
+func completionArgs(r *store.CompleteRequest) []any {
+	return []any{r.ID[:], r.Owner[:], payloadOf(r), r.Retention.Microseconds(), r.Horizon.Microseconds()}
+}
+
+// payloadOf returns the payload of a completion. The empty one is a value, because NULL
+// is how a row says that it has none.
+func payloadOf(r *store.CompleteRequest) []byte {
+	if r.Payload == nil {
+		return []byte{}
 	}
-	return [][]byte{payload, wire.AppendInt8(nil, r.Retention.Microseconds()), wire.AppendInt8(nil, r.Horizon.Microseconds())}
+	return r.Payload
 }

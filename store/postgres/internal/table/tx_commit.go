@@ -27,8 +27,8 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	s, conn := t.table, t.conn
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, t.prepared,
-		s.Statements.same.Call(nil, wire.AppendInt8(nil, t.beganAt)),
-		s.Statements.completeInTx.Call(nil, append([][]byte{r.ID[:], r.Owner[:]}, completionValues(r)...)...),
+		s.Statements.same.Call(nil, t.beganAt),
+		s.Statements.completeInTx.Call(nil, completionArgs(r)...),
 		s.Statements.commit.Call(nil))
 	if wire.Unconfirmed(conn) {
 		return notReplicated("complete")
@@ -102,7 +102,7 @@ func (t *Session) Find(ctx context.Context) error {
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, false,
 		s.Statements.begin.Call(nil),
-		s.Statements.waitForLock.Call(nil, []byte(milliseconds(lockWait(ctx)))),
+		s.Statements.waitForLock.Call(nil, milliseconds(lockWait(ctx))),
 		s.Statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
 		s.Statements.forget.Call(nil, t.id[:], t.owner[:]),
 		s.Statements.commit.Call(nil))

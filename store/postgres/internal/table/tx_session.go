@@ -100,7 +100,7 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 		_, err := wire.Send(ctx, conn, t.prepared, s.Statements.begin.Call(nil), s.Statements.limits.Call(func(row *wire.Row) {
 			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
-		}, []byte(milliseconds(s.Options.TxTimeout))))
+		}, milliseconds(s.Options.TxTimeout)))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process

@@ -3,62 +3,35 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// This file writes parameters and reads values in the server's binary format. It knows
-// only the types that the statements of every request use; these statements cast their
-// parameters.
+// This file has the binary format of the server, for the statements of every request,
+// which cast their parameters.
 
 // binaryFormat is the format of every parameter, and of every column.
-var binaryFormat = []int16{1}
+var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// AppendInt2 appends n as a smallint.
-func AppendInt2(b []byte, n int16) []byte {
-	return binary.BigEndian.AppendUint16(b, uint16(n)) //nolint:gosec // its bits
-}
-
-// AppendInt8 appends n as a bigint.
-func AppendInt8(b []byte, n int64) []byte {
-	return binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // its bits
-}
-
-// BinaryBool returns a boolean.
-func BinaryBool(v bool) []byte {
-	if v {
-		return []byte{1}
+// parameters returns args in the types that pgx has for them. Only nil is NULL.
+func parameters(types *pgtype.Map, args []any) (values [][]byte, err error) {
+	values = make([][]byte, len(args))
+	for i, arg := range args {
+		if b, ok := arg.([]byte); ok {
+			values[i] = b
+			continue
+		}
+		typ, ok := types.TypeForValue(arg)
+		if !ok {
+			return nil, fmt.Errorf("parameter %d has the type %T", i+1, arg)
+		}
+		if values[i], err = types.Encode(typ.OID, pgtype.BinaryFormatCode, arg, []byte{}); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
+		}
 	}
-	return []byte{0}
+	return values, nil
 }
-
-// AppendArray appends the head of an array of n elements. [AppendElement] appends each of
-// them.
-func AppendArray(b []byte, element uint32, n int) []byte {
-	b = binary.BigEndian.AppendUint32(b, 1) // dimensions
-	b = binary.BigEndian.AppendUint32(b, 0) // no NULL among the elements
-	b = binary.BigEndian.AppendUint32(b, element)
-	b = binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // far less
-	return binary.BigEndian.AppendUint32(b, 1)      // the index of the first
-}
-
-// AppendLength appends the length of an element, which has to follow.
-func AppendLength(b []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(b, uint32(n)) //nolint:gosec // a payload is shorter
-}
-
-// AppendElement appends an element.
-func AppendElement(b, element []byte) []byte {
-	return append(AppendLength(b, len(element)), element...)
-}
-
-// The types of the elements of arrays.
-const (
-	OIDBytea = pgtype.ByteaOID
-	OIDText  = pgtype.TextOID
-	OIDInt2  = pgtype.Int2OID
-	OIDInt8  = pgtype.Int8OID
-)
 
 // Row reads the columns of one row of an answer, in order. If a column does not have the
 // size of its type, Row reads a zero and sets Err.

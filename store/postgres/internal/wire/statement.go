@@ -121,13 +121,13 @@ func Prepare(ctx context.Context, conn *pgx.Conn, st *Statement) (*pgconn.Statem
 // row and its columns are valid only during the call.
 type Call struct {
 	Statement *Statement
-	Values    [][]byte
+	Args      []any
 	Read      func(*Row)
 }
 
 // Call returns a call of st.
-func (st *Statement) Call(read func(*Row), values ...[]byte) Call {
-	return Call{Statement: st, Values: values, Read: read}
+func (st *Statement) Call(read func(*Row), args ...any) Call {
+	return Call{Statement: st, Args: args, Read: read}
 }
 
 // Sent says how many calls succeeded, and has the tag of the last of them.
@@ -153,15 +153,19 @@ func Send(ctx context.Context, conn *pgx.Conn, prepared bool, calls ...Call) (se
 	var batch pgconn.Batch
 	for i := range calls {
 		c := &calls[i]
+		values, err := parameters(conn.TypeMap(), c.Args)
+		if err != nil {
+			return sent, err
+		}
 		if !prepared {
-			batch.ExecParams(c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat)
+			batch.ExecParams(c.Statement.SQL, values, nil, binaryFormat, binaryFormat)
 			continue
 		}
 		description, err := Prepare(ctx, conn, c.Statement)
 		if err != nil {
 			return sent, err
 		}
-		batch.ExecStatement(description, c.Values, binaryFormat, binaryFormat)
+		batch.ExecStatement(description, values, binaryFormat, binaryFormat)
 	}
 	results := conn.PgConn().ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult(); i++ {
@@ -214,14 +218,18 @@ func trace(ctx context.Context, conn *pgx.Conn, tracer pgx.QueryTracer, statemen
 
 // sendOne sends one call.
 func (s *Sent) sendOne(ctx context.Context, conn *pgx.Conn, prepared bool, c *Call) error {
+	values, err := parameters(conn.TypeMap(), c.Args)
+	if err != nil {
+		return err
+	}
 	if !prepared {
-		return s.read(conn.PgConn().ExecParams(ctx, c.Statement.SQL, c.Values, nil, binaryFormat, binaryFormat), c.Read)
+		return s.read(conn.PgConn().ExecParams(ctx, c.Statement.SQL, values, nil, binaryFormat, binaryFormat), c.Read)
 	}
 	description, err := Prepare(ctx, conn, c.Statement)
 	if err != nil {
 		return err
 	}
-	return s.read(conn.PgConn().ExecStatement(ctx, description, c.Values, binaryFormat, binaryFormat), c.Read)
+	return s.read(conn.PgConn().ExecStatement(ctx, description, values, binaryFormat, binaryFormat), c.Read)
 }
 
 // read hands every row of an answer to read, and counts the call if it succeeded.
