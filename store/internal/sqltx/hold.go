@@ -23,12 +23,6 @@ func Hold(ctx context.Context, db *sql.DB) (*Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	return HoldConn(conn)
-}
-
-// HoldConn is [Hold] for a connection that was taken out of the pool already. It closes
-// conn after Release, or if it fails.
-func HoldConn(conn *sql.Conn) (*Held, error) {
 	h := &Held{back: make(chan error), ended: make(chan struct{})}
 	began := make(chan error, 1)
 	go func() {

@@ -2,6 +2,7 @@ package sqltx
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -207,5 +208,17 @@ func TestPanicInAStatementIsAnError(t *testing.T) {
 	s = p.On(conn)
 	if err := s.Query(t.Context(), "SELECT", func([]driver.Value) error { return nil }); !errors.As(err, new(errPanic)) || !s.Panicked() {
 		t.Errorf("%v", err)
+	}
+}
+
+// A connection that database/sql has closed between two looks at it is nil in there.
+func TestConnectionClosedMeanwhileIsAnError(t *testing.T) {
+	t.Parallel()
+	err := Raw(new(sql.Conn), func(any) error {
+		t.Error("there is no connection to hand over")
+		return nil
+	})
+	if !errors.Is(err, sql.ErrConnDone) {
+		t.Errorf("%v, want sql.ErrConnDone", err)
 	}
 }

@@ -12,19 +12,13 @@ import (
 
 // with calls f with a connection of the pool: see [sqlstore.Direct].
 func (t *Table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
-	session, err := t.Db.Acquire(ctx, op)
-	if err != nil {
-		return err
-	}
-	defer session.Release()
-	return session.Do(func(conn *pgx.Conn) error {
+	return t.Db.With(ctx, op, func(conn *pgx.Conn) {
 		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		if f(&connection{t, conn, op}) {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 			defer cancel()
 			_ = conn.Close(closing)
 		}
-		return nil
 	})
 }
 

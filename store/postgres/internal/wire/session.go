@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,84 +49,81 @@ func (d Database) Use() PoolUse {
 	return PoolUse{Limit: stats.MaxOpenConnections, Used: stats.InUse}
 }
 
-// Acquire takes a connection out of the pool. Its error says which operation failed.
-func (d Database) Acquire(ctx context.Context, op string) (*Session, error) {
+// With calls f with a connection of the pool, which keeps it only if it is idle and
+// outside of a transaction afterwards. It returns an error, which says that op failed, if
+// it did not call f.
+func (d Database) With(ctx context.Context, op string, f func(*pgx.Conn)) error {
 	start := time.Now()
-	s, err := d.session(ctx)
-	if err != nil {
-		return nil, failAcquire(op, err, time.Since(start), d.Use())
-	}
-	return s, nil
-}
-
-func (d Database) session(ctx context.Context) (*Session, error) {
 	if d.Pool != nil {
 		conn, err := d.Pool.Acquire(ctx)
 		if err != nil {
-			return nil, err
+			return d.failAcquire(op, err, start)
 		}
-		return &Session{Pool: conn, Socket: conn.Conn().PgConn().Conn()}, nil
+		defer conn.Release()
+		f(conn.Conn())
+		return nil
 	}
 	conn, err := d.SQL.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return d.failAcquire(op, err, start)
 	}
-	s := &Session{SQL: conn}
-	err = s.Do(func(c *pgx.Conn) error { s.Socket = c.PgConn().Conn(); return nil })
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// Session is one connection out of a pool, used by one caller at a time.
-type Session struct {
-	Pool   *pgxpool.Conn // exactly one of these two is set
-	SQL    *sql.Conn
-	Socket net.Conn
-}
-
-// Do hands the connection to f.
-//
-// database/sql lends its connection for the duration of a call only. The error of f, and
-// a panic, bypass database/sql, which would close the connection, and wait for an open
-// transaction first.
-func (s *Session) Do(f func(*pgx.Conn) error) error {
-	if s.Pool != nil {
-		return f(s.Pool.Conn())
-	}
-	var (
-		result   error
-		panicked any
-		returned bool
-	)
-	err := sqltx.Raw(s.SQL, func(driverConn any) error {
+	defer func() { _ = conn.Close() }()
+	called := false
+	if err := sqltx.Raw(conn, func(driverConn any) error {
 		conn, err := pgxConn(driverConn)
 		if err != nil {
-			result, returned = err, true
-			return nil
+			return err
 		}
-		defer func() {
-			if !returned {
-				panicked = recover()
-			}
-		}()
-		result = f(conn)
-		returned = true
+		called = true
+		if f(conn); unusable(conn) {
+			return driver.ErrBadConn // database/sql closes it
+		}
 		return nil
-	})
-	switch {
-	case panicked != nil:
-		panic(panicked) // of f, for example of a tracer of the application
-	case !returned:
-		if err == nil {
-			err = driver.ErrBadConn
-		}
-		return err
+	}); !called {
+		return d.failAcquire(op, err, start)
 	}
-	return result
+	return nil
 }
+
+func (d Database) failAcquire(op string, err error, start time.Time) error {
+	return failAcquire(op, err, time.Since(start), d.Use())
+}
+
+// Held is a connection out of a pool that one caller uses for several calls.
+type Held struct {
+	Conn   *pgx.Conn
+	Driver driver.Conn // over a *sql.DB: the connection of its driver, which may wrap Conn
+
+	// Release returns the connection to the pool, which keeps it only if it is idle and
+	// outside of a transaction.
+	Release func()
+}
+
+// Hold takes a connection out of the pool. Its error says which operation failed.
+func (d Database) Hold(ctx context.Context, op string) (*Held, error) {
+	start := time.Now()
+	if d.Pool != nil {
+		conn, err := d.Pool.Acquire(ctx)
+		if err != nil {
+			return nil, d.failAcquire(op, err, start)
+		}
+		return &Held{Conn: conn.Conn(), Release: conn.Release}, nil
+	}
+	held, err := sqltx.Hold(ctx, d.SQL)
+	if err != nil {
+		return nil, d.failAcquire(op, err, start)
+	}
+	conn, err := pgxConn(held.Conn)
+	if err != nil {
+		held.Release(false)
+		return nil, d.failAcquire(op, err, start)
+	}
+	return &Held{Conn: conn, Driver: held.Conn, Release: func() { held.Release(unusable(conn)) }}, nil
+}
+
+// Kill closes the connection during its use. The server then rolls back, and the next
+// statement on it fails.
+func (h *Held) Kill() { _ = h.Conn.PgConn().Conn().Close() }
 
 // unusable reports whether a connection must not return to the pool: it is closed, or in
 // a transaction.
@@ -149,25 +145,4 @@ func pgxConn(driverConn any) (*pgx.Conn, error) {
 				store.ErrMisconfigured, driverConn)
 		}
 	}
-}
-
-// Kill closes the connection during its use. The server then rolls back, and the
-// next statement on it fails.
-func (s *Session) Kill() { _ = s.Socket.Close() }
-
-// Release returns the connection to the pool, which keeps it only if it is idle and
-// outside of a transaction.
-func (s *Session) Release() {
-	if s.Pool != nil {
-		s.Pool.Release()
-		return
-	}
-	_ = s.SQL.Raw(func(driverConn any) error {
-		conn, err := pgxConn(driverConn)
-		if err != nil || unusable(conn) {
-			return driver.ErrBadConn // database/sql closes it
-		}
-		return nil
-	})
-	_ = s.SQL.Close()
 }

@@ -39,26 +39,18 @@ func TestSessionFindsTheConnectionInATracingDriver(t *testing.T) {
 	}
 }
 
-func TestAcquireRefusesAnotherDriver(t *testing.T) {
+func TestDatabaseRefusesAnotherDriver(t *testing.T) {
 	t.Parallel()
 	db := sql.OpenDB(foreign{})
 	defer func() { _ = db.Close() }()
-	if _, err := (Database{SQL: db}).Acquire(t.Context(), "claim"); !errors.Is(err, store.ErrMisconfigured) {
-		t.Errorf("acquire: %v", err)
+	err := (Database{SQL: db}).With(t.Context(), "claim", func(*pgx.Conn) { t.Error("there is no connection to hand over") })
+	if !errors.Is(err, store.ErrMisconfigured) {
+		t.Errorf("with: %v", err)
+	}
+	if _, err := (Database{SQL: db}).Hold(t.Context(), "begin"); !errors.Is(err, store.ErrMisconfigured) {
+		t.Errorf("hold: %v", err)
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are still out", n)
-	}
-}
-
-// A connection that database/sql has closed between two looks at it is nil in there.
-func TestConnectionClosedMeanwhileIsAnError(t *testing.T) {
-	t.Parallel()
-	err := (&Session{SQL: new(sql.Conn)}).Do(func(*pgx.Conn) error {
-		t.Error("there is no connection to hand over")
-		return nil
-	})
-	if !errors.Is(err, sql.ErrConnDone) {
-		t.Errorf("%v, want sql.ErrConnDone", err)
 	}
 }
