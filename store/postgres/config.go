@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
 // The values that a zero [Config] stands for.
@@ -60,22 +59,31 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// options is a Config with its defaults filled in.
+type options struct {
+	sqlstore.Options
+
+	schema      string
+	noCombining bool
+	accept      []string
+}
+
 // identifier of a schema: see that of a table.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // options returns c with its defaults filled in, or an ErrInvalid that names the first
 // invalid field.
-func (c Config) options() (table.Options, error) {
-	o := table.Options{Schema: cmp.Or(c.Schema, DefaultSchema), NoCombining: c.NoCombining, Accept: c.Accept}
-	if !identifier.MatchString(o.Schema) {
-		return o, table.Invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", o.Schema)
+func (c Config) options() (options, error) {
+	o := options{schema: cmp.Or(c.Schema, DefaultSchema), noCombining: c.NoCombining, accept: c.Accept}
+	if !identifier.MatchString(o.schema) {
+		return o, invalid("Config.Schema %q: want at most 63 bytes: a letter or underscore, then letters, digits and _", o.schema)
 	}
 	for _, code := range c.Accept {
-		if !slices.Contains(table.FindingCodes, code) {
-			return o, table.Invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(table.FindingCodes, ", "))
+		if !slices.Contains(findingCodes, code) {
+			return o, invalid("Config.Accept %q is not the code of a finding; want one of %s", code, strings.Join(findingCodes, ", "))
 		}
 	}
 	var err error
-	o.Options, err = sqlstore.Fill(table.Name, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
+	o.Options, err = sqlstore.Fill(storeName, sqlstore.Options{Table: c.Table, TxTimeout: c.TxTimeout, PurgeEvery: c.PurgeEvery, Logger: c.Logger})
 	return o, err
 }

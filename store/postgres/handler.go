@@ -3,14 +3,11 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/sqltx"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 )
 
 // ErrTxManaged is returned by Commit and Rollback of the transaction of an attempt, which
@@ -39,7 +36,7 @@ func Tx(ctx context.Context) (pgx.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Tx(), nil
+	return &handlerTx{attempt: t}, nil
 }
 
 // SQLTx is [Tx] for a store over a *sql.DB: see [NewSQL]. It returns the same *sql.Tx at
@@ -51,20 +48,20 @@ func SQLTx(ctx context.Context) (*sql.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.SQLTx(), nil
+	return t.tx, nil
 }
 
-func begin(ctx context.Context, overSQL bool) (*table.Session, error) {
-	began, err := lazytx.Begin(ctx, table.Name)
+func begin(ctx context.Context, overSQL bool) (*session, error) {
+	began, err := lazytx.Begin(ctx, storeName)
 	if err != nil {
 		return nil, err
 	}
-	s := began.(*table.Session) //nolint:forcetypeassert // there is no other of this name
-	switch {
-	case s.OverSQL() && !overSQL:
-		return nil, fmt.Errorf("%w: postgres: the store is over a *sql.DB; call SQLTx", store.ErrInvalid)
-	case !s.OverSQL() && overSQL:
-		return nil, fmt.Errorf("%w: postgres: the store is over a pgx pool; call Tx", store.ErrInvalid)
+	s := began.(*session) //nolint:forcetypeassert // there is no other of this name
+	switch stored := s.table.db.SQL != nil; {
+	case stored && !overSQL:
+		return nil, invalid("the store is over a *sql.DB; call SQLTx")
+	case !stored && overSQL:
+		return nil, invalid("the store is over a pgx pool; call Tx")
 	}
 	return s, nil
 }

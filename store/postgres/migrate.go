@@ -3,11 +3,12 @@ package reprisepg
 import (
 	"context"
 	"database/sql"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -22,7 +23,8 @@ func Migrations(c Config) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return table.Migrations(o), nil
+	n := newNames(o)
+	return newDialect(&n).Migrations(n.table), nil
 }
 
 // Grants returns the GRANT statements for a role that runs the stores: the role can read
@@ -33,7 +35,11 @@ func Grants(c Config, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return table.Grants(o, role), nil
+	n, to := newNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
+	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{n.schema}.Sanitize() + to +
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + n.records + to +
+		"GRANT EXECUTE ON FUNCTION " + strings.Join(n.functions, ", ") + to +
+		"GRANT SELECT ON " + n.migrations + to, nil
 }
 
 // Migrate brings the table up to the version of this release, in one transaction, and

@@ -8,7 +8,6 @@ import (
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
-	"github.com/reprise-go/reprise/store/postgres/internal/table"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -28,7 +27,7 @@ import (
 type Store struct {
 	*shared
 
-	table *table.Table
+	table *table
 }
 
 // shared has the methods of a store that need no text of their own.
@@ -74,10 +73,10 @@ func newStore(db wire.Database, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := table.New(db, o)
-	if err != nil {
-		return nil, err
+	if db.Pool == nil && db.SQL == nil {
+		return nil, invalid("the pool is nil")
 	}
+	t := newTable(db, o)
 	return &Store{sqlstore.NewStore(t, t.Transactions()), t}, nil
 }
 
@@ -86,7 +85,7 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.table.Prove(ctx, s); err != nil {
+	if err := s.table.prove(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -94,8 +93,8 @@ func openStore(ctx context.Context, db wire.Database, c Config) (*Store, error) 
 
 // Transacts implements [store.Transactor]: the pool needs two connections at least.
 func (s *Store) Transacts() error {
-	if s.table.Db.Use().Limit == 1 {
-		return table.Invalid("the pool has one connection, which a handler's transaction would keep from every claim; give it ten or more")
+	if s.table.db.Use().Limit == 1 {
+		return invalid("the pool has one connection, which a handler's transaction would keep from every claim; give it ten or more")
 	}
 	return nil
 }

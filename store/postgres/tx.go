@@ -1,8 +1,7 @@
-package table
+package reprisepg
 
 import (
 	"context"
-	"database/sql"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -13,20 +12,11 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqltx"
 )
 
-// Tx returns the transaction as a handler over a pgx pool sees it.
-func (t *Session) Tx() pgx.Tx { return &handlerTx{attempt: t} }
-
-// SQLTx returns the transaction as a handler over a *sql.DB sees it.
-func (t *Session) SQLTx() *sql.Tx { return t.tx }
-
-// OverSQL reports whether the store is one over a *sql.DB.
-func (t *Session) OverSQL() bool { return t.table.Db.SQL != nil }
-
 // handlerTx is the transaction of an attempt as its handler sees it, or a savepoint in
 // it. Once the attempt has ended, it refuses every call that needs the server, because
 // its connection may be serving another request.
 type handlerTx struct {
-	attempt   *Session
+	attempt   *session
 	savepoint string      // empty for the transaction itself, which the store ends
 	closed    atomic.Bool // the savepoint was committed or rolled back
 }

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Names are the objects of the schema of one table, quoted. PostgreSQL cuts identifiers
+// names are the objects of the schema of one table, quoted. PostgreSQL cuts identifiers
 // at 63 bytes, and the longest suffix of the table has 13.
-type Names struct {
+type names struct {
 	schema              string // not quoted
 	table               string // not quoted, with the schema
 	records, migrations string
@@ -23,10 +23,10 @@ var functions = []struct{ placeholder, suffix, parameters string }{
 	{"completes", "_completes_v1", "bytea[], bytea[], bytea[], bigint[], bigint[]"},
 }
 
-// NewNames returns the names of the table that o names.
-func NewNames(o Options) Names {
-	quote := func(suffix string) string { return pgx.Identifier{o.Schema, o.Table + suffix}.Sanitize() }
-	n := Names{schema: o.Schema, table: o.Schema + "." + o.Table, records: quote(""), migrations: quote("_migrations")}
+// newNames returns the names of the table that o names.
+func newNames(o options) names {
+	quote := func(suffix string) string { return pgx.Identifier{o.schema, o.Table + suffix}.Sanitize() }
+	n := names{schema: o.schema, table: o.schema + "." + o.Table, records: quote(""), migrations: quote("_migrations")}
 	for _, f := range functions {
 		n.functions = append(n.functions, quote(f.suffix))
 		n.signatures = append(n.signatures, quote(f.suffix)+"("+f.parameters+")")
@@ -35,11 +35,11 @@ func NewNames(o Options) Names {
 }
 
 // load returns a statement of this table: the text of sql/file.sql, without its comments.
-func (n *Names) load(file string) string { return n.fill(withoutComments(readSQL(file + ".sql"))) }
+func (n *names) load(file string) string { return n.fill(withoutComments(readSQL(file + ".sql"))) }
 
 // fill replaces the placeholders of a text by names, and by conditions that several
 // statements share.
-func (n *Names) fill(text string) string {
+func (n *names) fill(text string) string {
 	for _, part := range []string{"completion", "readable", "replayed", "purgeable"} {
 		text = strings.ReplaceAll(text, "{"+part+"}", withoutComments(readSQL(part+".sql")))
 	}
@@ -56,7 +56,7 @@ func (n *Names) fill(text string) string {
 }
 
 // literal is the name of the table as a text of SQL.
-func (n *Names) literal() string { return "'" + n.records + "'" }
+func (n *names) literal() string { return "'" + n.records + "'" }
 
 // readSQL returns a file of sql. It panics if the file is missing, which is a bug in this
 // package.

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -61,13 +61,13 @@ func (c *queuedCall) id() *store.ID {
 var errAlone = fmt.Errorf("%w: the call needs a statement of its own", store.ErrBusy)
 
 // newQueue returns the queue of t, or nil where calls are not combined.
-func newQueue(t *Table) *batching.Queue[queuedCall] {
-	if t.Options.NoCombining {
+func newQueue(t *table) *batching.Queue[queuedCall] {
+	if t.options.noCombining {
 		return nil
 	}
 	t.maxUncombined = fewCalls
 	lanes := mostLanes
-	if limit := t.Db.Use().Limit; limit > 0 {
+	if limit := t.db.Use().Limit; limit > 0 {
 		t.maxUncombined = max(1, min(t.maxUncombined, int64(limit/2)))
 		lanes = max(1, min(lanes, limit/2))
 	}
@@ -78,7 +78,7 @@ func newQueue(t *Table) *batching.Queue[queuedCall] {
 }
 
 // claimCombined claims r alone or in a batch.
-func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+func (t *table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	defer t.active.Add(-1)
 	if t.active.Add(1) <= t.maxUncombined {
 		return t.Table.Claim(ctx, r)
@@ -99,7 +99,7 @@ func (t *Table) claimCombined(ctx context.Context, r *store.ClaimRequest) (store
 }
 
 // completeCombined completes r alone or in a batch.
-func (t *Table) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
+func (t *table) completeCombined(ctx context.Context, r *store.CompleteRequest) error {
 	defer t.active.Add(-1)
 	if t.active.Add(1) <= t.maxUncombined || len(r.Payload) > largestCombined {
 		return t.Table.Complete(ctx, r)
@@ -119,7 +119,7 @@ func (t *Table) completeCombined(ctx context.Context, r *store.CompleteRequest) 
 
 // sendQueued sends a batch of the queue in one round trip, which is one transaction. A
 // batch of one is an ordinary call.
-func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall]) {
+func (t *table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall]) {
 	if len(batch) == 1 {
 		v := batch[0].Value()
 		var err error
@@ -137,9 +137,9 @@ func (t *Table) sendQueued(ctx context.Context, batch []batching.Sent[queuedCall
 
 // sendBatch sends a batch. If it returns nil, every call has its answer or needs a
 // separate statement.
-func (t *Table) sendBatch(ctx context.Context, b *callBatch) error {
+func (t *table) sendBatch(ctx context.Context, b *callBatch) error {
 	return t.Use(ctx, "batch", func(ctx context.Context, c *connection) error {
-		err := c.send(ctx, func() []wire.Call { return b.statements(&t.Statements, t.Recent.ReplaysCommon()) })
+		err := c.send(ctx, func() []wire.Call { return b.statements(&t.statements, t.Recent.ReplaysCommon()) })
 		var serverErr *pgconn.PgError
 		if errors.As(err, &serverErr) && wire.Undone(serverErr) && serverErr.Code != wire.CodeReadOnly { // one of them may have caused it
 			return errAlone

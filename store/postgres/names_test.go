@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"strings"
@@ -11,8 +11,8 @@ import (
 // be the same.
 func TestNamesFitTheServersLimit(t *testing.T) {
 	t.Parallel()
-	c := Options{Options: sqlstore.Options{Table: strings.Repeat("t", 50)}}
-	s := NewNames(c)
+	c := options{Options: sqlstore.Options{Table: strings.Repeat("t", 50)}}
+	s := newNames(c)
 	for _, name := range append(s.functions, s.migrations) {
 		if parts := strings.Split(strings.ReplaceAll(name, `"`, ""), "."); len(parts[len(parts)-1]) > 63 {
 			t.Errorf("%s is longer than 63 bytes", name)

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func completion(id, owner byte) queuedCall {
 // a second call of the same ID is sent alone. The parameters are those of the calls.
 func TestBatchHasEachOperationOnce(t *testing.T) {
 	t.Parallel()
-	texts := newTestTable(t, new(sql.DB), slog.Default()).Statements
+	texts := newTestTable(t, new(sql.DB), slog.Default()).statements
 	ids := func(first ...byte) (list [][]byte) {
 		for _, b := range first {
 			id := store.ID{b}

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 )
 
 // Claim claims r alone or in a batch. The caller has validated the request.
-func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
+func (t *table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error) {
 	if t.queue == nil {
 		return t.Table.Claim(ctx, r)
 	}
@@ -20,7 +20,7 @@ func (t *Table) Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimRe
 }
 
 // own has the statements of single claims and completions.
-type own struct{ *Table }
+type own struct{ *table }
 
 // Insert implements [sqlstore.Own].
 func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
@@ -28,21 +28,21 @@ func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest
 		inserted = true
 		result = granted(1, row.Bigint(), row.Bigint())
 	}
-	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimInsert.Call(read, claimArgs(r)...)} })
+	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimInsert.Call(read, claimArgs(r)...)} })
 	return result, inserted, t.Dialect.Executed(err)
 }
 
 // Look implements [sqlstore.Own].
 func (t own) Look(ctx context.Context, on sqlstore.Conn, id store.ID) (found record.Seen, err error) {
 	read := func(row *wire.Row) { readSeen(row, &found) }
-	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.Statements.claimLook.Call(read, id[:])} })
+	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimLook.Call(read, id[:])} })
 	return found, err
 }
 
 // Complete implements [sqlstore.Own].
 func (t own) Complete(ctx context.Context, on sqlstore.Conn, r *store.CompleteRequest) (done bool, err error) {
 	err = connectionOf(on).send(ctx, func() []wire.Call {
-		return []wire.Call{t.Statements.completeOwn.Call(func(*wire.Row) { done = true }, completionArgs(r)...)}
+		return []wire.Call{t.statements.completeOwn.Call(func(*wire.Row) { done = true }, completionArgs(r)...)}
 	})
 	return done, t.Dialect.Executed(err)
 }
@@ -81,4 +81,26 @@ func granted(attempt int, fence, left int64) store.ClaimResult {
 		Fence:     uint64(fence), //nolint:gosec // fences are positive
 		Remaining: time.Duration(left) * time.Microsecond,
 	}
+}
+
+// Complete completes r alone or in a batch. The caller has validated the request.
+func (t *table) Complete(ctx context.Context, r *store.CompleteRequest) error {
+	if t.queue == nil {
+		return t.Table.Complete(ctx, r)
+	}
+	return t.completeCombined(ctx, r)
+}
+
+// completionArgs are the parameters of the statements that complete a record.
+func completionArgs(r *store.CompleteRequest) []any {
+	return []any{r.ID[:], r.Owner[:], payloadOf(r), r.Retention.Microseconds(), r.Horizon.Microseconds()}
+}
+
+// payloadOf returns the payload of a completion. The empty one is a value, because NULL
+// is how a row says that it has none.
+func payloadOf(r *store.CompleteRequest) []byte {
+	if r.Payload == nil {
+		return []byte{}
+	}
+	return r.Payload
 }

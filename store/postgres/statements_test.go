@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"reflect"
@@ -12,7 +12,7 @@ import (
 // placeholder, and names the table where it writes.
 func TestStatementsNameTheTableAndHaveNoComments(t *testing.T) {
 	t.Parallel()
-	n := NewNames(Options{Schema: "Own", Options: sqlstore.Options{Table: "keys"}})
+	n := newNames(options{schema: "Own", Options: sqlstore.Options{Table: "keys"}})
 	fields := reflect.ValueOf(newStatements(&n))
 	for i := range fields.NumField() {
 		name, field := fields.Type().Field(i).Name, fields.Field(i)

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Renew extends the leases of a batch in one statement.
-func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
+func (t *table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
 	if len(rs) == 0 {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func (t *Table) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.Ren
 	statuses := make([]store.RenewStatus, 0, len(rs))
 	err := t.Use(ctx, "renew", func(ctx context.Context, c *connection) error {
 		statuses = statuses[:0]
-		return t.Dialect.Executed(c.Query(ctx, t.Statements.renew, func(row sqlstore.Row) error {
+		return t.Dialect.Executed(c.Query(ctx, t.statements.renew, func(row sqlstore.Row) error {
 			var word string
 			err := row.Scan(&word)
 			statuses = append(statuses, renewStatus(word))

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"bytes"
@@ -169,7 +169,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 		return
 	}
 	d.Payload = bytes.Clone(d.Payload)
-	v.result, b.claims.ends[at] = d.Result(Name)
+	v.result, b.claims.ends[at] = d.Result(storeName)
 }
 
 // readCompleted reads a row of completes.sql.

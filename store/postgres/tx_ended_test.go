@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 func TestEndedAttemptReachesNoConnection(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	over := &Session{}
+	over := &session{}
 	over.ended.Store(true)
-	running := &Session{}
+	running := &session{}
 	closed := &handlerTx{attempt: running, savepoint: "s"}
 	closed.closed.Store(true)
 	for name, tx := range map[string]*handlerTx{

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 )
 
 // with calls f with a connection of the pool: see [sqlstore.Direct].
-func (t *Table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
-	return t.Db.With(ctx, op, func(conn *pgx.Conn) {
+func (t *table) with(ctx context.Context, op string, f func(on sqlstore.Conn) (broken bool)) error {
+	return t.db.With(ctx, op, func(conn *pgx.Conn) {
 		wire.Unconfirmed(conn) // forget the mark of earlier statements
 		if f(&connection{t, conn, op}) {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -28,7 +28,7 @@ const closeTimeout = 100 * time.Millisecond
 // connection executes statements outside of handlers' transactions. Each is one round
 // trip that leaves no state in the session.
 type connection struct {
-	table *Table
+	table *table
 	conn  *pgx.Conn
 	op    string
 }
@@ -48,10 +48,10 @@ func (c *connection) Query(ctx context.Context, statement string, read func(sqls
 // send executes prepared calls in one round trip and one transaction. They are made anew
 // if they have to be sent again, because the session lacked the prepared statements.
 func (c *connection) send(ctx context.Context, calls func() []wire.Call) error {
-	prepared := c.table.Sender.On(c.conn)
+	prepared := c.table.sender.On(c.conn)
 	_, err := wire.Send(ctx, c.conn, prepared, calls()...)
 	if prepared && wire.NotPrepared(err) {
-		c.table.Sender.Lost(ctx, c.conn, err)
+		c.table.sender.Lost(ctx, c.conn, err)
 		_, err = wire.Send(ctx, c.conn, false, calls()...)
 	}
 	return c.end(ctx, err)
@@ -75,7 +75,7 @@ func (c *connection) end(ctx context.Context, err error) error {
 
 // Use calls f with a connection for an operation that writes, and again while it loses
 // races.
-func (t *Table) Use(ctx context.Context, op string, f func(ctx context.Context, c *connection) error) error {
+func (t *table) Use(ctx context.Context, op string, f func(ctx context.Context, c *connection) error) error {
 	return t.Write(ctx, op, func(ctx context.Context, on sqlstore.Conn) error {
 		return f(ctx, connectionOf(on))
 	})

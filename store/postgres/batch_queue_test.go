@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -18,23 +18,20 @@ import (
 func TestQueueFollowsThePool(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		options Options
+		options options
 		conns   int // 0: no limit
 		want    int64
 	}{
-		{Options{}, 0, 8},
-		{Options{}, 1, 1},
-		{Options{}, 4, 2},
-		{Options{}, 16, 8},
-		{Options{}, 100, 8},
-		{Options{NoCombining: true}, 100, 0},
+		{options{}, 0, 8},
+		{options{}, 1, 1},
+		{options{}, 4, 2},
+		{options{}, 16, 8},
+		{options{}, 100, 8},
+		{options{noCombining: true}, 100, 0},
 	} {
 		db := sql.OpenDB(&pgtest.Refusing{})
 		db.SetMaxOpenConns(test.conns)
-		st, err := New(wire.Database{SQL: db}, test.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := newTable(wire.Database{SQL: db}, test.options)
 		if combined := st.queue != nil; combined != (test.want > 0) || st.maxUncombined != test.want {
 			t.Errorf("%+v over %d connections: combined %t, beyond %d", test.options, test.conns, combined, st.maxUncombined)
 		}

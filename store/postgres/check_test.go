@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"slices"
@@ -50,8 +50,8 @@ func TestCheckFindsEachSetting(t *testing.T) {
 		s := good
 		test.change(&s)
 		for _, f := range s.findings() {
-			if !slices.Contains(FindingCodes, f.Code) {
-				t.Errorf("%s: FindingCodes lacks %s", name, f.Code)
+			if !slices.Contains(findingCodes, f.Code) {
+				t.Errorf("%s: findingCodes lacks %s", name, f.Code)
 			}
 		}
 		if got := strings.Join(codesOf(s.findings()), " "); got != test.want {
@@ -65,8 +65,8 @@ func TestCheckFindsEachFaultOfTheTable(t *testing.T) {
 	lacking := tableState{unlogged: true, others: "PUBLIC", overdue: 1, missing: []string{"SELECT on x", "DELETE on x"}}
 	got := lacking.findings()
 	for _, f := range got {
-		if !slices.Contains(FindingCodes, f.Code) {
-			t.Errorf("FindingCodes lacks %s", f.Code)
+		if !slices.Contains(findingCodes, f.Code) {
+			t.Errorf("findingCodes lacks %s", f.Code)
 		}
 	}
 	if !slices.Equal(codesOf(got), []string{"unlogged!", "other-grants", "unpurged", "privileges!"}) || !strings.Contains(got[3].Detail, "SELECT on x, DELETE on x; give it what reprisepg.Grants returns") {

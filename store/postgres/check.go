@@ -1,7 +1,8 @@
-package table
+package reprisepg
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,15 +15,15 @@ import (
 // oldestServer is the oldest major version that this package is tested with.
 const oldestServer = 15
 
-// FindingCodes are the codes of every finding.
-var FindingCodes = []string{
+// findingCodes are the codes of every finding.
+var findingCodes = []string{
 	"server-version", "in-recovery", "read-only", "synchronous-commit", "fsync", "full-page-writes", "isolation", "notices",
 	"statement-cache", "schema", "privileges", "unlogged", "other-grants", "unpurged",
 }
 
 // Check checks the settings of the server as a connection of this pool sees them, the
 // schema, the privileges of the role, and whether the settings of pgx suit a pooler.
-func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
+func (t *table) Check(ctx context.Context) ([]store.Finding, error) {
 	server, err := t.readSettings(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (t *Table) Check(ctx context.Context) ([]store.Finding, error) {
 }
 
 // query reads the one row of a query of Check.
-func (t *Table) query(ctx context.Context, statement string, args []any, to ...any) error {
+func (t *table) query(ctx context.Context, statement string, args []any, to ...any) error {
 	return t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
 		return c.Query(ctx, statement, func(row sqlstore.Row) error { return row.Scan(to...) }, args...)
 	})
@@ -70,7 +71,7 @@ type settings struct {
 	observed bool
 }
 
-func (t *Table) readSettings(ctx context.Context) (s settings, err error) {
+func (t *table) readSettings(ctx context.Context) (s settings, err error) {
 	err = t.Use(ctx, "check", func(ctx context.Context, c *connection) error {
 		var pid uint32
 		err := c.Query(ctx, `SELECT current_setting('server_version_num')::integer / 10000, pg_is_in_recovery(), pg_backend_pid(),
@@ -106,9 +107,9 @@ func (s *settings) findings() []store.Finding {
 	list.Add(s.synchronousCommit == "local" && s.standbys != "", "synchronous-commit", store.Warning,
 		"synchronous_commit is local while synchronous standbys are named: a failover loses claims and responses that were acknowledged; set it to on for this role")
 	list.Add(s.fsync == "off", "fsync", store.Unsafe,
-		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
+		"fsync is off: a crash of the machine loses or corrupts records; turn it on, or accept it (Config.accept) if the storage has a durable log of its own")
 	list.Add(s.fullPages == "off", "full-page-writes", store.Unsafe,
-		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.Accept) if the storage has a durable log of its own")
+		"full_page_writes is off: a crash of the machine can corrupt records; turn it on, or accept it (Config.accept) if the storage has a durable log of its own")
 	list.Add(s.isolation != "read committed", "isolation", store.Warning,
 		"default_transaction_isolation is %s, so claims that lose a race fail and are repeated; set it to read committed for this role", s.isolation)
 	list.Add(s.standbys != "" && !s.observed, "notices", store.Warning,
@@ -127,9 +128,9 @@ type tableState struct {
 	overdue  int64    // days since the oldest record should have been purged
 }
 
-func (t *Table) readTable(ctx context.Context) (tableState, error) {
+func (t *table) readTable(ctx context.Context) (tableState, error) {
 	var (
-		n                                 = &t.Names
+		n                                 = &t.names
 		state                             = tableState{name: n.records}
 		read, write, update, remove, call bool
 	)
@@ -153,10 +154,10 @@ func (t *Table) readTable(ctx context.Context) (tableState, error) {
 		}
 	}
 	if err == nil && len(state.missing) == 0 {
-		err = t.query(ctx, t.Statements.others, []any{n.migrations}, &state.others)
+		err = t.query(ctx, t.statements.others, []any{n.migrations}, &state.others)
 	}
 	if err == nil && len(state.missing) == 0 {
-		err = t.query(ctx, t.Statements.unpurged, nil, &state.overdue) // no row means that nothing is due
+		err = t.query(ctx, t.statements.unpurged, nil, &state.overdue) // no row means that nothing is due
 	}
 	return state, err
 }
@@ -172,4 +173,27 @@ func (t *tableState) findings() []store.Finding {
 		"records have been due for a purge for %d days: the table grows, and responses stay longer than their retention; see in the logs of the services why their purges fail, or whether Config.PurgeEvery turns them off, and delete what is due with reprise purge", t.overdue)
 	list.Add(len(t.missing) > 0, "privileges", store.Unsafe, "the role lacks %s; give it what reprisepg.Grants returns", strings.Join(t.missing, ", "))
 	return list
+}
+
+// prove checks st, and tries every operation of it on a new record: the catalogue does
+// not show the effects of policies of row-level security, triggers and missing functions.
+func (t *table) prove(ctx context.Context, st sqlstore.Checked) error {
+	if err := t.Table.Prove(ctx, st, t.options.accept...); err != nil {
+		return fmt.Errorf("%w%s", err, t.rowSecurityAdvice(ctx))
+	}
+	return nil
+}
+
+// rowSecurityAdvice returns the remedy if row-level security applies to this role.
+func (t *table) rowSecurityAdvice(ctx context.Context) string {
+	var (
+		active bool
+		role   string
+	)
+	err := t.query(ctx, "SELECT row_security_active($1::text::regclass), current_user::text", []any{t.names.records}, &active, &role)
+	if err != nil || !active {
+		return ""
+	}
+	return fmt.Sprintf("; row-level security applies to this role: CREATE POLICY reprise ON %s TO %s USING (true) WITH CHECK (true)",
+		t.names.records, pgx.Identifier{role}.Sanitize())
 }

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"database/sql"

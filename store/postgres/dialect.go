@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const (
 )
 
 // newDialect returns the dialect of PostgreSQL for one table.
-func newDialect(n *Names) *sqlstore.Dialect {
+func newDialect(n *names) *sqlstore.Dialect {
 	return &sqlstore.Dialect{
-		Name:     Name,
+		Name:     storeName,
 		Clock:    clock,
 		Late:     late,
 		Stale:    "pg_is_in_recovery()",

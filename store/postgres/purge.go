@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // deleted, but as long as an old snapshot keeps their entries, a statement that starts at
 // the front reads all of them again. After a call that found fewer than limit, the next
 // one starts at the front.
-func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
+func (t *table) Purge(ctx context.Context, limit int) (purged int, err error) {
 	from, last := t.purgeFrom.Load(), int64(0)
 	err = t.Use(ctx, "purge", func(ctx context.Context, c *connection) error {
-		return t.Dialect.Executed(c.Query(ctx, t.Statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
+		return t.Dialect.Executed(c.Query(ctx, t.statements.purge, func(row sqlstore.Row) error { return row.Scan(&purged, &last) }, limit, from))
 	})
 	if err != nil {
 		return 0, err
@@ -31,7 +31,7 @@ func (t *Table) Purge(ctx context.Context, limit int) (purged int, err error) {
 }
 
 // Usage says how many connections of the pool are in use.
-func (t *Table) Usage() []store.Usage {
-	pool := t.Db.Use()
+func (t *table) Usage() []store.Usage {
+	pool := t.db.Use()
 	return []store.Usage{{Name: "connections", Used: int64(pool.Used), Limit: int64(pool.Limit)}}
 }

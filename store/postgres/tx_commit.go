@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // Commit implements [lazytx.Session]: the completion and COMMIT are one round trip.
-func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err error) {
+func (t *session) Commit(ctx context.Context, r *store.CompleteRequest) (err error) {
 	defer func() {
 		if err != nil {
 			_ = t.undo(ctx) // so that its locks are free before the answer is sent
@@ -27,35 +27,35 @@ func (t *Session) Commit(ctx context.Context, r *store.CompleteRequest) (err err
 	s, conn := t.table, t.conn
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, t.prepared,
-		s.Statements.same.Call(nil, t.beganAt),
-		s.Statements.completeInTx.Call(nil, completionArgs(r)...),
-		s.Statements.commit.Call(nil))
+		s.statements.same.Call(nil, t.beganAt),
+		s.statements.completeInTx.Call(nil, completionArgs(r)...),
+		s.statements.commit.Call(nil))
 	if wire.Unconfirmed(conn) {
 		return notReplicated("complete")
 	}
 	if t.prepared && wire.NotPrepared(err) {
-		s.Sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
+		s.sender.GiveUp(ctx, err) // without a second try: it undid the writes of the handler
 	}
 	if err == nil && sent.Tag.String() != "COMMIT" {
-		return lazytx.NotApplied(Name, "the server answered COMMIT with "+sent.Tag.String())
+		return lazytx.NotApplied(storeName, "the server answered COMMIT with "+sent.Tag.String())
 	}
 	return failCommit(err, sent.Done)
 }
 
 // ready returns an error if there is no transaction to commit.
-func (t *Session) ready(ctx context.Context) error {
+func (t *session) ready(ctx context.Context) error {
 	busy := t.conn.PgConn().IsBusy()
 	t.takeBack(ctx)
 	status := t.conn.PgConn().TxStatus()
 	switch {
 	case busy:
-		return lazytx.NotApplied(Name, "the handler left a result open; read or close it before the handler returns")
+		return lazytx.NotApplied(storeName, "the handler left a result open; read or close it before the handler returns")
 	case t.conn.IsClosed():
-		return lazytx.NotApplied(Name, "the connection ended before COMMIT was sent")
+		return lazytx.NotApplied(storeName, "the connection ended before COMMIT was sent")
 	case status == txIdle:
-		return lazytx.EndedByHandler(Name)
+		return lazytx.EndedByHandler(storeName)
 	case status == txFailed:
-		return lazytx.NotApplied(Name, "a statement of the handler failed, and with it its transaction")
+		return lazytx.NotApplied(storeName, "a statement of the handler failed, and with it its transaction")
 	}
 	return nil
 }
@@ -69,13 +69,13 @@ func failCommit(err error, done int) error {
 	case err == nil:
 		return nil
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 0:
-		return lazytx.EndedByHandler(Name)
+		return lazytx.EndedByHandler(storeName)
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 1:
-		return lazytx.LeaseLost(Name)
+		return lazytx.LeaseLost(storeName)
 	case wire.HasCode(err, wire.CodeIdleTimeout):
-		return lazytx.NotApplied(Name, "the server ended the session of an idle owner")
+		return lazytx.NotApplied(storeName, "the server ended the session of an idle owner")
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
-		return lazytx.NotApplied(Name, err.Error())
+		return lazytx.NotApplied(storeName, err.Error())
 	}
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
@@ -91,8 +91,8 @@ const (
 // that holds the record, and reads it then. A record that is still in progress is deleted
 // under the same lock, because the server may not have begun the batch of the COMMIT yet:
 // now that finds no record, and rolls back.
-func (t *Session) Find(ctx context.Context) error {
-	held, err := t.table.Db.Hold(ctx, "complete")
+func (t *session) Find(ctx context.Context) error {
+	held, err := t.table.db.Hold(ctx, "complete")
 	if err != nil {
 		return undecided(err.Error())
 	}
@@ -101,11 +101,11 @@ func (t *Session) Find(ctx context.Context) error {
 	state := int16(-1)
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, false,
-		s.Statements.begin.Call(nil),
-		s.Statements.waitForLock.Call(nil, milliseconds(lockWait(ctx))),
-		s.Statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
-		s.Statements.forget.Call(nil, t.id[:], t.owner[:]),
-		s.Statements.commit.Call(nil))
+		s.statements.begin.Call(nil),
+		s.statements.waitForLock.Call(nil, milliseconds(lockWait(ctx))),
+		s.statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
+		s.statements.forget.Call(nil, t.id[:], t.owner[:]),
+		s.statements.commit.Call(nil))
 	switch {
 	case wire.Unconfirmed(conn):
 		return notReplicated("complete")
@@ -116,7 +116,7 @@ func (t *Session) Find(ctx context.Context) error {
 	case state == record.Completed:
 		return nil
 	case state == record.Running:
-		return lazytx.NotApplied(Name, "the connection was lost, and the server rolled back")
+		return lazytx.NotApplied(storeName, "the connection was lost, and the server rolled back")
 	}
 	return undecided("the record is not this owner's any more")
 }

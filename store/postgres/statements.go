@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"embed"
@@ -22,7 +22,7 @@ type statements struct {
 	others, unpurged string
 }
 
-func newStatements(n *Names) statements {
+func newStatements(n *names) statements {
 	prepared := func(file string) *wire.Statement { return wire.NewStatement(n.load(file)) }
 	return statements{
 		claimInsert: prepared("claim_insert"), claimLook: prepared("claim_look"), claims: prepared("claims"),

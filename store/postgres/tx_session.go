@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const spareConns = 2
 
 // Transactions returns those of handlers. A completion and its COMMIT are one batch: if
 // the UPDATE of the record finds no row, it fails, and the transaction with it.
-func (t *Table) Transactions() *lazytx.Transactions {
-	all := &lazytx.Transactions{Name: Name, Timeout: t.Options.TxTimeout, Open: t.begin}
-	if limit := t.Db.Use().Limit; limit > 0 {
+func (t *table) Transactions() *lazytx.Transactions {
+	all := &lazytx.Transactions{Name: storeName, Timeout: t.options.TxTimeout, Open: t.begin}
+	if limit := t.db.Use().Limit; limit > 0 {
 		all.Slots = &slots.Slots{Limit: max(1, limit-spareConns)}
 	}
 	return all
@@ -34,9 +34,9 @@ func (t *Table) Transactions() *lazytx.Transactions {
 // milliseconds is a duration as a setting of the server.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
 
-// Session is the connection of one transaction. It implements [lazytx.Session].
-type Session struct {
-	table *Table
+// session is the connection of one transaction. It implements [lazytx.Session].
+type session struct {
+	table *table
 	id    store.ID
 	owner store.Owner
 
@@ -51,15 +51,15 @@ type Session struct {
 	savepoints atomic.Int64 // how many the handler opened
 }
 
-var _ lazytx.Session = (*Session)(nil)
+var _ lazytx.Session = (*session)(nil)
 
 // begin takes a connection, and begins the transaction on it, in one round trip.
-func (t *Table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
-	held, err := t.Db.Hold(ctx, "begin")
+func (t *table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazytx.Session, error) {
+	held, err := t.db.Hold(ctx, "begin")
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{table: t, id: id, owner: owner, held: held, conn: held.Conn, prepared: t.Sender.On(held.Conn)}
+	s := &session{table: t, id: id, owner: owner, held: held, conn: held.Conn, prepared: t.sender.On(held.Conn)}
 	begun := false
 	defer func() { // also when a tracer of the application panics
 		if !begun {
@@ -86,21 +86,21 @@ func (t *Table) begin(ctx context.Context, id store.ID, owner store.Owner) (lazy
 
 // beginOn sends BEGIN and the limits. Where the session lacks the prepared statements, it
 // sends them once more without.
-func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
+func (t *session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	s := t.table
 	send := func() error {
 		if t.prepared {
-			for _, st := range []*wire.Statement{s.Statements.begin, s.Statements.limits, s.Statements.same, s.Statements.completeInTx, s.Statements.commit} {
+			for _, st := range []*wire.Statement{s.statements.begin, s.statements.limits, s.statements.same, s.statements.completeInTx, s.statements.commit} {
 				if _, err := wire.Prepare(ctx, conn, st); err != nil {
 					return err
 				}
 			}
 		}
 		var process uint32
-		_, err := wire.Send(ctx, conn, t.prepared, s.Statements.begin.Call(nil), s.Statements.limits.Call(func(row *wire.Row) {
+		_, err := wire.Send(ctx, conn, t.prepared, s.statements.begin.Call(nil), s.statements.limits.Call(func(row *wire.Row) {
 			t.beganAt = row.Bigint()
 			process = uint32(row.Integer()) //nolint:gosec // its bits
-		}, milliseconds(s.Options.TxTimeout)))
+		}, milliseconds(s.options.TxTimeout)))
 		// A pooler invents process IDs. Behind one, the session may lack a statement that was
 		// not needed yet.
 		t.prepared = t.prepared && conn.PgConn().PID() == process
@@ -109,7 +109,7 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 	prepared := t.prepared
 	err := send()
 	if prepared && wire.NotPrepared(err) {
-		s.Sender.Lost(ctx, conn, err)
+		s.sender.Lost(ctx, conn, err)
 		t.prepared = false
 		if conn.PgConn().TxStatus() != txIdle {
 			if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
@@ -123,13 +123,13 @@ func (t *Session) beginOn(ctx context.Context, conn *pgx.Conn) error {
 
 // Expire implements [lazytx.Session]: the server rolls back when it finds the connection
 // closed.
-func (t *Session) Expire() (over bool) {
+func (t *session) Expire() (over bool) {
 	t.held.Kill()
 	return false
 }
 
 // Refuse implements [lazytx.Session].
-func (t *Session) Refuse() {
+func (t *session) Refuse() {
 	t.ended.Store(true)
 	if t.lent != nil {
 		t.lent.Refuse()
@@ -137,10 +137,10 @@ func (t *Session) Refuse() {
 }
 
 // Rollback implements [lazytx.Session].
-func (t *Session) Rollback(ctx context.Context) error { return t.undo(ctx) }
+func (t *session) Rollback(ctx context.Context) error { return t.undo(ctx) }
 
 // undo rolls back, or closes the connection if that fails.
-func (t *Session) undo(ctx context.Context) error {
+func (t *session) undo(ctx context.Context) error {
 	t.takeBack(ctx)
 	conn := t.conn
 	if conn.IsClosed() || conn.PgConn().TxStatus() == txIdle {
@@ -155,7 +155,7 @@ func (t *Session) undo(ctx context.Context) error {
 
 // takeBack takes the connection back from database/sql. That waits for a statement that
 // the handler left running, so that ctx bounds it.
-func (t *Session) takeBack(ctx context.Context) {
+func (t *session) takeBack(ctx context.Context) {
 	if t.lent == nil {
 		return
 	}
@@ -167,13 +167,13 @@ func (t *Session) takeBack(ctx context.Context) {
 }
 
 // End implements [lazytx.Session].
-func (t *Session) End(back func()) {
+func (t *session) End(back func()) {
 	t.close()
 	back()
 }
 
 // close gives the connection back. The pool closes one that is still in a transaction.
-func (t *Session) close() {
+func (t *session) close() {
 	t.Refuse()
 	if t.lent != nil {
 		t.held.Kill()

@@ -1,4 +1,4 @@
-package table
+package reprisepg
 
 import (
 	"context"
@@ -11,28 +11,13 @@ import (
 	"github.com/reprise-go/reprise/store/internal/sqlstore"
 )
 
-// Migrations returns every step of the schema, in order.
-func Migrations(o Options) []sqlstore.Migration {
-	n := NewNames(o)
-	return newDialect(&n).Migrations(n.table)
-}
-
-// Grants returns the GRANT statements for a role that runs the stores.
-func Grants(o Options, role string) string {
-	n, to := NewNames(o), " TO "+pgx.Identifier{role}.Sanitize()+";\n"
-	return "GRANT USAGE ON SCHEMA " + pgx.Identifier{n.schema}.Sanitize() + to +
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + n.records + to +
-		"GRANT EXECUTE ON FUNCTION " + strings.Join(n.functions, ", ") + to +
-		"GRANT SELECT ON " + n.migrations + to
-}
-
 // The statements of a step are apart by an empty line, and those within a function are
 // not.
 const betweenStatements = ";\n\n"
 
 // steps returns the steps of the schema: the files of sql/migrations. If a condition that
 // a step shares with the statements changes, the step gets a copy of the old one.
-func (n *Names) steps() []sqlstore.Step {
+func (n *names) steps() []sqlstore.Step {
 	files, err := fs.Glob(sqlFiles, "sql/migrations/*.sql")
 	if err != nil {
 		panic(err) // a bug in this package
@@ -57,7 +42,7 @@ const versions = "CREATE TABLE IF NOT EXISTS {migrations} (version integer NOT N
 // older than the lock, and miss what another process has just migrated. The server ends
 // the transaction of a machine that vanished. A statement that waits for the transactions
 // that use the table gives up after a second.
-func (n *Names) alone(ctx context.Context, on sqlstore.Conn, _ string) error {
+func (n *names) alone(ctx context.Context, on sqlstore.Conn, _ string) error {
 	if _, err := on.Exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
 		return err
 	}

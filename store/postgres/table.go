@@ -1,0 +1,68 @@
+package reprisepg
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/reprise-go/reprise/core/store"
+	"github.com/reprise-go/reprise/store/internal/batching"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
+	"github.com/reprise-go/reprise/store/internal/upkeep"
+	"github.com/reprise-go/reprise/store/postgres/internal/wire"
+)
+
+// storeName is the name of the database in error texts, and by which handlers ask.
+const storeName = "postgres"
+
+// table is the table of the records: the operations that every database has (package
+// sqlstore), with the statements of most requests in PostgreSQL's own way, the checks of
+// the server, and the schema.
+type table struct {
+	*sqlstore.Table
+
+	db      wire.Database
+	options options
+	names   names
+	sender  wire.Sender
+
+	statements    statements
+	queue         *batching.Queue[queuedCall] // of claims and completions; nil: they are not combined
+	active        atomic.Int64                // claims and completions on their way
+	maxUncombined int64                       // how many may be on their way before they are combined
+	purgeFrom     atomic.Int64                // where in the index the next purge begins
+	missing       upkeep.Minutely
+}
+
+func newTable(db wire.Database, o options) *table {
+	t := &table{db: db, options: o, names: newNames(o), sender: wire.Sender{Logger: o.Logger}}
+	t.statements = newStatements(&t.names)
+	d := newDialect(&t.names)
+	o.Table = t.names.table
+	t.Table = sqlstore.NewTable(nil, d, o.Options, &sqlstore.Direct{With: t.with, Dialect: d})
+	t.Spare(t.db.Use().Limit)
+	t.Own = own{t}
+	t.queue = newQueue(t)
+	return t
+}
+
+// reportMissing logs, at most once a minute, an error that says that the tables do not
+// exist: every request fails then, and the log has to say why.
+func (t *table) reportMissing(ctx context.Context, err error) {
+	if !wire.HasCode(err, wire.CodeNoTable, wire.CodeNoColumn, wire.CodeNoFunction, wire.CodeNoSchema) {
+		return
+	}
+	if _, due := t.missing.Count(); due {
+		t.options.Logger.LogAttrs(ctx, slog.LevelError, "reprisepg: the schema is missing or older than this release; run Migrate",
+			slog.String("table", t.names.records), slog.String("error", err.Error()))
+	}
+}
+
+// invalid is the error for an argument of the caller.
+func invalid(format string, args ...any) error { return sqlstore.Invalid(storeName, format, args...) }
+
+// notReplicated is the error for a commit that no synchronous standby confirmed.
+func notReplicated(op string) error {
+	return fmt.Errorf("%w: postgres: %s: the server stopped waiting for its synchronous standby", store.ErrNotReplicated, op)
+}
