@@ -3,9 +3,11 @@ package reprisepg
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/reprise-go/reprise/store/internal/batching"
 	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -154,7 +156,7 @@ func (b *callBatch) readClaim(row *wire.Row) {
 	size := row.Bytes()
 	found.Payload = row.Bytes()
 	if !there {
-		v.result = granted(found.Attempt, found.Fence, found.LeaseUntil-found.At)
+		v.result = sqlstore.Granted(found.Attempt, found.Fence, time.Duration(found.LeaseUntil-found.At)*time.Microsecond)
 		if b.claims.ends[at] = nil; !bytes.Equal(found.Owner, v.claim.Owner[:]) {
 			b.claims.ends[at] = errAlone
 		}

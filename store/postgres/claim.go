@@ -26,7 +26,7 @@ type own struct{ *table }
 func (t own) Insert(ctx context.Context, on sqlstore.Conn, r *store.ClaimRequest) (result store.ClaimResult, inserted bool, err error) {
 	read := func(row *wire.Row) {
 		inserted = true
-		result = granted(1, row.Bigint(), row.Bigint())
+		result = sqlstore.Granted(1, row.Bigint(), time.Duration(row.Bigint())*time.Microsecond)
 	}
 	err = connectionOf(on).send(ctx, func() []wire.Call { return []wire.Call{t.statements.claimInsert.Call(read, claimArgs(r)...)} })
 	return result, inserted, t.Dialect.Executed(err)
@@ -72,15 +72,6 @@ func flag(v bool) int16 {
 		return 1
 	}
 	return 0
-}
-
-// granted is the answer to a claim that wrote a row, of whose lease so much is left.
-func granted(attempt int, fence, left int64) store.ClaimResult {
-	return store.ClaimResult{
-		Outcome: store.Claimed, Attempt: attempt,
-		Fence:     uint64(fence), //nolint:gosec // fences are positive
-		Remaining: time.Duration(left) * time.Microsecond,
-	}
 }
 
 // Complete completes r alone or in a batch. The caller has validated the request.

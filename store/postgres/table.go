@@ -41,6 +41,7 @@ func newTable(db wire.Database, o options) *table {
 	d := newDialect(&t.names)
 	o.Table = t.names.table
 	t.Table = sqlstore.NewTable(nil, d, o.Options, &sqlstore.Direct{With: t.with, Dialect: d})
+	t.Lend = t.with
 	t.Spare(t.db.Use().Limit)
 	t.Own = own{t}
 	t.queue = newQueue(t)

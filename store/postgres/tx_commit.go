@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/reprise-go/reprise/core/store"
 	"github.com/reprise-go/reprise/store/internal/lazytx"
 	"github.com/reprise-go/reprise/store/internal/record"
+	"github.com/reprise-go/reprise/store/internal/sqlstore"
 	"github.com/reprise-go/reprise/store/postgres/internal/wire"
 )
 
@@ -71,7 +71,7 @@ func failCommit(err error, done int) error {
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 0:
 		return lazytx.EndedByHandler(storeName)
 	case wire.HasCode(err, wire.CodeDivisionByZero) && done == 1:
-		return lazytx.LeaseLost(storeName)
+		return sqlstore.Lost(storeName, "complete")
 	case wire.HasCode(err, wire.CodeIdleTimeout):
 		return lazytx.NotApplied(storeName, "the server ended the session of an idle owner")
 	case errors.As(err, &serverErr) && wire.Undone(serverErr):
@@ -80,13 +80,6 @@ func failCommit(err error, done int) error {
 	return fmt.Errorf("%w: postgres: complete: %s", store.ErrUnknown, err.Error()) // even if it says that it was not sent: see class in package wire
 }
 
-// find waits for the record until findMargin before the caller's deadline, which leaves
-// time for the answer, or for findWait if there is no deadline.
-const (
-	findWait   = 2 * time.Second
-	findMargin = 100 * time.Millisecond
-)
-
 // Find implements [lazytx.Session], by another connection. It waits for the transaction
 // that holds the record, and reads it then. A record that is still in progress is deleted
 // under the same lock, because the server may not have begun the batch of the COMMIT yet:
@@ -94,7 +87,7 @@ const (
 func (t *session) Find(ctx context.Context) error {
 	held, err := t.table.db.Hold(ctx, "complete")
 	if err != nil {
-		return undecided(err.Error())
+		return lazytx.Undecided(storeName, err.Error())
 	}
 	defer held.Release()
 	s, conn := t.table, held.Conn
@@ -102,7 +95,7 @@ func (t *session) Find(ctx context.Context) error {
 	wire.Unconfirmed(conn) // forget the mark of earlier statements
 	sent, err := wire.Send(ctx, conn, false,
 		s.statements.begin.Call(nil),
-		s.statements.waitForLock.Call(nil, milliseconds(lockWait(ctx))),
+		s.statements.waitForLock.Call(nil, milliseconds(lazytx.FindWait(ctx))),
 		s.statements.again.Call(func(row *wire.Row) { state = row.Smallint() }, t.id[:], t.owner[:]),
 		s.statements.forget.Call(nil, t.id[:], t.owner[:]),
 		s.statements.commit.Call(nil))
@@ -110,27 +103,13 @@ func (t *session) Find(ctx context.Context) error {
 	case wire.Unconfirmed(conn):
 		return notReplicated("complete")
 	case err != nil:
-		return undecided(err.Error())
+		return lazytx.Undecided(storeName, err.Error())
 	case sent.Tag.String() != "COMMIT":
-		return undecided("the transaction that looked for the record was rolled back")
+		return lazytx.Undecided(storeName, "the transaction that looked for the record was rolled back")
 	case state == record.Completed:
 		return nil
 	case state == record.Running:
 		return lazytx.NotApplied(storeName, "the connection was lost, and the server rolled back")
 	}
-	return undecided("the record is not this owner's any more")
-}
-
-// undecided is the error of find where it cannot find out.
-func undecided(why string) error {
-	return fmt.Errorf("%w: postgres: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, why)
-}
-
-// lockWait is how long to wait for the record.
-func lockWait(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return findWait
-	}
-	return max(time.Until(deadline)-findMargin, findMargin/2)
+	return lazytx.Undecided(storeName, "the record is not this owner's any more")
 }

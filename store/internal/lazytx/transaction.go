@@ -179,10 +179,24 @@ func NotApplied(name, why string) error {
 	return fmt.Errorf("%w: %s: complete: %s", store.ErrNotApplied, name, why)
 }
 
-// LeaseLost is the error of a Commit that was rolled back because the record is not the
-// owner's any more.
-func LeaseLost(name string) error {
-	return fmt.Errorf("%w: %s: complete: another owner has the record, or there is none", store.ErrLeaseLost, name)
+// Undecided is the error of [Session.Find] if it cannot find out.
+func Undecided(name, why string) error {
+	return fmt.Errorf("%w: %s: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, name, why)
+}
+
+// [Session.Find] waits for the record until findMargin before the caller's deadline,
+// which leaves time for the answer, or for findWait if there is no deadline.
+const (
+	findWait   = 2 * time.Second
+	findMargin = 100 * time.Millisecond
+)
+
+// FindWait is how long [Session.Find] waits for the record.
+func FindWait(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(time.Until(deadline)-findMargin, findMargin/2)
+	}
+	return findWait
 }
 
 // EndedByHandler is the error for a misuse that is detected too late to undo it.

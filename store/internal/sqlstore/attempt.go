@@ -100,7 +100,7 @@ func (t *Table) Complete(ctx context.Context, r *store.CompleteRequest) error {
 		case err != nil:
 			return err
 		case found == nil || !bytes.Equal(found.Owner, request.Owner[:]):
-			return t.lost("complete")
+			return Lost(t.Dialect.Name, "complete")
 		case found.State == record.Completed: // by an earlier call, whose payload stays
 			return t.change(ctx, on, found, t.statements.touch)
 		}
@@ -181,11 +181,11 @@ func (t *Table) Unknown(ctx context.Context, r *store.UnknownRequest) error {
 		case err != nil:
 			return err
 		case found == nil || found.State != record.Running:
-			return t.lost("unknown")
+			return Lost(t.Dialect.Name, "unknown")
 		case bytes.Equal(found.Owner, record.EndedOwner(request.Owner)): // by an earlier call, whose reason stays
 			return t.change(ctx, on, found, t.statements.touch)
 		case !bytes.Equal(found.Owner, request.Owner[:]):
-			return t.lost("unknown")
+			return Lost(t.Dialect.Name, "unknown")
 		}
 		return t.unknown(ctx, on, found, &request)
 	})

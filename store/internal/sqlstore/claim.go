@@ -132,14 +132,14 @@ func (t *Table) insert(ctx context.Context, on Conn, r *store.ClaimRequest, stat
 	case t.Dialect.Clock == "":
 		fence = now
 	}
-	return granted(1, fence, r.Lease), true, nil
+	return Granted(1, fence, r.Lease), true, nil
 }
 
-// granted is the answer to a claim that wrote the record.
-func granted(attempt int, fence int64, lease time.Duration) store.ClaimResult {
+// Granted is the answer to a claim that wrote the record, of whose lease so much is left.
+func Granted(attempt int, fence int64, left time.Duration) store.ClaimResult {
 	return store.ClaimResult{
 		Outcome: store.Claimed, Attempt: attempt, Fence: uint64(fence), //nolint:gosec // fences are positive
-		Remaining: lease.Truncate(time.Microsecond),
+		Remaining: left.Truncate(time.Microsecond),
 	}
 }
 
@@ -158,7 +158,7 @@ func (t *Table) put(ctx context.Context, on Conn, r *store.ClaimRequest, found *
 	if err := t.change(ctx, on, found, t.statements.claim, values...); err != nil {
 		return store.ClaimResult{}, err
 	}
-	return granted(d.Attempt, d.Fence, r.Lease), nil
+	return Granted(d.Attempt, d.Fence, r.Lease), nil
 }
 
 // integer returns a condition as a number, which every database has.

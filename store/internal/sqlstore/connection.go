@@ -50,7 +50,7 @@ func (p *Pool) with(ctx context.Context, f func(on connection) (broken bool)) er
 	return err
 }
 
-// lend is with for any operation: see [Writer].
+// lend is with for any operation: see [Lend].
 func (p *Pool) lend(ctx context.Context, _ string, f func(on Conn) (broken bool)) error {
 	return p.with(ctx, func(on connection) bool { return f(on) })
 }

@@ -196,8 +196,8 @@ type Writer interface {
 	// operation, which must not have written anything, but no other operation in the same
 	// transaction. Write returns errors that wrap a sentinel of package store.
 	Write(ctx context.Context, op string, f func(context.Context, Conn) error) error
-
-	// Lend calls f with a connection, and closes it if f says that it is broken. It returns
-	// an error if it did not call f.
-	Lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error
 }
+
+// Lend calls f with a connection, and closes it if f says that it is broken. It returns
+// an error if it did not call f.
+type Lend func(ctx context.Context, op string, f func(on Conn) (broken bool)) error

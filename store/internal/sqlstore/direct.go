@@ -12,18 +12,13 @@ import (
 // an operation commits at once, so an operation must be repeatable after each of its
 // statements.
 type Direct struct {
-	With    func(ctx context.Context, op string, f func(on Conn) (broken bool)) error // see Lend
+	With    Lend
 	Dialect *Dialect
 }
 
 // NewDirect returns the writer over a pool.
 func NewDirect(db *Pool, d *Dialect) *Direct {
 	return &Direct{Dialect: d, With: db.lend}
-}
-
-// Lend implements [Writer].
-func (w *Direct) Lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error {
-	return w.With(ctx, op, f)
 }
 
 // Write implements [Writer].

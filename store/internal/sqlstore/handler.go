@@ -156,7 +156,7 @@ func (s *session) finish(ctx context.Context, r *store.CompleteRequest) error {
 	case err != nil:
 		return notApplied(err.Error())
 	case !found.runs(s.owner) || !found.seen():
-		return lazytx.LeaseLost(s.Dialect.Name)
+		return Lost(s.Dialect.Name, "complete")
 	}
 	if err := s.complete(ctx, s.on, found, endingOf(r)); err != nil {
 		return notApplied(err.Error())
@@ -270,21 +270,10 @@ func (s *session) renew(r *store.RenewRequest, status *store.RenewStatus) (answe
 	return true
 }
 
-// find waits for the record until findMargin before the caller's deadline, which leaves
-// time for the answer, or for findWait if there is no deadline.
-const (
-	findWait   = 2 * time.Second
-	findMargin = 100 * time.Millisecond
-)
-
 // Find implements [lazytx.Session]: it reads the record once no transaction is writing
 // it.
 func (s *session) Find(ctx context.Context) error {
-	wait := findWait
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = max(time.Until(deadline)-findMargin, findMargin/2)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, lazytx.FindWait(ctx))
 	defer cancel()
 	var found *row
 	err := s.Write(ctx, "complete", func(ctx context.Context, on Conn) (err error) {
@@ -300,5 +289,5 @@ func (s *session) Find(ctx context.Context) error {
 	case found.Found && found.Readable() && bytes.Equal(found.Owner, s.owner[:]): // completed
 		return nil
 	}
-	return fmt.Errorf("%w: %s: complete: the answer to COMMIT was lost, and its result could not be found out: %s", store.ErrUnknown, s.Dialect.Name, why)
+	return lazytx.Undecided(s.Dialect.Name, why)
 }

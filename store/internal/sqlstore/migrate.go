@@ -54,7 +54,7 @@ func (t *Table) Migrate(ctx context.Context) error {
 // migrateAlone applies the missing steps once no other process migrates the table.
 func (t *Table) migrateAlone(ctx context.Context, list []Migration) error {
 	var result error
-	err := t.Writer.Lend(ctx, "migrate", func(on Conn) (broken bool) {
+	err := t.Lend(ctx, "migrate", func(on Conn) (broken bool) {
 		if result = t.Dialect.alone(ctx, on, t.Options.Table); result == nil {
 			result = t.migrate(ctx, on, list)
 		}

@@ -57,11 +57,6 @@ func (w *Serial) Write(ctx context.Context, op string, f func(context.Context, C
 	return w.dialect.QueueError(op, w.queue.Do(ctx, call))
 }
 
-// Lend implements [Writer].
-func (w *Serial) Lend(ctx context.Context, op string, f func(on Conn) (broken bool)) error {
-	return w.db.lend(ctx, op, f)
-}
-
 // send executes a batch in one transaction. If a statement of a batch of several
 // operations fails, it gives each operation a separate transaction.
 func (w *Serial) send(ctx context.Context, batch []batching.Sent[operation]) {

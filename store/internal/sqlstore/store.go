@@ -12,25 +12,34 @@ import (
 type Records interface {
 	Answer(ctx context.Context, r *store.ClaimRequest) (result store.ClaimResult, answered bool, err error)
 	Claim(ctx context.Context, r *store.ClaimRequest) (store.ClaimResult, error)
-	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
 	Complete(ctx context.Context, r *store.CompleteRequest) error
 	Unknown(ctx context.Context, r *store.UnknownRequest) error
-	Release(ctx context.Context, id store.ID, owner store.Owner) error
 	Purge(ctx context.Context, limit int) (purged int, err error)
 	Maintain(ctx context.Context, purge func(ctx context.Context, limit int) (int, error))
 	Confirmed()
 	Usage() []store.Usage
+	shared
+}
+
+// shared are the operations that a [Store] has as its table has them. List returns
+// records in the order of their IDs. An attempt that comes back after a Resolve finds
+// that it lost the record.
+type shared interface {
+	Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error)
+	Release(ctx context.Context, id store.ID, owner store.Owner) error
 	store.Inspector
 }
 
 // Store has the methods that the stores of all databases share.
 type Store struct {
+	shared
+
 	records      Records
 	transactions *lazytx.Transactions
 }
 
 // NewStore returns the methods over a table, and over the transactions of handlers.
-func NewStore(r Records, t *lazytx.Transactions) *Store { return &Store{r, t} }
+func NewStore(r Records, t *lazytx.Transactions) *Store { return &Store{r, r, t} }
 
 // Claim implements [store.Store].
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimResult, error) {
@@ -45,11 +54,6 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.ClaimRes
 		s.records.Confirmed()
 	}
 	return result, err
-}
-
-// Renew implements [store.Store].
-func (s *Store) Renew(ctx context.Context, rs []store.RenewRequest) ([]store.RenewStatus, error) {
-	return s.records.Renew(ctx, rs)
 }
 
 // Complete implements [store.Store].
@@ -68,30 +72,9 @@ func (s *Store) Unknown(ctx context.Context, r store.UnknownRequest) error {
 	return s.records.Unknown(ctx, &r)
 }
 
-// Release implements [store.Store].
-func (s *Store) Release(ctx context.Context, id store.ID, owner store.Owner) error {
-	return s.records.Release(ctx, id, owner)
-}
-
 // Transaction implements [store.Transactor].
 func (s *Store) Transaction(ctx context.Context, id store.ID, owner store.Owner) (context.Context, store.Transaction) {
 	return s.transactions.Bind(ctx, id, owner)
-}
-
-// Inspect implements [store.Inspector].
-func (s *Store) Inspect(ctx context.Context, id store.ID) (store.Record, error) {
-	return s.records.Inspect(ctx, id)
-}
-
-// List implements [store.Inspector], in the order of the IDs.
-func (s *Store) List(ctx context.Context, q store.Query) (store.Page, error) {
-	return s.records.List(ctx, q)
-}
-
-// Resolve implements [store.Inspector]. An attempt that comes back afterwards finds that
-// it lost the record.
-func (s *Store) Resolve(ctx context.Context, id store.ID, r store.Resolution) error {
-	return s.records.Resolve(ctx, id, r)
 }
 
 // maxPurge is the largest number of records that one call deletes or empties.

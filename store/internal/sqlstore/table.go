@@ -21,6 +21,7 @@ type Table struct {
 	DB      *Pool
 	Dialect *Dialect
 	Writer  Writer
+	Lend    Lend // for a migration
 	Options Options
 	Own     Own                // nil: none
 	Recent  record.ReplayRatio // the share of replays among claims
@@ -34,7 +35,7 @@ type Table struct {
 
 // NewTable returns the table of o.Table. It does not contact the database.
 func NewTable(db *Pool, d *Dialect, o Options, w Writer) *Table {
-	return &Table{DB: db, Dialect: d, Writer: w, Options: o, statements: d.statements(o.Table)}
+	return &Table{DB: db, Dialect: d, Writer: w, Lend: db.lend, Options: o, statements: d.statements(o.Table)}
 }
 
 // Usage counts the connections of the pool and, for a [Serial] writer, the writes that
@@ -233,8 +234,10 @@ func (t *Table) emptied(found *row) []any {
 // forgottenFor is longer than a claim may take, in microseconds.
 const forgottenFor = int64(time.Minute / time.Microsecond)
 
-func (t *Table) lost(op string) error {
-	return fmt.Errorf("%w: %s: %s: another owner has the record, or there is none", store.ErrLeaseLost, t.Dialect.Name, op)
+// Lost is the error of an operation of an owner that has lost its record. db is the name
+// of the database.
+func Lost(db, op string) error {
+	return fmt.Errorf("%w: %s: %s: another owner has the record, or there is none", store.ErrLeaseLost, db, op)
 }
 
 // Invalid is the error for an argument of the caller. db is the name of the database.
